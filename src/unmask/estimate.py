@@ -1,0 +1,65 @@
+"""A number that carries what is needed to trust it: interval, unit, chance level, counts, signature."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from unmask._version import __version__
+
+Parameter = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A two-sided confidence interval and how it was made (``method`` is e.g. ``speaker``)."""
+
+    low: float
+    high: float
+    level: float
+    method: str
+    replicates: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.method},{self.replicates},{100 * self.level:g}%"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One measured number.
+
+    ``metric`` is the name of the Python function that computes it; ``value`` is a fraction where
+    ``unit`` is ``"%"`` (percent appears on display only); ``chance`` is what no information at all
+    would give; ``n`` counts what the number rests on (``{"target": …, "nontarget": …}``).
+    """
+
+    metric: str
+    value: float | str
+    unit: str = ""
+    interval: Interval | None = None
+    chance: float | None = None
+    n: Mapping[str, int] = field(default_factory=dict)
+    params: Mapping[str, Parameter] = field(default_factory=dict)
+    trials: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", MappingProxyType(dict(self.n)))
+        object.__setattr__(self, "params", MappingProxyType(dict(self.params)))
+
+    @property
+    def signature(self) -> str:
+        """How the number was made, in one line, so that two numbers can be compared safely."""
+        parts = [self.metric.upper()]
+        parts += [f"{name}:{value}" for name, value in self.params.items() if value is not None]
+        if self.interval is not None:
+            parts += [f"ci:{self.interval}", f"seed:{self.interval.seed}"]
+        if self.trials:
+            parts.append(f"trials:{self.trials}")
+        return "|".join([*parts, f"v:{__version__}"])
+
+    @property
+    def is_finite(self) -> bool:
+        return not isinstance(self.value, str) and math.isfinite(self.value)
