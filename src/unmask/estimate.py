@@ -1,4 +1,4 @@
-"""A number that carries what is needed to trust it: interval, unit, chance level, counts, signature."""
+"""A number with what is needed to trust it: interval, unit, chance level, counts, signature."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class DetCurve:
 
 @dataclass(frozen=True)
 class PavMap:
-    """PAV blocks from low to high: the scores each covers and its oracle LLR (natural log, ±inf)."""
+    """PAV blocks from low to high: the scores each covers, its oracle LLR (natural log, ±inf)."""
 
     low: Array
     high: Array
@@ -62,7 +62,8 @@ class EceProfile:
 @dataclass(frozen=True)
 class Reliability:
     """Calibration plot: scores read as LLRs, binned; mean predicted posterior against the share of
-    targets found (both at prior one half), with the count in each bin."""
+    targets found (both at prior one half), with the count in each bin.
+    """
 
     predicted: Array
     observed: Array
