@@ -78,7 +78,9 @@ def _looks_like_scores(values: set[str]) -> bool:
     return all(map(is_number, values)) and not all(value.lstrip("+-").isdigit() for value in values)
 
 
-def choose(name: str, found: Sequence[Format], allowed: Sequence[Format], *, role: str) -> tuple[Format, str]:
+def choose(
+    name: str, found: Sequence[Format], allowed: Sequence[Format], *, role: str
+) -> tuple[Format, str]:
     """Return the one layout that fits and serves as ``role``, and a remark if the role decided."""
     usable = [layout for layout in found if layout in allowed]
     if len(usable) == 1:

@@ -54,4 +54,3 @@ def _row(trials: TrialList) -> Callable[[int], str]:
     source = getattr(trials, "source", None) or next(iter(getattr(trials, "sources", ())), None)
     name = source.name if source else "trials"
     return lambda row: f"{name}, row {row + 1}"
-

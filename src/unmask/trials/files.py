@@ -16,6 +16,7 @@ from unmask.errors import InputError
 
 HEAD = 1 << 20
 BLOCK = 1 << 26
+LONGEST_LINE = 1 << 26
 GZIP_MAGIC = b"\x1f\x8b"
 CONTAINERS = {
     b"PK\x03\x04": "npz",
@@ -41,10 +42,9 @@ class _Hashing(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        data = self._raw.read(len(buffer))
-        buffer[: len(data)] = data
-        self.digest.update(data)
-        return len(data)
+        size: int = self._raw.readinto(buffer)  # type: ignore[attr-defined]
+        self.digest.update(memoryview(buffer)[:size])
+        return size
 
 
 class Input:
@@ -106,24 +106,27 @@ class Input:
 
     def blocks(self, size: int = BLOCK) -> Iterator[bytes]:
         """Yield blocks of whole lines, each ended by a newline; carriage returns are removed."""
-        rest = self.head.removeprefix(b"\xef\xbb\xbf")
+        block = self.head.removeprefix(b"\xef\xbb\xbf")
         drained = self.drained
-        while True:
-            if drained:
-                if rest:
-                    yield _newlines(rest if rest.endswith(b"\n") else rest + b"\n")
-                return
-            cut = rest.rfind(b"\n") + 1
-            if cut and len(rest) >= size // 2:
-                yield _newlines(rest[:cut])
-                rest = rest[cut:]
-            with self._guard():
-                more = self._fill(size)
-            drained = len(more) < size
-            rest += more
+        if not drained:
+            block += self._lines(size - len(block))
+        while block:
+            yield _newlines(block if block.endswith(b"\n") else block + b"\n")
+            block = b"" if drained else self._lines(size)
+
+    def _lines(self, size: int) -> bytes:
+        """Read about ``size`` bytes up to the end of a line."""
+        with self._guard():
+            block = self._fill(max(size, 1))
+            if not block or block.endswith(b"\n"):
+                return block
+            rest = self._stream.readline(LONGEST_LINE)
+        if len(rest) == LONGEST_LINE:
+            raise InputError(f"{self.name}: expected lines of text, found one without end")
+        return block + rest
 
     def _fill(self, size: int) -> bytes:
-        parts = []
+        parts: list[bytes] = []
         while size > 0:
             part = self._stream.read(size)
             if not part:

@@ -46,7 +46,7 @@ class Ids:
         if len(parts) == 1:
             return parts[0]
         names, shared = unify(parts)
-        return cls(np.concatenate([codes for codes in shared]), names)
+        return cls(np.concatenate(shared), names)
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -87,9 +87,7 @@ def _string_series(values: pl.Series | Iterable[Any]) -> pl.Series:
 def lookup(values: pl.Series, names: pl.Series) -> Codes:
     """Position of each value in ``names``; -1 where it is absent."""
     table = pl.DataFrame({"name": names, "code": np.arange(len(names), dtype=np.int32)})
-    found = pl.DataFrame({"name": values}).join(
-        table, on="name", how="left", maintain_order="left"
-    )
+    found = pl.DataFrame({"name": values}).join(table, on="name", how="left", maintain_order="left")
     codes: Codes = found["code"].fill_null(-1).to_numpy()
     return codes
 
@@ -97,7 +95,7 @@ def lookup(values: pl.Series, names: pl.Series) -> Codes:
 def unify(parts: Sequence[Ids]) -> tuple[pl.Series, list[Codes]]:
     """Bring several columns under one table of names; return it and each column's new codes."""
     first = parts[0].names
-    if all(part.names is first for part in parts):
+    if all(part.names is first for part in parts[1:]):
         return first, [part.codes for part in parts]
     names = pl.concat([part.names for part in parts], rechunk=True).unique(maintain_order=True)
     return names, [
@@ -109,3 +107,43 @@ def share(first: Ids, second: Ids) -> tuple[Ids, Ids]:
     """Return both columns under one table of names."""
     names, (a, b) = unify([first, second])
     return Ids(a, names), Ids(b, names)
+
+
+class Encoder:
+    """Encodes a column that arrives in blocks.
+
+    Names go to one growing table; a table that has become long is closed and another begun, so
+    that the cost of a block stays bounded however many names there are.
+    """
+
+    LONGEST = 1 << 20
+
+    def __init__(self) -> None:
+        self._names = pl.Series([], dtype=pl.String)
+        self._codes: list[Codes] = []
+        self._closed: list[Ids] = []
+
+    def add(self, values: pl.Series) -> None:
+        """Encode the next block."""
+        codes = lookup(values, self._names) if len(self._names) else np.full(len(values), -1, "i4")
+        new = codes < 0
+        if new.any():
+            unknown = values.filter(new)
+            names = unknown.unique(maintain_order=True)
+            codes = codes.copy()
+            codes[new] = lookup(unknown, names) + len(self._names)
+            self._names = pl.concat([self._names, names], rechunk=True)
+        self._codes.append(codes)
+        if len(self._names) > self.LONGEST:
+            self._close()
+
+    def finish(self) -> Ids:
+        """Return the whole column."""
+        if self._codes or not self._closed:
+            self._close()
+        return Ids.concatenate(self._closed)
+
+    def _close(self) -> None:
+        codes = np.concatenate([np.zeros(0, np.int32), *self._codes])
+        self._closed.append(Ids(codes, self._names))
+        self._names, self._codes = pl.Series([], dtype=pl.String), []

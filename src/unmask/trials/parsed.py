@@ -41,14 +41,18 @@ def labels_of(column: Ids, where: Callable[[int], str]) -> Labels:
     """Labels of a column of words; an unknown word is an error that names its place."""
     labels, bad = encode_labels(column)
     if bad is not None:
-        raise InputError(f"{where(bad)}: expected a label ({EXPECTED}), found {column.decode(bad)!r}")
+        raise InputError(
+            f"{where(bad)}: expected a label ({EXPECTED}), found {column.decode(bad)!r}"
+        )
     return labels
 
 
 def to_trials(parsed: Parsed, *, duplicates: OnProblem = "error") -> Trials:
     """Make a validated key."""
     if parsed.label is None:
-        raise InputError(f"{parsed.name}: expected a key, found {parsed.format.name} without labels")
+        raise InputError(
+            f"{parsed.name}: expected a key, found {parsed.format.name} without labels"
+        )
     if parsed.enrol is None:
         raise InputError(
             f"{parsed.name}: expected a key with enrol and test identifiers, found none of them"

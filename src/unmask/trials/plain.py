@@ -31,9 +31,7 @@ def detect_layout(
 
 def parse_plain(source: Input, sample: Sample, layout: Format, *, remark: str = "") -> Parsed:
     """Read a text file whose columns are those of ``layout``."""
-    names = [
-        role if role != "number" else f"number {i}" for i, role in enumerate(layout.roles)
-    ]
+    names = [role if role != "number" else f"number {i}" for i, role in enumerate(layout.roles)]
     table = TextTable(source, sample.dialect, names, header=False, layout=layout.layout)
     marks = [role for role in layout.roles if role in LABEL_ROLES]
     identifiers = [role for role in layout.roles if role in ("enrol", "test")]

@@ -47,7 +47,7 @@ def read_scores(
             f"{parsed.format.layout}) without scores"
         )
     scores = to_scores(parsed, missing=missing, duplicates=duplicates)
-    if systems is not None and list(systems) != list(scores.systems):
+    if systems is not None:
         scores = scores.select_systems(list(systems))
     if key is not None:
         trials = key if isinstance(key, Trials) else read_key(key, duplicates=duplicates)

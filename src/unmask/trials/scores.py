@@ -21,7 +21,6 @@ from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
 from unmask.trials.trial_list import TrialList, Trials
 
 
-
 @dataclass(frozen=True, eq=False)
 class Scores(TrialList):
     """Trials with the scores of one or several systems; higher means more likely one speaker.
@@ -38,7 +37,9 @@ class Scores(TrialList):
             array = np.ascontiguousarray(values, dtype=np.float64)
             nan = np.isnan(array)
             if array.ndim != 1:
-                raise InputError(f"{self._where}: expected one score per trial, found {array.ndim} axes")
+                raise InputError(
+                    f"{self._where}: expected one score per trial, found {array.ndim} axes"
+                )
             if nan.any():
                 raise InputError(
                     f"{self._where}, row {int(np.flatnonzero(nan)[0]) + 1}: expected a score of "
@@ -167,7 +168,9 @@ class Scores(TrialList):
             sources=sources,
         )
 
-    def _mismatch(self, trials: Trials, key: str, bare: Any, unlabelled: int, unscored: int) -> None:
+    def _mismatch(
+        self, trials: Trials, key: str, bare: Any, unlabelled: int, unscored: int
+    ) -> None:
         told = []
         enrol, test, _ = self.ids
         if unlabelled:

@@ -67,9 +67,13 @@ def read_pairs(path: str | Path, *, layout: str, kind: str) -> SpeakerRule:
     """Read a Kaldi table of two columns (``utt2spk``, ``spk2gender``)."""
     with Input(path) as source:
         if source.container != "text":
-            raise InputError(f"{source.name}: expected a text file ({layout}), found {source.container}")
+            raise InputError(
+                f"{source.name}: expected a text file ({layout}), found {source.container}"
+            )
         sample_lines(source)
-        table = TextTable(source, Dialect(" "), ["utterance", "speaker"], header=False, layout=layout)
+        table = TextTable(
+            source, Dialect(" "), ["utterance", "speaker"], header=False, layout=layout
+        )
         columns, _ = table.read(["utterance", "speaker"], [])
         utterance, speaker = columns["utterance"], columns["speaker"]
         if utterance.n_unique < len(utterance):

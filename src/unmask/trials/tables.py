@@ -99,11 +99,15 @@ def parse_table(
     format = table_format(names, scored=bool(header.systems))
     table = TextTable(source, sample.dialect, names, header=True, layout=" ".join(names))
     numbers = () if as_key else header.systems
-    ids, values = table.read(list(dict.fromkeys([*header.roles.values(), *header.columns])), numbers)
+    ids, values = table.read(
+        list(dict.fromkeys([*header.roles.values(), *header.columns])), numbers
+    )
     for role in ("enrol", "test", "enrol_speaker", "test_speaker"):
         if role in header.roles:
             _no_gaps(ids[header.roles[role]], header.roles[role], table)
-    return assemble(source.name, format, table.line, header, ids, values, stem=source.stem)
+    return assemble(
+        source.name, format, table.line, header, ids, values, stem=None if systems else source.stem
+    )
 
 
 def assemble(
@@ -114,7 +118,7 @@ def assemble(
     ids: dict[str, Ids],
     values: dict[str, Numbers],
     *,
-    stem: str,
+    stem: str | None,
 ) -> Parsed:
     """Put the columns of a table with header where their roles say."""
     by_role = {role: ids[column] for role, column in header.roles.items()}
@@ -144,7 +148,7 @@ def assemble(
         enrol_speaker=by_role.get("enrol_speaker"),
         test_speaker=by_role.get("test_speaker"),
         columns=columns,
-        systems=name_systems(values, stem),
+        systems=values if stem is None else name_systems(values, stem),
         remarks=tuple(remarks),
     )
 

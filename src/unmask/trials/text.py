@@ -12,7 +12,7 @@ import polars as pl
 from unmask.errors import InputError
 from unmask.trials.arrays import Floats, Mask
 from unmask.trials.files import Input
-from unmask.trials.ids import Ids
+from unmask.trials.ids import Encoder, Ids
 
 ABSENT = ("-", "")
 SAMPLE_LINES = 20_000
@@ -62,7 +62,9 @@ def sample_lines(source: Input) -> list[str]:
         try:
             decoded.append(line.decode("utf-8"))
         except UnicodeDecodeError as error:
-            raise InputError(f"{source.name}, line {number}: expected UTF-8 text, found other bytes") from error
+            raise InputError(
+                f"{source.name}, line {number}: expected UTF-8 text, found other bytes"
+            ) from error
         if not line.strip():
             raise InputError(f"{source.name}, line {number}: expected a trial, found an empty line")
     return decoded
@@ -91,16 +93,17 @@ class TextTable:
         """Where row ``row`` stands in the file, for messages."""
         return f"{self.source.name}, line {row + self.first_line}"
 
-    def read(self, ids: Sequence[str], numbers: Sequence[str]) -> tuple[dict[str, Ids], dict[str, Numbers]]:
+    def read(
+        self, ids: Sequence[str], numbers: Sequence[str]
+    ) -> tuple[dict[str, Ids], dict[str, Numbers]]:
         """Read the columns ``ids`` and ``numbers`` of the whole table."""
-        encoded: dict[str, list[Ids]] = {name: [] for name in ids}
+        encoders = {name: Encoder() for name in ids}
         values: dict[str, list[Floats]] = {name: [] for name in numbers}
         absent: dict[str, list[Mask]] = {name: [] for name in numbers}
         rows = 0
         for frame in self._frames():
             for name in ids:
-                column = frame[name]
-                encoded[name].append(Ids.from_strings(column.fill_null("")))
+                encoders[name].add(frame[name].fill_null(""))
             for name in numbers:
                 parsed, gaps = self._numbers(name, frame[name], rows)
                 values[name].append(parsed)
@@ -109,14 +112,16 @@ class TextTable:
         if not rows:
             raise InputError(f"{self.source.name}: the file holds no trials")
         return (
-            {name: Ids.concatenate(parts) for name, parts in encoded.items()},
+            {name: encoder.finish() for name, encoder in encoders.items()},
             {name: _join_numbers(values[name], absent[name]) for name in numbers},
         )
 
     def _numbers(self, name: str, column: pl.Series, start: int) -> tuple[Floats, Mask]:
         column = column.fill_null("")
         parsed = column.cast(pl.Float64, strict=False)
-        gaps: Mask = column.is_in(ABSENT).to_numpy() if parsed.null_count() else np.zeros(len(column), bool)
+        gaps: Mask = (
+            column.is_in(ABSENT).to_numpy() if parsed.null_count() else np.zeros(len(column), bool)
+        )
         if parsed.null_count() > gaps.sum():
             row = int(np.flatnonzero(parsed.is_null().to_numpy() & ~gaps)[0])
             raise InputError(
@@ -134,54 +139,59 @@ class TextTable:
 
     def _frames(self) -> Iterator[pl.DataFrame]:
         line = 1
-        pending_blank = 0
+        blank = 0
         for block in self.source.blocks():
             if line == 1 and self._header:
-                cut = block.find(b"\n") + 1
-                block, line = block[cut:], 2
-            if pending_blank and block.strip():
-                self._empty_line(pending_blank)
-            core = block.rstrip(b" \t\n")
-            end = block.find(b"\n", len(core)) + 1 if core else 0
-            body = block[:end]
-            if end < len(block) and not pending_blank:
-                pending_blank = line + body.count(b"\n")
+                block, line = block[block.find(b"\n") + 1 :], 2
+            if blank and block.strip():
+                self._empty_line(blank)
+            body = _without_blank_end(block)
             if body:
-                yield self._parse(body, line)
-            line += block.count(b"\n")
+                frame = self._parse(body, line)
+                line += frame.height
+                yield frame
+            if len(body) < len(block) and not blank:
+                blank = line
 
     def _parse(self, block: bytes, first: int) -> pl.DataFrame:
-        separator = self.dialect.separator
+        """Parse a block of lines. Where something is odd, it is looked at closely."""
         if b"\0" in block:
             self._diagnose(block, first)
-        if separator == " ":
-            block, separator = _single_separator(block)
-        mark = separator.encode()
-        width = len(self.names)
-        lines = block.count(b"\n")
-        quoted = self.dialect.quoted and b'"' in block
-        if not quoted and block.count(mark) != lines * (width - 1):
-            self._diagnose(block, first, separator)
+        separator = self.dialect.separator
+        if separator != " ":
+            frame = self._csv(block, separator)
+            if frame is None or frame[self.names[-1]].null_count():
+                self._diagnose(block, first, separator)
+        else:
+            tabs = b"\t" in block
+            frame = None
+            if not tabs or b" " not in block:
+                separator = "\t" if tabs else " "
+                frame = self._csv(block, separator)
+            if frame is None or any(column.null_count() for column in frame):
+                block = _single_blanks(block)
+                self._diagnose(block, first, " ")
+                frame = self._csv(block, " ")
+        if frame is None:
+            raise InputError(f"{self.source.name}: cannot be read as a table ({self._layout})")
+        return frame
+
+    def _csv(self, block: bytes, separator: str) -> pl.DataFrame | None:
         try:
-            frame = pl.read_csv(
+            return pl.read_csv(
                 block,
                 has_header=False,
                 separator=separator,
-                quote_char='"' if quoted else None,
+                quote_char='"' if self.dialect.quoted and b'"' in block else None,
                 schema={name: pl.String for name in self.names},
             )
-        except pl.exceptions.PolarsError as error:
-            self._diagnose(block, first, separator)
-            raise InputError(f"{self.source.name}: cannot be read as a table ({error})") from error
-        if frame.height != lines:
-            self._diagnose(block, first, separator)
-            raise InputError(f"{self.source.name}: expected {lines} rows, found {frame.height}")
-        if block.startswith(b"\n") or b"\n\n" in block:
-            self._diagnose(block, first, separator)
-        return frame
+        except pl.exceptions.PolarsError:
+            return None
 
     def _empty_line(self, number: int) -> None:
-        raise InputError(f"{self.source.name}, line {number}: expected a trial, found an empty line")
+        raise InputError(
+            f"{self.source.name}, line {number}: expected a trial, found an empty line"
+        )
 
     def _diagnose(self, block: bytes, first: int, separator: str = "\n") -> None:
         """Find the first line that does not fit and say so; returns if all of them do."""
@@ -203,19 +213,20 @@ class TextTable:
                 raise InputError(f"{where}: expected UTF-8 text, found other bytes") from error
 
 
-def _single_separator(block: bytes) -> tuple[bytes, str]:
-    """Reduce every run of blanks and tabs to one separator, without work where that is so already."""
-    tabs, blanks = b"\t" in block, b" " in block
-    mark = b"\t" if tabs and not blanks else b" "
-    if tabs and blanks:
-        block = block.replace(b"\t", b" ")
-    while mark * 2 in block:
-        block = block.replace(mark * 2, mark)
-    if mark + b"\n" in block:
-        block = block.replace(mark + b"\n", b"\n")
-    if b"\n" + mark in block:
-        block = block.replace(b"\n" + mark, b"\n")
-    return block.removeprefix(mark), mark.decode()
+def _without_blank_end(block: bytes) -> bytes:
+    """Cut off lines at the end that hold nothing but blanks."""
+    if not block.endswith((b"\n\n", b" \n", b"\t\n")) and block != b"\n":
+        return block
+    core = block.rstrip(b" \t\n")
+    return block[: block.find(b"\n", len(core)) + 1] if core else b""
+
+
+def _single_blanks(block: bytes) -> bytes:
+    """Reduce every run of blanks and tabs to one blank, and none at the ends of lines."""
+    block = block.replace(b"\t", b" ")
+    while b"  " in block:
+        block = block.replace(b"  ", b" ")
+    return block.replace(b" \n", b"\n").replace(b"\n ", b"\n").removeprefix(b" ")
 
 
 def _join_numbers(values: list[Floats], absent: list[Mask]) -> Numbers:
@@ -223,7 +234,9 @@ def _join_numbers(values: list[Floats], absent: list[Mask]) -> Numbers:
     return Numbers(np.concatenate(values), gaps if gaps.any() else None)
 
 
-def columns_of_sample(lines: Sequence[str], dialect: Dialect, name: str, first: int) -> Mapping[int, list[str]]:
+def columns_of_sample(
+    lines: Sequence[str], dialect: Dialect, name: str, first: int
+) -> Mapping[int, list[str]]:
     """Transpose sample lines into columns; all lines must have as many fields as the first."""
     table = [dialect.split(line) for line in lines]
     width = len(table[0])

@@ -41,7 +41,7 @@ class TrialList:
             raise InputError("expected speakers of both sides or of none, found one side")
         if self.label is not None:
             label = np.ascontiguousarray(self.label, dtype=np.int8)
-            if label.size and not np.isin(label, (TARGET, NONTARGET, OTHER)).all():
+            if label.size and (label.min() < OTHER or label.max() > TARGET):
                 raise InputError("expected labels 1, 0 or -1, found other values")
             object.__setattr__(self, "label", read_only(label))
         if self.enrol_speaker is not None and self.test_speaker is not None:
