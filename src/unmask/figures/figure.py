@@ -21,6 +21,8 @@ Chart = (
     | alt.RepeatChart
 )
 
+Layers = alt.LayerChart | alt.FacetChart
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 

@@ -1,0 +1,109 @@
+"""Receiver operating characteristic and its convex hull."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import altair as alt
+import numpy as np
+
+from unmask.detection.curves import Array, DetCurve
+from unmask.figures.data import join, require_systems, table
+from unmask.figures.encode import line_kind, percent, system_colour
+from unmask.figures.figure import Figure
+from unmask.figures.theme import CHANCE, DASHED, NARROW, SOLID, WIDE
+from unmask.figures.trace import trace
+
+_POLYGON, _HULL = "measured (ROC polygon)", "convex hull"
+_LOWEST_ALLOWED = 1e-6
+
+
+def roc_hull(
+    curves: Mapping[str, DetCurve],
+    *,
+    colours: Mapping[str, str] | None = None,
+    log_p_fa: bool = False,
+    width: float = WIDE,
+    name: str = "roc_hull",
+    title: str = "ROC curves and their convex hulls",
+) -> Figure:
+    """Hits (1 − Pmiss) over false alarms; ``log_p_fa`` spreads out the rare false alarms."""
+    require_systems(curves, chart="ROC")
+    side = 400 if width > NARROW else 262
+    lowest = _lowest(curves) if log_p_fa else 0.0
+    x = alt.X(
+        "x:Q",
+        title="False alarms, Pfa" + (" (log scale)" if log_p_fa else ""),
+        scale=alt.Scale(
+            type="log" if log_p_fa else "linear", domain=[lowest, 1], nice=False, zero=False
+        ),
+        axis=alt.Axis(format="~%", tickCount=6),
+    )
+    y = alt.Y("hit:Q", title="Hits, 1 − Pmiss", scale=alt.Scale(domain=[0, 1])).axis(format="~%")
+    rows = join(
+        _line(system, fa, miss, line=line, lowest=lowest)
+        for system, curve in curves.items()
+        for line, fa, miss in (
+            (_POLYGON, curve.p_fa, curve.p_miss),
+            (_HULL, curve.hull_p_fa, curve.hull_p_miss),
+        )
+    )
+    lines = (
+        alt.Chart(rows)
+        .mark_line(clip=True)
+        .transform_calculate(hit="1 - datum.p_miss", x=f"max(datum.p_fa, {lowest!r})")
+        .encode(
+            x,
+            y,
+            system_colour(list(curves), colours, width=width),
+            line_kind({_POLYGON: SOLID, _HULL: DASHED}, width=width),
+            strokeWidth=alt.StrokeWidth(
+                "line:N",
+                scale=alt.Scale(domain=[_POLYGON, _HULL], range=[1.9, 1.1]),
+                legend=None,
+            ),
+            order="step:Q",
+            tooltip=[
+                alt.Tooltip("system:N", title="System"),
+                alt.Tooltip("p_fa:Q", title="False alarms", format=".3%"),
+                alt.Tooltip("hit:Q", title="Hits", format=".3%"),
+                alt.Tooltip("line:N", title="Line"),
+            ],
+        )
+    )
+    chart = alt.layer(_chance(x, y, lowest=lowest), lines).properties(
+        width=side,
+        height=side,
+        description="ROC curves with convex hulls of "
+        + "; ".join(f"{n}, EER {percent(c.eer)}" for n, c in curves.items()),
+    )
+    caption = (
+        "Closer to the upper left corner the recogniser errs less; on the dashed black line it "
+        "guesses. The hull is what an ideal choice of thresholds can reach; where the measured "
+        "curve sags far below it, scores do not rank voices by their likelihood ratio."
+    )
+    if log_p_fa:
+        caption += f" False alarm rates below {100 * lowest:.2g} % are drawn on the left edge."
+    return Figure(name, title, caption, chart)
+
+
+def _lowest(curves: Mapping[str, DetCurve]) -> float:
+    positive = [curve.p_fa[curve.p_fa > 0].min(initial=1.0) for curve in curves.values()]
+    decade = 10.0 ** np.floor(np.log10(max(min(positive), _LOWEST_ALLOWED)))
+    return float(min(decade, 0.1))
+
+
+def _line(name: str, p_fa: Array, p_miss: Array, *, line: str, lowest: float) -> alt.InlineData:
+    grid = np.geomspace(lowest, 1.0, 80) if lowest > 0 else np.array([0.0, 1.0])
+    fa, miss = trace(p_fa, p_miss, at_fa=grid, at_miss=np.empty(0))
+    return table(system=name, line=line, step=range(len(fa)), p_fa=fa, p_miss=miss)
+
+
+def _chance(x: alt.X, y: alt.Y, *, lowest: float) -> alt.Chart:
+    at = np.geomspace(lowest, 1.0, 80) if lowest > 0 else np.array([0.0, 1.0])
+    drawn: alt.Chart = (
+        alt.Chart(table(x=at, hit=at))
+        .mark_line(color=CHANCE, strokeDash=list(DASHED), strokeWidth=1)
+        .encode(x, y)
+    )
+    return drawn
