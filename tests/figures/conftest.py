@@ -107,8 +107,10 @@ def reliability(target, nontarget) -> Reliability:
     place = np.minimum((posterior * 10).astype(int), 9)
     count = np.bincount(place, minlength=10)
     total = np.bincount(place, weight, minlength=10)
-    predicted = np.bincount(place, weight * posterior, minlength=10) / total
-    observed = np.bincount(place, weight * label, minlength=10) / total
+    filled = count > 0
+    count, total = count[filled], total[filled]
+    predicted = np.bincount(place, weight * posterior, minlength=10)[filled] / total
+    observed = np.bincount(place, weight * label, minlength=10)[filled] / total
     half = 1.96 * np.sqrt(observed * (1 - observed) / count) + 0.01
     return Reliability(
         predicted=predicted,

@@ -8,9 +8,9 @@ import altair as alt
 
 from unmask.detection.curves import Reliability
 from unmask.figures.data import join, require_systems, table
-from unmask.figures.encode import legend, panel_columns, system_colour
+from unmask.figures.encode import legend, panel_columns, panel_title, system_colour
 from unmask.figures.figure import Figure, Layers
-from unmask.figures.theme import CHANCE, DASHED, NARROW, WIDE, shorten
+from unmask.figures.theme import CHANCE, DASHED, NARROW, WIDE
 
 _TOGETHER = 3
 
@@ -41,11 +41,11 @@ def calibration_plot(
         legend=legend(
             width=width,
             title="Trials in the bin",
-            tickCount=4,
+            values=_round_counts(largest),
             symbolType="circle",
             symbolFillColor="#6b7280",
             symbolStrokeWidth=0,
-            format="~s",
+            format=",d",
         ),
     )
     panels = [
@@ -59,27 +59,34 @@ def calibration_plot(
         chart: Layers | alt.ConcatChart = panels[0].properties(description=described)
     else:
         titled = [
-            panel.properties(title=alt.TitleParams(shorten(n), fontSize=11.5, offset=6))
-            for panel, n in zip(panels, names, strict=True)
+            panel.properties(title=panel_title(n)) for panel, n in zip(panels, names, strict=True)
         ]
         chart = alt.concat(*titled, columns=columns, spacing=16).properties(description=described)
     caption = (
-        "Scores are read as log-likelihood ratios at a prior of one half. On the dashed diagonal "
-        "they mean what they say; below it they promise too much, above it too little. "
+        "Scores are read as log-likelihood ratios at a prior of one half; the posterior is that of "
+        "a target. On the dashed diagonal scores mean what they say; below it they promise too "
+        "much, above it too little. "
         "Whiskers are the interval of the share in each bin."
     )
     return Figure(name, title, caption, chart)
 
 
+def _round_counts(largest: int) -> list[int]:
+    """Up to three counts for the legend, ten times apart, the greatest a power of ten."""
+    top = 10 ** (len(str(largest)) - 1)
+    return [count for count in (top // 100, top // 10, top) if count > 0]
+
+
 def _panel(
     curves: Mapping[str, Reliability], colour: alt.Color, size: alt.Size, *, first: bool
 ) -> Layers:
-    scale = alt.Scale(domain=[0, 1])
-    x = alt.X("predicted:Q", title="Predicted posterior of a target", scale=scale).axis(
-        format=".1f", tickCount=5
+    scale = alt.Scale(domain=[-0.04, 1.04], nice=False)
+    ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]
+    x = alt.X("predicted:Q", title="Predicted posterior", scale=scale).axis(
+        format=".1f", values=ticks
     )
     y = alt.Y("observed:Q", title="Observed share of targets" if first else None, scale=scale).axis(
-        format=".1f", tickCount=5
+        format=".1f", values=ticks
     )
     rows = join(
         table(

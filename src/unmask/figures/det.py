@@ -173,7 +173,9 @@ def _caption(curves: Mapping[str, DetCurve], *, hull: bool) -> str:
     ]
     if hull:
         parts.append("Dashed: the convex hull of the measured curve.")
-    parts.append(f"Rates below {percent(LOWEST)} are drawn on the edge.")
+    parts.append(
+        f"Points beyond the panel ({percent(LOWEST)} to {percent(HIGHEST)}) lie on its edge."
+    )
     perfect = [shorten(n) for n, c in curves.items() if c.eer == 0]
     if perfect:
         parts.append(

@@ -36,12 +36,19 @@ def system_colour(
     domain = [*([] if first is None else [first]), *names]
     scale = [*([] if first is None else [CHANCE]), *colours_for(names, colours)]
     note = notes or {}
-    labels = [shorten(name) + (f" ({note[name]})" if name in note else "") for name in domain]
+    labels = [
+        f"{shorten(name, limit=22)} ({note[name]})" if name in note else shorten(name)
+        for name in domain
+    ]
     return alt.Color(
         "system:N",
         scale=alt.Scale(domain=domain, range=scale),
         legend=legend(
-            width=width, title="System", labelExpr=lookup(domain, labels), symbolType="stroke"
+            width=width,
+            title="System",
+            labelExpr=lookup(domain, labels),
+            symbolType="stroke",
+            symbolOpacity=1,
         ),
     )
 
@@ -71,6 +78,11 @@ def panel_columns(panels: int, *, width: float) -> int:
     """How many panels stand side by side."""
     most = 3 if width >= (NARROW + WIDE) / 2 else 1
     return 2 if panels == 4 and most > 1 else min(panels, most)
+
+
+def panel_title(system: str) -> alt.TitleParams:
+    """A system's name above its panel, flush with the panel's left edge."""
+    return alt.TitleParams(shorten(system, limit=30), fontSize=11.5, offset=7, frame="group")
 
 
 def percent(fraction: float) -> str:

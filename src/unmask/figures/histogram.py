@@ -10,7 +10,7 @@ import numpy as np
 
 from unmask.detection.curves import Histogram
 from unmask.figures.data import join, require_systems, table
-from unmask.figures.encode import panel_columns
+from unmask.figures.encode import panel_columns, panel_title
 from unmask.figures.figure import Figure, Layers
 from unmask.figures.theme import DASHED, INK, NARROW, NONTARGET, TARGET, WIDE, shorten
 
@@ -47,7 +47,7 @@ def _panel(system: str, curve: Histogram, *, first: bool, alone: bool) -> Layers
         "score:Q",
         title="Score",
         scale=alt.Scale(domain=[float(curve.edges[0]), float(curve.edges[-1])], nice=False),
-        axis=alt.Axis(tickCount=5, grid=False),
+        axis=alt.Axis(tickCount=4, grid=False),
     )
     y = alt.Y("density:Q", title="Density" if first else None).axis(tickCount=4)
     colour = alt.Color(
@@ -83,7 +83,7 @@ def _panel(system: str, curve: Histogram, *, first: bool, alone: bool) -> Layers
     panel = alt.layer(*layers)
     if alone:
         return panel
-    return panel.properties(title=alt.TitleParams(shorten(system), fontSize=11.5, offset=6))
+    return panel.properties(title=panel_title(system))
 
 
 def _bins(system: str, curve: Histogram) -> alt.Chart:

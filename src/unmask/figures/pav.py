@@ -17,6 +17,7 @@ from unmask.figures.theme import CHANCE, DASHED, MUTED, NARROW, WIDE
 
 Blocks = np.ndarray[tuple[int], np.dtype[np.signedinteger[Any]]]
 
+_ENDS = ("low", "high")
 _LANE = 0.07
 
 
@@ -64,7 +65,7 @@ def pav_map(
         for sign, edge in ((-1.0, bottom), (1.0, top))
     )
     layers = [
-        _identity(x, y, left=left, right=right),
+        _identity(x, y, low=max(left, ticks[0]), high=min(right, ticks[-1])),
         alt.Chart(table(llr=[ticks[0] - lane / 2, ticks[-1] + lane / 2]))
         .mark_rule(color=MUTED, strokeWidth=0.6)
         .encode(y),
@@ -95,11 +96,20 @@ def pav_map(
 
 
 def _score_range(curves: Mapping[str, PavMap]) -> tuple[float, float]:
-    ends = np.concatenate([np.concatenate([c.low, c.high]) for c in curves.values()])
-    ends = ends[np.isfinite(ends)]
-    low, high = (float(ends.min()), float(ends.max())) if ends.size else (0.0, 1.0)
-    margin = 0.02 * (high - low) or 0.5
-    return low - margin, high + margin
+    """The scores of the finite blocks and a part of what lies beyond; all, if none is finite."""
+    low, high = (np.concatenate([getattr(c, end) for c in curves.values()]) for end in _ENDS)
+    llr = np.concatenate([c.llr for c in curves.values()])
+    known = np.isfinite(low) & np.isfinite(high)
+    inner = known & np.isfinite(llr)
+    if not known.any():
+        return -1.0, 1.0
+    first, last = float(low[known].min()), float(high[known].max())
+    if inner.any():
+        left, right = float(low[inner].min()), float(high[inner].max())
+        beyond = 0.3 * (right - left)
+        first, last = max(first, left - beyond), min(last, right + beyond)
+    margin = 0.02 * (last - first) or 0.5
+    return first - margin, last + margin
 
 
 def _llr_ticks(curves: Mapping[str, PavMap]) -> list[float]:
@@ -155,9 +165,9 @@ def _infinite(
     )
 
 
-def _identity(x: alt.X, y: alt.Y, *, left: float, right: float) -> alt.Chart:
+def _identity(x: alt.X, y: alt.Y, *, low: float, high: float) -> alt.Chart:
     drawn: alt.Chart = (
-        alt.Chart(table(score=[left, right], llr=[left, right]))
+        alt.Chart(table(score=[low, high], llr=[low, high]))
         .mark_line(clip=True, color=CHANCE, strokeDash=list(DASHED), strokeWidth=1)
         .encode(x, y)
     )
@@ -179,6 +189,6 @@ def _caption(ends: alt.InlineData) -> str:
     if ends.values:
         caption += (
             " Triangles at the edge: blocks with targets only (+∞) or nontargets only (−∞), "
-            "with a line over the scores they cover."
+            "with a line over the scores they cover, which may run on beyond the panel."
         )
     return caption

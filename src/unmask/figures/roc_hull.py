@@ -37,31 +37,26 @@ def roc_hull(
         scale=alt.Scale(
             type="log" if log_p_fa else "linear", domain=[lowest, 1], nice=False, zero=False
         ),
-        axis=alt.Axis(format="~%", tickCount=6),
+        axis=alt.Axis(format="~%", values=_ticks(lowest)),
     )
-    y = alt.Y("hit:Q", title="Hits, 1 − Pmiss", scale=alt.Scale(domain=[0, 1])).axis(format="~%")
-    rows = join(
-        _line(system, fa, miss, line=line, lowest=lowest)
-        for system, curve in curves.items()
-        for line, fa, miss in (
-            (_POLYGON, curve.p_fa, curve.p_miss),
-            (_HULL, curve.hull_p_fa, curve.hull_p_miss),
-        )
+    y = alt.Y("hit:Q", title="Hits, 1 − Pmiss", scale=alt.Scale(domain=[0, 1])).axis(
+        format="~%", tickCount=5
     )
-    lines = (
+    polygons = join(
+        _line(n, c.p_fa, c.p_miss, line=_POLYGON, lowest=lowest) for n, c in curves.items()
+    )
+    hulls = join(
+        _line(n, c.hull_p_fa, c.hull_p_miss, line=_HULL, lowest=lowest) for n, c in curves.items()
+    )
+    lines = [
         alt.Chart(rows)
-        .mark_line(clip=True)
+        .mark_line(clip=True, strokeWidth=stroke)
         .transform_calculate(hit="1 - datum.p_miss", x=f"max(datum.p_fa, {lowest!r})")
         .encode(
             x,
             y,
             system_colour(list(curves), colours, width=width),
             line_kind({_POLYGON: SOLID, _HULL: DASHED}, width=width),
-            strokeWidth=alt.StrokeWidth(
-                "line:N",
-                scale=alt.Scale(domain=[_POLYGON, _HULL], range=[1.9, 1.1]),
-                legend=None,
-            ),
             order="step:Q",
             tooltip=[
                 alt.Tooltip("system:N", title="System"),
@@ -70,8 +65,9 @@ def roc_hull(
                 alt.Tooltip("line:N", title="Line"),
             ],
         )
-    )
-    chart = alt.layer(_chance(x, y, lowest=lowest), lines).properties(
+        for rows, stroke in ((polygons, 1.9), (hulls, 1.0))
+    ]
+    chart = alt.layer(_chance(x, y, lowest=lowest), *lines).properties(
         width=side,
         height=side,
         description="ROC curves with convex hulls of "
@@ -91,6 +87,12 @@ def _lowest(curves: Mapping[str, DetCurve]) -> float:
     positive = [curve.p_fa[curve.p_fa > 0].min(initial=1.0) for curve in curves.values()]
     decade = 10.0 ** np.floor(np.log10(max(min(positive), _LOWEST_ALLOWED)))
     return float(min(decade, 0.1))
+
+
+def _ticks(lowest: float) -> list[float]:
+    if lowest == 0:
+        return [0, 0.2, 0.4, 0.6, 0.8, 1]
+    return [float(f"1e{power}") for power in range(round(np.log10(lowest)), 1)]
 
 
 def _line(name: str, p_fa: Array, p_miss: Array, *, line: str, lowest: float) -> alt.InlineData:

@@ -58,7 +58,6 @@ _AXIS: Final = {
     "tickSize": 4,
     "gridColor": GRID,
     "gridWidth": 0.8,
-    "labelOverlap": "greedy",
     "labelSeparation": 3,
 }
 
