@@ -8,9 +8,9 @@ import altair as alt
 
 from unmask.detection.curves import Reliability
 from unmask.figures.data import join, require_systems, table
-from unmask.figures.encode import legend, panel_columns, panel_title, system_colour
+from unmask.figures.encode import legend, main_panel, panel_columns, panel_title, system_colour
 from unmask.figures.figure import Figure, Layers
-from unmask.figures.theme import CHANCE, DASHED, NARROW, WIDE
+from unmask.figures.theme import CHANCE, DASHED, WIDE
 
 _TOGETHER = 3
 
@@ -33,7 +33,7 @@ def calibration_plot(
         colour = colour.legend(None)
         side = int((width - 150 - 40 * columns) / columns) if columns > 1 else 240
     else:
-        side = 400 if width > NARROW else 262
+        side = main_panel(width)
     largest = max(int(curve.count.max(initial=1)) for curve in curves.values())
     size = alt.Size(
         "count:Q",
@@ -83,10 +83,10 @@ def _panel(
     scale = alt.Scale(domain=[-0.04, 1.04], nice=False)
     ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]
     x = alt.X("predicted:Q", title="Predicted posterior", scale=scale).axis(
-        format=".1f", values=ticks
+        format=".1f", values=ticks, labelOverlap=False
     )
-    y = alt.Y("observed:Q", title="Observed share of targets" if first else None, scale=scale).axis(
-        format=".1f", values=ticks
+    y = alt.Y("observed:Q", title="Share of targets" if first else None, scale=scale).axis(
+        format=".1f", values=ticks, labelOverlap=False
     )
     rows = join(
         table(

@@ -10,9 +10,9 @@ from scipy.special import ndtr, ndtri
 
 from unmask.detection.curves import Array, DetCurve
 from unmask.figures.data import join, require_systems, table
-from unmask.figures.encode import legend, line_kind, percent, system_colour
+from unmask.figures.encode import is_wide, legend, line_kind, main_panel, percent, system_colour
 from unmask.figures.figure import Figure
-from unmask.figures.theme import DASHED, INK, NARROW, SOLID, WIDE, shorten
+from unmask.figures.theme import DASHED, INK, SOLID, WIDE, shorten
 from unmask.figures.trace import trace
 
 TICKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
@@ -39,7 +39,7 @@ def det(
 ) -> Figure:
     """DET curves of all systems: polygon solid, hull dashed, EER and minimum DCF marked."""
     require_systems(curves, chart="DET")
-    side = 400 if width > NARROW else 262
+    side = main_panel(width)
     names = list(curves)
     colour = system_colour(
         names,
@@ -49,7 +49,10 @@ def det(
     )
     kinds = {_POLYGON: SOLID, _HULL: DASHED} if hull else {_POLYGON: SOLID}
     dash = line_kind(kinds, width=width)
-    x, y = _axis("x", "False alarms, Pfa (%)"), _axis("y", "Misses, Pmiss (%)")
+    x, y = (
+        _axis("x", "False alarms, Pfa (%)", width=width),
+        _axis("y", "Misses, Pmiss (%)", width=width),
+    )
 
     polygons = join(_line(n, c.p_fa, c.p_miss, line=_POLYGON) for n, c in curves.items())
     layers = [_diagonal(x, y), _drawn(polygons, x, y, colour, dash, stroke=1.9)]
@@ -66,7 +69,7 @@ def det(
     return Figure(name, title, _caption(curves, hull=hull), chart)
 
 
-def _axis(channel: str, title: str) -> alt.X | alt.Y:
+def _axis(channel: str, title: str, *, width: float) -> alt.X | alt.Y:
     encoding = alt.X if channel == "x" else alt.Y
     at = ndtri(TICKS).round(6).tolist()
     return encoding(
@@ -77,6 +80,7 @@ def _axis(channel: str, title: str) -> alt.X | alt.Y:
             values=at,
             labelExpr="format(100 * cumulativeNormal(datum.value, 0, 1), '.1~r')",
             labelOverlap=False,
+            labelFontSize=11 if is_wide(width) else 9,
         ),
     )
 
@@ -146,7 +150,9 @@ def _marks(
     shape = alt.Shape(
         "point:N",
         scale=alt.Scale(domain=[_EER, _DCF], range=["circle", "diamond"]),
-        legend=legend(width=width, title="Point", symbolSize=70, symbolStrokeColor=INK),
+        legend=legend(width=width, title="Point", symbolSize=70, symbolStrokeColor=INK)
+        if is_wide(width)
+        else None,
     )
     return _on_axes(
         alt.Chart(points).mark_point(filled=True, size=64, opacity=1, stroke="white", strokeWidth=1)
@@ -172,9 +178,9 @@ def _caption(curves: Mapping[str, DetCurve], *, hull: bool) -> str:
         f"diamonds the minimum DCF at a target prior of {', '.join(f'{p:g}' for p in priors)}.",
     ]
     if hull:
-        parts.append("Dashed: the convex hull of the measured curve.")
+        parts.append("Solid: the measured ROC polygon; dashed: its convex hull.")
     parts.append(
-        f"Points beyond the panel ({percent(LOWEST)} to {percent(HIGHEST)}) lie on its edge."
+        f"Points beyond the panel ({100 * LOWEST:g} to {100 * HIGHEST:g} %) lie on its edge."
     )
     perfect = [shorten(n) for n, c in curves.items() if c.eer == 0]
     if perfect:

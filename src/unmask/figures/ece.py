@@ -9,9 +9,9 @@ import numpy as np
 
 from unmask.detection.curves import EceProfile
 from unmask.figures.data import join, require_systems, table
-from unmask.figures.encode import line_kind, system_colour
+from unmask.figures.encode import line_kind, main_panel, system_colour
 from unmask.figures.figure import Figure
-from unmask.figures.theme import DASHED, NARROW, SOLID, WIDE, shorten
+from unmask.figures.theme import DASHED, SOLID, WIDE, shorten
 
 HIGHEST = 1.08
 
@@ -66,8 +66,8 @@ def ece_profile(
             ],
         )
         .properties(
-            width=400 if width > NARROW else 262,
-            height=300 if width > NARROW else 220,
+            width=main_panel(width),
+            height=int(0.78 * main_panel(width)),
             description=f"Empirical cross-entropy of {', '.join(curves)} over the prior log-odds",
         )
     )
@@ -76,6 +76,7 @@ def ece_profile(
 
 def _caption(curves: Mapping[str, EceProfile]) -> str:
     caption = (
+        "Solid: oracle calibration; dashed: the scores taken as LLRs as they are. "
         "The closer an oracle curve comes to the black one, the less the scores disclose; on it, "
         "they disclose nothing. The gap between a dashed curve and its solid one is lost to poor "
         "calibration; above the black curve the scores mislead whoever takes them as LLRs. "

@@ -54,17 +54,30 @@ def system_colour(
 
 
 def line_kind(kinds: Mapping[str, Sequence[float]], *, width: float = WIDE) -> alt.StrokeDash:
-    """Dash by the field ``line``: ``{what the line is: its dash}``."""
+    """Dash by the field ``line``: ``{what the line is: its dash}``.
+
+    Narrow charts have no room for this legend: their captions say what the dashes mean.
+    """
     return alt.StrokeDash(
         "line:N",
         scale=alt.Scale(domain=list(kinds), range=[list(dash) for dash in kinds.values()]),
-        legend=legend(width=width, title="Line", symbolType="stroke"),
+        legend=legend(width=width, title="Line", symbolType="stroke") if is_wide(width) else None,
     )
+
+
+def is_wide(width: float) -> bool:
+    """Whether the chart is nearer to two columns of print than to one."""
+    return width >= (NARROW + WIDE) / 2
+
+
+def main_panel(width: float) -> int:
+    """The width of a chart's only panel, leaving room for its axis and legend."""
+    return 380 if is_wide(width) else 250
 
 
 def legend(*, width: float, title: str | None, **options: Any) -> alt.Legend:
     """At the right of wide charts, below narrow ones."""
-    if width < (NARROW + WIDE) / 2:
+    if not is_wide(width):
         options = {"orient": "bottom", "columns": 1, "direction": "vertical", **options}
     return alt.Legend(title=title, **options)
 
@@ -76,13 +89,13 @@ def lookup(values: Sequence[str], labels: Sequence[str]) -> str:
 
 def panel_columns(panels: int, *, width: float) -> int:
     """How many panels stand side by side."""
-    most = 3 if width >= (NARROW + WIDE) / 2 else 1
+    most = 3 if is_wide(width) else 1
     return 2 if panels == 4 and most > 1 else min(panels, most)
 
 
 def panel_title(system: str) -> alt.TitleParams:
     """A system's name above its panel, flush with the panel's left edge."""
-    return alt.TitleParams(shorten(system, limit=30), fontSize=11.5, offset=7, frame="group")
+    return alt.TitleParams(shorten(system, limit=22), fontSize=11.5, offset=7, frame="group")
 
 
 def percent(fraction: float) -> str:

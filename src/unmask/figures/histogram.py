@@ -27,11 +27,11 @@ def score_histograms(
     """One panel per system: both densities as steps, the EER threshold as a rule."""
     require_systems(curves, chart="score histograms")
     columns = panel_columns(len(curves), width=width)
-    inner = (min(width, 560) - 40 - 58 * columns) / columns
+    inner = (min(width, 560) - 84) if columns == 1 else (width - 70 - 46 * columns) / columns
     height = 240 if len(curves) == 1 and width > NARROW else 150
     panels = [
         _panel(system, curve, first=i % columns == 0, alone=len(curves) == 1).properties(
-            width=int(inner if columns == 1 else (width - 30 - 52 * columns) / columns),
+            width=int(inner),
             height=height,
         )
         for i, (system, curve) in enumerate(curves.items())
@@ -49,7 +49,12 @@ def _panel(system: str, curve: Histogram, *, first: bool, alone: bool) -> Layers
         scale=alt.Scale(domain=[float(curve.edges[0]), float(curve.edges[-1])], nice=False),
         axis=alt.Axis(tickCount=4, grid=False),
     )
-    y = alt.Y("density:Q", title="Density" if first else None).axis(tickCount=4)
+    top = 1.06 * float(max(curve.target.max(initial=0), curve.nontarget.max(initial=0))) or 1.0
+    y = alt.Y(
+        "density:Q",
+        title="Density" if first else None,
+        scale=alt.Scale(domain=[0, top], nice=False),
+    ).axis(tickCount=4)
     colour = alt.Color(
         "trials:N",
         scale=alt.Scale(domain=[_TARGET, _NONTARGET], range=[TARGET, NONTARGET]),
@@ -125,7 +130,7 @@ def _caption(curves: Mapping[str, Histogram]) -> str:
         parts.append("Panels have their own axes.")
     else:
         parts.append(f"System: {next(iter(curves))}.")
-    hidden = [f"{shorten(n)} {c.infinite:,}" for n, c in curves.items() if c.infinite]
+    hidden = [f"{c.infinite:,} ({shorten(n)})" for n, c in curves.items() if c.infinite]
     if hidden:
         parts.append(f"Infinite scores not shown: {', '.join(hidden)}.")
     unset = [shorten(n) for n, c in curves.items() if not math.isfinite(c.eer_threshold)]

@@ -11,9 +11,9 @@ import numpy as np
 
 from unmask.detection.curves import PavMap
 from unmask.figures.data import join, require_systems, table
-from unmask.figures.encode import system_colour
+from unmask.figures.encode import main_panel, system_colour
 from unmask.figures.figure import Figure
-from unmask.figures.theme import CHANCE, DASHED, MUTED, NARROW, WIDE
+from unmask.figures.theme import CHANCE, DASHED, MUTED, WIDE
 
 Blocks = np.ndarray[tuple[int], np.dtype[np.signedinteger[Any]]]
 
@@ -88,8 +88,8 @@ def pav_map(
         ),
     ]
     chart = alt.layer(*layers).properties(
-        width=400 if width > NARROW else 262,
-        height=340 if width > NARROW else 262,
+        width=main_panel(width),
+        height=int(0.85 * main_panel(width)),
         description=f"Score to oracle log-likelihood ratio of {', '.join(curves)}",
     )
     return Figure(name, title, _caption(ends), chart)

@@ -9,9 +9,9 @@ import numpy as np
 
 from unmask.detection.curves import Array, DetCurve
 from unmask.figures.data import join, require_systems, table
-from unmask.figures.encode import line_kind, percent, system_colour
+from unmask.figures.encode import line_kind, main_panel, percent, system_colour
 from unmask.figures.figure import Figure
-from unmask.figures.theme import CHANCE, DASHED, NARROW, SOLID, WIDE
+from unmask.figures.theme import CHANCE, DASHED, SOLID, WIDE
 from unmask.figures.trace import trace
 
 _POLYGON, _HULL = "measured (ROC polygon)", "convex hull"
@@ -29,7 +29,7 @@ def roc_hull(
 ) -> Figure:
     """Hits (1 − Pmiss) over false alarms; ``log_p_fa`` spreads out the rare false alarms."""
     require_systems(curves, chart="ROC")
-    side = 400 if width > NARROW else 262
+    side = main_panel(width)
     lowest = _lowest(curves) if log_p_fa else 0.0
     x = alt.X(
         "x:Q",
@@ -75,8 +75,9 @@ def roc_hull(
     )
     caption = (
         "Closer to the upper left corner the recogniser errs less; on the dashed black line it "
-        "guesses. The hull is what an ideal choice of thresholds can reach; where the measured "
-        "curve sags far below it, scores do not rank voices by their likelihood ratio."
+        "guesses. Solid: the measured curve; dashed in colour: its convex hull, what an ideal "
+        "choice of thresholds can reach. Where the curve sags far below its hull, scores do not "
+        "rank voices by their likelihood ratio."
     )
     if log_p_fa:
         caption += f" False alarm rates below {100 * lowest:.2g} % are drawn on the left edge."
