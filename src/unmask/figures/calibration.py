@@ -49,19 +49,20 @@ def calibration_plot(
         ),
     )
     panels = [
-        _panel({n: curves[n] for n in group}, colour, size, first=i % columns == 0).properties(
-            width=side, height=side
-        )
+        _panel(
+            {n: curves[n] for n in group},
+            colour,
+            size,
+            first=i % columns == 0,
+            titled=len(groups) > 1,
+        ).properties(width=side, height=side)
         for i, group in enumerate(groups)
     ]
     described = f"Calibration plot of {', '.join(names)}: observed share of targets per bin"
     if len(panels) == 1:
         chart: Layers | alt.ConcatChart = panels[0].properties(description=described)
     else:
-        titled = [
-            panel.properties(title=panel_title(n)) for panel, n in zip(panels, names, strict=True)
-        ]
-        chart = alt.concat(*titled, columns=columns, spacing=16).properties(description=described)
+        chart = alt.concat(*panels, columns=columns, spacing=16).properties(description=described)
     caption = (
         "Scores are read as log-likelihood ratios at a prior of one half; the posterior is that of "
         "a target. On the dashed diagonal scores mean what they say; below it they promise too "
@@ -78,15 +79,23 @@ def _round_counts(largest: int) -> list[int]:
 
 
 def _panel(
-    curves: Mapping[str, Reliability], colour: alt.Color, size: alt.Size, *, first: bool
+    curves: Mapping[str, Reliability],
+    colour: alt.Color,
+    size: alt.Size,
+    *,
+    first: bool,
+    titled: bool,
 ) -> Layers:
     scale = alt.Scale(domain=[-0.04, 1.04], nice=False)
     ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]
     x = alt.X("predicted:Q", title="Predicted posterior", scale=scale).axis(
         format=".1f", values=ticks, labelOverlap=False
     )
-    y = alt.Y("observed:Q", title="Share of targets" if first else None, scale=scale).axis(
-        format=".1f", values=ticks, labelOverlap=False
+    y, whisker = (
+        alt.Y(field, title="Share of targets" if first else None, scale=scale).axis(
+            format=".1f", values=ticks, labelOverlap=False
+        )
+        for field in ("observed:Q", "low:Q")
     )
     rows = join(
         table(
@@ -113,9 +122,10 @@ def _panel(
         .mark_line(color=CHANCE, strokeDash=list(DASHED), strokeWidth=1)
         .encode(x, y)
     )
-    return alt.layer(
+    layers = [
         diagonal,
         base.mark_line(strokeWidth=1, opacity=0.55),
-        base.mark_rule(strokeWidth=1.4).encode(alt.Y("low:Q"), alt.Y2("high:Q")),
+        base.mark_rule(strokeWidth=1.4).encode(whisker, alt.Y2("high:Q")),
         base.mark_point(filled=True, opacity=0.95).encode(size),
-    )
+    ]
+    return alt.layer(*layers, *([panel_title(next(iter(curves)))] if titled else []))

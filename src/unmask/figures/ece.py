@@ -9,7 +9,7 @@ import numpy as np
 
 from unmask.detection.curves import EceProfile
 from unmask.figures.data import join, require_systems, table
-from unmask.figures.encode import line_kind, main_panel, system_colour
+from unmask.figures.encode import is_wide, line_kind, main_panel, system_colour
 from unmask.figures.figure import Figure
 from unmask.figures.theme import DASHED, SOLID, WIDE, shorten
 
@@ -50,7 +50,7 @@ def ece_profile(
                 "log_odds:Q",
                 title="Prior log-odds of a target (natural log)",
                 scale=alt.Scale(domain=[lowest, highest], nice=False),
-            ),
+            ).axis(tickCount=10 if is_wide(width) else 5),
             alt.Y(
                 "bits:Q",
                 title="Empirical cross-entropy (bits)",

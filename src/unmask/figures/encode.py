@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from unmask.errors import InputError
+from unmask.figures.data import table
 from unmask.figures.theme import CHANCE, NARROW, WIDE, shorten, system_colours
 
 
@@ -93,9 +94,19 @@ def panel_columns(panels: int, *, width: float) -> int:
     return 2 if panels == 4 and most > 1 else min(panels, most)
 
 
-def panel_title(system: str) -> alt.TitleParams:
-    """A system's name above its panel, flush with the panel's left edge."""
-    return alt.TitleParams(shorten(system, limit=22), fontSize=11.5, offset=7, frame="group")
+def panel_title(system: str) -> alt.Chart:
+    """A layer that writes the system's name above its panel; the whole name shows on hover."""
+    layer: alt.Chart = (
+        alt.Chart(table(system=system, label=shorten(system, limit=22)))
+        .mark_text(align="left", baseline="bottom", fontSize=11.5, fontWeight=600)
+        .encode(
+            x=alt.value(0),
+            y=alt.value(-6),
+            text="label:N",
+            tooltip=alt.Tooltip("system:N", title="System"),
+        )
+    )
+    return layer
 
 
 def percent(fraction: float) -> str:

@@ -85,10 +85,9 @@ def _panel(system: str, curve: Histogram, *, first: bool, alone: bool) -> Layers
             )
         )
     layers.append(_bins(system, curve))
-    panel = alt.layer(*layers)
-    if alone:
-        return panel
-    return panel.properties(title=panel_title(system))
+    if not alone:
+        layers.append(panel_title(system))
+    return alt.layer(*layers)
 
 
 def _bins(system: str, curve: Histogram) -> alt.Chart:

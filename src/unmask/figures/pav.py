@@ -40,7 +40,7 @@ def pav_map(
     )
     y = alt.Y(
         "llr:Q",
-        title="Oracle log-likelihood ratio (natural log)",
+        title="Oracle LLR (natural log)",
         scale=alt.Scale(domain=[bottom - lane / 2, top + lane / 2], nice=False, zero=False),
     ).axis(
         values=[bottom, *ticks, top],
