@@ -10,6 +10,11 @@ from unmask.privacy.legal import (
     legal_sweep,
     with_backends,
 )
+from unmask.privacy.legal_config import (
+    LegalConfig,
+    legal_from_config,
+    read_legal_config,
+)
 from unmask.privacy.legal_curve import (
     Curve,
     RiskCurve,
@@ -41,6 +46,7 @@ __all__ = [
     "Attacker",
     "Curve",
     "Inference",
+    "LegalConfig",
     "LegalSweep",
     "Linkability",
     "Ranks",
@@ -49,11 +55,13 @@ __all__ = [
     "Strongest",
     "default_counts",
     "inference",
+    "legal_from_config",
     "legal_sweep",
     "linkability",
     "linkability_from_scores",
     "ranks_from_scores",
     "ranks_of",
+    "read_legal_config",
     "singling_out",
     "singling_out_from_scores",
     "verification",
