@@ -225,7 +225,9 @@ def test_bad_input_is_told_in_one_line():
     refused("4 of 24 absent .first: s20", test=population(24, 1, noise=1.0, tag="t"))
     refused("at most the 20 speakers in enrolment, found 21", counts=[10, 21])
     refused("length 9: .* at least 9 utterances, found at most 3 .all 20", length=9)
-    refused("20 in enrolment and 16 in test", enrol=population(20, 1, noise=1, tag="e", dimension=20))
+    refused(
+        "20 in enrolment and 16 in test", enrol=population(20, 1, noise=1, tag="e", dimension=20)
+    )
     zeros = um.Embeddings(np.zeros((2, 16)), ["s1", "s2"])
     refused("2 zero vectors .first: row 1", test=zeros)
     refused("60 in enrolment and in test .first: e-0", test=population(20, 3, noise=1.0, tag="e"))

@@ -50,9 +50,7 @@ def test_equals_the_definition(sizes, levels):
         scores = np.round(scores * levels / 4) / levels
     counts = np.array([2, 3, 20, 150, len(sizes)])
     draws = draws_of(people, 7, 3, 10)
-    found = single_out(
-        Best(scores.astype(np.float32), people), Given(scores, 1e-6), draws, counts
-    )
+    found = single_out(Best(scores.astype(np.float32), people), Given(scores, 1e-6), draws, counts)
     expected = [[brute(scores, people, draw, n) for n in counts] for draw in draws]
     assert found.tolist() == expected
 
@@ -187,7 +185,7 @@ def test_bad_input_is_told_in_one_line():
     strangers = um.Embeddings(np.ones((2, 16)), ["x", "y"])
     refused("found none of 2 .first: x", enrol=strangers)
     refused("80 in enrolment and in test", test=population(20, 4, noise=1.0, tag="e"))
-    with pytest.raises(um.InputError, match="1 with one .first: 1"):
+    with pytest.raises(um.InputError, match=r"1 with one .first: 1"):
         um.singling_out_from_scores(np.zeros((1, 3)), [0], [0, 0, 1], counts=[2])
     with pytest.raises(um.InputError, match="1 absent"):
         um.singling_out_from_scores(np.zeros((1, 2)), [4], [0, 0], counts=[2])
