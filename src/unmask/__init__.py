@@ -18,8 +18,27 @@ from unmask.detection import (
 )
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
+from unmask.stress import (
+    CpMap,
+    CpPosition,
+    CpRoadmap,
+    CpSummary,
+    DeltaCpMap,
+    DeltaIntervals,
+    cp_map,
+    cp_position,
+    cp_roadmap,
+    delta_cp_intervals,
+    delta_cp_map,
+)
 
 __all__ = [
+    "CpMap",
+    "CpPosition",
+    "CpRoadmap",
+    "CpSummary",
+    "DeltaCpMap",
+    "DeltaIntervals",
     "Detection",
     "Estimate",
     "InputError",
@@ -29,7 +48,12 @@ __all__ = [
     "__version__",
     "act_dcf",
     "cllr",
+    "cp_map",
+    "cp_position",
+    "cp_roadmap",
     "d_sys",
+    "delta_cp_intervals",
+    "delta_cp_map",
     "detection",
     "ece",
     "eer",

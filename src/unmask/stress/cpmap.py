@@ -113,8 +113,11 @@ class CpMap:
 
     def at(self, x: float, y: float) -> float:
         """The value of the smallest cell that holds the shares ``x`` and ``y``."""
-        column, row = np.searchsorted(self.x, x - 1e-9), np.searchsorted(self.y, y - 1e-9)
-        return float(self.values[min(row, self.y.size - 1), min(column, self.x.size - 1)])
+        column, row = (
+            min(int(np.searchsorted(axis, share - 1e-9)), axis.size - 1)
+            for axis, share in ((self.x, x), (self.y, y))
+        )
+        return float(self.values[row, column])
 
     def summary(self, *, below: float = 0.05) -> CpSummary:
         """The numbers of a table row; ``nan`` where no cell is well-defined."""
@@ -193,9 +196,9 @@ def cp_map(
     its value is the raw EER (``metric="eer"``) or ``"min_dcf"`` of the system's own scores on them.
 
     Hardness is a reference score per trial: targets are ordered from the lowest, nontargets from
-    the highest. Give one array per class, or a sequence of arrays (several reference systems), which
-    ``combine`` turns into one by the ``mean`` of the scores or of their ranks (``rank``). A class
-    without hardness is ordered by the system's own scores. Equal hardness is ordered by the
+    the highest. Give one array per class, or a sequence of arrays (several reference systems),
+    which ``combine`` turns into one by the ``mean`` of the scores or of their ranks (``rank``). A
+    class without hardness is ordered by the system's own scores. Equal hardness is ordered by the
     system's own scores too, hardest first, so the order of the input never matters.
 
     ``grid`` is the number of steps along each axis, or a pair (x, y), at most 1,000 each.
@@ -271,7 +274,9 @@ def check_grid(grid: int | tuple[int, int]) -> tuple[int, int]:
     pair = grid if isinstance(grid, tuple) else (grid, grid)
     for steps in pair:
         if not (isinstance(steps, int | np.integer) and 1 <= steps <= LARGEST_GRID):
-            raise InputError(f"grid: expected a whole number from 1 to {LARGEST_GRID}, found {steps}")
+            raise InputError(
+                f"grid: expected a whole number from 1 to {LARGEST_GRID}, found {steps}"
+            )
     if len(pair) != 2:
         raise InputError(f"grid: expected one number or two (x, y), found {len(pair)}")
     return int(pair[0]), int(pair[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,10 @@ class CpRoadmap:
 
 
 def relative_change(reference: FloatArray, test: FloatArray) -> FloatArray:
-    """RCR = (CP_ref − CP_test)/CP_ref (Li 2022, eq. 2); 0 where both are 0, −inf where CP_ref is."""
+    """RCR = (CP_ref − CP_test)/CP_ref (Li 2022, eq. 2).
+
+    Where CP_ref is 0 it is 0 if CP_test is 0 as well, −inf otherwise.
+    """
     lost = np.where(test > 0, -np.inf, 0.0)
     return np.divide(reference - test, reference, out=lost, where=reference > 0)
 
@@ -130,9 +134,7 @@ def proportions(
     return win / cells.size, (cells.size - win - lose) / cells.size, lose / cells.size
 
 
-def delta_cp_map(
-    reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE
-) -> DeltaCpMap:
+def delta_cp_map(reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE) -> DeltaCpMap:
     """Compare two maps of the same trials cell by cell (Li 2022, section 4.5).
 
     A cell is won by the test system where RCR > ε, lost where RCR < −ε, and a tie otherwise.
@@ -182,8 +184,7 @@ def cp_roadmap(
         cp_map(target, nontarget, system=name, **options)
         for name, (target, nontarget) in systems.items()
     )
-    pairs = zip(maps, maps[1:], strict=False)
-    return CpRoadmap(maps, tuple(delta_cp_map(before, after) for before, after in pairs))
+    return CpRoadmap(maps, tuple(delta_cp_map(*pair) for pair in pairwise(maps)))
 
 
 def _require_same_counts(systems: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]]) -> None:

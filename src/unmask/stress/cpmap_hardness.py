@@ -28,9 +28,7 @@ class Order:
     place: FloatArray
 
 
-def combined(
-    references: Hardness, size: int, *, combine: str, name: str
-) -> FloatArray:
+def combined(references: Hardness, size: int, *, combine: str, name: str) -> FloatArray:
     """One reference score per trial: that of one system, or the mean over systems.
 
     ``mean`` averages the scores, ``rank`` their ranks within the class (ties share the mean rank).
@@ -78,7 +76,7 @@ def _rows(references: Any, name: str) -> list[Any]:
         rows = [references] if references.ndim == 1 else list(references)
     else:
         rows = list(references)
-        if all(np.ndim(row) == 0 for row in rows):
+        if rows and all(np.ndim(row) == 0 for row in rows):
             rows = [rows]
     if not rows:
         raise InputError(f"{name}: expected at least one reference, found none")

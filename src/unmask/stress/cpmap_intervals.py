@@ -16,7 +16,13 @@ from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.stress import cpmap_kernels as kernels
 from unmask.stress.cpmap import CpMetric, cell_values, check_grid, ordered, well_defined
-from unmask.stress.cpmap_delta import OUTCOMES, TOLERANCE, DeltaIntervals, proportions, relative_change
+from unmask.stress.cpmap_delta import (
+    OUTCOMES,
+    TOLERANCE,
+    DeltaIntervals,
+    proportions,
+    relative_change,
+)
 from unmask.stress.cpmap_hardness import Hardness
 from unmask.stress.cpmap_prefixes import Prefixes, Ranks, code, prefix_sizes
 
@@ -111,9 +117,7 @@ def _listed(
         nontarget, nontarget_hardness, combine=combine, name="nontarget"
     ).hardest_first
     target_codes, nontarget_codes, digits = code(target, nontarget)
-    return _Listed(
-        target_codes[targets], nontarget_codes[nontargets], targets, nontargets, digits
-    )
+    return _Listed(target_codes[targets], nontarget_codes[nontargets], targets, nontargets, digits)
 
 
 def _require_units(listed: _Listed, units: Units) -> None:

@@ -75,9 +75,7 @@ def min_dcf(trials: Trials, targets: IntArray, nontargets: IntArray, cost: Cost)
         np.minimum.at(best, cell, cost_missed + cost_accepted)
         least = best[cell]
         lower = np.flatnonzero(miss[cell] * missed + cost_accepted < least)
-        upper = np.flatnonzero(
-            cost_missed + alarm[cell] * (accepted_at - n_upper.size) < least
-        )
+        upper = np.flatnonzero(cost_missed + alarm[cell] * (accepted_at - n_upper.size) < least)
         cell = np.concatenate([cell[lower], cell[upper]])
         missed = np.concatenate([missed[lower], missed_at[upper]])
         accepted = np.concatenate([accepted[lower], accepted_at[upper]])

@@ -20,7 +20,7 @@ class CpPosition:
     ``x`` and ``y``: the share of hardest targets and nontargets whose mean hardness is that of the
     subset, at most 1; ``easier`` tells that the subset is easier than all trials, in either class.
     ``value``: the metric on the subset itself. ``cell``: the map's value where it is placed.
-    ``gap``: ``value`` minus that of all trials, the benchmark-deployment gap (Li 2022, section 3.1).
+    ``gap``: ``value`` minus that of all trials, the benchmark-deployment gap of Li 2022.
     """
 
     name: str
@@ -87,9 +87,7 @@ def enrolment_fixed(
     return np.asarray(np.isin(enrol, fixed) & ~np.isin(test, fixed))
 
 
-def full_cross_pairing(
-    enrol: IntArray, test: IntArray
-) -> bool:
+def full_cross_pairing(enrol: IntArray, test: IntArray) -> bool:
     """Whether a list pairs every utterance with every other (in one order or in both)."""
     pairs = np.unique(np.sort(np.stack([enrol, test]), axis=0), axis=1)
     utterances = np.unique(pairs).size

@@ -71,8 +71,8 @@ class Prefixes:
 
 def code(target: FloatArray, nontarget: FloatArray) -> tuple[Ranks, Ranks, int]:
     """Ranks of the scores among all distinct ones, and how many binary digits they need."""
-    distinct, codes = np.unique(np.concatenate([target, nontarget]), return_inverse=True)
-    codes = codes.astype(np.int32)
+    distinct, inverse = np.unique(np.concatenate([target, nontarget]), return_inverse=True)
+    codes: Ranks = inverse.astype(np.int32)
     return codes[: target.size], codes[target.size :], int(distinct.size).bit_length()
 
 
