@@ -61,7 +61,7 @@ def side_for(count: int, columns: int, width: float) -> float:
     """How long a panel's side may be, with its axis labels and one legend at the right."""
     if count == 1 or columns == 1:
         return 400 if is_wide(width) else 200
-    return (width - 160 - (SPACING + 20) * (columns - 1)) / columns
+    return (width - 145 - (SPACING + 20) * (columns - 1)) / columns
 
 
 def map_panel(
@@ -77,7 +77,7 @@ def map_panel(
     panel = panel_for(cp, side=side)
     axes = axes_for(left=left, panel=panel)
     cells = rectangles(cp, cp.values, panel, axes).encode(
-        _colour(cp),
+        _colour(cp, height=panel.height),
         tooltip=[
             alt.Tooltip("value:Q", title=value_title(cp), format=_format(cp)),
             *cp_cells.TRIALS,
@@ -102,7 +102,7 @@ def value_title(cp: CpMap) -> str:
     return "EER" if cp.metric.name == "eer" else f"minDCF({cp.metric.p_target:g})"
 
 
-def _colour(cp: CpMap) -> alt.Color:
+def _colour(cp: CpMap, *, height: int) -> alt.Color:
     """Viridis over 0–100 % EER or 0–1 minDCF, the same for every map."""
     return alt.Color(
         "value:Q",
@@ -111,7 +111,7 @@ def _colour(cp: CpMap) -> alt.Color:
             title=value_title(cp),
             format=".0%" if cp.metric.name == "eer" else ".1f",
             values=[0, 0.2, 0.4, 0.6, 0.8, 1],
-            gradientLength=160,
+            gradientLength=min(160, height - 20),
         ),
     )
 

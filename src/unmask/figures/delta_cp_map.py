@@ -14,7 +14,7 @@ from unmask.figures.cp_map import SPACING, side_for
 from unmask.figures.encode import panel_columns
 from unmask.figures.figure import Figure, Layers
 from unmask.figures.theme import DIVERGING, WIDE, shorten
-from unmask.stress.cpmap_delta import DeltaCpMap
+from unmask.stress.cpmap_delta import OUTCOMES, DeltaCpMap
 
 _REACHES = (0.1, 0.25, 0.5, 1.0)
 _INFINITE = -1e9
@@ -71,7 +71,7 @@ def delta_panel(delta: DeltaCpMap, *, side: float, limit: float, left: bool = Tr
                     title="Change (RCR)",
                     values=[-limit, -limit / 2, 0, limit / 2, limit],
                     labelExpr="datum.value ? format(datum.value, '+.0%') : '0 %'",
-                    gradientLength=160,
+                    gradientLength=min(160, panel.height - 20),
                 ),
             ),
             tooltip=[alt.Tooltip("told:N", title="Relative change"), *cp_cells.TRIALS],
@@ -84,9 +84,9 @@ def delta_panel(delta: DeltaCpMap, *, side: float, limit: float, left: bool = Tr
 
 
 def proportions(delta: DeltaCpMap) -> str:
-    """Win : tie : lose in percent."""
-    shares = (delta.win, delta.tie, delta.lose)
-    return "win : tie : lose " + " : ".join(f"{100 * share:.1f}" for share in shares) + " %"
+    """Win, tie and lose in percent."""
+    shares = (f"{name} {100 * getattr(delta, name):.1f}" for name in OUTCOMES)
+    return f"{', '.join(shares)} %"
 
 
 def _caption(deltas: Sequence[DeltaCpMap], limit: float) -> list[str]:

@@ -45,7 +45,7 @@ def roadmap_figure(
     caption = (
         f"Above: {value_title(first)} of each system, the value on all trials beside its name. "
         "Below: relative change against the system before, blue where the newer one makes fewer "
-        f"errors, win : tie : lose in percent of the well-defined cells. {order_of(first)} "
+        f"errors, with the shares of well-defined cells it wins, ties and loses. {order_of(first)} "
         f"{steps_told}."
     )
     thinned = not_drawn(panel_for(first, side=side))
