@@ -50,19 +50,19 @@ class Panel:
 def panel_for(cells: Cells, *, side: float) -> Panel:
     """The largest panel up to ``side`` whose cells are whole pixels.
 
-    A fine grid is thinned to at most 100 cells a side, or to half of that where cells would be of
-    one pixel; the last row and column are always drawn.
+    A fine grid is thinned to at most 100 cells a side, and to half of that where the panel would
+    else fill less than three quarters of ``side``; the last row and column are always drawn.
     """
     longest = max(cells.x.size, cells.y.size)
-    least = -(-longest // MOST_CELLS)
-    best = max((least, 2 * least), key=lambda step: _pixels(longest, step, side)[1])
-    pixels, _ = _pixels(longest, best, side)
-    return Panel(best, pixels * _drawn(cells.x.size, best), pixels * _drawn(cells.y.size, best))
+    step = -(-longest // MOST_CELLS)
+    if _pixels(longest, step, side) * _drawn(longest, step) < 0.75 * side:
+        step *= 2
+    pixels = _pixels(longest, step, side)
+    return Panel(step, pixels * _drawn(cells.x.size, step), pixels * _drawn(cells.y.size, step))
 
 
-def _pixels(longest: int, step: int, side: float) -> tuple[int, int]:
-    pixels = max(1, int(side / _drawn(longest, step)))
-    return pixels, pixels * _drawn(longest, step)
+def _pixels(longest: int, step: int, side: float) -> int:
+    return max(1, int(side / _drawn(longest, step)))
 
 
 def _drawn(size: int, step: int) -> int:
