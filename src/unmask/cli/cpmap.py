@@ -13,7 +13,8 @@ import typer
 from unmask.cli import common
 from unmask.cli.scores import load
 from unmask.figures import save_all
-from unmask.report import cp_figures, render_cp_maps
+from unmask.report import render_cp_maps
+from unmask.report.cpmap_figures import cp_figures
 from unmask.stress import CpAssessment, assess_cp_maps
 from unmask.trials import read_key
 
