@@ -12,7 +12,6 @@ from unmask.trials.layouts import LAYOUTS
 from unmask.trials.registry import Format
 from unmask.trials.text import Dialect, columns_of_sample
 
-
 _EXPECTED = {
     "score": "a number",
     "number": "a number",
@@ -107,8 +106,8 @@ def _refuse_odd_line(sample: Sample, allowed: Sequence[Format]) -> None:
     _, row, column, role, layout_name = nearest
     if layout_name:
         raise InputError(
-            f"{sample.name}, line {row + 1}: expected {_EXPECTED[role]} in column {column + 1} as in "
-            f"{layout_name}, which other lines fit, found {sample.columns[column][row]!r}"
+            f"{sample.name}, line {row + 1}: expected {_EXPECTED[role]} in column {column + 1} as "
+            f"in {layout_name}, which other lines fit, found {sample.columns[column][row]!r}"
         )
 
 
