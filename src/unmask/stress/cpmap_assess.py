@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from unmask.arrays import FloatArray
-from unmask.detection.bootstrap import Progress, Units
+from unmask.detection.bootstrap import Progress
+from unmask.detection.units import auto_replicates, units_of
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.stress.cpmap import CpMap, CpMetric, cp_map
@@ -22,7 +23,6 @@ from unmask.stress.cpmap_positions import CpPosition, cp_position
 from unmask.trials import Scores, Source
 from unmask.trials.trial_list import TrialList
 
-AUTO_REPLICATES = 1000
 AUTO_TRIALS = 200_000
 
 
@@ -128,12 +128,14 @@ def assess_cp_maps(
     compared = list(pairwise(names)) if deltas is None else list(deltas)
     found = [delta_cp_map(_named(maps, old), _named(maps, new)) for old, new in compared]
     warnings = [text for delta in found for text in delta.warnings]
-    if replicates is None:
-        replicates, told = _auto_replicates(scores, bool(compared))
+    units = None
+    if compared:
+        replicates, told = auto_replicates(scores, replicates, most=AUTO_TRIALS)
         warnings += told
     if compared and replicates:
-        units, told = _units(scores)
+        units, told = units_of(scores)
         warnings += told
+    if units is not None and replicates:
         intervals = delta_cp_intervals_of(
             list(classes.values()),
             [(names.index(old), names.index(new)) for old, new in compared],
@@ -214,25 +216,6 @@ def _named(maps: Mapping[str, CpMap], name: str) -> CpMap:
 def _coarse(grid: int | tuple[int, int]) -> tuple[int, int]:
     x, y = grid if isinstance(grid, tuple) else (grid, grid)
     return min(x, INTERVAL_GRID), min(y, INTERVAL_GRID)
-
-
-def _auto_replicates(scores: Scores, compared: bool) -> tuple[int, list[str]]:
-    trials = int(scores.is_target.sum() + scores.is_nontarget.sum())
-    if trials <= AUTO_TRIALS or not compared:
-        return AUTO_REPLICATES, []
-    told = f"no intervals by default for {trials:,} trials: ask for them, they take minutes"
-    return 0, [told]
-
-
-def _units(scores: Scores) -> tuple[Units, list[str]]:
-    target, nontarget = scores.is_target, scores.is_nontarget
-    enrol, test = scores.enrol_speaker, scores.test_speaker
-    if enrol is None or test is None:
-        told = "no speaker ids: intervals are of the trial bootstrap, which is too narrow"
-        return Units.trials(int(target.sum()), int(nontarget.sum())), [told]
-    units = Units.speakers(enrol.codes[target], enrol.codes[nontarget], test.codes[nontarget])
-    one = units.strata[0] < 2
-    return units, ["one speaker only: no interval can be given"] if one else []
 
 
 def _few(maps: Mapping[str, CpMap], metric: CpMetric) -> list[str]:
