@@ -18,6 +18,12 @@ from unmask.detection import (
 )
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
+from unmask.privacy import (
+    Pseudonymisation,
+    pseudonymisation,
+    pseudonymisation_from_embeddings,
+    pseudonymisation_from_scores,
+)
 from unmask.scoring import Cosine, Plda, Whitening
 
 __all__ = [
@@ -27,6 +33,7 @@ __all__ = [
     "InputError",
     "Interval",
     "Plda",
+    "Pseudonymisation",
     "Roc",
     "Whitening",
     "Zebra",
@@ -39,6 +46,9 @@ __all__ = [
     "eer",
     "min_cllr",
     "min_dcf",
+    "pseudonymisation",
+    "pseudonymisation_from_embeddings",
+    "pseudonymisation_from_scores",
     "tpr_at_fpr",
     "zebra",
 ]

@@ -21,7 +21,8 @@ class StepLookup:
 
     A score falls into one of many equal buckets by a rounding that never decreases, so boundaries
     of lower buckets lie below the score and those of higher buckets above it: only the boundaries
-    of its own bucket have to be compared, and nearly all buckets hold one at most.
+    of its own bucket have to be compared, and nearly all buckets hold one at most (``first``, NaN
+    where there is none).
     """
 
     boundaries: FloatArray
@@ -41,7 +42,7 @@ class StepLookup:
         if not np.isfinite(scale):
             scale = 1.0
         bucket = _bucket(boundaries, lowest, scale)
-        first = np.full(_BUCKETS, np.inf)
+        first = np.full(_BUCKETS, np.nan)
         first[bucket[::-1]] = boundaries[::-1]
         numbers = np.arange(_BUCKETS)
         return cls(
@@ -71,9 +72,10 @@ class StepLookup:
 def _bucket(
     scores: npt.NDArray[np.floating[Any]], lowest: float, scale: float
 ) -> npt.NDArray[np.int32]:
-    """A bucket from 0 to the last; never decreases with the score."""
+    """A bucket from 0 to the last; never decreases with the score. NaN falls into the first."""
     place = np.asarray(scores, dtype=np.float64) - lowest
     place *= scale
     place += 1.0
-    np.clip(place, 0.0, _BUCKETS - 1.0, out=place)
+    np.fmax(place, 0.0, out=place)
+    np.fmin(place, _BUCKETS - 1.0, out=place)
     return place.astype(np.int32)

@@ -137,7 +137,9 @@ def total(
     shape = (len(pairs.segments.names),) * 2
     sums = PairSums(
         np.zeros(shape, dtype=np.int64),
-        *(np.zeros(shape) for _ in range(3)),
+        np.zeros(shape),
+        np.zeros(shape),
+        np.zeros(shape),
         np.full(shape, np.nan),
         np.full(shape, np.nan),
     )
