@@ -34,9 +34,11 @@ from unmask.estimate import (
 )
 from unmask.privacy import (
     Disclosure,
+    PrivacyAssessment,
     Pseudonymisation,
     SessionAssessment,
     Zoo,
+    assess_safeguards,
     calibration_distortion,
     pseudonymisation,
     pseudonymisation_from_embeddings,
@@ -51,6 +53,7 @@ from unmask.report import (
     Document,
     document_of_comparison,
     document_of_evaluation,
+    document_of_privacy,
     json_schema,
     render,
 )
@@ -86,6 +89,7 @@ __all__ = [
     "IsotonicCalibration",
     "LinearCalibration",
     "Plda",
+    "PrivacyAssessment",
     "Pseudonymisation",
     "Roc",
     "Scores",
@@ -96,6 +100,7 @@ __all__ = [
     "Zoo",
     "__version__",
     "act_dcf",
+    "assess_safeguards",
     "calibration_distortion",
     "cllr",
     "compare",
@@ -103,6 +108,7 @@ __all__ = [
     "detection",
     "document_of_comparison",
     "document_of_evaluation",
+    "document_of_privacy",
     "ece",
     "eer",
     "evaluate",

@@ -13,6 +13,7 @@ from unmask.cli.convert import convert
 from unmask.cli.demo import demo
 from unmask.cli.eval import evaluate
 from unmask.cli.formats import formats
+from unmask.cli.privacy import privacy
 from unmask.cli.validate import validate
 from unmask.errors import InputError
 
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command("demo")(demo)
 app.command("eval")(evaluate)
 app.command("compare")(compare)
+app.command("privacy")(privacy)
 app.command("validate")(validate)
 app.command("formats")(formats)
 app.command("convert")(convert)

@@ -6,6 +6,12 @@ from unmask.privacy.similarity import (
     pseudonymisation_from_embeddings,
     pseudonymisation_from_scores,
 )
+from unmask.privacy.similarity_assessment import (
+    PrivacyAssessment,
+    Safeguard,
+    assess_safeguards,
+)
+from unmask.privacy.similarity_files import read_matrices
 from unmask.privacy.similarity_matrix import SimilaritySet
 from unmask.privacy.similarity_result import Pseudonymisation, SpeakerProtection
 from unmask.privacy.zebra import (
@@ -15,6 +21,10 @@ from unmask.privacy.zebra import (
     disclosure_of,
     zebra_profiles,
 )
+from unmask.privacy.zebra_runs import (
+    calibration_distortion_from_embeddings,
+    calibration_distortion_from_scores,
+)
 from unmask.privacy.zebra_speakers import SpeakerDisclosure, zebra_by_speaker
 from unmask.privacy.zoo import Corner, Zoo, zoo_of_scores, zoo_of_set
 
@@ -22,17 +32,23 @@ __all__ = [
     "CalibrationDistortion",
     "Corner",
     "Disclosure",
+    "PrivacyAssessment",
     "Pseudonymisation",
+    "Safeguard",
     "SessionAssessment",
     "SimilaritySet",
     "SpeakerDisclosure",
     "SpeakerProtection",
     "Zoo",
+    "assess_safeguards",
     "calibration_distortion",
+    "calibration_distortion_from_embeddings",
+    "calibration_distortion_from_scores",
     "disclosure_of",
     "pseudonymisation",
     "pseudonymisation_from_embeddings",
     "pseudonymisation_from_scores",
+    "read_matrices",
     "sessions",
     "zebra_by_speaker",
     "zebra_profiles",

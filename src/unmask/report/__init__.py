@@ -2,6 +2,7 @@
 
 from unmask.report.detection import document_of_comparison, document_of_evaluation
 from unmask.report.document import Document, Row, json_schema
+from unmask.report.privacy import document_of_privacy
 from unmask.report.table import FORMATS, render
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Row",
     "document_of_comparison",
     "document_of_evaluation",
+    "document_of_privacy",
     "json_schema",
     "render",
 ]
