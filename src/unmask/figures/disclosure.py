@@ -61,14 +61,14 @@ def calibration_profiles(
         notes[f"{run.system}, oracle"] = f"{zebra.d_ece:.3f}, {zebra.l_w:.3f}, {zebra.tag}"
     for made in distortions:
         lines[f"{made.method} calibration"] = (made.second.log_odds, made.actual)
-        notes[f"{made.method} calibration"] = f"[{made.c_ece:.3f}; {made.cllr:.2f}]"
+        notes[f"{made.method} calibration"] = f"C_ECE {made.c_ece:.3f}, C_llr {made.cllr:.2f}"
     colours = dict(zip(lines, ("#0072B2", "#6b7280", *PALETTE[1:]), strict=False))
     chart = _profiles(first, lines, colours=colours, notes=notes, width=width)
     caption = (
         "Blue and grey: the two runs after oracle calibration, with (D_ECE, l_w, tag). The others: "
-        "scores of the second run, calibrated as an attacker can who learnt on the first run, with "
-        "[C_ECE; C_llr]. Above the black line such an attacker is misled, and better off tossing a "
-        f"coin. The panel is cut above {HIGHEST:g} bit."
+        "scores of the second run, calibrated as an attacker can who learnt on the first. Above "
+        "the black line such an attacker is misled, and better off tossing a coin. The panel is cut "
+        f"above {HIGHEST:g} bit."
     )
     return Figure(name, title, caption, chart)
 

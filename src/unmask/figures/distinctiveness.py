@@ -59,12 +59,12 @@ def distinctiveness(
     floor, top = min(-1.0, *(e[1][0] for e in ends)), max(1.0, *(e[1][1] for e in ends))
     x = alt.X(
         "deid:Q",
-        title="DeID (%)   more de-identified →",
+        title="DeID (%), more de-identified →",
         scale=alt.Scale(domain=[math.floor(lowest / 10) * 10 - 4, 104], nice=False),
     )
     y = alt.Y(
         "g_vd:Q",
-        title="G_VD (dB)   more distinct →",
+        title="G_VD (dB), more distinct →",
         scale=alt.Scale(domain=[math.floor(floor * 1.1), math.ceil(top * 1.1)]),
     )
     colour = system_colour(systems, colours, width=width)

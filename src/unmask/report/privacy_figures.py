@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 from unmask.figures import Figure, system_colours
 from unmask.figures.disclosure import calibration_profiles, disclosure_profiles
@@ -12,11 +13,14 @@ from unmask.figures.protection import speaker_protection
 from unmask.figures.similarity import similarity_matrices
 from unmask.figures.zoo import zoo_plots
 from unmask.privacy.similarity_assessment import PrivacyAssessment, Safeguard
+from unmask.privacy.similarity_matrix import SimilaritySet
+from unmask.privacy.similarity_result import Pseudonymisation
 from unmask.privacy.similarity_view import quadrants, single
 from unmask.privacy.zebra import disclosure_of
 from unmask.privacy.zoo import zoo_of_set
 
 ORIGINAL = "original"
+MOST_IN_ONE_FIGURE = 100
 
 
 def privacy_figures(assessment: PrivacyAssessment, *, order: str = "given") -> list[Figure]:
@@ -52,14 +56,8 @@ def _of_set(
         system: disclosure_of(result.sets["op"].roc, system=system)
         for system, result in results.items()
     }
-    sets = {"OO": first.sets["oo"]} | {
-        f"{name.upper()} {system}": result.sets[name]
-        for system, result in results.items()
-        for name in ("op", "pp")
-    }
-    views = {system: quadrants(result, order=order) for system, result in results.items()}
     figures = [
-        similarity_matrices(views, name=f"similarity_matrices{suffix}"),
+        *_matrices(results, order, suffix),
         disclosure_profiles(disclosures, colours=colours, name=f"zebra_profiles{suffix}"),
         speaker_protection(
             {system: result.per_speaker for system, result in results.items()},
@@ -67,11 +65,11 @@ def _of_set(
             colours=colours,
             name=f"speaker_protection{suffix}",
         ),
-        zoo_plots(
-            {name: zoo_of_set(own) for name, own in sets.items()},
-            matrices={name: single(own, order=order) for name, own in sets.items()},
-            name=f"zoo{suffix}",
-        ),
+        _zoo({"OO": first.sets["oo"]}, ORIGINAL, order, suffix),
+    ]
+    figures += [
+        _zoo({name.upper(): result.sets[name] for name in ("op", "pp")}, system, order, suffix)
+        for system, result in results.items()
     ]
     figures += [
         calibration_profiles(
@@ -81,6 +79,27 @@ def _of_set(
         if s.distortions
     ]
     return figures
+
+
+def _matrices(results: Mapping[str, Pseudonymisation], order: str, suffix: str) -> list[Figure]:
+    """All safeguards in one figure, or in one figure each where the matrices are large."""
+    views = {system: quadrants(result, order=order) for system, result in results.items()}
+    name = "similarity_matrices"
+    if max(len(view.labels) for view in views.values()) <= MOST_IN_ONE_FIGURE or len(views) == 1:
+        return [similarity_matrices(views, name=f"{name}{suffix}")]
+    return [
+        similarity_matrices({system: view}, name=f"{name}_{_plain(system)}{suffix}")
+        for system, view in views.items()
+    ]
+
+
+def _zoo(sets: Mapping[str, SimilaritySet], system: str, order: str, suffix: str) -> Figure:
+    return zoo_plots(
+        {name: zoo_of_set(own) for name, own in sets.items()},
+        matrices={name: single(own, order=order) for name, own in sets.items()},
+        name=f"zoo_{_plain(system)}{suffix}",
+        title=f"Zoo plot of {system}: who is recognised, who is confused with others",
+    )
 
 
 def _plain(name: str) -> str:
