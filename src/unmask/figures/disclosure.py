@@ -67,8 +67,8 @@ def calibration_profiles(
     caption = (
         "Blue and grey: the two runs after oracle calibration, with (D_ECE, l_w, tag). The others: "
         "scores of the second run, calibrated as an attacker can who learnt on the first. Above "
-        "the black line such an attacker is misled, and better off tossing a coin. The panel is cut "
-        f"above {HIGHEST:g} bit."
+        "the black line such an attacker is misled, and better off tossing a coin. The panel is "
+        f"cut above {HIGHEST:g} bit."
     )
     return Figure(name, title, caption, chart)
 
