@@ -1,6 +1,6 @@
 """How much of an identity survives a safeguard."""
 
-from unmask.privacy.sessions import SessionAssessment, sessions
+from unmask.privacy.sessions import SessionAssessment, assess_sessions
 from unmask.privacy.similarity import (
     pseudonymisation,
     pseudonymisation_from_embeddings,
@@ -41,6 +41,7 @@ __all__ = [
     "SpeakerProtection",
     "Zoo",
     "assess_safeguards",
+    "assess_sessions",
     "calibration_distortion",
     "calibration_distortion_from_embeddings",
     "calibration_distortion_from_scores",
@@ -49,7 +50,6 @@ __all__ = [
     "pseudonymisation_from_embeddings",
     "pseudonymisation_from_scores",
     "read_matrices",
-    "sessions",
     "zebra_by_speaker",
     "zebra_profiles",
     "zoo_of_scores",

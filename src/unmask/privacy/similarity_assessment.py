@@ -10,7 +10,7 @@ import numpy as np
 from unmask.detection.bootstrap import Progress
 from unmask.errors import InputError
 from unmask.estimate import Estimate
-from unmask.privacy.sessions import SessionAssessment, sessions
+from unmask.privacy.sessions import SessionAssessment, assess_sessions
 from unmask.privacy.similarity import pseudonymisation_from_embeddings
 from unmask.privacy.similarity_result import Pseudonymisation
 from unmask.privacy.zebra import METHODS, CalibrationDistortion, calibration_distortion
@@ -139,7 +139,7 @@ def assess_safeguards(
                 runs = tuple(calibration_distortion(*scores, method=m) for m in METHODS)
             over = None
             if with_sessions:
-                over = sessions(
+                over = assess_sessions(
                     part,
                     chosen,
                     backend=backend,
