@@ -97,7 +97,7 @@ def test_zoo_names_speakers_and_tests_the_corners(result):
 
 
 def test_bars_stand_in_the_order_of_protection(result):
-    figure = speaker_protection({"a": result.per_speaker}, overall={"a": result.deid})
+    figure = speaker_protection({"a": result.per_speaker})
     spec = figure.spec()
     rows = spec["datasets"][spec["vconcat"][0]["layer"][0]["data"]["name"]]
     values = [row["deid"] for row in rows]
@@ -135,4 +135,4 @@ def test_nothing_is_refused():
         with pytest.raises(InputError, match="found none"):
             chart({})
     with pytest.raises(InputError, match="found none"):
-        speaker_protection({}, overall={})
+        speaker_protection({})

@@ -61,7 +61,6 @@ def _of_set(
         disclosure_profiles(disclosures, colours=colours, name=f"zebra_profiles{suffix}"),
         speaker_protection(
             {system: result.per_speaker for system, result in results.items()},
-            overall={system: result.deid for system, result in results.items()},
             colours=colours,
             name=f"speaker_protection{suffix}",
         ),
