@@ -28,10 +28,7 @@ def disclosure_profiles(
     """Oracle profiles of several systems; the legend tells (D_ECE, l_w, tag) of each."""
     require_systems(disclosures, chart="ZEBRA profiles")
     first = next(iter(disclosures.values()))
-    notes = {
-        system: f"{d.zebra.d_ece:.3f}, {d.zebra.l_w:.3f}, {d.zebra.tag}"
-        for system, d in disclosures.items()
-    }
+    notes = {system: d.note for system, d in disclosures.items()}
     lines = {system: (d.log_odds, d.oracle) for system, d in disclosures.items()}
     chart = _profiles(first, lines, colours=colours, notes=notes, width=width)
     caption = (
@@ -57,8 +54,7 @@ def calibration_profiles(
     notes: dict[str, str] = {}
     for run in (distortions[0].first, distortions[0].second):
         lines[f"{run.system}, oracle"] = (run.log_odds, run.oracle)
-        zebra = run.zebra
-        notes[f"{run.system}, oracle"] = f"{zebra.d_ece:.3f}, {zebra.l_w:.3f}, {zebra.tag}"
+        notes[f"{run.system}, oracle"] = run.note
     for made in distortions:
         lines[f"{made.method} calibration"] = (made.second.log_odds, made.actual)
         notes[f"{made.method} calibration"] = f"C_ECE {made.c_ece:.3f}, C_llr {made.cllr:.2f}"
