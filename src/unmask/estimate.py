@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -33,7 +32,9 @@ class Estimate:
 
     ``metric`` is the name of the Python function that computes it; ``value`` is a fraction where
     ``unit`` is ``"%"`` (percent appears on display only); ``chance`` is what no information at all
-    would give; ``n`` counts what the number rests on (``{"target": …, "nontarget": …}``).
+    would give; ``n`` counts what the number rests on (``{"target": …, "nontarget": …}``);
+    ``threshold`` is where an operating point lies (scores of at least it are accepted); ``trials``
+    is the digest of the list of trials.
     """
 
     metric: str
@@ -44,6 +45,7 @@ class Estimate:
     n: Mapping[str, int] = field(default_factory=dict)
     params: Mapping[str, Parameter] = field(default_factory=dict)
     trials: str = ""
+    threshold: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", MappingProxyType(dict(self.n)))
@@ -59,7 +61,3 @@ class Estimate:
         if self.trials:
             parts.append(f"trials:{self.trials}")
         return "|".join([*parts, f"v:{__version__}"])
-
-    @property
-    def is_finite(self) -> bool:
-        return not isinstance(self.value, str) and math.isfinite(self.value)

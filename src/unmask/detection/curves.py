@@ -5,8 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit, ndtri
 
-Array = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+from unmask.arrays import FloatArray as Array
+from unmask.detection import information
+from unmask.detection.calibration import block_ranges
+from unmask.detection.operating import Polygon
+from unmask.detection.roc import Roc
+
+_POINTS = 1500
+_LEAST_RATE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -70,3 +78,101 @@ class Reliability:
     low: Array
     high: Array
     count: Array
+
+
+def histogram(target: Array, nontarget: Array, roc: Roc, *, bins: int = 60) -> Histogram:
+    """Densities over equal bins that span the finite scores of both classes."""
+    finite = [scores[np.isfinite(scores)] for scores in (target, nontarget)]
+    infinite = target.size + nontarget.size - finite[0].size - finite[1].size
+    ends = [end for scores in finite if scores.size for end in (scores.min(), scores.max())]
+    low, high = (min(ends), max(ends)) if ends else (0.0, 0.0)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, bins + 1)
+    densities = [
+        np.histogram(part, edges)[0] / (max(whole.size, 1) * (edges[1] - edges[0]))
+        for part, whole in zip(finite, (target, nontarget), strict=True)
+    ]
+    return Histogram(edges, *densities, roc.eer_point().threshold, infinite)
+
+
+def det_curve(roc: Roc, *, p_target: float = 0.01) -> DetCurve:
+    """The ROC polygon and its hull; points closer than a pixel on probit axes are left out."""
+    kept = _visible(roc.polygon)
+    least = roc.min_dcf_point(p_target=p_target)
+    return DetCurve(
+        roc.polygon.p_fa[kept],
+        roc.polygon.p_miss[kept],
+        roc.hull.p_fa,
+        roc.hull.p_miss,
+        roc.eer(),
+        roc.eer(estimator="raw"),
+        least.p_fa,
+        least.p_miss,
+        p_target,
+    )
+
+
+def _visible(polygon: Polygon) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Indices of points that fall on another pixel of probit axes than the point before them."""
+    ends = ndtri([_LEAST_RATE, 1 - _LEAST_RATE])
+    pixel = (ends[1] - ends[0]) / _POINTS
+    place = [
+        np.floor(ndtri(np.clip(rate, _LEAST_RATE, 1 - _LEAST_RATE)) / pixel)
+        for rate in (polygon.p_fa, polygon.p_miss)
+    ]
+    moved = (np.diff(place[0]) != 0) | (np.diff(place[1]) != 0)
+    keep = np.concatenate([[True], moved])
+    keep[:-1] |= moved
+    keep[-1] = True
+    return np.flatnonzero(keep)
+
+
+def pav_map(target: Array, nontarget: Array, roc: Roc) -> PavMap:
+    """The oracle map without Laplace, with the range of scores found in each block."""
+    low, high = block_ranges(target, nontarget, roc.pav.boundaries)
+    return PavMap(low, high, roc.pav.llr, roc.pav.target, roc.pav.nontarget)
+
+
+def ece_profile(
+    target: Array, nontarget: Array, roc: Roc, *, limit: float = 10.0, points: int = 81
+) -> EceProfile:
+    """ECE of the prior alone, of the oracle LLRs and of the scores read as LLRs."""
+    log_odds = np.linspace(-limit, limit, points)
+    return EceProfile(
+        log_odds,
+        information.prior_ece(log_odds),
+        information.oracle_ece(roc.pav, log_odds),
+        information.ece(target, nontarget, log_odds),
+    )
+
+
+def reliability(target: Array, nontarget: Array, *, bins: int = 20) -> Reliability:
+    """Calibration plot at prior one half, classes weighed alike, with 95 % Wilson intervals.
+
+    Bins that hold no trial are left out.
+    """
+    edges = np.linspace(0, 1, bins + 1)[1:-1]
+    counts, sums = [], []
+    for scores in (target, nontarget):
+        posterior = expit(scores)
+        place = np.searchsorted(edges, posterior, side="right")
+        counts.append(np.bincount(place, minlength=bins).astype(np.float64))
+        sums.append(np.bincount(place, posterior, minlength=bins))
+    share = [counts[0] / target.size, counts[1] / nontarget.size]
+    total = counts[0] + counts[1]
+    found = total > 0
+    weight = (share[0] + share[1])[found]
+    observed = share[0][found] / weight
+    predicted = (sums[0] / target.size + sums[1] / nontarget.size)[found] / weight
+    low, high = _wilson(observed, total[found])
+    return Reliability(predicted, observed, low, high, total[found])
+
+
+def _wilson(
+    share: Array, trials: Array, quantile: float = 1.959963984540054
+) -> tuple[Array, Array]:
+    square = quantile * quantile / trials
+    centre = (share + square / 2) / (1 + square)
+    half = np.sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)

@@ -1,0 +1,15 @@
+"""From numbers to what people read: documents, tables, JSON."""
+
+from unmask.report.detection import document_of_comparison, document_of_evaluation
+from unmask.report.document import Document, Row, json_schema
+from unmask.report.table import FORMATS, render
+
+__all__ = [
+    "FORMATS",
+    "Document",
+    "Row",
+    "document_of_comparison",
+    "document_of_evaluation",
+    "json_schema",
+    "render",
+]

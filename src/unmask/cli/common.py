@@ -1,0 +1,143 @@
+"""What all commands share: options, writing without leaving halves, progress on a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from unmask.detection.bootstrap import Progress as Callback
+from unmask.errors import InputError
+from unmask.report.document import Document
+from unmask.report.table import render
+
+
+class OutputFormat(StrEnum):
+    """How a result is written."""
+
+    text = "text"
+    json = "json"
+    csv = "csv"
+    md = "md"
+    latex = "latex"
+
+
+class Missing(StrEnum):
+    """What to do about trials without a partner."""
+
+    error = "error"
+    skip = "skip"
+
+
+FormatOption = Annotated[
+    OutputFormat, typer.Option("--format", "-f", help="How the result is written.")
+]
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write the result there instead of stdout.")
+]
+FiguresOption = Annotated[
+    Path | None, typer.Option("--figures", help="Draw the figures into this folder.")
+]
+FigureFormatsOption = Annotated[
+    str, typer.Option("--figure-formats", help="Comma-separated: png, svg, pdf, html.")
+]
+ReplicatesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--ci",
+        min=0,
+        help="Bootstrap replicates of the intervals; 0 for none.",
+        show_default="1000, none beyond 2 million trials",
+    ),
+]
+LevelOption = Annotated[
+    float, typer.Option("--level", min=0.5, max=0.9999, help="Level of the intervals.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random draws.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks.")]
+KeyOption = Annotated[
+    str | None, typer.Option("--key", "-k", help="Key: which trials are target and nontarget.")
+]
+SpeakersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--speakers",
+        "-s",
+        help="Speaker of each utterance: an utt2spk file, or pattern:REGEX with one group.",
+    ),
+]
+MissingOption = Annotated[
+    Missing, typer.Option("--missing", help="Trials that only the scores or only the key has.")
+]
+DuplicatesOption = Annotated[
+    Missing, typer.Option("--duplicates", help="Repeated trials: skip keeps the first.")
+]
+InputFormatOption = Annotated[
+    str | None,
+    typer.Option("--input-format", help="Format of the scores, where two fit: unmask formats."),
+]
+
+
+def write_text(text: str, path: Path) -> None:
+    """Write a whole file or none: to a temporary name beside it, then renamed."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+def give(document: Document, *, format: OutputFormat, output: Path | None, quiet: bool) -> None:
+    """Write the result to stdout or to a file, warnings to stderr where they are not part of it."""
+    text = render(document, format.value)
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        write_text(text, output)
+        remark(f"wrote {output}", quiet=quiet)
+    if format in (OutputFormat.csv,):
+        for line in document.warnings:
+            remark(f"warning: {line}", quiet=quiet)
+
+
+def remark(text: str, *, quiet: bool = False) -> None:
+    """A line on stderr."""
+    if not quiet:
+        print(text, file=sys.stderr)
+
+
+@contextmanager
+def progress(what: str, *, quiet: bool = False) -> Iterator[Callback | None]:
+    """A progress bar with the time left, on stderr and only on a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(what, total=None)
+
+        def advance(done: int, total: int) -> None:
+            bars.update(task, completed=done, total=total)
+
+        yield advance

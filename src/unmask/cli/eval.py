@@ -1,0 +1,84 @@
+"""``unmask eval``: the detection and disclosure table of one system or several."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unmask.cli import common
+from unmask.cli.scores import load
+from unmask.detection.battery import Battery
+from unmask.detection.evaluate import evaluate as evaluate_scores
+from unmask.figures import save_all
+from unmask.figures.detection import detection_figures
+from unmask.report import document_of_evaluation
+
+
+def evaluate(
+    scores: Annotated[
+        list[str], typer.Argument(help="Score files; - reads stdin, .gz is read as it is.")
+    ],
+    key: common.KeyOption = None,
+    speakers: common.SpeakersOption = None,
+    system: Annotated[
+        list[str] | None, typer.Option("--system", help="Only these systems (columns).")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", help="Also by groups of this column, such as sex.")
+    ] = None,
+    p_target: Annotated[
+        list[float] | None,
+        typer.Option("--p-target", help="Prior of the detection costs.", show_default="0.01"),
+    ] = None,
+    c_miss: Annotated[float, typer.Option("--c-miss", help="Cost of a miss.")] = 1.0,
+    c_fa: Annotated[float, typer.Option("--c-fa", help="Cost of a false alarm.")] = 1.0,
+    fpr: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--fpr",
+            help="False-positive rates at which to give the true-positive rate.",
+            show_default="0.01, 0.001",
+        ),
+    ] = None,
+    ci: common.ReplicatesOption = None,
+    level: common.LevelOption = 0.95,
+    seed: common.SeedOption = 0,
+    missing: common.MissingOption = common.Missing.error,
+    duplicates: common.DuplicatesOption = common.Missing.error,
+    input_format: common.InputFormatOption = None,
+    format: common.FormatOption = common.OutputFormat.text,
+    output: common.OutputOption = None,
+    figures: common.FiguresOption = None,
+    figure_formats: common.FigureFormatsOption = "png,svg,html",
+    quiet: common.QuietOption = False,
+) -> None:
+    """Detection and ZEBRA table of one system or several, with intervals."""
+    battery = Battery(
+        p_target=tuple(p_target or (0.01,)),
+        c_miss=c_miss,
+        c_fa=c_fa,
+        fpr=tuple(fpr or (1e-2, 1e-3)),
+    )
+    table = load(
+        scores,
+        key=key,
+        speakers=speakers,
+        systems=system,
+        format=input_format,
+        missing=missing,
+        duplicates=duplicates,
+        quiet=quiet,
+    )
+    with common.progress("bootstrap", quiet=quiet) as bar:
+        evaluation = evaluate_scores(
+            table, by=by, battery=battery, replicates=ci, level=level, seed=seed, progress=bar
+        )
+    document = document_of_evaluation(evaluation)
+    if figures is not None:
+        drawn = detection_figures(table, evaluation, p_target=battery.p_target[0])
+        save_all(drawn, Path(figures), formats=tuple(figure_formats.split(",")))
+    common.give(document, format=format, output=output, quiet=quiet)
+    if figures is not None:
+        common.remark(f"figures in {figures}", quiet=quiet)

@@ -1,0 +1,125 @@
+"""Two systems on the same trials: differences, their intervals, which is better and how sure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from unmask.detection.battery import Battery
+from unmask.detection.bootstrap import Progress
+from unmask.detection.evaluate import resample, speaker_count
+from unmask.errors import InputError
+from unmask.estimate import Estimate
+from unmask.trials import Scores, Source
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """One metric of two systems: both values, second − first, and the share of replicates in
+    which the second system recognises better (``second_better``; None without replicates).
+    """
+
+    first: Estimate
+    second: Estimate
+    difference: Estimate
+    second_better: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What :func:`compare` found, metric by metric."""
+
+    first: str
+    second: str
+    differences: tuple[Difference, ...]
+    sources: tuple[Source, ...]
+    warnings: tuple[str, ...]
+    seed: int
+
+    def __getitem__(self, metric: str) -> Difference:
+        """The first row of a metric."""
+        for row in self.differences:
+            if row.first.metric == metric:
+                return row
+        raise KeyError(metric)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence on the EER: which system is better and how sure that is."""
+        row = self["eer"]
+        delta = row.difference.value
+        if not isinstance(delta, float) or delta == 0:
+            return f"{self.first} and {self.second} have the same EER."
+        better, worse = (self.second, self.first) if delta < 0 else (self.first, self.second)
+        said = f"{better} has the lower EER by {100 * abs(delta):.2f} percentage points"
+        interval = row.difference.interval
+        if interval is None or row.second_better is None:
+            return f"{said} than {worse}."
+        sure = row.second_better if delta < 0 else 1 - row.second_better
+        clear = interval.low > 0 or interval.high < 0
+        return (
+            f"{said} than {worse}; it does in {100 * sure:.1f} % of {interval.replicates} resampled "
+            f"sets of {interval.method}s, and the {100 * interval.level:g} % interval of the "
+            f"difference {'excludes' if clear else 'includes'} 0."
+        )
+
+
+def compare(
+    scores: Scores,
+    first: str | None = None,
+    second: str | None = None,
+    *,
+    battery: Battery | None = None,
+    replicates: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare two systems of one score table; both are bootstrapped on the same draws."""
+    names = list(scores.systems)
+    if first is None and second is None and len(names) == 2:
+        first, second = names
+    if first is None or second is None or first == second:
+        raise InputError(f"compare needs two systems by name: there are {', '.join(names)}")
+    battery = battery or Battery()
+    pair = scores.select_systems([first, second])
+    measured, warnings = resample(
+        pair, battery=battery, replicates=replicates, seed=seed, workers=workers, progress=progress
+    )
+    sides = [
+        battery.estimates(
+            measured.systems[row].roc,
+            measured.intervals(battery, level=level, system=row),
+            trials=pair.digest,
+            speakers=speaker_count(pair),
+        )
+        for row in (0, 1)
+    ]
+    rows = []
+    keyed = list(battery.measured().items())
+    numbers = [[e for e in side if e.metric != "tag"] for side in sides]
+    for (key, about), one, two in zip(keyed, *numbers, strict=True):
+        interval = share = None
+        if measured.replicates is not None:
+            interval = measured.replicates.difference(key, level=level, first=0, second=1)
+            below = measured.replicates.share_below(key, first=0, second=1)
+            share = below if about.lower_is_better else 1 - below
+        delta = float(two.value) - float(one.value) if two.value != one.value else 0.0
+        rows.append(
+            Difference(
+                one,
+                two,
+                Estimate(
+                    one.metric,
+                    delta,
+                    one.unit,
+                    interval,
+                    0.0,
+                    one.n,
+                    {**one.params, "of": f"{second} − {first}"},
+                    one.trials,
+                ),
+                share,
+            )
+        )
+    return Comparison(first, second, tuple(rows), scores.sources, tuple(warnings), seed)

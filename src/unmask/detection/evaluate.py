@@ -1,0 +1,242 @@
+"""One system or many on a list of trials: the whole table of metrics with its intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from unmask.detection.battery import Battery
+from unmask.detection.bootstrap import Progress, Replicates, Resampled, Units, bootstrap
+from unmask.detection.metrics import negated_warnings
+from unmask.detection.roc import Roc
+from unmask.errors import InputError
+from unmask.estimate import Estimate, Interval
+from unmask.trials import Ids, Scores, Source
+
+AUTO_REPLICATES = 1000
+AUTO_TRIALS = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class SystemResult:
+    """Metrics of one system on one group of trials (``group`` is None for all of them)."""
+
+    system: str
+    group: str | None
+    estimates: tuple[Estimate, ...]
+    roc: Roc = field(repr=False)
+
+    def __getitem__(self, metric: str) -> Estimate:
+        """The first estimate of a metric, by the name of its function."""
+        for estimate in self.estimates:
+            if estimate.metric == metric:
+                return estimate
+        raise KeyError(metric)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What :func:`evaluate` found."""
+
+    results: tuple[SystemResult, ...]
+    sources: tuple[Source, ...]
+    warnings: tuple[str, ...]
+    seed: int
+
+    def __iter__(self) -> Iterator[SystemResult]:
+        return iter(self.results)
+
+
+def evaluate(
+    scores: Scores,
+    *,
+    systems: Sequence[str] | None = None,
+    by: str | None = None,
+    battery: Battery | None = None,
+    replicates: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Every detection metric of every system, over all trials and, with ``by``, over its groups.
+
+    Intervals come from the joint speaker bootstrap (the trial bootstrap where no speakers are
+    known, and a warning says so). ``replicates=0`` leaves them out; by default there are 1,000 for
+    up to two million trials and none beyond, which a warning says as well.
+    """
+    battery = battery or Battery()
+    names = list(systems or scores.systems)
+    chosen = scores.select_systems(names)
+    results: list[SystemResult] = []
+    warnings: list[str] = []
+    groups: list[tuple[str | None, Scores]] = [(None, chosen)]
+    groups += [
+        (name, chosen.select(mask)) for name, mask in (group_masks(scores, by) if by else [])
+    ]
+    for group, part in groups:
+        where = f"group {group}: " if group is not None else ""
+        if group is not None and not (part.is_target.any() and part.is_nontarget.any()):
+            warnings.append(
+                f"{where}left out, it has {int(part.is_target.sum())} target and "
+                f"{int(part.is_nontarget.sum())} nontarget trials"
+            )
+            continue
+        measured, told = resample(
+            part,
+            battery=battery,
+            replicates=replicates,
+            seed=seed,
+            workers=workers,
+            progress=progress,
+        )
+        warnings += [where + text for text in told]
+        for row, name in enumerate(names):
+            roc = measured.systems[row].roc
+            warnings += [f"{where}{name}: {text}" for text in negated_warnings(roc, roc.negated())]
+            results.append(
+                SystemResult(
+                    name,
+                    group,
+                    battery.estimates(
+                        roc,
+                        measured.intervals(battery, level=level, system=row),
+                        trials=part.digest,
+                        speakers=speaker_count(part),
+                    ),
+                    roc,
+                )
+            )
+    return Evaluation(tuple(results), scores.sources, tuple(dict.fromkeys(warnings)), seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """Statistics of all systems on the same trials, with replicates on shared draws."""
+
+    systems: tuple[Resampled, ...]
+    replicates: Replicates | None
+    one_speaker: bool
+    requested: int
+    seed: int
+
+    def intervals(self, battery: Battery, *, level: float, system: int) -> dict[str, Interval]:
+        """Interval of each metric of one system; ``nan`` ends for a single speaker."""
+        keys = battery.measured()
+        if self.one_speaker:
+            nan = float("nan")
+            empty = Interval(nan, nan, level, "speaker", self.requested, self.seed)
+            return dict.fromkeys(keys, empty)
+        if self.replicates is None:
+            return {}
+        return {key: self.replicates.interval(key, level=level, system=system) for key in keys}
+
+
+def resample(
+    scores: Scores,
+    *,
+    battery: Battery,
+    replicates: int | None,
+    seed: int,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Measurement, list[str]]:
+    """Count every system's statistic and bootstrap all of them on the same draws."""
+    scores.check_classes()
+    warnings: list[str] = []
+    trials = int(scores.is_target.sum() + scores.is_nontarget.sum())
+    if replicates is None:
+        replicates = AUTO_REPLICATES if trials <= AUTO_TRIALS else 0
+        if not replicates:
+            warnings.append(
+                f"no intervals by default for {trials:,} trials: ask for them, they take minutes"
+            )
+    if replicates and not scores.has_speakers:
+        warnings.append(
+            "no speaker ids: intervals are of the trial bootstrap, which takes trials for "
+            "independent and is too narrow where speakers recur"
+        )
+    units = _units(scores)
+    one_speaker = units.method == "speaker" and units.strata[0] == 1
+    if one_speaker and replicates:
+        warnings.append("one speaker only: no interval can be given")
+    prepared = tuple(
+        Resampled.of(
+            scores.targets(name), scores.nontargets(name), units, thresholds=battery.thresholds
+        )
+        for name in scores.systems
+    )
+    drawn = None
+    if replicates and not one_speaker:
+        drawn = bootstrap(
+            prepared,
+            units,
+            battery.values,
+            replicates=replicates,
+            seed=seed,
+            workers=workers,
+            progress=progress,
+        )
+        empty = drawn.undefined("eer")
+        if empty:
+            warnings.append(
+                f"{empty} of {replicates} replicates left a class empty and do not count: "
+                "too few speakers for a reliable interval"
+            )
+    return Measurement(
+        prepared, drawn, one_speaker and bool(replicates), replicates, seed
+    ), warnings
+
+
+def _units(scores: Scores) -> Units:
+    target, nontarget = scores.is_target, scores.is_nontarget
+    enrol, test = scores.enrol_speaker, scores.test_speaker
+    if enrol is None or test is None:
+        return Units.trials(int(target.sum()), int(nontarget.sum()))
+    _check_speakers(scores, enrol, test)
+    return Units.speakers(enrol.codes[target], enrol.codes[nontarget], test.codes[nontarget])
+
+
+def _check_speakers(scores: Scores, enrol: Ids, test: Ids) -> None:
+    """A target trial has one speaker on both sides."""
+    wrong = np.flatnonzero(scores.is_target & (enrol.codes != test.codes))
+    if wrong.size:
+        raise InputError(
+            f"{scores.sources[0].name if scores.sources else 'scores'}: {wrong.size} target trials "
+            f"have two speakers, the first {enrol.decode(wrong[0])} and {test.decode(wrong[0])}: "
+            "labels or speaker ids are wrong"
+        )
+
+
+def speaker_count(scores: Scores) -> int | None:
+    """How many speakers the trials of both classes have, if that is known."""
+    if scores.enrol_speaker is None or scores.test_speaker is None:
+        return None
+    counted = scores.is_target | scores.is_nontarget
+    codes = [ids.codes[counted] for ids in (scores.enrol_speaker, scores.test_speaker)]
+    return int(np.unique(np.concatenate(codes)).size)
+
+
+def group_masks(
+    scores: Scores, by: str
+) -> list[tuple[str, np.ndarray[tuple[int], np.dtype[np.bool_]]]]:
+    """Groups of trials by a metadata column.
+
+    A name such as ``sex`` stands for the pair ``enrol_sex``, ``test_sex``: trials with one value on
+    both sides are a group of that name, mixed trials one of both names.
+    """
+    columns = scores.columns
+    if by in columns:
+        ids = columns[by]
+        named = [(str(ids.names[int(code)]), ids.codes == code) for code in ids.used]
+        return sorted(named, key=lambda pair: pair[0])
+    sides = [columns.get(f"{side}_{by}") for side in ("enrol", "test")]
+    if sides[0] is None or sides[1] is None:
+        known = ", ".join(columns) or "none"
+        raise InputError(f"no column {by} to group by: the columns are {known}")
+    values = [ids.to_series().to_numpy() for ids in sides if ids is not None]
+    low, high = np.minimum(*values), np.maximum(*values)
+    pairs = sorted(set(zip(low.tolist(), high.tolist(), strict=True)))
+    return [(a if a == b else f"{a}-{b}", (low == a) & (high == b)) for a, b in pairs]

@@ -1,0 +1,56 @@
+"""Numbers into the rows a chart carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from unmask.errors import InputError
+
+DIGITS = 6
+
+
+def table(**columns: Any) -> alt.InlineData:
+    """Rows from columns of one length, or single values that every row repeats.
+
+    Numbers keep six significant digits; what JSON cannot hold (NaN, ±inf) becomes null.
+    """
+    lengths = {len(c) for c in columns.values() if not _is_single(c)}
+    if len(lengths) > 1:
+        raise InputError(f"chart data: expected columns of one length, found {sorted(lengths)}")
+    length = lengths.pop() if lengths else 1
+    cells = [
+        [_cell(c)] * length if _is_single(c) else [_cell(value) for value in c]
+        for c in columns.values()
+    ]
+    return alt.InlineData(
+        [dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)]
+    )
+
+
+def join(parts: Iterable[alt.InlineData]) -> alt.InlineData:
+    """The rows of all parts, one after another."""
+    return alt.InlineData([row for part in parts for row in part.values])
+
+
+def require_systems(curves: Mapping[str, object], *, chart: str) -> None:
+    """Refuse to draw nothing."""
+    if not curves:
+        raise InputError(f"{chart}: expected at least one system, found none")
+
+
+def _is_single(column: Any) -> bool:
+    return isinstance(column, str) or not hasattr(column, "__len__")
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
+    return value

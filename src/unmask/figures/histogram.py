@@ -1,0 +1,138 @@
+"""Densities of target and nontarget scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import altair as alt
+import numpy as np
+
+from unmask.detection.curves import Histogram
+from unmask.figures.data import join, require_systems, table
+from unmask.figures.encode import panel_columns, panel_title
+from unmask.figures.figure import Figure, Layers
+from unmask.figures.theme import DASHED, INK, NARROW, NONTARGET, TARGET, WIDE, shorten
+
+_TARGET, _NONTARGET = "target (same voice)", "nontarget (other voice)"
+
+
+def score_histograms(
+    curves: Mapping[str, Histogram],
+    *,
+    width: float = WIDE,
+    name: str = "score_histograms",
+    title: str = "Scores of target and nontarget trials",
+) -> Figure:
+    """One panel per system: both densities as steps, the EER threshold as a rule."""
+    require_systems(curves, chart="score histograms")
+    columns = panel_columns(len(curves), width=width)
+    inner = (min(width, 560) - 84) if columns == 1 else (width - 70 - 46 * columns) / columns
+    height = 240 if len(curves) == 1 and width > NARROW else 150
+    panels = [
+        _panel(system, curve, first=i % columns == 0, alone=len(curves) == 1).properties(
+            width=int(inner),
+            height=height,
+        )
+        for i, (system, curve) in enumerate(curves.items())
+    ]
+    chart = alt.concat(*panels, columns=columns, spacing=18).properties(
+        description=f"Densities of target and nontarget scores of {', '.join(curves)}"
+    )
+    return Figure(name, title, _caption(curves), chart)
+
+
+def _panel(system: str, curve: Histogram, *, first: bool, alone: bool) -> Layers:
+    x = alt.X(
+        "score:Q",
+        title="Score",
+        scale=alt.Scale(domain=[float(curve.edges[0]), float(curve.edges[-1])], nice=False),
+        axis=alt.Axis(tickCount=4, grid=False),
+    )
+    top = 1.06 * float(max(curve.target.max(initial=0), curve.nontarget.max(initial=0))) or 1.0
+    y = alt.Y(
+        "density:Q",
+        title="Density" if first else None,
+        scale=alt.Scale(domain=[0, top], nice=False),
+    ).axis(tickCount=4)
+    colour = alt.Color(
+        "trials:N",
+        scale=alt.Scale(domain=[_TARGET, _NONTARGET], range=[TARGET, NONTARGET]),
+        legend=alt.Legend(title=None, orient="bottom", symbolType="square", direction="horizontal"),
+    )
+    steps = join(
+        table(
+            trials=kind,
+            score=curve.edges,
+            density=np.append(density, density[-1:]),
+        )
+        for kind, density in ((_NONTARGET, curve.nontarget), (_TARGET, curve.target))
+    )
+    areas = (
+        alt.Chart(steps)
+        .mark_area(interpolate="step-after", fillOpacity=0.25, line={"strokeWidth": 1.4})
+        .encode(x, y.stack(None), colour)
+    )
+    layers: list[alt.Chart] = [areas]
+    if math.isfinite(curve.eer_threshold):
+        rule = alt.Chart(table(score=curve.eer_threshold)).mark_rule(
+            color=INK, strokeDash=list(DASHED), strokeWidth=1.2
+        )
+        layers.append(
+            rule.encode(
+                alt.X("score:Q"),
+                tooltip=[alt.Tooltip("score:Q", title="EER threshold", format=".4~g")],
+            )
+        )
+    layers.append(_bins(system, curve))
+    if not alone:
+        layers.append(panel_title(system))
+    return alt.layer(*layers)
+
+
+def _bins(system: str, curve: Histogram) -> alt.Chart:
+    """Invisible bars that answer the pointer."""
+    bins = table(
+        system=system,
+        score=curve.edges[:-1],
+        end=curve.edges[1:],
+        target=curve.target,
+        nontarget=curve.nontarget,
+        density=np.maximum(curve.target, curve.nontarget),
+    )
+    drawn: alt.Chart = (
+        alt.Chart(bins)
+        .mark_rect(opacity=0)
+        .encode(
+            alt.X("score:Q"),
+            alt.X2("end:Q"),
+            alt.Y("density:Q"),
+            y2=alt.datum(0),
+            tooltip=[
+                alt.Tooltip("system:N", title="System"),
+                alt.Tooltip("score:Q", title="Scores from", format=".4~g"),
+                alt.Tooltip("end:Q", title="Scores to", format=".4~g"),
+                alt.Tooltip("target:Q", title="Target density", format=".4~g"),
+                alt.Tooltip("nontarget:Q", title="Nontarget density", format=".4~g"),
+            ],
+        )
+    )
+    return drawn
+
+
+def _caption(curves: Mapping[str, Histogram]) -> str:
+    parts = [
+        "The less the two densities overlap, the better voices are told apart; protected voices "
+        "should overlap. The dashed line is the threshold of the equal error rate."
+    ]
+    if len(curves) > 1:
+        parts.append("Panels have their own axes.")
+    else:
+        parts.append(f"System: {next(iter(curves))}.")
+    hidden = [f"{c.infinite:,} ({shorten(n)})" for n, c in curves.items() if c.infinite]
+    if hidden:
+        parts.append(f"Infinite scores not shown: {', '.join(hidden)}.")
+    unset = [shorten(n) for n, c in curves.items() if not math.isfinite(c.eer_threshold)]
+    if unset:
+        parts.append(f"The EER threshold lies at infinity for {', '.join(unset)}.")
+    return " ".join(parts)

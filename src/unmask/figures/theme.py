@@ -1,0 +1,146 @@
+"""One visual language for every chart: colour, line, type and size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import MappingProxyType
+from typing import Any, Final
+
+PIXELS_PER_INCH: Final = 96
+NARROW: Final = 336  # 3.5 inches: one column in print
+WIDE: Final = 691  # 7.2 inches: both columns
+
+FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
+INK: Final = "#111827"
+MUTED: Final = "#4b5563"
+GRID: Final = "#e5e7eb"
+PAPER: Final = "#ffffff"
+
+ORIGINAL: Final = "#6b7280"
+CHANCE: Final = "#000000"
+TARGET: Final = "#0072B2"
+NONTARGET: Final = "#D55E00"
+
+# Okabe and Ito's order, without the yellow that vanishes on white; the last four are dark enough to
+# stay apart from the first six for readers who confuse red and green.
+PALETTE: Final = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#CC79A7",
+    "#56B4E9",
+    "#332288",
+    "#882255",
+    "#999933",
+    "#661100",
+)
+
+SOLID: Final = (1, 0)
+DASHED: Final = (5, 3)
+DASHES: Final = (SOLID, DASHED, (1.5, 2), (8, 3, 1.5, 3), (10, 4), (3, 1.5))
+
+SEQUENTIAL: Final = "viridis"
+UNIT_DOMAIN: Final = (0.0, 1.0)
+PERCENT_DOMAIN: Final = (0.0, 100.0)
+# From vermilion (the old system wins) over white at zero to blue (the new system wins).
+DIVERGING: Final = ("#8c2d04", "#D55E00", "#f5b48a", "#f7f7f7", "#8cc1de", "#0072B2", "#053a5f")
+
+_AXIS: Final = {
+    "labelFontSize": 11,
+    "titleFontSize": 11.5,
+    "titleFontWeight": 600,
+    "titlePadding": 8,
+    "labelColor": MUTED,
+    "titleColor": INK,
+    "domainColor": "#9ca3af",
+    "tickColor": "#9ca3af",
+    "tickSize": 4,
+    "gridColor": GRID,
+    "gridWidth": 0.8,
+    "labelSeparation": 3,
+}
+
+CONFIG: Final[MappingProxyType[str, Any]] = MappingProxyType(
+    {
+        "background": PAPER,
+        "font": FONT,
+        "padding": 4,
+        "view": {"stroke": "#d1d5db", "strokeWidth": 0.8},
+        "axis": _AXIS,
+        "legend": {
+            "labelFontSize": 11,
+            "labelColor": INK,
+            "labelLimit": 260,
+            "titleFontSize": 11.5,
+            "titleFontWeight": 600,
+            "titleColor": INK,
+            "symbolStrokeWidth": 2.2,
+            "symbolSize": 160,
+            "rowPadding": 3,
+            "columnPadding": 14,
+            "offset": 14,
+            "gradientLength": 160,
+        },
+        "header": {
+            "labelFontSize": 11.5,
+            "labelFontWeight": 600,
+            "labelColor": INK,
+            "titleColor": INK,
+            "titleFontSize": 11.5,
+            "labelLimit": 240,
+        },
+        "title": {
+            "anchor": "start",
+            "fontSize": 14,
+            "fontWeight": 600,
+            "color": INK,
+            "subtitleColor": MUTED,
+            "subtitleFontSize": 11,
+            "subtitleLineHeight": 15,
+            "offset": 10,
+        },
+        "line": {"strokeWidth": 1.8, "strokeCap": "butt", "strokeJoin": "round"},
+        "rule": {"color": MUTED, "strokeWidth": 1},
+        "text": {"fontSize": 10.5, "color": INK},
+        "range": {
+            "category": list(PALETTE),
+            "heatmap": {"scheme": SEQUENTIAL},
+            "ramp": {"scheme": SEQUENTIAL},
+            "diverging": list(DIVERGING),
+        },
+    }
+)
+
+
+def system_colours(names: Iterable[str], *, original: str | None = None) -> dict[str, str]:
+    """Give every system its colour: ``original`` grey, the others the palette in the order given.
+
+    Make it once from all systems of a report and hand it to every chart, so that a system keeps its
+    colour where others are missing. From the eleventh system on colours repeat.
+    """
+    colours: dict[str, str] = {}
+    turn = 0
+    for name in names:
+        if name in colours:
+            continue
+        if name == original:
+            colours[name] = ORIGINAL
+            continue
+        colours[name] = PALETTE[turn % len(PALETTE)]
+        turn += 1
+    return colours
+
+
+def attacker_dashes(names: Iterable[str]) -> dict[str, list[float]]:
+    """Give every attacker its line style; the first is solid, from the seventh on styles repeat."""
+    distinct = dict.fromkeys(names)
+    return {name: list(DASHES[i % len(DASHES)]) for i, name in enumerate(distinct)}
+
+
+def shorten(name: str, *, limit: int = 28) -> str:
+    """Cut a long name in its middle, where names made by programs differ least."""
+    if len(name) <= limit:
+        return name
+    head = (limit - 1) // 2
+    return f"{name[:head]}…{name[len(name) - (limit - 1 - head) :]}"

@@ -1,0 +1,129 @@
+"""A result to hand on: inputs, conditions, estimates, warnings; the same for every command."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+
+from unmask._version import __version__
+from unmask.estimate import Estimate
+from unmask.trials import Source
+
+SCHEMA = "unmask/1"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Estimates under one set of conditions, such as ``{"system": …, "group": …}``.
+
+    Columns of a table are metrics, unless ``columns`` names the system that each estimate is of:
+    then ``conditions`` tell the metric.
+    """
+
+    conditions: Mapping[str, str]
+    estimates: tuple[Estimate, ...]
+    columns: tuple[str, ...] = ()
+
+    def of_estimates(self) -> list[tuple[Mapping[str, str], Estimate]]:
+        """Each estimate with its own conditions."""
+        if not self.columns:
+            return [(self.conditions, estimate) for estimate in self.estimates]
+        named = zip(self.columns, self.estimates, strict=True)
+        return [({"system": column}, estimate) for column, estimate in named]
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a command found, ready for any output format.
+
+    ``conditions`` hold what all rows share; ``notes`` are sentences that belong to the result, such
+    as a verdict, while ``warnings`` tell what to be careful about.
+    """
+
+    rows: tuple[Row, ...]
+    inputs: tuple[Source, ...] = ()
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    seed: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values as in the published JSON Schema: NaN as null, infinities as strings."""
+        warnings = list(self.warnings)
+        undefined = sum(
+            isinstance(e.value, float) and math.isnan(e.value)
+            for row in self.rows
+            for e in row.estimates
+        )
+        if undefined:
+            warnings.append(f"{undefined} values are not defined and stand as null")
+        return {
+            "schema": SCHEMA,
+            "version": __version__,
+            "signature": self.signature,
+            "inputs": [_source(source) for source in self.inputs],
+            "conditions": dict(self.conditions),
+            "results": [
+                _result(estimate, conditions)
+                for row in self.rows
+                for conditions, estimate in row.of_estimates()
+            ],
+            "notes": list(self.notes),
+            "warnings": warnings,
+            "seed": self.seed,
+        }
+
+    def to_json(self) -> str:
+        """The document as JSON, two blanks of indentation."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    @property
+    def signature(self) -> str:
+        """What all numbers share: the trials they rest on and the version."""
+        lists = sorted({e.trials for row in self.rows for e in row.estimates if e.trials})
+        return "|".join(["unmask", *(f"trials:{digest}" for digest in lists), f"v:{__version__}"])
+
+
+def json_schema() -> dict[str, Any]:
+    """The published JSON Schema of :meth:`Document.to_dict`."""
+    text = resources.files("unmask.report").joinpath("schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def _source(source: Source) -> dict[str, Any]:
+    names = ["name", "sha256", "format", "target", "nontarget", "missing", "duplicates", "speakers"]
+    return {name: getattr(source, name) for name in names}
+
+
+def _result(estimate: Estimate, conditions: Mapping[str, str]) -> dict[str, Any]:
+    interval = estimate.interval
+    return {
+        "metric": estimate.metric,
+        "value": number(estimate.value),
+        "unit": estimate.unit,
+        "interval": None if interval is None else [number(interval.low), number(interval.high)],
+        "level": None if interval is None else interval.level,
+        "chance": number(estimate.chance),
+        "threshold": number(estimate.threshold),
+        "n": dict(estimate.n),
+        "params": {name: number(value) for name, value in estimate.params.items()},
+        "conditions": dict(conditions),
+        "signature": estimate.signature,
+    }
+
+
+def number(value: Any) -> Any:
+    """A value that JSON can hold: NaN is null, infinity the string "inf"."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    return value
+
+
+def condition_names(rows: Iterable[Row]) -> list[str]:
+    """All condition names in the order in which they first occur."""
+    return list(dict.fromkeys(name for row in rows for name in row.conditions))

@@ -1,0 +1,260 @@
+"""Tables for people: text, Markdown and LaTeX with intervals in the cells, CSV with everything."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from unmask.errors import InputError
+from unmask.estimate import Estimate, Parameter
+from unmask.report.document import Document, Row, condition_names, number
+
+WIDTH = 100
+DIGITS = {"%": 2, "bit": 3, "dB": 2}
+LABELS = {
+    "eer": "EER",
+    "eer_raw": "EER, raw",
+    "min_dcf": "minDCF",
+    "act_dcf": "actDCF",
+    "cllr": "C_llr",
+    "min_cllr": "C_llr^min",
+    "d_ece": "D_ECE",
+    "c_ece": "C_ECE",
+    "l_w": "l_w",
+    "tag": "Tag",
+    "d_sys": "D_sys",
+    "deid": "DeID",
+    "g_vd": "G_VD",
+    "d_diag": "D_diag",
+    "tpr_at_fpr": "TPR",
+    "linkability": "Linkability",
+    "singling_out": "Singling Out",
+}
+SHOWN_PARAMETERS = ("p_target", "fpr", "length", "count")
+_METRICS_ACROSS = 7
+
+
+def label(estimate: Estimate) -> str:
+    """Heading of a metric: its usual name, what distinguishes it, and its unit."""
+    name = LABELS.get(estimate.metric, estimate.metric.replace("_", " "))
+    told = [
+        f"{key.replace('_', ' ')} {_plain(estimate.params[key])}"
+        for key in SHOWN_PARAMETERS
+        if key in estimate.params
+    ]
+    if estimate.metric == "tpr_at_fpr":
+        told = [f"FPR {100 * float(estimate.params['fpr'] or 0):g} %"]
+    if estimate.metric in ("min_dcf", "act_dcf"):
+        told = [_plain(estimate.params["p_target"])]
+    unit = f" [{estimate.unit}]" if estimate.unit else ""
+    return f"{name}{f' ({chr(44).join(told)})' if told else ''}{unit}"
+
+
+def cell(estimate: Estimate, *, interval: bool = True) -> str:
+    """``33.20 [31.02, 35.91]``: the value and its interval in the same precision."""
+    if isinstance(estimate.value, str):
+        return estimate.value
+    shown = shown_value(estimate.value, estimate.unit)
+    if estimate.interval is None or not interval:
+        return shown
+    low, high = (
+        shown_value(x, estimate.unit) for x in (estimate.interval.low, estimate.interval.high)
+    )
+    return f"{shown} [{low}, {high}]"
+
+
+def shown_value(value: float, unit: str) -> str:
+    """A number as tables show it: percent for fractions, fixed decimals by unit."""
+    if not math.isfinite(value):
+        return "undefined" if math.isnan(value) else ("∞" if value > 0 else "−∞")
+    scaled = 100 * value if unit == "%" else value
+    text = f"{scaled:.{DIGITS.get(unit, 3)}f}"
+    return text.replace("-", "−") if float(text) != 0 else text.lstrip("-")
+
+
+def _plain(value: Parameter) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of strings: ``keys`` columns on the left are text, the others numbers."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    keys: int
+
+
+def grid(rows: Sequence[Row]) -> Grid:
+    """Conditions down and metrics across; the other way round for few rows of many metrics."""
+    names = condition_names(rows)
+    cells = [
+        dict(zip(row.columns or map(label, row.estimates), map(cell, row.estimates), strict=True))
+        for row in rows
+    ]
+    headings = list(dict.fromkeys(heading for found in cells for heading in found))
+    lines = [
+        tuple(row.conditions.get(name, "") for name in names)
+        + tuple(found.get(heading, "") for heading in headings)
+        for row, found in zip(rows, cells, strict=True)
+    ]
+    if len(headings) <= _METRICS_ACROSS or len(rows) > len(headings):
+        return Grid((*names, *headings), tuple(lines), len(names))
+    columns = [
+        " ".join(value for value in line[: len(names)] if value) or "value" for line in lines
+    ]
+    turned = [
+        (heading, *(line[len(names) + i] for line in lines)) for i, heading in enumerate(headings)
+    ]
+    return Grid(("metric", *columns), tuple(turned), 1)
+
+
+def text(document: Document, *, width: int = WIDTH) -> str:
+    """Aligned tables of at most ``width`` columns, wide ones in parts that repeat their keys."""
+    parts = [_rich(part, width) for part in _split(grid(document.rows), width)]
+    told = [*document.notes, *(f"warning: {line}" for line in document.warnings)]
+    return "\n".join([*parts, *told]) + "\n"
+
+
+def _split(whole: Grid, width: int) -> list[Grid]:
+    sizes = [
+        max(len(line[i]) for line in (whole.header, *whole.rows)) + 2
+        for i in range(len(whole.header))
+    ]
+    fixed = sum(sizes[: whole.keys]) + 2
+    parts: list[list[int]] = [[]]
+    used = fixed
+    for i in range(whole.keys, len(whole.header)):
+        if parts[-1] and used + sizes[i] > width:
+            parts.append([])
+            used = fixed
+        parts[-1].append(i)
+        used += sizes[i]
+    keys = list(range(whole.keys))
+    return [
+        Grid(
+            tuple(whole.header[i] for i in keys + part),
+            tuple(tuple(line[i] for i in keys + part) for line in whole.rows),
+            whole.keys,
+        )
+        for part in parts
+    ]
+
+
+def _rich(part: Grid, width: int) -> str:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for i, heading in enumerate(part.header):
+        table.add_column(Text(heading), justify="left" if i < part.keys else "right", no_wrap=True)
+    for line in part.rows:
+        table.add_row(*(Text(value) for value in line))
+    out = io.StringIO()
+    Console(
+        file=out, width=max(width, _needed(part)), color_system=None, legacy_windows=False
+    ).print(table)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def _needed(part: Grid) -> int:
+    return sum(
+        max(len(line[i]) for line in (part.header, *part.rows)) + 3 for i in range(len(part.header))
+    )
+
+
+def markdown(document: Document) -> str:
+    """A pipe table, numbers to the right."""
+    whole = grid(document.rows)
+
+    def line(values: Sequence[str]) -> str:
+        return "| " + " | ".join(value.replace("|", "\\|") for value in values) + " |"
+
+    rule = ["---" if i < whole.keys else "---:" for i in range(len(whole.header))]
+    lines = [line(whole.header), line(rule), *(line(row) for row in whole.rows)]
+    told = [*document.notes, *(f"Warning: {text}" for text in document.warnings)]
+    return "\n".join(lines) + "\n" + "".join(f"\n{text}\n" for text in told)
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$",
+    "∞": r"$\infty$",
+}  # fmt: skip
+
+
+def latex(document: Document) -> str:
+    """A ``tabular`` with the rules of booktabs."""
+    whole = grid(document.rows)
+
+    def line(values: Sequence[str]) -> str:
+        return " & ".join("".join(_LATEX.get(c, c) for c in value) for value in values) + r" \\"
+
+    columns = "l" * whole.keys + "r" * (len(whole.header) - whole.keys)
+    body = "\n".join(line(row) for row in whole.rows)
+    told = "".join(f"% {text}\n" for text in (*document.notes, *document.warnings))
+    return (
+        f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{line(whole.header)}\n\\midrule\n{body}\n"
+        f"\\bottomrule\n\\end{{tabular}}\n{told}"
+    )
+
+
+def comma_separated(document: Document) -> str:
+    """One line per estimate in full precision: conditions, value, interval, counts, signature."""
+    flat = [pair for row in document.rows for pair in row.of_estimates()]
+    names = list(dict.fromkeys(name for conditions, _ in flat for name in conditions))
+    counts = list(dict.fromkeys(n for _, e in flat for n in e.n))
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        [
+            *names,
+            "metric",
+            "value",
+            "unit",
+            "low",
+            "high",
+            "level",
+            "chance",
+            "threshold",
+            *(f"n_{name}" for name in counts),
+            "signature",
+        ]
+    )
+    for conditions, e in flat:
+        ends = (e.interval.low, e.interval.high, e.interval.level) if e.interval else ("",) * 3
+        values = [e.metric, e.value, e.unit, *ends, e.chance, e.threshold]
+        writer.writerow(
+            [
+                *(conditions.get(name, "") for name in names),
+                *map(number, values),
+                *(e.n.get(name, "") for name in counts),
+                e.signature,
+            ]
+        )
+    return out.getvalue()
+
+
+def _json(document: Document) -> str:
+    return document.to_json() + "\n"
+
+
+FORMATS: dict[str, Callable[[Document], str]] = {
+    "text": text,
+    "json": _json,
+    "csv": comma_separated,
+    "md": markdown,
+    "latex": latex,
+}
+
+
+def render(document: Document, format: str = "text") -> str:
+    """The document as text, json, csv, md or latex."""
+    if format not in FORMATS:
+        raise InputError(f"format: expected one of {', '.join(FORMATS)}, found {format}")
+    return FORMATS[format](document)

@@ -1,0 +1,56 @@
+"""Trials that occur more than once: refused, or the first one kept and the rest counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from unmask.errors import InputError
+from unmask.trials.trial_list import TrialList, Trials
+
+OnProblem = Literal["error", "skip"]
+L = TypeVar("L", bound=TrialList)
+
+
+def check_choice(name: str, value: str) -> None:
+    """Refuse anything but ``error`` and ``skip``."""
+    if value not in ("error", "skip"):
+        raise InputError(f"expected {name}='error' or 'skip', found {value!r}")
+
+
+def without_duplicates(
+    trials: L, duplicates: OnProblem, *, where: Callable[[int], str] | None = None
+) -> L:
+    """Return the trials with each one once; ``where`` names a row of the file in messages."""
+    check_choice("duplicates", duplicates)
+    first = trials.first_occurrence if trials.has_ids else None
+    if first is None:
+        return trials
+    repeated = int((~first).sum())
+    if duplicates == "error":
+        again = int(np.flatnonzero(~first)[0])
+        earlier = int(np.flatnonzero(trials.codes == trials.codes[again])[0])
+        enrol, test, _ = trials.ids
+        place = where or _row(trials)
+        raise InputError(
+            f"{place(again)}: expected each trial once, found {enrol.decode(again)} "
+            f"{test.decode(again)} again, first in {place(earlier).rsplit(', ', 1)[-1]} "
+            f"({repeated} duplicates in all); duplicates='skip' keeps the first"
+        )
+    kept = trials.select(first)
+    sources = [*getattr(kept, "sources", ()), getattr(kept, "source", None)]
+    if sources[0] is None:
+        return kept
+    told = replace(sources[0], duplicates=sources[0].duplicates + repeated)
+    if isinstance(kept, Trials):
+        return replace(kept, source=told)
+    return replace(kept, sources=(told, *sources[1:-1]))
+
+
+def _row(trials: TrialList) -> Callable[[int], str]:
+    source = getattr(trials, "source", None) or next(iter(getattr(trials, "sources", ())), None)
+    name = source.name if source else "trials"
+    return lambda row: f"{name}, row {row + 1}"

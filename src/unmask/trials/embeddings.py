@@ -1,0 +1,153 @@
+"""Speaker embeddings with who spoke them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unmask.errors import InputError
+from unmask.trials.arrays import Vectors, as_index, read_only
+from unmask.trials.ids import Ids
+from unmask.trials.source import Source
+
+Strings = Ids | Iterable[Any]
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Embeddings:
+    """One vector per utterance, with speaker, and where known utterance, session and metadata.
+
+    Vectors of single precision stay so; everything else becomes double precision.
+    """
+
+    vectors: Vectors
+    speakers: Ids
+    utterances: Ids | None
+    sessions: Ids | None
+    columns: Mapping[str, Ids]
+    source: Source | None
+
+    def __init__(
+        self,
+        vectors: ArrayLike,
+        speakers: Strings,
+        utterances: Strings | None = None,
+        sessions: Strings | None = None,
+        *,
+        columns: Mapping[str, Strings] | None = None,
+        source: Source | None = None,
+    ) -> None:
+        name = source.name if source else "embeddings"
+        array = _matrix(vectors, name)
+        ids = {"speakers": speakers, "utterances": utterances, "sessions": sessions}
+        encoded = {what: _ids(values, what, len(array), name) for what, values in ids.items()}
+        more = {
+            column: _ids(values, column, len(array), name)
+            for column, values in (columns or {}).items()
+        }
+        if encoded["speakers"] is None:
+            raise InputError(f"{name}: expected a speaker for every vector, found none")
+        _refuse_repeated(encoded["utterances"], name)
+        values = {"vectors": array, **encoded, "columns": MappingProxyType(more), "source": source}
+        for attribute, value in values.items():
+            object.__setattr__(self, attribute, value)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @property
+    def dimension(self) -> int:
+        """Number of components of a vector."""
+        return int(self.vectors.shape[1])
+
+    @property
+    def n_speakers(self) -> int:
+        """Number of different speakers."""
+        return self.speakers.n_unique
+
+    def normalised(self) -> Self:
+        """Return the same with vectors of length one; a vector of length zero is an error."""
+        length = np.linalg.norm(self.vectors, axis=1, keepdims=True)
+        zero = np.flatnonzero(length[:, 0] == 0)
+        if zero.size:
+            which = (
+                self.utterances.decode(int(zero[0]))
+                if self.utterances is not None
+                else f"row {zero[0] + 1}"
+            )
+            name = self.source.name if self.source else "embeddings"
+            raise InputError(
+                f"{name}: expected vectors that can be normalised, found {zero.size} of length zero "
+                f"(first: {which})"
+            )
+        return self._replace(vectors=self.vectors / length)
+
+    def select(self, selection: Any) -> Self:
+        """Keep the vectors of a mask, or those at the given positions."""
+        index = as_index(selection, len(self))
+        return self._replace(
+            vectors=self.vectors[index],
+            speakers=self.speakers.take(index),
+            utterances=self.utterances.take(index) if self.utterances is not None else None,
+            sessions=self.sessions.take(index) if self.sessions is not None else None,
+            columns={name: column.take(index) for name, column in self.columns.items()},
+        )
+
+    def _replace(self, **changes: Any) -> Self:
+        names = ("vectors", "speakers", "utterances", "sessions", "columns", "source")
+        return type(self)(**({name: getattr(self, name) for name in names} | changes))
+
+
+def _matrix(vectors: ArrayLike, name: str) -> Vectors:
+    try:
+        array = np.asarray(vectors)
+        if array.dtype != np.float32:
+            array = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{name}: expected a matrix of numbers, found something else ({error})"
+        ) from error
+    if array.ndim != 2:
+        raise InputError(
+            f"{name}: expected a matrix (vectors x dimensions), found {array.ndim} axes"
+        )
+    if not array.size:
+        raise InputError(f"{name}: expected vectors, found a matrix of shape {array.shape}")
+    bad = ~np.isfinite(array).all(axis=1)
+    if bad.any():
+        raise InputError(
+            f"{name}, row {int(np.flatnonzero(bad)[0]) + 1}: expected finite numbers, found NaN or "
+            f"infinity ({int(bad.sum())} vectors in all)"
+        )
+    return read_only(array)
+
+
+def _ids(values: Strings | None, what: str, length: int, name: str) -> Ids | None:
+    if values is None:
+        return None
+    try:
+        column = Ids.from_strings(values)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{name}: expected {what} as text, found something else ({error})"
+        ) from error
+    if len(column) != length:
+        raise InputError(f"{name}: expected {length} {what}, one per vector, found {len(column)}")
+    return column
+
+
+def _refuse_repeated(utterances: Ids | None, name: str) -> None:
+    if utterances is None:
+        return
+    count = np.bincount(utterances.codes, minlength=len(utterances.names))
+    if (count > 1).any():
+        first = int(np.flatnonzero(count > 1)[0])
+        raise InputError(
+            f"{name}: expected each utterance once, found {utterances.names[first]} {count[first]} "
+            f"times ({int((count > 1).sum())} utterances are repeated)"
+        )

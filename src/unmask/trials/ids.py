@@ -1,0 +1,149 @@
+"""Identifiers as integer codes into one table of names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from unmask.trials.arrays import Codes, Index, as_index, read_only
+
+
+@dataclass(frozen=True, eq=False)
+class Ids:
+    """A column of identifiers: ``names[codes[i]]`` is the identifier of row ``i``."""
+
+    codes: Codes
+    names: pl.Series
+
+    def __post_init__(self) -> None:
+        codes = np.ascontiguousarray(self.codes, dtype=np.int32)
+        if codes.ndim != 1:
+            raise ValueError(f"codes must be one-dimensional, got shape {codes.shape}")
+        if self.names.dtype != pl.String:
+            raise ValueError(f"names must be strings, got {self.names.dtype}")
+        if codes.size and (codes.min() < 0 or codes.max() >= len(self.names)):
+            raise ValueError(f"codes must lie in 0 … {len(self.names) - 1}")
+        object.__setattr__(self, "codes", read_only(codes))
+
+    @classmethod
+    def from_strings(cls, values: Ids | pl.Series | Iterable[Any]) -> Ids:
+        """Encode strings (any sequence, numpy array or polars series); numbers become text."""
+        if isinstance(values, Ids):
+            return values
+        series = _string_series(values)
+        if series.null_count():
+            raise ValueError(f"{series.null_count()} identifiers are missing")
+        names = series.unique(maintain_order=True)
+        return cls(lookup(series, names), names)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Ids]) -> Ids:
+        """Put columns end to end under one table of names."""
+        if len(parts) == 1:
+            return parts[0]
+        names, shared = unify(parts)
+        return cls(np.concatenate(shared), names)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def decode(self, i: int) -> str:
+        """Return the identifier of row ``i``."""
+        return str(self.names[int(self.codes[i])])
+
+    def to_series(self) -> pl.Series:
+        """Return the identifiers as a polars series of strings."""
+        return self.names.gather(self.codes)
+
+    def take(self, index: Any) -> Ids:
+        """Select rows by mask or positions; the table of names is shared, not copied."""
+        return Ids(self.codes[as_index(index, len(self))], self.names)
+
+    @property
+    def used(self) -> Index:
+        """Codes that occur, ascending."""
+        return np.flatnonzero(np.bincount(self.codes, minlength=len(self.names)))
+
+    @property
+    def n_unique(self) -> int:
+        """Return how many different identifiers occur."""
+        return len(self.used)
+
+
+def _string_series(values: pl.Series | Iterable[Any]) -> pl.Series:
+    if isinstance(values, pl.Series):
+        return values.cast(pl.String)
+    if isinstance(values, np.ndarray):
+        if values.dtype.kind == "S":
+            values = np.char.decode(values, "utf-8")
+        return pl.Series(values.astype(str).tolist(), dtype=pl.String)
+    return pl.Series([str(value) for value in values], dtype=pl.String)
+
+
+def lookup(values: pl.Series, names: pl.Series) -> Codes:
+    """Position of each value in ``names``; -1 where it is absent."""
+    table = pl.DataFrame({"name": names, "code": np.arange(len(names), dtype=np.int32)})
+    found = pl.DataFrame({"name": values}).join(table, on="name", how="left", maintain_order="left")
+    codes: Codes = found["code"].fill_null(-1).to_numpy()
+    return codes
+
+
+def unify(parts: Sequence[Ids]) -> tuple[pl.Series, list[Codes]]:
+    """Bring several columns under one table of names; return it and each column's new codes."""
+    first = parts[0].names
+    if all(part.names is first for part in parts[1:]):
+        return first, [part.codes for part in parts]
+    names = pl.concat([part.names for part in parts], rechunk=True).unique(maintain_order=True)
+    return names, [
+        lookup(part.names, names)[part.codes] if len(part) else part.codes for part in parts
+    ]
+
+
+def share(first: Ids, second: Ids) -> tuple[Ids, Ids]:
+    """Return both columns under one table of names."""
+    names, (a, b) = unify([first, second])
+    return Ids(a, names), Ids(b, names)
+
+
+class Encoder:
+    """Encodes a column that arrives in blocks.
+
+    Names go to one growing table; a table that has become long is closed and another begun, so
+    that the cost of a block stays bounded however many names there are.
+    """
+
+    LONGEST = 1 << 20
+
+    def __init__(self) -> None:
+        self._names = pl.Series([], dtype=pl.String)
+        self._codes: list[Codes] = []
+        self._closed: list[Ids] = []
+
+    def add(self, values: pl.Series) -> None:
+        """Encode the next block."""
+        codes = lookup(values, self._names) if len(self._names) else np.full(len(values), -1, "i4")
+        new = codes < 0
+        if new.any():
+            unknown = values.filter(new)
+            names = unknown.unique(maintain_order=True)
+            codes = codes.copy()
+            codes[new] = lookup(unknown, names) + len(self._names)
+            self._names = pl.concat([self._names, names], rechunk=True)
+        self._codes.append(codes)
+        if len(self._names) > self.LONGEST:
+            self._close()
+
+    def finish(self) -> Ids:
+        """Return the whole column."""
+        if self._codes or not self._closed:
+            self._close()
+        return Ids.concatenate(self._closed)
+
+    def _close(self) -> None:
+        codes = np.concatenate([np.zeros(0, np.int32), *self._codes])
+        self._closed.append(Ids(codes, self._names))
+        self._names, self._codes = pl.Series([], dtype=pl.String), []

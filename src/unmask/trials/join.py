@@ -1,0 +1,98 @@
+"""Trials as single integers: duplicates and joins by (enrol, test[, side]), never by position."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import polars as pl
+
+from unmask.trials.arrays import Floats, Index, Labels, Mask
+from unmask.trials.ids import Ids, lookup
+
+
+def trial_codes(enrol: Ids, test: Ids, side: Ids | None = None) -> Index:
+    """One integer per row, equal where the trial is the same."""
+    codes: Index = enrol.codes.astype(np.int64)
+    codes *= len(test.names)
+    codes += test.codes
+    if side is not None:
+        codes *= len(side.names)
+        codes += side.codes
+    return codes
+
+
+def translate(column: Ids, names: pl.Series) -> Index:
+    """Codes of ``column`` in another table of names; -1 where that lacks the name."""
+    if column.names is names:
+        return column.codes.astype(np.int64)
+    return lookup(column.names, names).astype(np.int64)[column.codes]
+
+
+def codes_like(column: tuple[Ids, Ids, Ids | None], model: tuple[Ids, Ids, Ids | None]) -> Index:
+    """Trial codes of one list in the tables of another; -1 for trials that it cannot hold."""
+    codes = translate(column[0], model[0].names)
+    unknown = codes < 0
+    second = translate(column[1], model[1].names)
+    unknown |= second < 0
+    codes = codes * len(model[1].names) + second
+    if column[2] is not None and model[2] is not None:
+        third = translate(column[2], model[2].names)
+        unknown |= third < 0
+        codes = codes * len(model[2].names) + third
+    codes[unknown] = -1
+    return codes
+
+
+def first_occurrences(codes: Index) -> Mask | None:
+    """Mask of the rows whose trial did not occur before; ``None`` if all are different."""
+    series = pl.Series(codes)
+    if series.n_unique() == len(codes):
+        return None
+    mask: Mask = series.is_first_distinct().to_numpy()
+    return mask
+
+
+def match(codes: Index, others: Index) -> Index:
+    """Row in ``others`` (all different, or -1) of each entry of ``codes``; -1 where it has none."""
+    if len(codes) == len(others) and np.array_equal(codes, others):
+        return np.arange(len(codes), dtype=np.int64)
+    table = pl.DataFrame({"trial": others, "row": np.arange(len(others), dtype=np.int64)})
+    if (others < 0).any():
+        table = table.filter(pl.col("trial") >= 0)
+    found = pl.DataFrame({"trial": codes}).join(
+        table, on="trial", how="left", maintain_order="left"
+    )
+    rows: Index = found["row"].fill_null(-1).to_numpy()
+    return rows
+
+
+def digest_of_trials(enrol: Ids, test: Ids, side: Ids | None, label: Labels | None) -> str:
+    """First 8 hex digits of a SHA-256 over the sorted names and the sorted trials with labels."""
+    sha = hashlib.sha256(b"unmask trials 1\n")
+    columns = [enrol, test] if side is None else [enrol, test, side]
+    codes = np.zeros(len(enrol), np.int64)
+    for column in columns:
+        used = column.used
+        names = column.names.gather(used)
+        order = names.arg_sort().to_numpy()
+        rank = np.zeros(len(column.names), np.int64)
+        rank[used[order]] = np.arange(len(used))
+        sha.update("\n".join(names.gather(order).to_list()).encode() + b"\n\n")
+        codes = codes * len(used) + rank[column.codes]
+    codes = codes * 4 + (3 if label is None else label.astype(np.int64) + 1)
+    codes.sort()
+    sha.update(codes.astype("<i8", copy=False).data)
+    return sha.hexdigest()[:8]
+
+
+def digest_of_scores(label: Labels | None, systems: list[Floats]) -> str:
+    """Digest for scores without identifiers: over the sorted rows of labels and scores."""
+    sha = hashlib.sha256(b"unmask scores 1\n")
+    columns = [values + 0.0 for values in systems]
+    if label is not None:
+        columns.append(label.astype(np.float64))
+    order = np.lexsort(columns)
+    for values in columns:
+        sha.update(values[order].astype("<f8", copy=False).tobytes())
+    return sha.hexdigest()[:8]

@@ -1,0 +1,196 @@
+"""Scores of one or several systems on a list of trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unmask.errors import InputError
+from unmask.trials.arrays import Floats, as_index, read_only
+from unmask.trials.join import codes_like, digest_of_scores, match
+from unmask.trials.labels import NONTARGET, TARGET
+from unmask.trials.source import Source
+from unmask.trials.duplicates import OnProblem, without_duplicates
+from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
+from unmask.trials.trial_list import TrialList, Trials
+
+
+@dataclass(frozen=True, eq=False)
+class Scores(TrialList):
+    """Trials with the scores of one or several systems; higher means more likely one speaker.
+
+    Labels may be absent until a key is joined. Scores are finite or infinite, never NaN.
+    """
+
+    systems: Mapping[str, Floats] = field(default_factory=dict, kw_only=True)
+    sources: tuple[Source, ...] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        systems = {}
+        for name, values in self.systems.items():
+            array = np.ascontiguousarray(values, dtype=np.float64)
+            nan = np.isnan(array)
+            if array.ndim != 1:
+                raise InputError(
+                    f"{self._where}: expected one score per trial, found {array.ndim} axes"
+                )
+            if nan.any():
+                raise InputError(
+                    f"{self._where}, row {int(np.flatnonzero(nan)[0]) + 1}: expected a score of "
+                    f"{name}, found NaN ({int(nan.sum())} in all)"
+                )
+            systems[name] = read_only(array)
+        if not systems:
+            raise InputError(f"{self._where}: expected the scores of a system, found none")
+        object.__setattr__(self, "systems", MappingProxyType(systems))
+        super().__post_init__()
+
+    @property
+    def _where(self) -> str:
+        return self.sources[0].name if self.sources else "scores"
+
+    def _parts(self) -> dict[str, Any]:
+        return super()._parts() | {f"system {name}": s for name, s in self.systems.items()}
+
+    @classmethod
+    def from_arrays(
+        cls,
+        target: ArrayLike,
+        nontarget: ArrayLike,
+        *,
+        system: str = "system",
+        sources: tuple[Source, ...] = (),
+    ) -> Self:
+        """Scores of the two classes without identifiers of trials."""
+        parts = [np.asarray(values, dtype=np.float64).ravel() for values in (target, nontarget)]
+        label = np.repeat(np.array([TARGET, NONTARGET], np.int8), [len(part) for part in parts])
+        return cls(None, None, label, systems={system: np.concatenate(parts)}, sources=sources)
+
+    @cached_property
+    def digest(self) -> str:
+        """Eight hex digits that name the labelled trials, whatever their order.
+
+        Without identifiers of trials, the scores themselves take their place.
+        """
+        if self.has_ids:
+            return super().digest
+        return digest_of_scores(self.label, list(self.systems.values()))
+
+    def scores(self, system: str | None = None) -> Floats:
+        """Scores of one system; the name may be left out where there is only one."""
+        if system is None and len(self.systems) == 1:
+            return next(iter(self.systems.values()))
+        if system is None or system not in self.systems:
+            found = "no name" if system is None else repr(system)
+            raise InputError(
+                f"{self._where}: expected one of the systems {', '.join(self.systems)}, found {found}"
+            )
+        return self.systems[system]
+
+    def targets(self, system: str | None = None) -> Floats:
+        """Scores of the target trials."""
+        return self.scores(system)[self.is_target]
+
+    def nontargets(self, system: str | None = None) -> Floats:
+        """Scores of the nontarget trials."""
+        return self.scores(system)[self.is_nontarget]
+
+    def check_classes(self) -> None:
+        """Refuse a list that lacks one of the two classes."""
+        counts = self.counts
+        if not counts["target"] or not counts["nontarget"]:
+            raise InputError(
+                f"{self._where}: expected trials of both classes, found {counts['target']} target "
+                f"and {counts['nontarget']} nontarget"
+            )
+
+    def select(self, selection: Any) -> Self:
+        """Keep the trials of a mask, or those at the given positions."""
+        index = as_index(selection, len(self))
+        systems = {name: values[index] for name, values in self.systems.items()}
+        return self._select(index, systems=systems)
+
+    def select_systems(self, names: list[str] | tuple[str, ...]) -> Self:
+        """Keep some of the systems, in the order asked for."""
+        return replace(self, systems={name: self.scores(name) for name in names})
+
+    def with_key(
+        self,
+        trials: Trials,
+        *,
+        missing: OnProblem = "error",
+        duplicates: OnProblem = "error",
+    ) -> Self:
+        """Take labels, speakers and metadata from a key, joined by (enrol, test[, side]).
+
+        ``missing="skip"`` leaves out trials that only one of the two has, ``duplicates="skip"``
+        keeps the first of repeated trials; the counts stand in ``sources``.
+        """
+        self = without_duplicates(self, duplicates)
+        trials = without_duplicates(trials, duplicates)
+        rows = match(self.codes, codes_like(trials.ids, self.ids))
+        without_label = rows < 0
+        n_unlabelled = int(without_label.sum())
+        n_unscored = len(trials) - (len(rows) - n_unlabelled)
+        key_name = trials.source.name if trials.source else "the key"
+        if missing == "error" and (n_unlabelled or n_unscored):
+            self._mismatch(trials, key_name, without_label, n_unlabelled, n_unscored)
+        scores = self.select(~without_label) if n_unlabelled else self
+        key = trials.select(rows[rows >= 0])
+        if not len(scores):
+            raise InputError(f"{self._where}: none of its {len(self)} trials is in {key_name}")
+        if scores.label is not None:
+            conflict = int((scores.label != key.label).sum())
+            if conflict:
+                raise InputError(
+                    f"{self._where}: expected the labels of {key_name}, found {conflict} trials "
+                    "labelled otherwise"
+                )
+        sources = self.sources
+        if sources and n_unlabelled:
+            sources = (replace(sources[0], missing=sources[0].missing + n_unlabelled), *sources[1:])
+        if trials.source is not None:
+            source = trials.source
+            sources = (*sources, replace(source, missing=source.missing + n_unscored))
+        speakers = key if key.has_speakers else scores
+        return replace(
+            scores,
+            label=key.label,
+            enrol_speaker=speakers.enrol_speaker,
+            test_speaker=speakers.test_speaker,
+            columns={**key.columns, **scores.columns},
+            sources=sources,
+        )
+
+    def _mismatch(
+        self, trials: Trials, key: str, bare: Any, unlabelled: int, unscored: int
+    ) -> None:
+        told = []
+        enrol, test, _ = self.ids
+        if unlabelled:
+            row = int(np.flatnonzero(bare)[0])
+            told.append(
+                f"{unlabelled} of its {len(self)} trials are not in {key} "
+                f"(first: {enrol.decode(row)} {test.decode(row)})"
+            )
+        if unscored:
+            row = int(np.flatnonzero(match(codes_like(trials.ids, self.ids), self.codes) < 0)[0])
+            enrol, test, _ = trials.ids
+            told.append(
+                f"{unscored} of the {len(trials)} trials of {key} have no score "
+                f"(first: {enrol.decode(row)} {test.decode(row)})"
+            )
+        raise InputError(f"{self._where}: {'; '.join(told)}; missing='skip' goes on without them")
+
+    def with_speakers(self, speakers: Speakers) -> Self:
+        """Name the speakers: an ``utt2spk`` file, ``"pattern:REGEX"`` or a mapping."""
+        rule = speaker_rule(speakers)
+        named = assign_speakers(self, rule)
+        sources = named.sources if rule.source is None else (*named.sources, rule.source)
+        return replace(named, sources=sources)

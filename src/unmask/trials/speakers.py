@@ -1,0 +1,128 @@
+"""Who speaks: from an ``utt2spk`` file, a mapping, or a pattern on the utterance's identifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+
+from unmask.errors import InputError
+from unmask.trials.files import Input
+from unmask.trials.ids import Ids, lookup
+from unmask.trials.source import Source
+from unmask.trials.text import Dialect, TextTable, sample_lines
+from unmask.trials.trial_list import TrialList
+
+PATTERN = "pattern:"
+Speakers = str | Path | Mapping[str, str]
+L = TypeVar("L", bound=TrialList)
+
+
+@dataclass(frozen=True)
+class SpeakerRule:
+    """Gives utterances their speakers: by table (``utterances``, ``speakers``) or by ``pattern``."""
+
+    name: str
+    table: pl.DataFrame | None = None
+    pattern: str | None = None
+    source: Source | None = None
+
+    def of(self, names: pl.Series) -> pl.Series:
+        """Speaker of each name, null where the rule gives none."""
+        if self.pattern is not None:
+            try:
+                return names.str.extract(self.pattern, 1)
+            except pl.exceptions.PolarsError as error:
+                raise InputError(
+                    f"speakers: expected a regular expression, found {self.pattern!r} ({error})"
+                ) from error
+        assert self.table is not None
+        codes = lookup(names, self.table["utterance"])
+        found = self.table["speaker"].gather(np.maximum(codes, 0)) if self.table.height else names
+        return pl.select(pl.when(pl.Series(codes) >= 0).then(found)).to_series()
+
+
+def speaker_rule(speakers: Speakers) -> SpeakerRule:
+    """Make the rule of a ``speakers`` option."""
+    if isinstance(speakers, Mapping):
+        table = pl.DataFrame(
+            {"utterance": list(speakers.keys()), "speaker": list(speakers.values())},
+            schema={"utterance": pl.String, "speaker": pl.String},
+        )
+        return SpeakerRule("the mapping", table)
+    text = str(speakers)
+    if text.startswith(PATTERN):
+        pattern = text.removeprefix(PATTERN)
+        if "(" not in pattern:
+            raise InputError(f"speakers: expected a pattern with a group, found {pattern!r}")
+        return SpeakerRule(f"the pattern {pattern}", pattern=pattern)
+    return read_pairs(text, layout="utterance speaker", kind="utt2spk")
+
+
+def read_pairs(path: str | Path, *, layout: str, kind: str) -> SpeakerRule:
+    """Read a Kaldi table of two columns (``utt2spk``, ``spk2gender``)."""
+    with Input(path) as source:
+        if source.container != "text":
+            raise InputError(
+                f"{source.name}: expected a text file ({layout}), found {source.container}"
+            )
+        sample_lines(source)
+        table = TextTable(
+            source, Dialect(" "), ["utterance", "speaker"], header=False, layout=layout
+        )
+        columns, _ = table.read(["utterance", "speaker"], [])
+        utterance, speaker = columns["utterance"], columns["speaker"]
+        if utterance.n_unique < len(utterance):
+            series = utterance.to_series()
+            row = int(np.flatnonzero(~series.is_first_distinct().to_numpy())[0])
+            raise InputError(
+                f"{table.line(row)}: expected each identifier once, found {utterance.decode(row)} again"
+            )
+        frame = pl.DataFrame({"utterance": utterance.to_series(), "speaker": speaker.to_series()})
+        told = Source(
+            source.name,
+            source.sha256,
+            kind,
+            speakers=speaker.n_unique,
+            detected=f"{kind}: {layout}, {len(utterance)} lines",
+        )
+    return SpeakerRule(source.name, frame, source=told)
+
+
+def assign(column: Ids, rule: SpeakerRule, *, known: pl.Series | None = None) -> Ids:
+    """Speakers of a column of identifiers.
+
+    An identifier among the ``known`` speakers that the rule does not cover is a speaker itself
+    (Kaldi enrolment models are often named so).
+    """
+    used = column.used
+    names = column.names.gather(used)
+    found = rule.of(names)
+    if known is not None and found.null_count():
+        itself = found.is_null() & names.is_in(known.implode())
+        found = pl.select(pl.when(itself).then(names).otherwise(found)).to_series()
+    if found.null_count():
+        unknown = names.filter(found.is_null())
+        raise InputError(
+            f"{rule.name}: expected a speaker for every identifier, found none for {len(unknown)} of "
+            f"{len(names)} (first: {unknown[0]})"
+        )
+    table = Ids.from_strings(found)
+    codes = np.zeros(len(column.names), np.int32)
+    codes[used] = table.codes
+    return Ids(codes[column.codes], table.names)
+
+
+def assign_speakers(trials: L, rule: SpeakerRule) -> L:
+    """Return the trials with the speakers of both sides."""
+    enrol, test, _ = trials.ids
+    test_speaker = assign(test, rule)
+    known = test_speaker.names
+    if rule.table is not None:
+        known = rule.table["speaker"].unique()
+    enrol_speaker = assign(enrol, rule, known=known)
+    return replace(trials, enrol_speaker=enrol_speaker, test_speaker=test_speaker)

@@ -1,0 +1,249 @@
+"""Text tables in blocks of lines: any single or repeated separator, exact line numbers in errors."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from unmask.errors import InputError
+from unmask.trials.arrays import Floats, Mask
+from unmask.trials.files import Input
+from unmask.trials.ids import Encoder, Ids
+
+ABSENT = ("-", "")
+SAMPLE_LINES = 20_000
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How lines are cut into fields. ``separator`` is a comma, semicolon, tab or ``" "``: the last
+    stands for any run of blanks and tabs, the others are taken as they are, empty fields included.
+    """
+
+    separator: str
+    quoted: bool = False
+
+    def split(self, line: str) -> list[str]:
+        """Cut one line into fields."""
+        if self.separator == " ":
+            return line.split()
+        if self.quoted and '"' in line:
+            return next(csv.reader([line], delimiter=self.separator), [])
+        return line.split(self.separator)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column of numbers; ``absent`` marks the rows that hold nothing (empty or ``-``)."""
+
+    values: Floats
+    absent: Mask | None
+
+
+def sample_lines(source: Input) -> list[str]:
+    """First lines of a text input, complete ones only; refuses empty and binary input."""
+    head = source.head.removeprefix(b"\xef\xbb\xbf")
+    if not head.strip():
+        raise InputError(f"{source.name}: the file is empty")
+    if b"\0" in head:
+        raise InputError(f"{source.name}: expected text, found a binary file of no known format")
+    lines = head.replace(b"\r\n", b"\n").split(b"\n")
+    if len(head) == len(source.head) >= 1 << 20 and len(lines) > 1:
+        lines = lines[:-1]
+    lines = lines[:SAMPLE_LINES]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    decoded = []
+    for number, line in enumerate(lines, 1):
+        try:
+            decoded.append(line.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{source.name}, line {number}: expected UTF-8 text, found other bytes"
+            ) from error
+        if not line.strip():
+            raise InputError(f"{source.name}, line {number}: expected a trial, found an empty line")
+    return decoded
+
+
+class TextTable:
+    """Reads chosen columns of a text table: identifiers become codes, numbers become floats."""
+
+    def __init__(
+        self,
+        source: Input,
+        dialect: Dialect,
+        names: Sequence[str],
+        *,
+        header: bool,
+        layout: str,
+    ) -> None:
+        self.source = source
+        self.dialect = dialect
+        self.names = list(names)
+        self.first_line = 2 if header else 1
+        self._header = header
+        self._layout = layout
+
+    def line(self, row: int) -> str:
+        """Where row ``row`` stands in the file, for messages."""
+        return f"{self.source.name}, line {row + self.first_line}"
+
+    def read(
+        self, ids: Sequence[str], numbers: Sequence[str]
+    ) -> tuple[dict[str, Ids], dict[str, Numbers]]:
+        """Read the columns ``ids`` and ``numbers`` of the whole table."""
+        encoders = {name: Encoder() for name in ids}
+        values: dict[str, list[Floats]] = {name: [] for name in numbers}
+        absent: dict[str, list[Mask]] = {name: [] for name in numbers}
+        rows = 0
+        for frame in self._frames():
+            for name in ids:
+                encoders[name].add(frame[name].fill_null(""))
+            for name in numbers:
+                parsed, gaps = self._numbers(name, frame[name], rows)
+                values[name].append(parsed)
+                absent[name].append(gaps)
+            rows += frame.height
+        if not rows:
+            raise InputError(f"{self.source.name}: the file holds no trials")
+        return (
+            {name: encoder.finish() for name, encoder in encoders.items()},
+            {name: _join_numbers(values[name], absent[name]) for name in numbers},
+        )
+
+    def _numbers(self, name: str, column: pl.Series, start: int) -> tuple[Floats, Mask]:
+        column = column.fill_null("")
+        parsed = column.cast(pl.Float64, strict=False)
+        gaps: Mask = (
+            column.is_in(ABSENT).to_numpy() if parsed.null_count() else np.zeros(len(column), bool)
+        )
+        if parsed.null_count() > gaps.sum():
+            row = int(np.flatnonzero(parsed.is_null().to_numpy() & ~gaps)[0])
+            raise InputError(
+                f"{self.line(start + row)}: expected a number in column {name!r}, found {column[row]!r}"
+            )
+        values = parsed.fill_null(0.0).to_numpy()
+        nan = np.isnan(values)
+        if nan.any():
+            first = start + int(np.flatnonzero(nan)[0])
+            raise InputError(
+                f"{self.line(first)}: expected a number in column {name!r}, found NaN "
+                f"({int(nan.sum())} in this part of the file)"
+            )
+        return values, gaps
+
+    def _frames(self) -> Iterator[pl.DataFrame]:
+        line = 1
+        blank = 0
+        for block in self.source.blocks():
+            if line == 1 and self._header:
+                block, line = block[block.find(b"\n") + 1 :], 2
+            if blank and block.strip():
+                self._empty_line(blank)
+            body = _without_blank_end(block)
+            if body:
+                frame = self._parse(body, line)
+                line += frame.height
+                yield frame
+            if len(body) < len(block) and not blank:
+                blank = line
+
+    def _parse(self, block: bytes, first: int) -> pl.DataFrame:
+        """Parse a block of lines. Where something is odd, it is looked at closely."""
+        if b"\0" in block:
+            self._diagnose(block, first)
+        separator = self.dialect.separator
+        if separator != " ":
+            frame = self._csv(block, separator)
+            if frame is None or frame[self.names[-1]].null_count():
+                self._diagnose(block, first, separator)
+        else:
+            tabs = b"\t" in block
+            frame = None
+            if not tabs or b" " not in block:
+                separator = "\t" if tabs else " "
+                frame = self._csv(block, separator)
+            if frame is None or any(column.null_count() for column in frame):
+                block = _single_blanks(block)
+                self._diagnose(block, first, " ")
+                frame = self._csv(block, " ")
+        if frame is None:
+            raise InputError(f"{self.source.name}: cannot be read as a table ({self._layout})")
+        return frame
+
+    def _csv(self, block: bytes, separator: str) -> pl.DataFrame | None:
+        try:
+            return pl.read_csv(
+                block,
+                has_header=False,
+                separator=separator,
+                quote_char='"' if self.dialect.quoted and b'"' in block else None,
+                schema={name: pl.String for name in self.names},
+            )
+        except pl.exceptions.PolarsError:
+            return None
+
+    def _empty_line(self, number: int) -> None:
+        raise InputError(
+            f"{self.source.name}, line {number}: expected a trial, found an empty line"
+        )
+
+    def _diagnose(self, block: bytes, first: int, separator: str = "\n") -> None:
+        """Find the first line that does not fit and say so; returns if all of them do."""
+        mark = separator.encode()
+        for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
+            where = f"{self.source.name}, line {number}"
+            if b"\0" in line:
+                raise InputError(f"{where}: expected text, found binary data")
+            if not line.strip():
+                self._empty_line(number)
+            found = line.count(mark) + 1
+            if separator != "\n" and found != len(self.names) and b'"' not in line:
+                raise InputError(
+                    f"{where}: expected {len(self.names)} columns ({self._layout}), found {found}"
+                )
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise InputError(f"{where}: expected UTF-8 text, found other bytes") from error
+
+
+def _without_blank_end(block: bytes) -> bytes:
+    """Cut off lines at the end that hold nothing but blanks."""
+    if not block.endswith((b"\n\n", b" \n", b"\t\n")) and block != b"\n":
+        return block
+    core = block.rstrip(b" \t\n")
+    return block[: block.find(b"\n", len(core)) + 1] if core else b""
+
+
+def _single_blanks(block: bytes) -> bytes:
+    """Reduce every run of blanks and tabs to one blank, and none at the ends of lines."""
+    block = block.replace(b"\t", b" ")
+    while b"  " in block:
+        block = block.replace(b"  ", b" ")
+    return block.replace(b" \n", b"\n").replace(b"\n ", b"\n").removeprefix(b" ")
+
+
+def _join_numbers(values: list[Floats], absent: list[Mask]) -> Numbers:
+    gaps = np.concatenate(absent)
+    return Numbers(np.concatenate(values), gaps if gaps.any() else None)
+
+
+def columns_of_sample(
+    lines: Sequence[str], dialect: Dialect, name: str, first: int
+) -> Mapping[int, list[str]]:
+    """Transpose sample lines into columns; all lines must have as many fields as the first."""
+    table = [dialect.split(line) for line in lines]
+    width = len(table[0])
+    for number, fields in enumerate(table, first):
+        if len(fields) != width:
+            raise InputError(
+                f"{name}, line {number}: expected {width} columns as in line {first}, "
+                f"found {len(fields)}"
+            )
+    return {i: [fields[i] for fields in table] for i in range(width)}

@@ -1,0 +1,162 @@
+"""Trials: which pairs are compared, and which of them are of one speaker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+
+from unmask.errors import InputError
+from unmask.trials.arrays import Index, Labels, Mask, as_index, read_only
+from unmask.trials.ids import Ids, share
+from unmask.trials.join import digest_of_trials, first_occurrences, trial_codes
+from unmask.trials.labels import NONTARGET, OTHER, TARGET
+from unmask.trials.source import Source
+
+
+@dataclass(frozen=True, eq=False)
+class TrialList:
+    """What trials and scores have in common.
+
+    ``label`` is 1 for target, 0 for nontarget and -1 for anything else (spoof), which belongs to
+    neither class. ``enrol_speaker`` and ``test_speaker`` share one table of names. ``columns``
+    holds what else is known of each trial, by the names of the file.
+    """
+
+    enrol: Ids | None
+    test: Ids | None
+    label: Labels | None
+    enrol_speaker: Ids | None = field(default=None, kw_only=True)
+    test_speaker: Ids | None = field(default=None, kw_only=True)
+    columns: Mapping[str, Ids] = field(default_factory=dict, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if (self.enrol is None) != (self.test is None):
+            raise InputError("expected both enrol and test identifiers or none, found one of them")
+        if (self.enrol_speaker is None) != (self.test_speaker is None):
+            raise InputError("expected speakers of both sides or of none, found one side")
+        if self.label is not None:
+            label = np.ascontiguousarray(self.label, dtype=np.int8)
+            if label.size and (label.min() < OTHER or label.max() > TARGET):
+                raise InputError("expected labels 1, 0 or -1, found other values")
+            object.__setattr__(self, "label", read_only(label))
+        if self.enrol_speaker is not None and self.test_speaker is not None:
+            enrol, test = share(self.enrol_speaker, self.test_speaker)
+            object.__setattr__(self, "enrol_speaker", enrol)
+            object.__setattr__(self, "test_speaker", test)
+        object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
+        lengths = {name: len(column) for name, column in self._parts().items()}
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            raise InputError(f"expected columns of one length, found {told}")
+
+    def _parts(self) -> dict[str, Any]:
+        parts = {
+            "enrol": self.enrol,
+            "test": self.test,
+            "label": self.label,
+            "enrol_speaker": self.enrol_speaker,
+            "test_speaker": self.test_speaker,
+            **{f"column {name}": column for name, column in self.columns.items()},
+        }
+        return {name: part for name, part in parts.items() if part is not None}
+
+    def __len__(self) -> int:
+        return next((len(part) for part in self._parts().values()), 0)
+
+    @property
+    def side(self) -> Ids | None:
+        """Channel of the test segment, where trials differ by it alone (NIST SRE)."""
+        return self.columns.get("side")
+
+    @property
+    def has_ids(self) -> bool:
+        return self.enrol is not None
+
+    @property
+    def has_speakers(self) -> bool:
+        return self.enrol_speaker is not None
+
+    @cached_property
+    def is_target(self) -> Mask:
+        return read_only(self._labels() == TARGET)
+
+    @cached_property
+    def is_nontarget(self) -> Mask:
+        return read_only(self._labels() == NONTARGET)
+
+    def _labels(self) -> Labels:
+        if self.label is None:
+            raise InputError("the trials have no labels; give a key (--key)")
+        return self.label
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of target, nontarget and other trials."""
+        label = self._labels()
+        return {
+            "target": int((label == TARGET).sum()),
+            "nontarget": int((label == NONTARGET).sum()),
+            "other": int((label == OTHER).sum()),
+        }
+
+    @property
+    def n_speakers(self) -> int | None:
+        """Number of different speakers on either side, ``None`` if speakers are not known."""
+        if self.enrol_speaker is None or self.test_speaker is None:
+            return None
+        return len(np.union1d(self.enrol_speaker.used, self.test_speaker.used))
+
+    @property
+    def ids(self) -> tuple[Ids, Ids, Ids | None]:
+        """Enrol, test and side of every trial."""
+        if self.enrol is None or self.test is None:
+            raise InputError("the trials have no identifiers, so they cannot be joined")
+        return self.enrol, self.test, self.side
+
+    @property
+    def codes(self) -> Index:
+        """One integer per trial, equal where the trial is the same."""
+        return trial_codes(*self.ids)
+
+    @cached_property
+    def first_occurrence(self) -> Mask | None:
+        """Mask of the rows whose trial did not occur before; ``None`` if no trial is repeated."""
+        return first_occurrences(self.codes)
+
+    @cached_property
+    def digest(self) -> str:
+        """Eight hex digits that name this set of labelled trials, whatever its order."""
+        return digest_of_trials(*self.ids, self.label)
+
+    def select(self, selection: Any) -> Self:
+        """Keep the trials of a mask, or those at the given positions."""
+        return self._select(as_index(selection, len(self)))
+
+    def _select(self, index: Index, **changes: Any) -> Self:
+        return replace(
+            self,
+            **changes,
+            label=None if self.label is None else self.label[index],
+            columns={name: column.take(index) for name, column in self.columns.items()},
+            **{
+                name: getattr(self, name).take(index)
+                for name in ("enrol", "test", "enrol_speaker", "test_speaker")
+                if getattr(self, name) is not None
+            },
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Trials(TrialList):
+    """A key: labelled trials without scores."""
+
+    source: Source | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._labels()
