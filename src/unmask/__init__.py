@@ -18,13 +18,17 @@ from unmask.detection import (
 )
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
+from unmask.scoring import Cosine, Plda, Whitening
 
 __all__ = [
+    "Cosine",
     "Detection",
     "Estimate",
     "InputError",
     "Interval",
+    "Plda",
     "Roc",
+    "Whitening",
     "Zebra",
     "__version__",
     "act_dcf",
