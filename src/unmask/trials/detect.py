@@ -1,4 +1,4 @@
-"""Which layout a text file has, from a sample of its lines; two that fit are refused, not guessed."""
+"""Which layout a text file has, from a sample of its lines; if two fit, neither is guessed."""
 
 from __future__ import annotations
 

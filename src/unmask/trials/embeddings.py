@@ -82,8 +82,8 @@ class Embeddings:
             )
             name = self.source.name if self.source else "embeddings"
             raise InputError(
-                f"{name}: expected vectors that can be normalised, found {zero.size} of length zero "
-                f"(first: {which})"
+                f"{name}: expected vectors that can be normalised, found {zero.size} of length "
+                f"zero (first: {which})"
             )
         return self._replace(vectors=self.vectors / length)
 

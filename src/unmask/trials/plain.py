@@ -45,7 +45,7 @@ def parse_plain(source: Input, sample: Sample, layout: Format, *, remark: str = 
         enrol=ids.get("enrol"),
         test=ids.get("test"),
         label=label,
-        systems={source.stem: column for column in values.values()},
+        systems={source.stem: values["score"]} if values else {},
         remarks=(remark,) if remark else (),
     )
 

@@ -156,7 +156,7 @@ def assemble(
 def name_systems(values: dict[str, Numbers], stem: str) -> dict[str, Numbers]:
     """A lone column with a name that says nothing is named after its file."""
     if len(values) == 1 and normalise(next(iter(values))) in GENERIC_SCORES:
-        return {stem: column for column in values.values()}
+        return dict.fromkeys([stem], next(iter(values.values())))
     return values
 
 

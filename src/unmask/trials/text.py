@@ -1,4 +1,4 @@
-"""Text tables in blocks of lines: any single or repeated separator, exact line numbers in errors."""
+"""Text tables in blocks of lines: any run of separators, exact line numbers in errors."""
 
 from __future__ import annotations
 
@@ -125,7 +125,8 @@ class TextTable:
         if parsed.null_count() > gaps.sum():
             row = int(np.flatnonzero(parsed.is_null().to_numpy() & ~gaps)[0])
             raise InputError(
-                f"{self.line(start + row)}: expected a number in column {name!r}, found {column[row]!r}"
+                f"{self.line(start + row)}: expected a number in column {name!r}, "
+                f"found {column[row]!r}"
             )
         values = parsed.fill_null(0.0).to_numpy()
         nan = np.isnan(values)
@@ -183,7 +184,7 @@ class TextTable:
                 has_header=False,
                 separator=separator,
                 quote_char='"' if self.dialect.quoted and b'"' in block else None,
-                schema={name: pl.String for name in self.names},
+                schema=dict.fromkeys(self.names, pl.String),
             )
         except pl.exceptions.PolarsError:
             return None
