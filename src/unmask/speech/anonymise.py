@@ -12,6 +12,7 @@ from pathlib import Path
 from unmask._version import __version__
 from unmask.errors import InputError
 from unmask.speech.corpus import Recording
+from unmask.speech.files import write_whole
 from unmask.speech.parallel import cores, run_tasks
 from unmask.speech.safeguards import McAdams, Protected, Safeguard
 
@@ -120,10 +121,4 @@ def _write_metadata(
         metadata["coefficients"] = {
             one.utterance: round(safeguard.coefficient(one), 6) for one in recordings
         }
-    partial_path = path.with_name(f".{path.name}.part")
-    try:
-        partial_path.write_text(json.dumps(metadata, indent=1) + "\n", encoding="utf-8")
-        partial_path.replace(path)
-    except OSError as error:
-        partial_path.unlink(missing_ok=True)
-        raise InputError(f"{path}: could not be written: {error.strerror}") from None
+    write_whole(path, (json.dumps(metadata, indent=1) + "\n").encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.errors import InputError
+from unmask.speech.files import write_whole
 
 SAMPLE_RATE = 16000
 SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".mp3", ".opus", ".aif", ".aiff"})
@@ -93,13 +95,6 @@ def write_audio(path: str | os.PathLike[str], samples: npt.ArrayLike) -> None:
     kind = {".wav": "WAV", ".flac": "FLAC"}.get(target.suffix.lower())
     if kind is None:
         raise InputError(f"{path}: expected a name that ends in .wav or .flac")
-    partial = target.with_name(f".{target.name}.part")
-    try:
-        with open(partial, "wb") as file:
-            soundfile.write(file, samples, SAMPLE_RATE, subtype="PCM_16", format=kind)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, target)
-    except (soundfile.SoundFileError, OSError) as error:
-        partial.unlink(missing_ok=True)
-        raise InputError(f"{path}: could not be written: {error}") from None
+    content = io.BytesIO()
+    soundfile.write(content, samples, SAMPLE_RATE, subtype="PCM_16", format=kind)
+    write_whole(target, content.getvalue())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -41,8 +42,8 @@ def run_tasks(
     pool = ProcessPoolExecutor(
         min(workers, len(tasks)),
         mp_context=multiprocessing.get_context("spawn"),
-        initializer=prepare,
-        initargs=arguments,
+        initializer=_enter,
+        initargs=(prepare, arguments),
     )
     try:
         futures = {pool.submit(function, task): n for n, task in enumerate(tasks)}
@@ -55,3 +56,17 @@ def run_tasks(
         ) from None
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _enter(prepare: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    if prepare is not None:
+        prepare(*arguments)
+
+
+def _end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

