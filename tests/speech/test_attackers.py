@@ -8,7 +8,7 @@ from unmask.errors import InputError
 from unmask.speech.attackers import BACKENDS, Attacker, attackers
 from unmask.trials import Embeddings
 
-SPEAKERS, PER, DIMENSION = 24, 8, 20
+SPEAKERS, PER, DIMENSION = 40, 6, 30
 
 
 def voices(seed: int = 0, *, shift: float = 0.0, key: int = 0, prefix: str = "s") -> Embeddings:
@@ -29,14 +29,14 @@ def test_folds_cover_every_speaker_once_and_no_utterance_meets_itself():
     original = voices()
     attack = Attacker("original", original).attack(original, folds=3, seed=1)
     groups = [set(fold.test.speakers.to_series()) for fold in attack.folds]
-    assert [len(group) for group in groups] == [8, 8, 8]
+    assert [len(group) for group in groups] == [14, 13, 13]
     assert len(set.union(*groups)) == SPEAKERS
     for fold in attack.folds:
         assert set(fold.enrol.speakers.to_series()) == set(fold.test.speakers.to_series())
         assert not set(fold.enrol.utterances.to_series()) & set(fold.test.utterances.to_series())
     target, nontarget = attack.scores()
     assert target.size == SPEAKERS * (PER // 2) ** 2
-    assert nontarget.size == 3 * 8 * 7 * (PER // 2) ** 2
+    assert nontarget.size == (14 * 13 + 2 * 13 * 12) * (PER // 2) ** 2
 
 
 def test_scores_are_the_cosines_of_the_definition():
@@ -66,16 +66,20 @@ def test_who_knows_the_safeguard_sees_through_it():
     protected, own = voices(shift=6.0, key=1), voices(shift=6.0, key=2)
     more = voices(shift=6.0, key=3)
     found = attackers(original, own=(own, more), related=(voices(shift=3.0, key=4),))
-    assert list(found) == ["original", "ignorant", "lazy-informed", "semi-informed", "informed"]
+    assert list(found) == [
+        *("original", "ignorant", "lazy-informed"),
+        *("semi-informed", "informed", "informed, original enrolment"),
+    ]
     error = {}
     for name, attacker in found.items():
         attack = attacker.attack(original if name == "original" else protected)
         error[name] = eer(*attack.scores())
     assert error["original"] < 0.01
+    assert error["lazy-informed"] > 0.3
     assert error["ignorant"] > 0.15
-    assert error["lazy-informed"] > 0.15
-    assert error["informed"] < 0.05
-    assert error["informed"] < error["semi-informed"] < error["lazy-informed"]
+    assert error["informed"] < 0.1
+    assert error["informed, original enrolment"] < 0.1
+    assert error["informed"] < error["ignorant"] < error["lazy-informed"]
 
 
 def test_the_strongest_is_named_with_hindsight():
@@ -105,7 +109,7 @@ def test_back_ends_never_see_the_speakers_they_are_tested_on():
 def test_bad_attacks_are_refused():
     original = voices()
     with pytest.raises(InputError, match="at least 2 speakers per fold"):
-        Attacker("x", original).attack(original, folds=13)
+        Attacker("x", original).attack(original, folds=21)
     with pytest.raises(InputError, match="at least 2 speakers per fold"):
         Attacker("x", original).attack(voices(prefix="t"))
     with pytest.raises(InputError, match="need a training set"):

@@ -181,7 +181,8 @@ def attackers(
     ``original`` is the control, to be run on unprotected speech. ``ignorant`` enrols original
     speech and compares by cosine; ``lazy-informed`` enrols protected speech; ``semi-informed``
     and ``informed`` enrol likewise and also train back-ends, on original and related or original
-    and own runs.
+    and own runs. Where the safeguard has a key, a run of the attacker's own disguises a voice
+    otherwise than the run attacked: then an informed attacker may do better to enrol originals.
     """
     if not own:
         raise InputError("attackers: expected at least one run of the safeguard, found none")
@@ -194,7 +195,8 @@ def attackers(
         found["semi-informed"] = Attacker(
             "semi-informed", related[0], (original, *related), BACKENDS
         )
-    found["informed"] = Attacker("informed", own[0], (original, *own), BACKENDS)
+    for name, enrolment in (("informed", own[0]), ("informed, original enrolment", original)):
+        found[name] = Attacker(name, enrolment, (original, *own), BACKENDS)
     return found
 
 

@@ -47,7 +47,7 @@ class Wrapped:
 
     def __init__(self, function: Function, *, name: str | None = None, shortest: int = 400) -> None:
         self.function = function
-        self.name: str = name or getattr(function, "__name__", type(function).__name__)
+        self.name: str = name or str(getattr(function, "__name__", type(function).__name__))
         self.fingerprint: str = self.name
         self.shortest = shortest
 
