@@ -1,6 +1,7 @@
 """What comes in: trials, scores and embeddings, one reader per file format."""
 
 from unmask.trials.embedding_reading import read_embeddings
+from unmask.trials.embedding_writing import write_embeddings
 from unmask.trials.embeddings import Embeddings
 from unmask.trials.formats import FORMATS, format_named
 from unmask.trials.ids import Ids
@@ -10,6 +11,7 @@ from unmask.trials.registry import Format
 from unmask.trials.scores import Scores
 from unmask.trials.source import Source
 from unmask.trials.trial_list import Trials
+from unmask.trials.writing import write_key, write_scores
 
 __all__ = [
     "FORMATS",
@@ -25,4 +27,7 @@ __all__ = [
     "read_embeddings",
     "read_key",
     "read_scores",
+    "write_embeddings",
+    "write_key",
+    "write_scores",
 ]

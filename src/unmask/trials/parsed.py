@@ -139,7 +139,7 @@ def counted(source: Source, trials: TrialList) -> Source:
         return replace(source, speakers=trials.n_speakers)
     counts = trials.counts
     told = source.detected
-    if counts["other"] and "spoof" not in told:
+    if counts["other"] and "neither class" not in told:
         told += f"; {counts['other']} spoof trials belong to neither class"
     return replace(
         source,
