@@ -62,11 +62,12 @@ from unmask.scoring import (
     Whitening,
 )
 from unmask.speech import (
+    AttackModel,
     External,
     McAdams,
     Recording,
     anonymise,
-    attackers,
+    attack_models,
     case_study,
     embed,
     load_encoder,
@@ -88,6 +89,7 @@ from unmask.trials import (
 )
 
 __all__ = [
+    "AttackModel",
     "Battery",
     "Comparison",
     "Cosine",
@@ -117,7 +119,7 @@ __all__ = [
     "__version__",
     "act_dcf",
     "anonymise",
-    "attackers",
+    "attack_models",
     "calibration_distortion",
     "case_study",
     "cllr",

@@ -1,7 +1,7 @@
 """From recordings to embeddings: encoders, anonymisation, pooling, attackers."""
 
 from unmask.speech.anonymise import Anonymised, anonymise
-from unmask.speech.attackers import Attack, Attacker, attackers
+from unmask.speech.attackers import Attack, AttackModel, attack_models
 from unmask.speech.audio import Audio, read_audio, write_audio
 from unmask.speech.case_study import case_study, case_study_provenance
 from unmask.speech.corpus import Recording, recordings
@@ -16,7 +16,7 @@ from unmask.speech.writing import write_embeddings
 __all__ = [
     "Anonymised",
     "Attack",
-    "Attacker",
+    "AttackModel",
     "Audio",
     "Embedded",
     "Encoder",
@@ -27,7 +27,7 @@ __all__ = [
     "Safeguard",
     "Transformed",
     "anonymise",
-    "attackers",
+    "attack_models",
     "case_study",
     "case_study_provenance",
     "embed",

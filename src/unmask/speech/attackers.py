@@ -123,7 +123,7 @@ class Attack:
 
 
 @dataclass(frozen=True, eq=False)
-class Attacker:
+class AttackModel:
     """Enrols ``enrolment``, trains ``backends`` on ``training``, and never on speakers it tests.
 
     Several training sets are pooled under the speakers' names: a back-end that sees the same
@@ -168,12 +168,12 @@ class Attacker:
         return Fold(*chosen, trained)
 
 
-def attackers(
+def attack_models(
     original: Embeddings,
     *,
     own: Sequence[Embeddings],
     related: Sequence[Embeddings] = (),
-) -> dict[str, Attacker]:
+) -> dict[str, AttackModel]:
     """The usual attackers on a safeguard, from the weakest to the strongest.
 
     ``own`` are runs of the very safeguard that the attacker made (with keys of its own: never the
@@ -187,16 +187,16 @@ def attackers(
     if not own:
         raise InputError("attackers: expected at least one run of the safeguard, found none")
     found = {
-        "original": Attacker("original", original),
-        "ignorant": Attacker("ignorant", original),
-        "lazy-informed": Attacker("lazy-informed", own[0]),
+        "original": AttackModel("original", original),
+        "ignorant": AttackModel("ignorant", original),
+        "lazy-informed": AttackModel("lazy-informed", own[0]),
     }
     if related:
-        found["semi-informed"] = Attacker(
+        found["semi-informed"] = AttackModel(
             "semi-informed", related[0], (original, *related), BACKENDS
         )
     for name, enrolment in (("informed", own[0]), ("informed, original enrolment", original)):
-        found[name] = Attacker(name, enrolment, (original, *own), BACKENDS)
+        found[name] = AttackModel(name, enrolment, (original, *own), BACKENDS)
     return found
 
 
