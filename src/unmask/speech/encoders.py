@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -48,7 +49,7 @@ class Wrapped:
     def __init__(self, function: Function, *, name: str | None = None, shortest: int = 400) -> None:
         self.function = function
         self.name: str = name or str(getattr(function, "__name__", type(function).__name__))
-        self.fingerprint: str = self.name
+        self.fingerprint: str = f"{self.name}:{_source(function)}"
         self.shortest = shortest
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
@@ -212,6 +213,14 @@ def _imported(module: str, attribute: str) -> Function:
     if not callable(function):
         raise InputError(f"encoder {module}:{attribute}: expected a function of samples")
     return function  # type: ignore[no-any-return]
+
+
+def _source(function: Function) -> str:
+    """A hash of the function's own lines, where they can be had."""
+    try:
+        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()
+    except (OSError, TypeError):
+        return "unknown"
 
 
 def _torch() -> Any:
