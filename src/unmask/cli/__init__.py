@@ -11,6 +11,7 @@ from unmask._version import __version__
 from unmask.cli.anonymise import anonymise
 from unmask.cli.compare import compare
 from unmask.cli.convert import convert
+from unmask.cli.cpmap import cpmap
 from unmask.cli.demo import demo
 from unmask.cli.embed import embed
 from unmask.cli.encoders import encoders
@@ -30,6 +31,7 @@ app = typer.Typer(
 app.command("demo")(demo)
 app.command("eval")(evaluate)
 app.command("compare")(compare)
+app.command("cpmap")(cpmap)
 app.command("embed")(embed)
 app.command("anonymise")(anonymise)
 app.add_typer(encoders)
