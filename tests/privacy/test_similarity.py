@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 
 from unmask import InputError, Plda, Whitening
 from unmask.detection import Roc
+from unmask.detection.information import z
 from unmask.privacy import (
     pseudonymisation,
     pseudonymisation_from_embeddings,
@@ -330,6 +331,30 @@ def test_intervals_are_those_of_resampled_matrices(matrices):
     assert interval.low == pytest.approx(np.quantile(values, 0.025, method="inverted_cdf"))
     assert interval.high == pytest.approx(np.quantile(values, 0.975, method="inverted_cdf"))
     assert "calibration:pav,laplace,held" in result.estimates[0].signature
+
+
+def test_the_interval_of_d_ece_holds_the_calibration():
+    rng = np.random.default_rng(9)
+    speakers = np.repeat(list("abcdef"), 4)
+    same = np.equal.outer(speakers, speakers)
+    sets = [rng.normal(size=same.shape) + s * same for s in (2.0, 1.0, 1.0)]
+    result = pseudonymisation(*sets, speakers, replicates=50, seed=1)
+    op = result.sets["op"]
+    llr = op.roc.pav.apply(sets[1])
+    own_trial = np.eye(24, dtype=bool)
+    values = []
+    for child in np.random.SeedSequence(1).spawn(50):
+        drawn = np.random.default_rng(child).integers(0, 6, 6)
+        times = np.bincount(drawn, minlength=6)[np.repeat(np.arange(6), 4)].astype(float)
+        target = np.repeat(times[:, None], 24, axis=1)[same & ~own_trial]
+        nontarget = np.outer(times, times)[~same]
+        hits = np.average(z(llr[same & ~own_trial]), weights=target)
+        misses = np.average(z(-llr[~same]), weights=nontarget)
+        values.append((hits + misses) / (2 * np.log(2)))
+    interval = result.interval("d_ece")
+    assert interval.low == pytest.approx(np.quantile(values, 0.025, method="inverted_cdf"))
+    assert interval.high == pytest.approx(np.quantile(values, 0.975, method="inverted_cdf"))
+    assert "calibration:pav,held" in result.estimates[2].signature
 
 
 def test_estimates_carry_units_counts_and_signatures(matrices):

@@ -126,7 +126,7 @@ class SessionAssessment:
         return tuple(told)
 
 
-def sessions(
+def assess_sessions(
     original: Embeddings,
     protected: Embeddings,
     *,

@@ -72,6 +72,21 @@ def resampled_dominance(matrix: FloatArray, times: FloatArray) -> FloatArray:
         return np.asarray(own - other / weight)
 
 
+def resampled_disclosure(sums: PairSums, times: FloatArray) -> FloatArray:
+    """D_ECE of every replicate in bits, the calibration held: trials within a speaker weigh m_i,
+    those of two speakers m_i·m_j.
+    """
+    off = ~np.eye(sums.count.shape[0], dtype=bool)
+
+    def between(table: FloatArray) -> FloatArray:
+        return np.asarray(((times @ (table * off)) * times).sum(axis=1))
+
+    own = times @ np.diag(sums.disclosure) / (times @ np.diag(sums.count))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        other = between(sums.disclosure) / between(sums.count.astype(np.float64))
+    return np.asarray((own + other) / (2 * np.log(2)))
+
+
 @dataclass(frozen=True, eq=False)
 class SimilaritySet:
     """One of OO, OP and PP: its matrix, and the statistic that it was calibrated with.

@@ -13,8 +13,13 @@ from unmask.detection.bootstrap import Replicates, Units
 from unmask.detection.metrics import negated_warnings
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
-from unmask.privacy.similarity_matrix import SimilaritySet, dominance, resampled_dominance
-from unmask.privacy.similarity_matrix import speaker_dominance as dominance_of_speakers
+from unmask.privacy.similarity_matrix import (
+    SimilaritySet,
+    dominance,
+    resampled_disclosure,
+    resampled_dominance,
+    speaker_dominance,
+)
 
 SETS = ("oo", "op", "pp")
 LEAST_DOMINANCE = 1e-12
@@ -155,7 +160,7 @@ class Pseudonymisation:
         sign = -1.0 if op.signed < 0 else 1.0
         return SpeakerProtection(
             self.speakers,
-            1 - sign * dominance_of_speakers(op.matrix) / self.d_diag["oo"],
+            1 - sign * speaker_dominance(op.matrix) / self.d_diag["oo"],
             {name: self.sets[name].self_similarity for name in SETS},
             op.speaker_d_ece,
             op.speaker_l_w,
@@ -171,12 +176,13 @@ class Pseudonymisation:
             values = {
                 "deid": (1 - d_diag["op"] / d_diag["oo"])[None],
                 "g_vd": gain(d_diag["pp"], d_diag["oo"])[None],
+                "d_ece": resampled_disclosure(self.sets["op"].sums, times)[None],
                 **{f"d_diag_{name}": d_diag[name][None] for name in SETS},
             }
         return Replicates(values, "speaker", self.seed, self.replicates)
 
     def interval(self, metric: str) -> Interval | None:
-        """Interval of ``deid``, ``g_vd``, ``d_diag_oo``, ``d_diag_op``, ``d_diag_pp``."""
+        """Interval of ``deid``, ``g_vd``, ``d_ece`` or ``d_diag_`` and the name of a set."""
         drawn = self._drawn
         return None if drawn is None else drawn.interval(metric, level=self.level)
 
@@ -262,7 +268,8 @@ class Pseudonymisation:
                 "mean": self.mean,
                 "pairs": self.pairs,
                 "backend": self.backend,
-                "calibration": "pav,laplace" if interval is None else "pav,laplace,held",
+                "calibration": ("pav" if metric == "d_ece" else "pav,laplace")
+                + ("" if interval is None else ",held"),
             },
             trials=self.trials,
         )
