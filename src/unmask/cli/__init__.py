@@ -17,6 +17,7 @@ from unmask.cli.embed import embed
 from unmask.cli.encoders import encoders
 from unmask.cli.eval import evaluate
 from unmask.cli.formats import formats
+from unmask.cli.legal import legal
 from unmask.cli.privacy import privacy
 from unmask.cli.validate import validate
 from unmask.errors import InputError
@@ -33,6 +34,7 @@ app.command("demo")(demo)
 app.command("eval")(evaluate)
 app.command("compare")(compare)
 app.command("privacy")(privacy)
+app.command("legal")(legal)
 app.command("cpmap")(cpmap)
 app.command("embed")(embed)
 app.command("anonymise")(anonymise)
