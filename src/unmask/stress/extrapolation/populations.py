@@ -120,9 +120,7 @@ class Population:
             surface += weights @ self._rates(stacked, own, ranks, levels)
         return surface / targets
 
-    def _rates(
-        self, stacked: Vectors, own: IntArray, ranks: int, levels: FloatArray
-    ) -> FloatArray:
+    def _rates(self, stacked: Vectors, own: IntArray, ranks: int, levels: FloatArray) -> FloatArray:
         """False-alarm rates (ranks, thresholds) of some targets, summed over them."""
         similarity = stacked[own] @ stacked.T
         similarity[np.arange(own.size), own] = -np.inf
