@@ -17,8 +17,7 @@ from unmask.stress import (
     truth_of,
     worst_case_false_alarms,
 )
-from unmask.stress.extrapolation import MODELS
-from unmask.stress.extrapolation import location, plda
+from unmask.stress.extrapolation import MODELS, location, plda
 from unmask.stress.extrapolation.base import Surface
 from unmask.stress.extrapolation.grid import EDGES, FIT_EDGES, closest_mass
 from unmask.stress.extrapolation.models import fit_model
@@ -158,7 +157,7 @@ def test_a_plda_population_is_recovered() -> None:
     pairs = PairScores.from_array(scores, present=~np.eye(200, dtype=bool))
     table = compare_models(pairs, models=("plda+",))
     assert table["plda+"].mae_hard < 0.005
-    assert table["plda+"].mae_hard < table["carry-forward"].mae_hard / 3
+    assert table["plda+"].mae_hard < table["carry-forward"].mae_hard / 2
 
 
 def test_one_impostor_is_the_false_alarm_rate_within_the_fit(
@@ -166,7 +165,7 @@ def test_one_impostor_is_the_false_alarm_rate_within_the_fit(
 ) -> None:
     thresholds = np.linspace(-0.5, 0.9, 30)
     exact = worst_case_false_alarms(pairs, thresholds, counts=[1, 119])
-    assert np.abs(fitted.predict([1, 119], thresholds) - exact).max() < 0.01
+    assert np.abs(fitted.predict([1, 119], thresholds) - exact).max() < 0.015
 
 
 def test_a_fit_repeats_itself_and_brings_intervals(

@@ -20,6 +20,7 @@ HARD = (0.02, 0.98)
 _TRIM = 5e-4
 _LEAST_COUNT = 3
 _SAMPLE = 1_000_000
+_TELLING = 20  # scores above a threshold, below which its rate says little
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +80,9 @@ def training_thresholds(pairs: PairScores, max_count: int) -> FloatArray:
     closest = order[pairs.first[:-1] + rank - 1]
     near = np.concatenate([pairs.scores[pairs.start[p] : pairs.start[p + 1]] for p in closest])
     some = pairs.scores[:: max(pairs.scores.size // _SAMPLE, 1)]
-    low, high = float(np.quantile(some, _TRIM)), float(np.quantile(near, 1 - _TRIM))
-    wide = np.linspace(low, max(high, float(some.max())), 48)
-    fine = np.linspace(*np.quantile(near, [0.01, 0.99]), 40)
+    trim = max(_TRIM, _TELLING / near.size)
+    wide = np.linspace(np.quantile(some, _TRIM), np.quantile(near, 1 - trim), 48)
+    fine = np.linspace(*np.quantile(near, [0.01, 1 - max(0.01, trim)]), 40)
     return np.unique(np.concatenate([wide, fine]))
 
 
