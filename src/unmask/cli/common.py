@@ -88,7 +88,7 @@ DuplicatesOption = Annotated[
 ]
 InputFormatOption = Annotated[
     str | None,
-    typer.Option("--input-format", help="Format of the scores, where two fit: unmask formats."),
+    typer.Option("--format-in", help="Format of the scores, see unmask formats."),
 ]
 
 

@@ -54,7 +54,8 @@ def compare(
     names = list(system or table.systems)
     if len(names) != 2:
         raise InputError(
-            f"compare needs two systems: name them with --system, there are {', '.join(table.systems)}"
+            "compare needs two systems: name them with --system; "
+            f"there are {', '.join(table.systems)}"
         )
     with common.progress("bootstrap", quiet=quiet) as bar:
         comparison = compare_systems(

@@ -12,8 +12,8 @@ from unmask.cli.scores import load
 from unmask.detection.battery import Battery
 from unmask.detection.evaluate import evaluate as evaluate_scores
 from unmask.figures import save_all
-from unmask.figures.detection import detection_figures
 from unmask.report import document_of_evaluation
+from unmask.report.detection_figures import detection_figures
 
 
 def evaluate(

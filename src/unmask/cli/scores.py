@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unmask.cli import common
-from unmask.trials import Scores, read_scores
+from unmask.trials import Scores, merge_systems, read_key, read_scores
 
 
 def load(
@@ -20,10 +20,11 @@ def load(
     quiet: bool,
 ) -> Scores:
     """One table of all systems in all files; what was detected is told on stderr."""
+    trials = read_key(key) if key else None
     tables = [
         read_scores(
             path,
-            key=key,
+            key=trials,
             speakers=speakers,
             format=format,
             systems=list(systems) if systems else None,
@@ -36,6 +37,6 @@ def load(
         for source in table.sources:
             if source.detected:
                 common.remark(f"{source.name}: {source.detected}", quiet=quiet)
-    merged = tables[0] if len(tables) == 1 else tables[0].merge_systems(*tables[1:])
+    merged = tables[0] if len(tables) == 1 else merge_systems(*tables)
     merged.check_classes()
     return merged

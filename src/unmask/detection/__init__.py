@@ -1,5 +1,14 @@
 """The ROC statistic and all that follows from it."""
 
+from unmask.detection.battery import Battery
+from unmask.detection.calibration import (
+    IsotonicCalibration,
+    LinearCalibration,
+    fit_isotonic,
+    fit_linear,
+)
+from unmask.detection.compare import Comparison, compare
+from unmask.detection.evaluate import Evaluation, evaluate
 from unmask.detection.metrics import (
     Detection,
     Zebra,
@@ -17,15 +26,24 @@ from unmask.detection.metrics import (
 from unmask.detection.roc import Roc
 
 __all__ = [
+    "Battery",
+    "Comparison",
     "Detection",
+    "Evaluation",
+    "IsotonicCalibration",
+    "LinearCalibration",
     "Roc",
     "Zebra",
     "act_dcf",
     "cllr",
+    "compare",
     "d_sys",
     "detection",
     "ece",
     "eer",
+    "evaluate",
+    "fit_isotonic",
+    "fit_linear",
     "min_cllr",
     "min_dcf",
     "tpr_at_fpr",

@@ -117,7 +117,10 @@ class Resampled:
         below, upto = total[self.below], total[self.upto]
         between = np.append(below, total[-1])
         between[1:] -= upto
-        loss = (_dot(target_weight, self.target_loss), _dot(weight, self.nontarget_loss))
+        loss = (
+            information.weighted_sum(self.target_loss, target_weight),
+            information.weighted_sum(self.nontarget_loss, weight),
+        )
         return Roc(self.roc.scores, target, upto - below, between, loss)
 
 
@@ -126,15 +129,6 @@ def _from_zero(weights: FloatArray) -> FloatArray:
     total = np.empty(weights.size + 1)
     total[0] = 0.0
     np.cumsum(weights, out=total[1:])
-    return total
-
-
-def _dot(weights: FloatArray, losses: FloatArray) -> float:
-    """Σ w·loss, where a loss of +inf counts only if it was drawn."""
-    total = float(np.dot(weights, losses))
-    if np.isnan(total):
-        drawn = weights > 0
-        total = float(np.dot(weights[drawn], losses[drawn]))
     return total
 
 

@@ -50,16 +50,18 @@ class Comparison:
         if not isinstance(delta, float) or delta == 0:
             return f"{self.first} and {self.second} have the same EER."
         better, worse = (self.second, self.first) if delta < 0 else (self.first, self.second)
-        said = f"{better} has the lower EER by {100 * abs(delta):.2f} percentage points"
+        said = (
+            f"The EER of {better} is {100 * abs(delta):.2f} percentage points below that of {worse}"
+        )
         interval = row.difference.interval
         if interval is None or row.second_better is None:
-            return f"{said} than {worse}."
+            return f"{said}."
         sure = row.second_better if delta < 0 else 1 - row.second_better
         clear = interval.low > 0 or interval.high < 0
         return (
-            f"{said} than {worse}; it does in {100 * sure:.1f} % of {interval.replicates} resampled "
-            f"sets of {interval.method}s, and the {100 * interval.level:g} % interval of the "
-            f"difference {'excludes' if clear else 'includes'} 0."
+            f"{said}, as it is below in {100 * sure:.1f} % of {interval.replicates:,} resamplings "
+            f"of the {interval.method}s; the {100 * interval.level:g} % interval of the difference "
+            f"{'excludes' if clear else 'includes'} 0."
         )
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, ndtri
 
-from unmask.arrays import FloatArray as Array
+from unmask.arrays import FloatArray
 from unmask.detection import information
 from unmask.detection.calibration import block_ranges
 from unmask.detection.operating import Polygon
 from unmask.detection.roc import Roc
 
+Array = FloatArray
 _POINTS = 1500
 _LEAST_RATE = 1e-5
 
@@ -93,7 +94,7 @@ def histogram(target: Array, nontarget: Array, roc: Roc, *, bins: int = 60) -> H
         np.histogram(part, edges)[0] / (max(whole.size, 1) * (edges[1] - edges[0]))
         for part, whole in zip(finite, (target, nontarget), strict=True)
     ]
-    return Histogram(edges, *densities, roc.eer_point().threshold, infinite)
+    return Histogram(edges, densities[0], densities[1], roc.eer_point().threshold, infinite)
 
 
 def det_curve(roc: Roc, *, p_target: float = 0.01) -> DetCurve:

@@ -31,11 +31,21 @@ def summed_softplus(x: FloatArray, weights: FloatArray | None = None) -> float:
     for start in range(0, x.size, _CHUNK):
         piece = x[start : start + _CHUNK]
         if weights is not None:
-            total += float(np.dot(softplus(piece), weights[start : start + _CHUNK]))
+            total += weighted_sum(softplus(piece), weights[start : start + _CHUNK])
         elif piece.size == _CHUNK and piece.max() < _PRODUCT_BELOW:
             total += _log_of_product(piece)
         else:
             total += float(softplus(piece).sum())
+    return total
+
+
+def weighted_sum(values: FloatArray, weights: FloatArray) -> float:
+    """Σ w·v, where an infinite value of weight 0 counts for nothing."""
+    with np.errstate(invalid="ignore"):
+        total = float(np.dot(weights, values))
+    if np.isnan(total):
+        counted = weights > 0
+        total = float(np.dot(weights[counted], values[counted]))
     return total
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from unmask.arrays import FloatArray, IntArray
+from unmask.lazy import lazy
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Pav:
             nontarget=np.add.reduceat(nontarget, first)[real],
         )
 
-    @cached_property
+    @lazy
     def llr(self) -> FloatArray:
         """Natural-log LLR of each block: logit of its posterior minus logit of the prior; ±inf."""
         with np.errstate(divide="ignore"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from unmask.detection import information, operating
 from unmask.detection.operating import OperatingPoint, Polygon
 from unmask.detection.pav import Pav, first_of_blocks
 from unmask.errors import InputError
+from unmask.lazy import lazy
 
 _PIECE = 1 << 20
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
@@ -152,7 +152,7 @@ class Roc:
         """Number (or total weight) of nontarget trials."""
         return float(self.equal.sum() + self.between.sum())
 
-    @cached_property
+    @lazy
     def _segments(self) -> tuple[FloatArray, FloatArray, IntArray]:
         """Targets and nontargets of each non-empty bin from low to high, and the bin's number.
 
@@ -185,13 +185,13 @@ class Roc:
             value, threshold, float(polygon.p_miss[vertex]), float(polygon.p_fa[vertex])
         )
 
-    @cached_property
+    @lazy
     def polygon(self) -> Polygon:
         """The ROC polygon: a point at every distinct score and at ±inf; ties are diagonals."""
         target, nontarget, _ = self._segments
         return Polygon.of(target, nontarget)
 
-    @cached_property
+    @lazy
     def pav(self) -> Pav:
         """Oracle calibration: isotonic regression of the labels on the scores, ties pooled."""
         target, nontarget, bins = self._segments
@@ -204,12 +204,12 @@ class Roc:
             self.nontargets,
         )
 
-    @cached_property
+    @lazy
     def pav_laplace(self) -> Pav:
         """The same with one target and one nontarget added at each end."""
         return self.pav.with_laplace()
 
-    @cached_property
+    @lazy
     def hull(self) -> Polygon:
         """The ROC convex hull, whose segments are the PAV blocks."""
         return Polygon.of(self.pav.target, self.pav.nontarget)

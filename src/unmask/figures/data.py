@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 import numpy as np
+from altair.utils.schemapi import debug_mode
 
 from unmask.errors import InputError
 
@@ -26,20 +27,24 @@ def table(**columns: Any) -> alt.InlineData:
         [_cell(c)] * length if _is_single(c) else [_cell(value) for value in c]
         for c in columns.values()
     ]
-    return alt.InlineData(
-        [dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)]
-    )
+    return _inline([dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)])
 
 
 def join(parts: Iterable[alt.InlineData]) -> alt.InlineData:
     """The rows of all parts, one after another."""
-    return alt.InlineData([row for part in parts for row in part.values])
+    return _inline([row for part in parts for row in part.values])
 
 
 def require_systems(curves: Mapping[str, object], *, chart: str) -> None:
     """Refuse to draw nothing."""
     if not curves:
         raise InputError(f"{chart}: expected at least one system, found none")
+
+
+def _inline(rows: list[dict[str, Any]]) -> alt.InlineData:
+    """Rows as chart data, without altair's check of every cell: they are plain by construction."""
+    with debug_mode(False):
+        return alt.InlineData(rows)
 
 
 def _is_single(column: Any) -> bool:

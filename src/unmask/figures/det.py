@@ -63,7 +63,7 @@ def det(
     chart = alt.layer(*layers).properties(
         width=side,
         height=side,
-        description=f"DET plot of {len(names)} system(s): "
+        description="DET plot: "
         + "; ".join(f"{n}, EER {percent(c.eer)}" for n, c in curves.items()),
     )
     return Figure(name, title, _caption(curves, hull=hull), chart)

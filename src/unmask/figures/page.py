@@ -22,7 +22,7 @@ STYLE = f"""
 figure.chart {{ margin: 0 0 2rem; }}
 figure.chart > .drawing {{ background: {PAPER}; border-radius: 6px; padding: 12px;
   box-sizing: border-box; max-width: 100%; width: fit-content; overflow: hidden; }}
-figure.chart canvas {{ max-width: 100%; }}
+figure.chart canvas {{ max-width: 100%; height: auto !important; }}
 figure.chart figcaption {{ max-width: 44rem; margin-top: .7rem; font-size: .92rem;
   line-height: 1.5; overflow-wrap: anywhere; }}
 """
@@ -37,35 +37,52 @@ h1 { font-size: 1.2rem; line-height: 1.35; margin: 0 0 1rem; overflow-wrap: anyw
 figcaption { color: var(--muted); }
 """
 
-# Where the drawing is wider than its place, its panels shrink and it is drawn again: letters keep
-# their size and the pointer still hits what it points at.
+# Where the drawing is wider than its place, legends go below, panels into fewer columns and what is
+# still too wide shrinks; then it is drawn again: letters keep their size and the pointer still hits
+# what it points at.
 _SNIPPET = """
-const panels = (node, factor) => {
-  if (Array.isArray(node)) return node.map((child) => panels(child, factor));
+const fitted = (node, columns, factor) => {
+  if (Array.isArray(node)) return node.map((child) => fitted(child, columns, factor));
   if (node === null || typeof node !== "object") return node;
   const copy = { ...node };
+  if (typeof copy.columns === "number")
+    copy.columns = Math.max(1, Math.floor(copy.columns * columns));
   for (const key of ["width", "height"])
     if (typeof copy[key] === "number") copy[key] = Math.max(40, Math.floor(copy[key] * factor));
   for (const key of ["spec", "layer", "hconcat", "vconcat", "concat"])
-    if (key in copy) copy[key] = panels(copy[key], factor);
+    if (key in copy) copy[key] = fitted(copy[key], columns, factor);
   return copy;
 };
+const below = { legend: { orient: "bottom", direction: "vertical", columns: 1,
+  layout: { bottom: { direction: "vertical", anchor: "start" } } } };
 const draw = async (figure) => {
   const spec = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
   const place = figure.querySelector(".drawing");
-  const options = { mode: "vega-lite", renderer: "canvas", actions: false };
   const room = figure.clientWidth - 24;
+  const options = { mode: "vega-lite", renderer: "canvas", actions: false };
+  let columns = 1;
   let factor = 1;
-  for (let turn = 0; turn < 4; turn += 1) {
-    await vegaEmbed(place, factor === 1 ? spec : panels(spec, factor), options);
-    const drawn = place.querySelector("canvas").getBoundingClientRect().width;
-    const wanted = parseFloat(place.querySelector("canvas").style.width) || drawn;
-    if (room <= 0 || wanted <= room + 1) break;
-    factor *= room / wanted;
+  for (let turn = 0; turn < 5; turn += 1) {
+    if (figure.drawing) figure.drawing.finalize();
+    figure.drawing = await vegaEmbed(place, fitted(spec, columns, factor), options);
+    const drawn = place.querySelector("canvas").width / (window.devicePixelRatio || 1);
+    if (room <= 0 || drawn <= room + 1) break;
+    if (turn === 0) {
+      options.config = below;
+      columns = room / drawn;
+    } else factor *= room / drawn;
   }
 };
 window.unmaskDraw = () => document.querySelectorAll("figure.chart").forEach((f) => draw(f));
 window.vegaEmbed = vegaEmbed;
+let known = window.innerWidth;
+let pending;
+window.addEventListener("resize", () => {
+  if (window.innerWidth === known) return;
+  known = window.innerWidth;
+  clearTimeout(pending);
+  pending = setTimeout(window.unmaskDraw, 200);
+});
 """
 
 

@@ -33,6 +33,7 @@ def _counts(evaluation: Evaluation) -> tuple[str, ...]:
     told = [f"{_trials(estimate)}."]
     if estimate.interval is not None:
         told.append(_intervals(estimate))
+    told.append("C_llr and actDCF read the scores as natural-log likelihood ratios.")
     return tuple(told)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Literal, TypeVar
 
 import numpy as np
 
 from unmask.errors import InputError
-from unmask.trials.trial_list import TrialList, Trials
+from unmask.trials.trial_list import TrialList
 
 OnProblem = Literal["error", "skip"]
 L = TypeVar("L", bound=TrialList)
@@ -40,17 +39,8 @@ def without_duplicates(
             f"{test.decode(again)} again, first in {place(earlier).rsplit(', ', 1)[-1]} "
             f"({repeated} duplicates in all); duplicates='skip' keeps the first"
         )
-    kept = trials.select(first)
-    sources = [*getattr(kept, "sources", ()), getattr(kept, "source", None)]
-    if sources[0] is None:
-        return kept
-    told = replace(sources[0], duplicates=sources[0].duplicates + repeated)
-    if isinstance(kept, Trials):
-        return replace(kept, source=told)
-    return replace(kept, sources=(told, *sources[1:-1]))
+    return trials.select(first)._with_duplicates(repeated)
 
 
 def _row(trials: TrialList) -> Callable[[int], str]:
-    source = getattr(trials, "source", None) or next(iter(getattr(trials, "sources", ())), None)
-    name = source.name if source else "trials"
-    return lambda row: f"{name}, row {row + 1}"
+    return lambda row: f"{trials.name}, row {row + 1}"

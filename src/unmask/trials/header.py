@@ -31,15 +31,71 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "score": ("score", "scores", "llr", "asv_score", "cm_score", "sasv_score"),
 }  # fmt: skip
 GENERIC_SCORES = frozenset({"score", "scores", "llr"})
-METADATA = frozenset({
-    "sex", "gender", "age", "nat", "nationality", "country", "language", "lang", "accent", "dialect",
-    "duration", "duration_s", "dur", "length", "snr", "session", "session_id", "date", "year", "room",
-    "recording_room", "channel", "phone", "phone_num", "phone_num_match", "device", "codec", "noise",
-    "attack", "condition", "dataset", "subset", "split", "partition", "source", "source_type",
-    "num_enroll_segs", "num_enrol_segs", "data_source", "video", "utterances", "cm_label", "index",
-    "id", "row", "line", "fold", "group", "weight", "system", "sample_rate", "speech_duration",
-    "rt60", "bitrate", "height", "birth_year", "ethnicity", "education", "emotion", "text", "trial_id",
-})  # fmt: skip
+METADATA = frozenset(
+    [
+        "sex",
+        "gender",
+        "age",
+        "nat",
+        "nationality",
+        "country",
+        "language",
+        "lang",
+        "accent",
+        "dialect",
+        "ethnicity",
+        "education",
+        "duration",
+        "duration_s",
+        "dur",
+        "length",
+        "snr",
+        "rt60",
+        "bitrate",
+        "sample_rate",
+        "speech_duration",
+        "emotion",
+        "height",
+        "session",
+        "session_id",
+        "date",
+        "year",
+        "birth_year",
+        "room",
+        "recording_room",
+        "channel",
+        "phone",
+        "phone_num",
+        "phone_num_match",
+        "device",
+        "codec",
+        "noise",
+        "attack",
+        "condition",
+        "dataset",
+        "subset",
+        "split",
+        "partition",
+        "source",
+        "source_type",
+        "data_source",
+        "num_enroll_segs",
+        "num_enrol_segs",
+        "video",
+        "utterances",
+        "cm_label",
+        "text",
+        "index",
+        "id",
+        "row",
+        "line",
+        "fold",
+        "group",
+        "weight",
+        "system",
+        "trial_id",
+    ]
+)
 _PREFIX = re.compile(r"^(enrol|enroll|enrolment|enrollment|test|trial|model|segment|claimed)_")
 _ROLE = {name: role for role, names in SYNONYMS.items() for name in names}
 
@@ -80,7 +136,7 @@ def is_number(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Header:
-    """Columns of a table with header, by role; ``systems`` and ``columns`` keep the file's names."""
+    """Columns of a table with header, by role; all names are the file's own."""
 
     roles: dict[str, str]
     systems: tuple[str, ...]

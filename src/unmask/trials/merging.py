@@ -10,8 +10,9 @@ import numpy as np
 
 from unmask.errors import InputError
 from unmask.trials.arrays import Floats
-from unmask.trials.join import codes_like, match
+from unmask.trials.join import match
 from unmask.trials.scores import Scores
+from unmask.trials.trial_list import joint_codes
 
 
 def merge_systems(*scores: Scores) -> Scores:
@@ -36,7 +37,7 @@ def merge_systems(*scores: Scores) -> Scores:
             conflict = int((merged.label != ordered.label).sum())
             if conflict:
                 raise InputError(
-                    f"{_name(table)}: expected the labels of {_name(first)}, found {conflict} "
+                    f"{table.name}: expected the labels of {first.name}, found {conflict} "
                     "trials labelled otherwise"
                 )
         if not merged.has_speakers and ordered.has_speakers:
@@ -49,28 +50,24 @@ def merge_systems(*scores: Scores) -> Scores:
     return replace(merged, systems=systems, sources=sources)
 
 
-def _name(scores: Scores) -> str:
-    return scores.sources[0].name if scores.sources else next(iter(scores.systems))
-
-
 def _rows(first: Scores, other: Scores) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Row of ``other`` for each trial of ``first``; both must hold the same trials."""
     for table in (first, other):
         if not table.has_ids:
             raise InputError(
-                f"{_name(table)}: expected enrol and test identifiers to compare systems trial by "
+                f"{table.name}: expected enrol and test identifiers to compare systems trial by "
                 "trial, found none"
             )
         if table.first_occurrence is not None:
-            raise InputError(f"{_name(table)}: expected each trial once, found duplicates")
-    rows = match(first.codes, codes_like(other.ids, first.ids))
+            raise InputError(f"{table.name}: expected each trial once, found duplicates")
+    rows = match(*joint_codes(first, other))
     lacking = int((rows < 0).sum())
     surplus = len(other) - (len(first) - lacking)
     told = []
     if lacking:
-        told.append(f"{lacking} trials of {_name(first)} are not in {_name(other)}")
+        told.append(f"{lacking} trials of {first.name} are not in {other.name}")
     if surplus:
-        told.append(f"{surplus} trials of {_name(other)} are not in {_name(first)}")
+        told.append(f"{surplus} trials of {other.name} are not in {first.name}")
     if told:
         raise InputError(f"expected the same trials, found that {' and '.join(told)}")
     return rows
@@ -82,7 +79,7 @@ def _distinct_names(tables: Sequence[Scores]) -> list[list[str]]:
     if len(set(plain)) == len(plain):
         return names
     repeated = {name for name in plain if plain.count(name) > 1}
-    folders = [PurePath(_name(table)).parent.name for table in tables]
+    folders = [PurePath(table.name).parent.name for table in tables]
     named = [
         [f"{folder}/{name}" if name in repeated and folder else name for name in group]
         for folder, group in zip(folders, names, strict=True)

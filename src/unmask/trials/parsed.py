@@ -110,8 +110,8 @@ def _absent(parsed: Parsed, systems: dict[str, Numbers], missing: OnProblem) -> 
     if missing == "error":
         row = int(np.flatnonzero(absent)[0])
         raise InputError(
-            f"{parsed.where(row)}: expected a score, found none ({int(absent.sum())} trials lack one); "
-            "missing='skip' goes on without them"
+            f"{parsed.where(row)}: expected a score, found none "
+            f"({int(absent.sum())} trials lack one); missing='skip' goes on without them"
         )
     return absent
 
@@ -123,7 +123,8 @@ def _speakers(parsed: Parsed) -> dict[str, Ids]:
 
 
 def _source(parsed: Parsed) -> Source:
-    told = f"{parsed.format.name}: {parsed.format.layout}"
+    told = f"{parsed.format.name}: "
+    told += parsed.format.layout if parsed.format.roles else parsed.format.source
     return Source(
         parsed.name,
         parsed.sha256,
@@ -138,7 +139,7 @@ def counted(source: Source, trials: TrialList) -> Source:
         return replace(source, speakers=trials.n_speakers)
     counts = trials.counts
     told = source.detected
-    if counts["other"] and "spoof" not in told:
+    if counts["other"] and "neither class" not in told:
         told += f"; {counts['other']} spoof trials belong to neither class"
     return replace(
         source,

@@ -9,15 +9,27 @@ from pathlib import Path
 from unmask.errors import InputError
 from unmask.trials.detect import take_sample
 from unmask.trials.duplicates import OnProblem
+from unmask.trials.embedding_reading import (
+    embeddings_from,
+    holds_embeddings,
+    read_embeddings,
+)
+from unmask.trials.embeddings import Embeddings
 from unmask.trials.files import Input
+from unmask.trials.formats import check_format, format_named
+from unmask.trials.hdf5 import parse_bosaris
 from unmask.trials.layouts import LAYOUTS
+from unmask.trials.npz import parse_npz
+from unmask.trials.parquet import parse_parquet
 from unmask.trials.parsed import Parsed, counted, to_scores, to_trials
 from unmask.trials.plain import detect_layout, layout_named, parse_plain
 from unmask.trials.scores import Scores
 from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
-from unmask.trials.tables import TABLES, parse_table
+from unmask.trials.tables import parse_table
 from unmask.trials.text import sample_lines
 from unmask.trials.trial_list import Trials
+
+EITHER = ("scores", "scores or a key")
 
 
 def read_scores(
@@ -40,21 +52,15 @@ def read_scores(
     keeps the first of repeated trials; the counts stand in ``Scores.sources``.
     """
     role = "scores" if key is None else "scores for a key"
-    parsed = _parse(path, format=format, role=role, systems=systems)
+    with Input(path) as source:
+        parsed = _parse(source, format=format, role=role, systems=systems)
     if not parsed.systems:
         raise InputError(
             f"{parsed.name}: expected scores, found a key ({parsed.format.name}: "
             f"{parsed.format.layout}) without scores"
         )
     scores = to_scores(parsed, missing=missing, duplicates=duplicates)
-    if systems is not None:
-        scores = scores.select_systems(list(systems))
-    if key is not None:
-        trials = key if isinstance(key, Trials) else read_key(key, duplicates=duplicates)
-        scores = scores.with_key(trials, missing=missing, duplicates=duplicates)
-    if speakers is not None:
-        scores = scores.with_speakers(speakers)
-    return replace(scores, sources=(counted(scores.sources[0], scores), *scores.sources[1:]))
+    return _finish(scores, key, speakers, missing, duplicates)
 
 
 def read_key(
@@ -65,23 +71,87 @@ def read_key(
     duplicates: OnProblem = "error",
 ) -> Trials:
     """Read a key: trials with labels. A labelled score file serves as well."""
-    trials = to_trials(_parse(path, format=format, role="a key"), duplicates=duplicates)
+    with Input(path) as source:
+        parsed = _parse(source, format=format, role="a key")
+    return _named(to_trials(parsed, duplicates=duplicates), speakers)
+
+
+def read_any(
+    path: str | Path,
+    *,
+    format: str | None = None,
+    key: str | Path | Trials | None = None,
+    speakers: Speakers | None = None,
+    systems: Sequence[str] | None = None,
+    missing: OnProblem = "error",
+    duplicates: OnProblem = "error",
+) -> Scores | Trials | Embeddings:
+    """Read a file of any kind: scores, a key or embeddings."""
+    named = None if format is None else format_named(format)
+    if str(path) != "-" and Path(path).is_dir():
+        return read_embeddings(path, format=format, speakers=speakers)
+    with Input(path) as source:
+        if source.container != "text":
+            source.load()
+        if named.kind == "embedding" if named else holds_embeddings(source):
+            return embeddings_from(source, format=format, speakers=speakers)
+        parsed = _parse(source, format=format, role="scores or a key", systems=systems)
+    if parsed.systems:
+        scores = to_scores(parsed, missing=missing, duplicates=duplicates)
+        return _finish(scores, key, speakers, missing, duplicates)
+    if key is not None:
+        raise InputError(f"{parsed.name}: expected scores for the key, found {parsed.format.name}")
+    return _named(to_trials(parsed, duplicates=duplicates), speakers)
+
+
+def _finish(
+    scores: Scores,
+    key: str | Path | Trials | None,
+    speakers: Speakers | None,
+    missing: OnProblem,
+    duplicates: OnProblem,
+) -> Scores:
+    """Join the key, name the speakers, count."""
+    if key is not None:
+        trials = key if isinstance(key, Trials) else read_key(key, duplicates=duplicates)
+        scores = scores.with_key(trials, missing=missing, duplicates=duplicates)
     if speakers is not None:
-        trials = assign_speakers(trials, speaker_rule(speakers))
-        assert trials.source is not None
-        trials = replace(trials, source=counted(trials.source, trials))
-    return trials
+        scores = scores.with_speakers(speakers)
+    return replace(scores, sources=(counted(scores.sources[0], scores), *scores.sources[1:]))
+
+
+def _named(trials: Trials, speakers: Speakers | None) -> Trials:
+    if speakers is None or trials.source is None:
+        return trials
+    named = assign_speakers(trials, speaker_rule(speakers))
+    return replace(named, source=counted(trials.source, named))
 
 
 def _parse(
-    path: str | Path, *, format: str | None, role: str, systems: Sequence[str] | None = None
+    source: Input, *, format: str | None, role: str, systems: Sequence[str] | None = None
 ) -> Parsed:
-    with Input(path) as source:
-        if source.container == "text":
+    as_key = role == "a key"
+    if format is not None:
+        check_format(source, format)
+    match source.container:
+        case "text":
             parsed = _parse_text(source, format=format, role=role, systems=systems)
-        else:
-            raise InputError(f"{source.name}: expected text")
-        return replace(parsed, sha256=source.sha256)
+        case "npz":
+            parsed = parse_npz(source, as_key=as_key, systems=systems)
+        case "parquet":
+            parsed = parse_parquet(source, as_key=as_key, systems=systems)
+        case "hdf5":
+            parsed = parse_bosaris(source, as_key=as_key)
+        case container:
+            raise InputError(f"{source.name}: expected {role}, found a file of kind {container}")
+    if systems is not None:
+        unknown = [name for name in systems if name not in parsed.systems]
+        if unknown and parsed.systems:
+            raise InputError(
+                f"{source.name}: expected systems among {', '.join(parsed.systems)}, found "
+                f"{', '.join(unknown)}"
+            )
+    return replace(parsed, sha256=source.sha256)
 
 
 def _parse_text(
@@ -90,12 +160,8 @@ def _parse_text(
     sample = take_sample(source.name, sample_lines(source))
     named = None if format is None else layout_named(format)
     as_key = role == "a key"
-    if format is not None and named is None:
-        if format not in {table.name for table in TABLES}:
-            known = ", ".join(entry.name for entry in (*LAYOUTS, *TABLES))
-            raise InputError(f"{source.name}: expected a format among {known}, found {format!r}")
-        if sample.header is None:
-            raise InputError(f"{source.name}, line 1: expected a header ({format}), found none")
+    if format is not None and named is None and sample.header is None:
+        raise InputError(f"{source.name}, line 1: expected a header ({format}), found none")
     if sample.header is not None and named is None:
         return parse_table(source, sample, as_key=as_key, systems=systems)
     if named is not None:
@@ -104,7 +170,7 @@ def _parse_text(
         allowed = [
             layout
             for layout in LAYOUTS
-            if role == "scores" or (layout.has_labels if as_key else layout.has_scores)
+            if (layout.has_labels if as_key else layout.has_scores) or role in EITHER
         ]
         layout, remark = detect_layout(source, sample, allowed=allowed, role=role)
     if sample.width != len(layout.roles):

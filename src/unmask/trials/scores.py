@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 
 from unmask.errors import InputError
 from unmask.trials.arrays import Floats, as_index, read_only
-from unmask.trials.join import codes_like, digest_of_scores, match
+from unmask.trials.duplicates import OnProblem, without_duplicates
+from unmask.trials.join import digest_of_scores, match
 from unmask.trials.labels import NONTARGET, TARGET
 from unmask.trials.source import Source
-from unmask.trials.duplicates import OnProblem, without_duplicates
 from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
-from unmask.trials.trial_list import TrialList, Trials
+from unmask.trials.trial_list import TrialList, Trials, joint_codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,22 +38,29 @@ class Scores(TrialList):
             nan = np.isnan(array)
             if array.ndim != 1:
                 raise InputError(
-                    f"{self._where}: expected one score per trial, found {array.ndim} axes"
+                    f"{self.name}: expected one score per trial, found {array.ndim} axes"
                 )
             if nan.any():
                 raise InputError(
-                    f"{self._where}, row {int(np.flatnonzero(nan)[0]) + 1}: expected a score of "
+                    f"{self.name}, row {int(np.flatnonzero(nan)[0]) + 1}: expected a score of "
                     f"{name}, found NaN ({int(nan.sum())} in all)"
                 )
             systems[name] = read_only(array)
         if not systems:
-            raise InputError(f"{self._where}: expected the scores of a system, found none")
+            raise InputError(f"{self.name}: expected the scores of a system, found none")
         object.__setattr__(self, "systems", MappingProxyType(systems))
         super().__post_init__()
 
     @property
-    def _where(self) -> str:
+    def name(self) -> str:
+        """Name of the first file the scores came from."""
         return self.sources[0].name if self.sources else "scores"
+
+    def _with_duplicates(self, count: int) -> Self:
+        if not self.sources:
+            return self
+        first, *others = self.sources
+        return replace(self, sources=(replace(first, duplicates=first.duplicates + count), *others))
 
     def _parts(self) -> dict[str, Any]:
         return super()._parts() | {f"system {name}": s for name, s in self.systems.items()}
@@ -89,7 +96,7 @@ class Scores(TrialList):
         if system is None or system not in self.systems:
             found = "no name" if system is None else repr(system)
             raise InputError(
-                f"{self._where}: expected one of the systems {', '.join(self.systems)}, found {found}"
+                f"{self.name}: expected one of the systems {', '.join(self.systems)}, found {found}"
             )
         return self.systems[system]
 
@@ -106,7 +113,7 @@ class Scores(TrialList):
         counts = self.counts
         if not counts["target"] or not counts["nontarget"]:
             raise InputError(
-                f"{self._where}: expected trials of both classes, found {counts['target']} target "
+                f"{self.name}: expected trials of both classes, found {counts['target']} target "
                 f"and {counts['nontarget']} nontarget"
             )
 
@@ -134,22 +141,23 @@ class Scores(TrialList):
         """
         self = without_duplicates(self, duplicates)
         trials = without_duplicates(trials, duplicates)
-        rows = match(self.codes, codes_like(trials.ids, self.ids))
+        codes, key_codes = joint_codes(self, trials)
+        rows = match(codes, key_codes)
         without_label = rows < 0
         n_unlabelled = int(without_label.sum())
         n_unscored = len(trials) - (len(rows) - n_unlabelled)
-        key_name = trials.source.name if trials.source else "the key"
+        key_name = trials.name
         if missing == "error" and (n_unlabelled or n_unscored):
             self._mismatch(trials, key_name, without_label, n_unlabelled, n_unscored)
         scores = self.select(~without_label) if n_unlabelled else self
         key = trials.select(rows[rows >= 0])
         if not len(scores):
-            raise InputError(f"{self._where}: none of its {len(self)} trials is in {key_name}")
+            raise InputError(f"{self.name}: none of its {len(self)} trials is in {key_name}")
         if scores.label is not None:
             conflict = int((scores.label != key.label).sum())
             if conflict:
                 raise InputError(
-                    f"{self._where}: expected the labels of {key_name}, found {conflict} trials "
+                    f"{self.name}: expected the labels of {key_name}, found {conflict} trials "
                     "labelled otherwise"
                 )
         sources = self.sources
@@ -180,13 +188,13 @@ class Scores(TrialList):
                 f"(first: {enrol.decode(row)} {test.decode(row)})"
             )
         if unscored:
-            row = int(np.flatnonzero(match(codes_like(trials.ids, self.ids), self.codes) < 0)[0])
+            row = int(np.flatnonzero(match(*joint_codes(self, trials)[::-1]) < 0)[0])
             enrol, test, _ = trials.ids
             told.append(
                 f"{unscored} of the {len(trials)} trials of {key} have no score "
                 f"(first: {enrol.decode(row)} {test.decode(row)})"
             )
-        raise InputError(f"{self._where}: {'; '.join(told)}; missing='skip' goes on without them")
+        raise InputError(f"{self.name}: {'; '.join(told)}; missing='skip' goes on without them")
 
     def with_speakers(self, speakers: Speakers) -> Self:
         """Name the speakers: an ``utt2spk`` file, ``"pattern:REGEX"`` or a mapping."""

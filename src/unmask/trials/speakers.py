@@ -24,7 +24,7 @@ L = TypeVar("L", bound=TrialList)
 
 @dataclass(frozen=True)
 class SpeakerRule:
-    """Gives utterances their speakers: by table (``utterances``, ``speakers``) or by ``pattern``."""
+    """Gives utterances their speakers, by table (utterance, speaker) or by pattern."""
 
     name: str
     table: pl.DataFrame | None = None
@@ -80,7 +80,8 @@ def read_pairs(path: str | Path, *, layout: str, kind: str) -> SpeakerRule:
             series = utterance.to_series()
             row = int(np.flatnonzero(~series.is_first_distinct().to_numpy())[0])
             raise InputError(
-                f"{table.line(row)}: expected each identifier once, found {utterance.decode(row)} again"
+                f"{table.line(row)}: expected each identifier once, found "
+                f"{utterance.decode(row)} again"
             )
         frame = pl.DataFrame({"utterance": utterance.to_series(), "speaker": speaker.to_series()})
         told = Source(
@@ -108,8 +109,8 @@ def assign(column: Ids, rule: SpeakerRule, *, known: pl.Series | None = None) ->
     if found.null_count():
         unknown = names.filter(found.is_null())
         raise InputError(
-            f"{rule.name}: expected a speaker for every identifier, found none for {len(unknown)} of "
-            f"{len(names)} (first: {unknown[0]})"
+            f"{rule.name}: expected a speaker for every identifier, found none for {len(unknown)} "
+            f"of {len(names)} (first: {unknown[0]})"
         )
     table = Ids.from_strings(found)
     codes = np.zeros(len(column.names), np.int32)

@@ -136,6 +136,8 @@ def assemble(
     remarks = []
     if values:
         remarks.append(f"systems: {', '.join(values)}")
+    if ("enrol_speaker" in by_role) != ("test_speaker" in by_role):
+        remarks.append("speakers known on one side only, so not used")
     if columns:
         remarks.append(f"metadata: {', '.join(columns)}")
     return Parsed(
@@ -156,7 +158,7 @@ def assemble(
 def name_systems(values: dict[str, Numbers], stem: str) -> dict[str, Numbers]:
     """A lone column with a name that says nothing is named after its file."""
     if len(values) == 1 and normalise(next(iter(values))) in GENERIC_SCORES:
-        return {stem: column for column in values.values()}
+        return dict.fromkeys([stem], next(iter(values.values())))
     return values
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from unmask.errors import InputError
 from unmask.trials.arrays import Index, Labels, Mask, as_index, read_only
 from unmask.trials.ids import Ids, share
-from unmask.trials.join import digest_of_trials, first_occurrences, trial_codes
+from unmask.trials.join import codes_like, digest_of_trials, first_occurrences, trial_codes
 from unmask.trials.labels import NONTARGET, OTHER, TARGET
 from unmask.trials.source import Source
 
@@ -36,13 +36,17 @@ class TrialList:
 
     def __post_init__(self) -> None:
         if (self.enrol is None) != (self.test is None):
-            raise InputError("expected both enrol and test identifiers or none, found one of them")
+            raise InputError(
+                f"{self.name}: expected both enrol and test identifiers or none, found one of them"
+            )
         if (self.enrol_speaker is None) != (self.test_speaker is None):
-            raise InputError("expected speakers of both sides or of none, found one side")
+            raise InputError(
+                f"{self.name}: expected speakers of both sides or of none, found one side"
+            )
         if self.label is not None:
             label = np.ascontiguousarray(self.label, dtype=np.int8)
             if label.size and (label.min() < OTHER or label.max() > TARGET):
-                raise InputError("expected labels 1, 0 or -1, found other values")
+                raise InputError(f"{self.name}: expected labels 1, 0 or -1, found other values")
             object.__setattr__(self, "label", read_only(label))
         if self.enrol_speaker is not None and self.test_speaker is not None:
             enrol, test = share(self.enrol_speaker, self.test_speaker)
@@ -52,7 +56,7 @@ class TrialList:
         lengths = {name: len(column) for name, column in self._parts().items()}
         if len(set(lengths.values())) > 1:
             told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-            raise InputError(f"expected columns of one length, found {told}")
+            raise InputError(f"{self.name}: expected columns of one length, found {told}")
 
     def _parts(self) -> dict[str, Any]:
         parts = {
@@ -89,9 +93,18 @@ class TrialList:
     def is_nontarget(self) -> Mask:
         return read_only(self._labels() == NONTARGET)
 
+    @property
+    def name(self) -> str:
+        """Name of the file the trials came from, for messages."""
+        return "trials"
+
+    def _with_duplicates(self, count: int) -> Self:
+        """Note how many repeated trials were left out."""
+        return self
+
     def _labels(self) -> Labels:
         if self.label is None:
-            raise InputError("the trials have no labels; give a key (--key)")
+            raise InputError(f"{self.name}: the trials have no labels; give a key (--key)")
         return self.label
 
     @property
@@ -115,7 +128,9 @@ class TrialList:
     def ids(self) -> tuple[Ids, Ids, Ids | None]:
         """Enrol, test and side of every trial."""
         if self.enrol is None or self.test is None:
-            raise InputError("the trials have no identifiers, so they cannot be joined")
+            raise InputError(
+                f"{self.name}: expected enrol and test identifiers to join by, found none"
+            )
         return self.enrol, self.test, self.side
 
     @property
@@ -160,3 +175,33 @@ class Trials(TrialList):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._labels()
+
+    @property
+    def name(self) -> str:
+        return self.source.name if self.source else "the key"
+
+    def _with_duplicates(self, count: int) -> Self:
+        if self.source is None:
+            return self
+        return replace(self, source=replace(self.source, duplicates=self.source.duplicates + count))
+
+
+def joint_codes(first: TrialList, second: TrialList) -> tuple[Index, Index]:
+    """Codes under which the trials of two lists can be compared.
+
+    The side of a segment counts only if both lists have it; the list that alone has it must not
+    need it to tell its trials apart. A trial that ``first`` cannot hold has code -1 in ``second``.
+    """
+    ids, other_ids = first.ids, second.ids
+    if (ids[2] is None) != (other_ids[2] is None):
+        for trials in (first, second):
+            if (
+                trials.side is not None
+                and first_occurrences(trial_codes(*trials.ids[:2])) is not None
+            ):
+                raise InputError(
+                    f"{trials.name}: expected the side of segments in both files, found it in one, "
+                    "where trials differ by it alone"
+                )
+        ids, other_ids = (*ids[:2], None), (*other_ids[:2], None)
+    return trial_codes(*ids), codes_like(other_ids, ids)

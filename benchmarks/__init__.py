@@ -1,0 +1,1 @@
+"""Ratios against floors and naive definitions, measured in the same run."""

@@ -1,0 +1,44 @@
+"""Measuring: best of several runs, peak memory of a fresh process, and how to print a ratio."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def seconds(work: Callable[[], Any], *, runs: int = 3) -> float:
+    """Shortest wall-clock time of several runs."""
+    best = float("inf")
+    for _ in range(runs):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def fresh_process(code: str) -> tuple[float, float, Any]:
+    """Run code in a new interpreter: seconds, peak memory in GB, and what it left in ``result``."""
+    wrapped = (
+        "import json, resource, time\nstart = time.perf_counter()\nresult = None\n"
+        f"{code}\n"
+        "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6\n"
+        "print(json.dumps([time.perf_counter() - start, peak, result]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", wrapped], check=True, capture_output=True, text=True
+    )
+    elapsed, peak, result = json.loads(done.stdout.splitlines()[-1])
+    return elapsed, peak, result
+
+
+def ratio(what: str, measured: float, baseline: float, against: str, *, limit: str = "") -> None:
+    """One line: how many times the baseline."""
+    wanted = f"  (aim: {limit})" if limit else ""
+    print(
+        f"{what:<52} {measured:8.3f} s = {measured / baseline:8.2f} x {against}"
+        f" ({baseline:.3f} s){wanted}"
+    )

@@ -1,0 +1,42 @@
+"""All figures of an evaluation, every system in its own colour."""
+
+from __future__ import annotations
+
+from unmask.detection import curves
+from unmask.detection.evaluate import Evaluation
+from unmask.figures import Figure, system_colours
+from unmask.figures.calibration import calibration_plot
+from unmask.figures.det import det
+from unmask.figures.ece import ece_profile
+from unmask.figures.histogram import score_histograms
+from unmask.figures.pav import pav_map
+from unmask.figures.roc_hull import roc_hull
+from unmask.trials import Scores
+
+
+def detection_figures(
+    scores: Scores, evaluation: Evaluation, *, p_target: float = 0.01
+) -> list[Figure]:
+    """Histogram, DET, ROC hull, PAV map, ECE profile and calibration plot over all trials."""
+    rocs = {result.system: result.roc for result in evaluation if result.group is None}
+    classes = {name: (scores.targets(name), scores.nontargets(name)) for name in rocs}
+    colours = system_colours(list(rocs))
+    det_curves = {name: curves.det_curve(roc, p_target=p_target) for name, roc in rocs.items()}
+    return [
+        score_histograms(
+            {name: curves.histogram(*classes[name], roc) for name, roc in rocs.items()}
+        ),
+        det(det_curves, colours=colours),
+        roc_hull(det_curves, colours=colours),
+        pav_map(
+            {name: curves.pav_map(*classes[name], roc) for name, roc in rocs.items()},
+            colours=colours,
+        ),
+        ece_profile(
+            {name: curves.ece_profile(*classes[name], roc) for name, roc in rocs.items()},
+            colours=colours,
+        ),
+        calibration_plot(
+            {name: curves.reliability(*pair) for name, pair in classes.items()}, colours=colours
+        ),
+    ]

@@ -1,0 +1,192 @@
+"""``unmask eval`` and ``unmask compare`` as a user runs them."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+
+import jsonschema
+import numpy as np
+import pytest
+
+import unmask as um
+
+
+def unmask(*arguments, cwd=None, stdin=""):
+    return subprocess.run(
+        [sys.executable, "-c", "from unmask.cli import main; main()", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        input=stdin,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NO_COLOR": "1"},
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    lines, key, other = [], [], []
+    for enrol in range(6):
+        for test in range(18):
+            same = enrol == test // 3
+            score = rng.normal(3 if same else 0)
+            trial = f"s{enrol}-e s{test // 3}-u{test}"
+            lines.append(f"{trial} {score:.4f}")
+            other.append(f"{trial} {score + rng.normal(0, 2):.4f}")
+            key.append(f"{trial} {'target' if same else 'nontarget'}")
+    (tmp_path / "scores").write_text("\n".join(lines) + "\n")
+    (tmp_path / "other").write_text("\n".join(reversed(other)) + "\n")
+    (tmp_path / "trials").write_text("\n".join(key[::-1]) + "\n")
+    return tmp_path
+
+
+def test_table_on_stdout_remarks_on_stderr(folder):
+    done = unmask("eval", "scores", "--key", "trials", "--ci", 20, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "EER [%]" in done.stdout
+    assert "kaldi-scores" in done.stderr
+    assert "kaldi" not in done.stdout
+    assert "trial bootstrap" in done.stdout
+
+
+def test_json_equals_the_python_api(folder):
+    done = unmask(
+        "eval", "scores", "-k", "trials", "-s", "pattern:^(s[0-9]+)-", "--ci", 20, "-f", "json",
+        "--seed", 7, cwd=folder,
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    jsonschema.validate(found, um.json_schema())
+    scores = um.read_scores(
+        folder / "scores", key=folder / "trials", speakers="pattern:^(s[0-9]+)-"
+    )
+    expected = um.document_of_evaluation(um.evaluate(scores, replicates=20, seed=7)).to_dict()
+    assert found["results"] == expected["results"]
+    assert found["results"][0]["n"]["speakers"] == 6
+
+
+@pytest.mark.parametrize("format", ["csv", "md", "latex"])
+def test_other_formats_into_a_file(folder, format):
+    done = unmask(
+        "eval", "scores", "-k", "trials", "--ci", 0, "-f", format, "-o", "out.txt", cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.rstrip().endswith("wrote out.txt")
+    assert "EER" in (folder / "out.txt").read_text().upper()
+
+
+def test_stdin_and_gzip(folder):
+    text = (folder / "scores").read_text()
+    (folder / "scores.gz").write_bytes(gzip.compress(text.encode()))
+    piped = unmask("eval", "-", "-k", "trials", "--ci", 0, "-f", "csv", "-q", cwd=folder, stdin=text)
+    packed = unmask("eval", "scores.gz", "-k", "trials", "--ci", 0, "-f", "csv", "-q", cwd=folder)
+    assert piped.returncode == packed.returncode == 0, piped.stderr + packed.stderr
+    values = [
+        [line.split(",")[1:3] for line in done.stdout.splitlines()] for done in (piped, packed)
+    ]
+    assert values[0] == values[1]
+
+
+def test_several_files_and_figures(folder):
+    done = unmask(
+        "eval", "scores", "other", "-k", "trials", "--ci", 0, "--figures", "drawn",
+        "--figure-formats", "svg", cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (folder / "drawn").iterdir()} == {
+        "calibration_plot.svg", "det.svg", "ece_profile.svg", "pav_map.svg", "roc_hull.svg",
+        "score_histograms.svg",
+    }  # fmt: skip
+    assert "other" in (folder / "drawn" / "det.svg").read_text()
+
+
+def test_compare_two_files(folder):
+    done = unmask(
+        "compare", "scores", "other", "-k", "trials", "-s", "pattern:^(s[0-9]+)-", "--ci", 50,
+        cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "other − scores" in done.stdout
+    assert "The EER of scores is" in done.stdout
+
+
+def test_compare_needs_two_systems(folder):
+    done = unmask("compare", "scores", "-k", "trials", cwd=folder)
+    assert done.returncode == 1
+    assert "compare needs two systems" in done.stderr
+
+
+BAD = {
+    "absent": (None, "absent"),
+    "empty": (b"", "empty"),
+    "short line": (b"a b 1.0\na b\n", "line 2"),
+    "text for a number": (b"a b 1.0\na c high\n", "line 2"),
+    "NaN": (b"a b 1.0\na c nan\n", "line 2"),
+    "binary": (bytes(range(256)) * 8, ""),
+    "truncated gzip": (gzip.compress(b"a b 1.0\n" * 1000)[:-20], ""),
+    "duplicates": (b"a b 1.0\na b 2.0\n", "a b"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line_and_exit_code_1(folder, case):
+    content, told = BAD[case]
+    name = case.replace(" ", "-") + (".gz" if "gzip" in case else "")
+    if content is not None:
+        (folder / name).write_bytes(content)
+    before = set(folder.iterdir())
+    done = unmask("eval", name, "-k", "trials", "-o", "out.json", "--figures", "drawn", cwd=folder)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert done.stderr.startswith("unmask: ")
+    assert name in done.stderr
+    assert told in done.stderr
+    assert set(folder.iterdir()) == before
+
+
+def test_one_class_only_is_told_with_the_counts(folder):
+    text = (folder / "trials").read_text().replace("nontarget", "target")
+    (folder / "all-targets").write_text(text)
+    done = unmask("eval", "scores", "-k", "all-targets", "-q", cwd=folder)
+    assert done.returncode == 1
+    assert "108 target and 0 nontarget" in done.stderr
+
+
+def test_missing_trials_are_counted_when_skipped(folder):
+    lines = (folder / "trials").read_text().splitlines()
+    (folder / "part").write_text("\n".join(lines[5:]) + "\n")
+    refused = unmask("eval", "scores", "-k", "part", cwd=folder)
+    assert refused.returncode == 1
+    assert "5 of its 108 trials" in refused.stderr
+    done = unmask(
+        "eval", "scores", "-k", "part", "--missing", "skip", "-f", "json", "--ci", 0, cwd=folder
+    )
+    assert json.loads(done.stdout)["inputs"][0]["missing"] == 5
+
+
+def test_a_folder_that_cannot_be_written(folder):
+    done = unmask("eval", "scores", "-k", "trials", "--ci", 0, "-o", "no/such/out", cwd=folder)
+    assert done.returncode == 1
+    assert "no/such/out" in done.stderr
+
+
+def test_bad_usage_is_exit_code_2(folder):
+    assert unmask("eval", "--no-such-option", cwd=folder).returncode == 2
+    assert unmask("eval", "scores", "-f", "xlsx", cwd=folder).returncode == 2
+
+
+def test_version_and_help():
+    assert unmask("--version").stdout == f"unmask {um.__version__}\n"
+    assert "compare" in unmask("--help").stdout
+
+
+def test_demo(tmp_path):
+    done = unmask("demo", "--ci", 10, "-o", "here", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "resemblyzer" in done.stdout
+    found = json.loads((tmp_path / "here" / "results.json").read_text())
+    jsonschema.validate(found, um.json_schema())
+    assert (tmp_path / "here" / "det.png").stat().st_size > 10_000

@@ -1,0 +1,98 @@
+"""Documents, tables and JSON."""
+
+import csv
+import io
+import json
+import math
+
+import jsonschema
+import pytest
+
+from unmask import Document, Estimate, InputError, Interval, json_schema, render
+from unmask.report import Row
+from unmask.report.table import WIDTH, cell, label
+from unmask.trials import Source
+
+
+def interval(low, high):
+    return Interval(low, high, 0.95, "speaker", 1000, 0)
+
+
+EER = Estimate(
+    "eer", 0.332, "%", interval(0.31, 0.359), 0.5, {"target": 10, "nontarget": 20}, {"est": "rocch"},
+    "3f9a12c0", 1.25,
+)  # fmt: skip
+SOURCE = Source("scores.txt", "0" * 64, "kaldi-scores", 10, 20, 0, 0, None)
+
+
+def document(*rows, **more):
+    return Document(tuple(rows), inputs=(SOURCE,), **more)
+
+
+def test_cells_show_value_and_interval_in_one_precision():
+    assert cell(EER) == "33.20 [31.00, 35.90]"
+    assert cell(Estimate("cllr", math.inf, "bit")) == "∞"
+    assert cell(Estimate("g_vd", -7.354, "dB")) == "−7.35"
+    assert cell(Estimate("d_ece", -1e-9, "bit")) == "0.000"
+    assert cell(Estimate("eer", math.nan, "%")) == "undefined"
+    assert cell(Estimate("tag", "C")) == "C"
+
+
+def test_headings_name_metric_parameter_and_unit():
+    assert label(EER) == "EER [%]"
+    assert label(Estimate("min_dcf", 0.1, params={"p_target": 0.05})) == "minDCF (0.05)"
+    assert label(Estimate("tpr_at_fpr", 0.1, "%", params={"fpr": 1e-3})) == "TPR (FPR 0.1 %) [%]"
+
+
+def test_signature():
+    assert EER.signature.startswith("EER|est:rocch|ci:speaker,1000,95%|seed:0|trials:3f9a12c0|v:")
+
+
+def test_json_follows_the_published_schema():
+    odd = Estimate("cllr", math.inf, "bit", interval(math.nan, math.inf), 1.0)
+    undefined = Estimate("eer", math.nan, "%")
+    made = document(
+        Row({"system": "a"}, (EER, odd, undefined, Estimate("tag", "C"))), warnings=("careful",)
+    )
+    found = json.loads(render(made, "json"))
+    jsonschema.validate(found, json_schema())
+    values = [result["value"] for result in found["results"]]
+    assert values == [0.332, "inf", None, "C"]
+    assert found["results"][1]["interval"] == [None, "inf"]
+    assert found["warnings"] == ["careful", "1 values are not defined and stand as null"]
+    assert found["results"][0]["threshold"] == 1.25
+
+
+def test_wide_tables_are_split_and_repeat_their_keys():
+    many = tuple(Estimate(f"metric_{i}", 0.5, "%", interval(0.4, 0.6)) for i in range(6))
+    text = render(document(Row({"system": "one"}, many), Row({"system": "two"}, many)))
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert text.count("system") > 1
+    assert text.count("50.00 [40.00, 60.00]") == 12
+
+
+def test_few_rows_of_many_metrics_are_turned():
+    many = tuple(Estimate(f"metric_{i}", 0.5, "%") for i in range(9))
+    lines = render(document(Row({"system": "one"}, many))).splitlines()
+    assert lines[0].split() == ["metric", "one"]
+    assert len([line for line in lines if "50.00" in line]) == 9
+
+
+def test_markdown_and_latex_escape_names():
+    made = document(Row({"system": "a|b_c&d"}, (EER,)))
+    assert "| a\\|b_c&d | 33.20 [31.00, 35.90] |" in render(made, "md")
+    assert r"a|b\_c\&d & 33.20 [31.00, 35.90] \\" in render(made, "latex")
+
+
+def test_csv_holds_everything_in_full_precision():
+    made = document(Row({"system": "a, b"}, (EER,)))
+    (row,) = csv.DictReader(io.StringIO(render(made, "csv")))
+    assert row["system"] == "a, b"
+    assert float(row["value"]) == 0.332
+    assert row["n_nontarget"] == "20"
+    assert row["signature"] == EER.signature
+
+
+def test_unknown_format():
+    with pytest.raises(InputError, match="text, json, csv, md, latex"):
+        render(document(Row({}, (EER,))), "xlsx")
