@@ -14,6 +14,7 @@ from unmask.cli.demo import demo
 from unmask.cli.eval import evaluate
 from unmask.cli.formats import formats
 from unmask.cli.validate import validate
+from unmask.cli.worstcase import worstcase
 from unmask.errors import InputError
 
 app = typer.Typer(
@@ -27,6 +28,7 @@ app = typer.Typer(
 app.command("demo")(demo)
 app.command("eval")(evaluate)
 app.command("compare")(compare)
+app.command("worstcase")(worstcase)
 app.command("validate")(validate)
 app.command("formats")(formats)
 app.command("convert")(convert)

@@ -82,7 +82,8 @@ def training_thresholds(pairs: PairScores, max_count: int) -> FloatArray:
     some = pairs.scores[:: max(pairs.scores.size // _SAMPLE, 1)]
     trim = max(_TRIM, _TELLING / near.size)
     wide = np.linspace(np.quantile(some, _TRIM), np.quantile(near, 1 - trim), 48)
-    fine = np.linspace(*np.quantile(near, [0.01, 1 - max(0.01, trim)]), 40)
+    first, last = np.quantile(near, [0.01, 1 - max(0.01, trim)])
+    fine = np.linspace(float(first), float(last), 40)
     return np.unique(np.concatenate([wide, fine]))
 
 

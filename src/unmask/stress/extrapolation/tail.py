@@ -9,7 +9,7 @@ log-linear scale. Nothing is fitted to P_FA^N; the warped variant reads threshol
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,8 +69,15 @@ class TailModel(Model):
 
     @classmethod
     def restore(cls, name: str, arrays: Mapping[str, FloatArray]) -> TailModel:
-        parts = [arrays[key] for key in ("centre", "spread", "quantile", "near", "residuals")]
-        return cls(name, *parts, Warp.restore(arrays))
+        return cls(
+            name,
+            arrays["centre"],
+            arrays["spread"],
+            arrays["quantile"],
+            arrays["near"],
+            arrays["residuals"],
+            Warp.restore(arrays),
+        )
 
 
 def fit_tail(
@@ -112,5 +119,4 @@ def fit_tail(
     )
     table = model.table(surface.counts, axis)
     warp = fitted_warp(table, axis, surface.thresholds, surface.values, surface.weights)
-    parts = (model.centre, model.spread, model.quantile, model.near, model.residuals)
-    return TailModel(name, *parts, warp)
+    return replace(model, warp=warp)
