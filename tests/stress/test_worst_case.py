@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from unmask.errors import InputError
 from unmask.stress import (
     PairScores,
+    measure_worst_case,
     simulate_worst_case,
-    worst_case,
     worst_case_by_target,
     worst_case_false_alarms,
 )
@@ -177,13 +177,13 @@ def test_groups_keep_pairs_of_their_own() -> None:
 
 def test_the_interval_covers_the_mean_over_targets() -> None:
     scores = cube(30, 10, 4)
-    result = worst_case(scores, [0.0, 1.0], counts=[1, 5], replicates=400, seed=2)
+    result = measure_worst_case(scores, [0.0, 1.0], counts=[1, 5], replicates=400, seed=2)
     each = worst_case_by_target(scores, [0.0, 1.0], counts=[1, 5])
     np.testing.assert_allclose(result.values, each.mean(axis=0))
     error = each.std(axis=0) / np.sqrt(30)
     np.testing.assert_allclose(result.high - result.low, 2 * 2.576 * error, rtol=0.25)
     assert [e.params["count"] for e in result.estimates] == [1, 1, 5, 5]
-    again = worst_case(scores, [0.0, 1.0], counts=[1, 5], replicates=400, seed=2)
+    again = measure_worst_case(scores, [0.0, 1.0], counts=[1, 5], replicates=400, seed=2)
     np.testing.assert_array_equal(result.low, again.low)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import altair as alt
 import numpy as np
 
@@ -53,16 +51,16 @@ def worst_case_curves(
             others += [
                 table(
                     threshold=label,
-                    model=model.name,
+                    model=model,
                     count=far.counts[beyond],
-                    rate=100 * model.rates(far.counts[beyond], far.thresholds[t : t + 1])[:, 0],
+                    rate=100 * values[beyond, t],
                 )
-                for model in study.extrapolation.rivals
+                for model, values in far.rivals.items()
             ]
     colour = alt.Color(
         "threshold:N",
         scale=alt.Scale(domain=names, range=list(PALETTE[: len(names)])),
-        legend=legend(width=width, title="Threshold", symbolType="stroke"),
+        legend=legend(width=width, title="Threshold", symbolType="stroke", symbolOpacity=1),
     )
     last = float(max(far.counts[-1], exact.counts[-1]))
     x = alt.X(
@@ -114,17 +112,17 @@ def worst_case_map(
     title: str = "Worst-case false alarms over impostors and thresholds",
 ) -> Figure:
     """Heat map of predicted P_FA^N over (N, τ)."""
-    surface = study.surface
-    columns, rows = _edges(np.log10(surface.counts)), _edges(surface.thresholds)
-    up, across = np.indices((surface.thresholds.size, surface.counts.size)).reshape(2, -1)
+    counts, levels = study.predicted.counts, study.levels
+    columns, rows = _edges(np.log10(counts)), _edges(levels)
+    up, across = np.indices((levels.size, counts.size)).reshape(2, -1)
     cells = table(
         left=10 ** columns[across],
         right=10 ** columns[across + 1],
         bottom=rows[up],
         top=rows[up + 1],
-        count=surface.counts[across],
-        threshold=surface.thresholds[up],
-        rate=100 * surface.values[across, up],
+        count=counts[across],
+        threshold=levels[up],
+        rate=100 * study.surface[across, up],
     )
     last = float(10 ** columns[-1])
     ticks = [10.0**k for k in range(int(np.log10(last)) + 1)]
@@ -168,7 +166,7 @@ def worst_case_map(
         "Bright: the closest of N voices is accepted almost always; dark: almost never. "
         "A threshold is safe for a population where its row is still dark. Left of the dashed "
         f"line ({study.empirical.impostors:,} impostors) the model rests on measured rates, right "
-        f"of it it extrapolates ({study.surface.model})."
+        f"of it it extrapolates ({study.predicted.model})."
     )
     return Figure(name, title, caption, chart)
 
@@ -176,29 +174,21 @@ def worst_case_map(
 def needed_thresholds(
     study: WorstCaseStudy,
     *,
-    rates: Sequence[float] = (0.01, 0.05, 0.1, 0.5),
     width: float = WIDE,
     name: str = "worst_case_thresholds",
     title: str = "Which threshold keeps the worst case under a given rate",
 ) -> Figure:
-    """For each rate, the threshold needed against N, read off the predicted surface."""
-    surface = study.surface
-    labels = [f"{100 * rate:g} %" for rate in rates]
+    """For each rate of ``study.limits``, the threshold needed against N."""
+    counts = study.predicted.counts
+    labels = [f"{100 * rate:g} %" for rate in study.limits]
     parts = []
-    for rate, label in zip(rates, labels, strict=True):
-        place = [int(np.argmax(row <= rate)) for row in surface.values]
-        found = np.array(
-            [
-                surface.thresholds[k] if row[k] <= rate else np.nan
-                for k, row in zip(place, surface.values, strict=True)
-            ]
-        )
+    for label, found in zip(labels, study.limits.values(), strict=True):
         kept = np.isfinite(found)
-        parts.append(table(rate=label, count=surface.counts[kept], threshold=found[kept]))
-    last = float(surface.counts[-1])
+        parts.append(table(rate=label, count=counts[kept], threshold=found[kept]))
+    last = float(counts[-1])
     chart = (
         alt.Chart(join(parts))
-        .mark_line(interpolate="monotone")
+        .mark_line()
         .encode(
             alt.X(
                 "count:Q",
@@ -221,8 +211,8 @@ def needed_thresholds(
     )
     caption = (
         "Each line is the lowest threshold at which the closest of N voices is accepted no more "
-        "often than the legend says. A line that ends leaves the range of the scores at hand: no "
-        "threshold within it is high enough. Higher thresholds cost misses."
+        "often than the legend says: the model's answer, which no longer rests on measured rates "
+        f"beyond {study.empirical.impostors:,} impostors. Higher thresholds cost misses."
     )
     return Figure(name, title, caption, chart)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from unmask.report.document import Document, Row
 from unmask.stress.extrapolation import Comparison
 from unmask.stress.worst_case_study import WorstCaseStudy
@@ -65,17 +67,21 @@ def _counts(study: WorstCaseStudy, said: str) -> str:
         if fitted.name in errors
         else "the model asked for"
     )
-    last = study.predicted
-    low, high = last.spread_low[-1], last.spread_high[-1]
-    spread = "; ".join(
-        f"{point.name} {100 * a:.1f} to {100 * b:.1f} %"
-        for point, a, b in zip(study.operating, low, high, strict=True)
-    )
-    return (
+    told = (
         f"{said}{study.empirical.targets:,} targets with at least {study.empirical.impostors:,}"
-        f" impostors; beyond them {fitted.name}, {how}. Models that fit about as well give"
-        f" at N = {study.population:,}: {spread}."
+        f" impostors; beyond them {fitted.name}, {how}."
     )
+    if not fitted.rivals:
+        return told
+    far = study.predicted
+    at = int(np.searchsorted(far.counts, study.population))
+    spread = "; ".join(
+        f"{point.name} {100 * low:.1f} to {100 * high:.1f} %"
+        for point, low, high in zip(
+            study.operating, far.spread_low[at], far.spread_high[at], strict=True
+        )
+    )
+    return f"{told} Models that fit about as well give at N = {study.population:,}: {spread}."
 
 
 def _is_number(name: str) -> bool:

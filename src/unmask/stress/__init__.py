@@ -11,12 +11,14 @@ from unmask.stress.extrapolation import (
 )
 from unmask.stress.worst_case import (
     WorstCase,
+    measure_worst_case,
     simulate_worst_case,
-    worst_case,
     worst_case_by_target,
     worst_case_false_alarms,
 )
+from unmask.stress.worst_case_input import pairs_of_embeddings, pairs_of_scores
 from unmask.stress.worst_case_pairs import PairScores
+from unmask.stress.worst_case_study import WorstCaseStudy, worst_case_study
 
 __all__ = [
     "Comparison",
@@ -25,11 +27,15 @@ __all__ = [
     "Population",
     "Prediction",
     "WorstCase",
+    "WorstCaseStudy",
     "compare_models",
     "extrapolate",
+    "measure_worst_case",
+    "pairs_of_embeddings",
+    "pairs_of_scores",
     "simulate_worst_case",
     "truth_of",
-    "worst_case",
     "worst_case_by_target",
     "worst_case_false_alarms",
+    "worst_case_study",
 ]

@@ -139,7 +139,7 @@ class WorstCase:
         )
 
 
-def worst_case(
+def measure_worst_case(
     scores: PairScores | npt.ArrayLike,
     thresholds: npt.ArrayLike,
     *,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from unmask.arrays import FloatArray
 from unmask.errors import InputError
 from unmask.stress.worst_case_pairs import PairScores
@@ -30,10 +32,11 @@ def pairs_of_scores(
 def pairs_of_embeddings(embeddings: Embeddings, *, per_pair: int | None = None) -> PairScores:
     """Cosines of all utterances of every two speakers, or ``per_pair`` of them."""
     unit = embeddings.normalised()
-    vectors, codes = unit.vectors, unit.speakers.codes
-    names = [str(name) for name in unit.speakers.names]
+    vectors = unit.vectors
+    present, codes = np.unique(unit.speakers.codes, return_inverse=True)
+    names = [str(unit.speakers.names[int(code)]) for code in present]
 
     def block(speaker: int) -> FloatArray:
-        return (vectors[codes == speaker] @ vectors.T).astype("float64")
+        return np.asarray(vectors[codes == speaker] @ vectors.T, dtype=np.float64)
 
-    return PairScores.from_blocks(block, codes.astype("int64"), names, per_pair=per_pair)
+    return PairScores.from_blocks(block, codes, names, per_pair=per_pair)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,15 +14,18 @@ from unmask.detection.roc import Roc
 from unmask.estimate import Estimate
 from unmask.stress.extrapolation.choose import REPLICATES, extrapolate
 from unmask.stress.extrapolation.fitted import LEVEL, Extrapolation, Prediction
-from unmask.stress.worst_case import WorstCase, as_counts, worst_case
+from unmask.stress.worst_case import WorstCase, as_counts, measure_worst_case
 from unmask.stress.worst_case_pairs import PairScores, as_pairs
 
 COSTS = ((10.0, 1.0), (1.0, 1.0), (1.0, 10.0))
 """(C_miss, C_fa) of τ_1, τ_2, τ_3 at a prior of one half: misses weigh more, alike, less."""
 
+LIMITS = (0.01, 0.05, 0.1, 0.5)
+"""Rates for which the needed thresholds are told unless others are asked for."""
+
 _EMPIRICAL = 24
 _PREDICTED = 36
-_MAP = 60
+_MAP = 90
 
 
 @dataclass(frozen=True)
@@ -49,16 +52,19 @@ class Needed:
 class WorstCaseStudy:
     """Exact rates up to the impostors at hand, predictions beyond them, thresholds that would help.
 
-    ``empirical`` and ``predicted`` are over ``operating`` thresholds; ``surface`` holds predictions
-    (counts, thresholds) over the whole range of scores; ``needed`` the thresholds asked for.
+    ``empirical`` and ``predicted`` are over ``operating`` thresholds; ``surface`` is predicted over
+    ``predicted.counts`` × ``levels``, the range in which anything happens; ``needed`` are the
+    thresholds asked for, ``limits`` those that keep the worst case at a rate for every count.
     """
 
     operating: tuple[Operating, ...]
     population: int
     empirical: WorstCase
     predicted: Prediction
-    surface: Prediction
+    levels: FloatArray
+    surface: FloatArray
     needed: tuple[Needed, ...]
+    limits: Mapping[float, FloatArray]
     extrapolation: Extrapolation
     skipped: int
 
@@ -75,11 +81,12 @@ class WorstCaseStudy:
         width = len(self.operating)
         exact = self.empirical.estimates
         beyond = self.predicted.estimates
+        at = int(np.searchsorted(self.predicted.counts, self.population))
         point = self.operating[place]
         return (
             exact[place],
             exact[-width + place],
-            beyond[-width + place],
+            beyond[at * width + place],
             Estimate("p_miss", point.p_miss, "%", params={"threshold": point.threshold}),
         )
 
@@ -139,7 +146,7 @@ def worst_case_study(
     count = int(as_counts([population or 100 * pairs.max_count])[0])
     points = operating_thresholds(target, pairs.scores, thresholds=thresholds, p_target=p_target)
     levels = np.array([point.threshold for point in points])
-    empirical = worst_case(
+    empirical = measure_worst_case(
         pairs,
         levels,
         counts=spaced_counts(1, pairs.max_count, _EMPIRICAL),
@@ -148,16 +155,27 @@ def worst_case_study(
         seed=seed,
     )
     fitted = extrapolate(pairs, model=model, seed=seed, replicates=refits, progress=progress)
-    reach = spaced_counts(1, max(count, 2), _PREDICTED)
+    reach = np.union1d(spaced_counts(1, max(count, 2), _PREDICTED), pairs.max_count)
     predicted = fitted.predict_interval(reach, levels, level=level)
-    grid = np.linspace(*fitted.thresholds, _MAP)
-    surface = fitted.predict_interval(reach, grid, level=level)
+    limits = {rate: fitted.thresholds_for(rate, reach) for rate in tuple(target_rates) or LIMITS}
+    top = max(fitted.thresholds[1], float(levels.max()))
+    grid = np.linspace(float(np.quantile(pairs.scores, 0.001)), top, _MAP)
+    surface = fitted.predict(reach, grid)
     asked = [(rate, fitted.threshold_for(rate, count)) for rate in target_rates]
     needed = tuple(
         Needed(count, rate, threshold, _misses(target, threshold)) for rate, threshold in asked
     )
     return WorstCaseStudy(
-        points, count, empirical, predicted, surface, needed, fitted, pairs.skipped
+        points,
+        count,
+        empirical,
+        predicted,
+        grid,
+        surface,
+        needed,
+        limits,
+        fitted,
+        pairs.skipped,
     )
 
 

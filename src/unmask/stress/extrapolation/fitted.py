@@ -21,6 +21,7 @@ from unmask.stress.worst_case import as_counts
 LEVEL = 0.99
 DISAGREEMENT = 0.05
 _EDGE = 1e-9
+_STEPS = 201
 _FORMAT = "unmask-extrapolation-1"
 
 
@@ -40,6 +41,7 @@ class Prediction:
     high: FloatArray
     spread_low: FloatArray
     spread_high: FloatArray
+    rivals: Mapping[str, FloatArray]
     level: float
     replicates: int
     seed: int
@@ -118,7 +120,8 @@ class Extrapolation:
             middle = logit(np.clip(values, _EDGE, 1 - _EDGE))
             low = _monotone(np.minimum(expit(middle - reach), values), n, levels)
             high = _monotone(np.maximum(expit(middle + reach), values), n, levels)
-        every = np.stack([values, *(rival.rates(n, levels) for rival in self.rivals)])
+        rivals = {rival.name: _rates(rival, n, levels) for rival in self.rivals}
+        every = np.stack([values, *rivals.values()])
         spread_low, spread_high = every.min(axis=0), every.max(axis=0)
         return Prediction(
             self.name,
@@ -129,6 +132,7 @@ class Extrapolation:
             high,
             spread_low,
             spread_high,
+            rivals,
             level,
             len(self.replicates),
             self.seed,
@@ -137,20 +141,25 @@ class Extrapolation:
 
     def threshold_for(self, rate: float, count: int) -> float:
         """The lowest threshold at which P_FA^N does not exceed ``rate``."""
+        return float(self.thresholds_for(rate, [count])[0])
+
+    def thresholds_for(self, rate: float, counts: npt.ArrayLike) -> FloatArray:
+        """The same for several N at once; infinite where no finite threshold is high enough."""
         if not 0 < rate < 1:
             raise InputError(f"target rate: expected a share between 0 and 1, found {rate}")
-        n = as_counts([count])
-        low, high = self.thresholds
-        width = high - low
-        low, high = low - width, high + 4 * width
-        for _ in range(5):
-            grid = np.linspace(low, high, 101)
-            fine = self.model.rates(n, grid)[0] <= rate
-            if not fine.any():
-                return float("inf")
-            place = int(fine.argmax())
-            low, high = grid[max(place - 1, 0)], grid[place]
-        return float(high)
+        n = as_counts(counts)
+        lowest, highest = self.thresholds
+        width = highest - lowest
+        grid = np.linspace(lowest - width, highest + 3 * width, _STEPS)
+        found = np.empty(n.size)
+        for k, row in enumerate(_rates(self.model, n, grid)):
+            place = int(np.argmax(row <= rate))
+            if row[place] > rate or place == 0:
+                found[k] = np.inf if row[-1] > rate else -np.inf
+                continue
+            fine = np.linspace(grid[place - 1], grid[place], _STEPS)
+            found[k] = fine[np.argmax(_rates(self.model, n[k : k + 1], fine)[0] <= rate)]
+        return found
 
     def _warnings(self, n: IntArray, levels: FloatArray, gap: FloatArray) -> tuple[str, ...]:
         told = list(self.notes)

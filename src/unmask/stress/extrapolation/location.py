@@ -36,7 +36,7 @@ from unmask.stress.extrapolation.warp import Warp, eliminate, fitted_warp
 
 KNOTS: FloatArray = np.concatenate([[-8.0], np.linspace(-3.0, 3.0, 13), [8.0]])
 _AXIS: FloatArray = np.linspace(-6.0, 10.0, 128)
-_SCALE_NODES = 5
+_SCALE_NODES = 3
 _TARGET_NODES = 7
 
 
@@ -78,7 +78,7 @@ def rate_table(
     bend, slope = given.get("bend", 0.0), given.get("slope", 0.0)
     effects, of_effect = normal_nodes(_TARGET_NODES if shift or spread else 1)
     base = _base(given)
-    noise, of_noise = normal_nodes(_SCALE_NODES if base is None else 3)
+    noise, of_noise = normal_nodes(_SCALE_NODES)
     z = centres(edges)
     quantile = np.expm1(bend * z) / bend if abs(bend) > 1e-9 else z
     location = shift * effects[:, None] + np.exp(spread * effects)[:, None] * quantile
@@ -163,7 +163,7 @@ def fit_location_scale(
         x_scale=[_STEP.get(name, 0.1) for name in names],
         ftol=1e-7,
         xtol=1e-6,
-        max_nfev=4 if start is not None else (12 if recipe.general else 40),
+        max_nfev=3 if start is not None else (12 if recipe.general else 40),
     )
     given = dict(zip(names, (float(value) for value in found.x), strict=True))
     warp = None

@@ -86,7 +86,7 @@ class Population:
     @property
     def speakers(self) -> int:
         """Number of speakers."""
-        return self.utterances.shape[0]
+        return int(self.utterances.shape[0])
 
     def pairs(self, speakers: int | None = None) -> PairScores:
         """All pairs among the first ``speakers`` speakers."""
@@ -132,4 +132,4 @@ class Population:
             scores = np.sort(scores.astype(np.float64), axis=1)
             for rank in range(ranks):
                 total[rank] += np.searchsorted(-scores[rank, ::-1], -levels)
-        return total / self.utterances.shape[1]
+        return np.asarray(total / self.utterances.shape[1])
