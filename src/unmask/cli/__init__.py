@@ -10,6 +10,7 @@ import typer
 from unmask._version import __version__
 from unmask.cli.compare import compare
 from unmask.cli.convert import convert
+from unmask.cli.cpmap import cpmap
 from unmask.cli.demo import demo
 from unmask.cli.eval import evaluate
 from unmask.cli.formats import formats
@@ -29,6 +30,7 @@ app.command("demo")(demo)
 app.command("eval")(evaluate)
 app.command("compare")(compare)
 app.command("worstcase")(worstcase)
+app.command("cpmap")(cpmap)
 app.command("validate")(validate)
 app.command("formats")(formats)
 app.command("convert")(convert)

@@ -1,8 +1,25 @@
-"""How a system fails: worst-case false alarms and their extrapolation."""
+"""How a system fails: C-P maps over hard trials, worst-case false alarms, extrapolation."""
 
+from unmask.stress.cpmap import CpMap, CpMetric, CpSummary, cp_map
+from unmask.stress.cpmap_assess import CpAssessment, assess_cp_maps
+from unmask.stress.cpmap_contours import Contour, contour
+from unmask.stress.cpmap_delta import (
+    CpRoadmap,
+    DeltaCpMap,
+    DeltaIntervals,
+    cp_roadmap,
+    delta_cp_map,
+)
+from unmask.stress.cpmap_intervals import delta_cp_intervals
+from unmask.stress.cpmap_positions import (
+    CpPosition,
+    cp_position,
+    enrolment_fixed,
+    full_cross_pairing,
+)
 from unmask.stress.extrapolation import (
-    Comparison,
     Extrapolation,
+    ModelComparison,
     Population,
     Prediction,
     compare_models,
@@ -21,15 +38,33 @@ from unmask.stress.worst_case_pairs import PairScores
 from unmask.stress.worst_case_study import WorstCaseStudy, worst_case_study
 
 __all__ = [
-    "Comparison",
+    "Contour",
+    "CpAssessment",
+    "CpMap",
+    "CpMetric",
+    "CpPosition",
+    "CpRoadmap",
+    "CpSummary",
+    "DeltaCpMap",
+    "DeltaIntervals",
     "Extrapolation",
+    "ModelComparison",
     "PairScores",
     "Population",
     "Prediction",
     "WorstCase",
     "WorstCaseStudy",
+    "assess_cp_maps",
     "compare_models",
+    "contour",
+    "cp_map",
+    "cp_position",
+    "cp_roadmap",
+    "delta_cp_intervals",
+    "delta_cp_map",
+    "enrolment_fixed",
     "extrapolate",
+    "full_cross_pairing",
     "measure_worst_case",
     "pairs_of_embeddings",
     "pairs_of_scores",

@@ -12,7 +12,6 @@ from unmask.trials.layouts import LAYOUTS
 from unmask.trials.registry import Format
 from unmask.trials.text import Dialect, columns_of_sample
 
-
 _EXPECTED = {
     "score": "a number",
     "number": "a number",
@@ -89,7 +88,7 @@ def _looks_like_scores(values: set[str]) -> bool:
 
 def _refuse_odd_line(sample: Sample, allowed: Sequence[Format]) -> None:
     """Name the line that keeps the file from a layout which at least half of the lines fit."""
-    lines = len(sample.columns[0])
+    lines = len(sample.columns.get(0, ()))
     nearest = (lines / 2, lines, 0, "", "")
     for layout in allowed:
         if len(layout.roles) != sample.width:
@@ -107,8 +106,8 @@ def _refuse_odd_line(sample: Sample, allowed: Sequence[Format]) -> None:
     _, row, column, role, layout_name = nearest
     if layout_name:
         raise InputError(
-            f"{sample.name}, line {row + 1}: expected {_EXPECTED[role]} in column {column + 1} as in "
-            f"{layout_name}, which other lines fit, found {sample.columns[column][row]!r}"
+            f"{sample.name}, line {row + 1}: expected {_EXPECTED[role]} in column {column + 1} as "
+            f"in {layout_name}, which other lines fit, found {sample.columns[column][row]!r}"
         )
 
 
