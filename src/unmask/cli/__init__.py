@@ -14,6 +14,8 @@ from unmask.cli.cpmap import cpmap
 from unmask.cli.demo import demo
 from unmask.cli.eval import evaluate
 from unmask.cli.formats import formats
+from unmask.cli.legal import legal
+from unmask.cli.privacy import privacy
 from unmask.cli.validate import validate
 from unmask.cli.worstcase import worstcase
 from unmask.errors import InputError
@@ -30,6 +32,8 @@ app.command("demo")(demo)
 app.command("eval")(evaluate)
 app.command("compare")(compare)
 app.command("worstcase")(worstcase)
+app.command("legal")(legal)
+app.command("privacy")(privacy)
 app.command("cpmap")(cpmap)
 app.command("validate")(validate)
 app.command("formats")(formats)
