@@ -8,10 +8,13 @@ import sys
 import typer
 
 from unmask._version import __version__
+from unmask.cli.anonymise import anonymise
 from unmask.cli.compare import compare
 from unmask.cli.convert import convert
 from unmask.cli.cpmap import cpmap
 from unmask.cli.demo import demo
+from unmask.cli.embed import embed
+from unmask.cli.encoders import encoders
 from unmask.cli.eval import evaluate
 from unmask.cli.formats import formats
 from unmask.cli.legal import legal
@@ -31,10 +34,13 @@ app = typer.Typer(
 app.command("demo")(demo)
 app.command("eval")(evaluate)
 app.command("compare")(compare)
-app.command("worstcase")(worstcase)
-app.command("legal")(legal)
 app.command("privacy")(privacy)
+app.command("legal")(legal)
 app.command("cpmap")(cpmap)
+app.command("worstcase")(worstcase)
+app.command("embed")(embed)
+app.command("anonymise")(anonymise)
+app.add_typer(encoders)
 app.command("validate")(validate)
 app.command("formats")(formats)
 app.command("convert")(convert)
