@@ -20,6 +20,7 @@ from unmask.cli.formats import formats
 from unmask.cli.legal import legal
 from unmask.cli.privacy import privacy
 from unmask.cli.validate import validate
+from unmask.cli.worstcase import worstcase
 from unmask.errors import InputError
 
 app = typer.Typer(
@@ -36,6 +37,7 @@ app.command("compare")(compare)
 app.command("privacy")(privacy)
 app.command("legal")(legal)
 app.command("cpmap")(cpmap)
+app.command("worstcase")(worstcase)
 app.command("embed")(embed)
 app.command("anonymise")(anonymise)
 app.add_typer(encoders)

@@ -1,4 +1,4 @@
-"""How a system fails: C-P maps over hard trials, worst-case false alarms."""
+"""How a system fails: C-P maps over hard trials, worst-case false alarms, extrapolation."""
 
 from unmask.stress.cpmap import CpMap, CpMetric, CpSummary, cp_map
 from unmask.stress.cpmap_assess import CpAssessment, assess_cp_maps
@@ -17,6 +17,25 @@ from unmask.stress.cpmap_positions import (
     enrolment_fixed,
     full_cross_pairing,
 )
+from unmask.stress.extrapolation import (
+    Extrapolation,
+    ModelComparison,
+    Population,
+    Prediction,
+    compare_models,
+    extrapolate,
+    truth_of,
+)
+from unmask.stress.worst_case import (
+    WorstCase,
+    measure_worst_case,
+    simulate_worst_case,
+    worst_case_by_target,
+    worst_case_false_alarms,
+)
+from unmask.stress.worst_case_input import pairs_of_embeddings, pairs_of_scores
+from unmask.stress.worst_case_pairs import PairScores
+from unmask.stress.worst_case_study import WorstCaseStudy, worst_case_study
 
 __all__ = [
     "Contour",
@@ -28,7 +47,15 @@ __all__ = [
     "CpSummary",
     "DeltaCpMap",
     "DeltaIntervals",
+    "Extrapolation",
+    "ModelComparison",
+    "PairScores",
+    "Population",
+    "Prediction",
+    "WorstCase",
+    "WorstCaseStudy",
     "assess_cp_maps",
+    "compare_models",
     "contour",
     "cp_map",
     "cp_position",
@@ -36,5 +63,14 @@ __all__ = [
     "delta_cp_intervals",
     "delta_cp_map",
     "enrolment_fixed",
+    "extrapolate",
     "full_cross_pairing",
+    "measure_worst_case",
+    "pairs_of_embeddings",
+    "pairs_of_scores",
+    "simulate_worst_case",
+    "truth_of",
+    "worst_case_by_target",
+    "worst_case_false_alarms",
+    "worst_case_study",
 ]

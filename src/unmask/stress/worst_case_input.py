@@ -1,0 +1,91 @@
+"""Pairs of speakers from what users have: score lists with speaker ids, embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from unmask.arrays import FloatArray, IntArray
+from unmask.errors import InputError
+from unmask.stress.worst_case_pairs import PairScores, from_zero
+from unmask.trials import Embeddings, Scores
+
+
+def pairs_of_scores(
+    scores: Scores, *, system: str | None = None, both_ways: bool = True
+) -> PairScores:
+    """Nontarget scores by (enrolled speaker, test speaker).
+
+    ``both_ways`` counts a score for either speaker as the target, which suits symmetric systems and
+    lists that hold each pair of speakers once.
+    """
+    if scores.enrol_speaker is None or scores.test_speaker is None:
+        raise InputError("worst case: expected the speaker of each side of a trial, found none")
+    rows = scores.is_nontarget
+    return PairScores.from_trials(
+        scores.enrol_speaker.to_series().to_numpy()[rows],
+        scores.test_speaker.to_series().to_numpy()[rows],
+        scores.scores(system)[rows],
+        both_ways=both_ways,
+    )
+
+
+def pairs_of_embeddings(embeddings: Embeddings, *, per_pair: int | None = None) -> PairScores:
+    """Cosines of all utterances of every two speakers, or ``per_pair`` of them."""
+    unit = embeddings.normalised()
+    vectors = unit.vectors
+    present, codes = np.unique(unit.speakers.codes, return_inverse=True)
+    names = [str(unit.speakers.names[int(code)]) for code in present]
+
+    def block(speaker: int) -> FloatArray:
+        return np.asarray(vectors[codes == speaker] @ vectors.T, dtype=np.float64)
+
+    return pairs_of_blocks(block, codes, names, per_pair=per_pair)
+
+
+def pairs_of_blocks(
+    score: Callable[[int], FloatArray],
+    speakers: IntArray,
+    names: Sequence[str],
+    *,
+    per_pair: int | None = None,
+) -> PairScores:
+    """From embeddings' scores: ``score(k)`` gives utterances of speaker k × all utterances.
+
+    ``speakers`` holds each utterance's speaker code. ``per_pair`` keeps that many scores of a
+    pair, spread evenly over its utterance pairs; by default all are kept.
+    """
+    order = np.argsort(speakers, kind="stable")
+    sizes = np.bincount(speakers, minlength=len(names))
+    edges = from_zero(sizes)
+    kept: list[FloatArray] = []
+    counts: list[IntArray] = []
+    for k in range(len(names)):
+        block = np.asarray(score(k), dtype=np.float64)[:, order]
+        rows = block.shape[0]
+        total = rows * sizes
+        take = total if per_pair is None else np.minimum(total, per_pair)
+        take = np.where(np.arange(len(names)) == k, 0, take)
+        other = np.repeat(np.arange(len(names)), take)
+        place = np.arange(other.size) - from_zero(take)[other]
+        cell = place * total[other] // take[other]
+        if per_pair is not None:
+            # Latin-square order: consecutive cells use different utterances on both sides.
+            row = cell % rows
+            column = (cell // rows + row) % sizes[other]
+        else:
+            row, column = cell // sizes[other], cell % sizes[other]
+        kept.append(block[row, edges[other] + column])
+        counts.append(take)
+    take = np.stack(counts)
+    target, impostor = np.nonzero(take)
+    table = tuple(names)
+    return PairScores(
+        np.concatenate(kept),
+        from_zero(take[target, impostor]),
+        target,
+        impostor,
+        table,
+        table,
+    ).checked_numbers()
