@@ -110,6 +110,7 @@ def test_matrices_agree_with_the_definition(made, mean, pairs):
     negated = d_diag(brute_force(-sets[1], speakers, mean, pairs))
     assert result.negated_deid == pytest.approx(1 - negated / d_diag(expected[0]), abs=1e-9)
     assert result.per_speaker.deid.mean() == pytest.approx(result.deid, abs=1e-9)
+    assert result.per_speaker.negated_deid.mean() == pytest.approx(result.negated_deid, abs=1e-9)
 
 
 @pytest.mark.skipif(not ORACLES.exists(), reason="reference values are not at hand")
@@ -164,6 +165,15 @@ def test_a_safeguard_that_replaces_vectors_by_noise():
     assert result.interval("deid").low > 0.9
 
 
+def test_protected_voices_that_are_all_the_same(matrices):
+    (oo, _, _), speakers = matrices
+    result = pseudonymisation(oo, np.zeros((9, 9)), np.ones((9, 9)), speakers)
+    assert result.deid == 1.0
+    assert result.g_vd == -np.inf
+    assert result.per_speaker.worst() == ()
+    assert result.warnings == ()
+
+
 def test_a_safeguard_that_gives_each_speaker_a_new_voice(original):
     rng = np.random.default_rng(2)
     rotation = np.linalg.qr(rng.normal(size=(8, 8)))[0]
@@ -179,6 +189,10 @@ def test_anti_similar_voices_are_flagged_with_the_numbers_of_the_negated_score(o
     told = " ".join(result.warnings)
     assert f"DeID is {100 * result.negated_deid:.1f} % instead of" in told
     assert "OP: the negated score discloses more" in told
+    speakers = result.per_speaker
+    assert speakers.turned
+    assert speakers.attacked.mean() == pytest.approx(result.negated_deid)
+    assert speakers.worst(1) == (result.speakers[int(speakers.negated_deid.argmin())],)
 
 
 @pytest.mark.parametrize("backend", ["cosine", "plda", "wccn"])

@@ -81,7 +81,15 @@ def cpmap(
     cells: Annotated[
         Path | None, typer.Option("--cells", help="Write the cells of all maps as CSV there.")
     ] = None,
-    ci: common.ReplicatesOption = None,
+    ci: Annotated[
+        int | None,
+        typer.Option(
+            "--ci",
+            min=0,
+            help="Bootstrap replicates of the intervals of win, tie and lose; 0 for none.",
+            show_default="1000, none beyond 200,000 trials",
+        ),
+    ] = None,
     level: common.LevelOption = 0.95,
     seed: common.SeedOption = 0,
     missing: common.MissingOption = common.Missing.error,

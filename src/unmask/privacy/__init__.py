@@ -1,4 +1,4 @@
-"""How much of an identity survives a safeguard."""
+"""What anonymisation leaves of an identity."""
 
 from unmask.privacy.inference import (
     Inference,
@@ -23,7 +23,9 @@ from unmask.privacy.legal_sweep import (
     LegalSweep,
     Strongest,
 )
-from unmask.privacy.legal_verification import verification
+from unmask.privacy.legal_verification import (
+    verification,
+)
 from unmask.privacy.linkability import (
     Linkability,
     linkability,
@@ -48,8 +50,12 @@ from unmask.privacy.similarity_assessment import (
     Safeguard,
     assess_safeguards,
 )
-from unmask.privacy.similarity_files import read_matrices
-from unmask.privacy.similarity_matrix import SimilaritySet
+from unmask.privacy.similarity_files import (
+    read_matrices,
+)
+from unmask.privacy.similarity_matrix import (
+    SimilaritySet,
+)
 from unmask.privacy.similarity_result import (
     Pseudonymisation,
     SpeakerProtection,

@@ -66,7 +66,8 @@ def _notes(assessment: PrivacyAssessment) -> tuple[str, ...]:
     for safeguard in assessment:
         where = f", {safeguard.dataset}" if several else ""
         worst = ", ".join(safeguard.result.per_speaker.worst(3))
-        told.append(f"{safeguard.system}{where}: least protected are {worst}.")
+        if worst:
+            told.append(f"{safeguard.system}{where}: least protected are {worst}.")
         told += [f"{safeguard.system}{where}: {text}" for text in safeguard.result.notes]
     interval = next(iter(assessment)).result.interval("deid")
     if interval is not None:

@@ -88,7 +88,7 @@ def _looks_like_scores(values: set[str]) -> bool:
 
 def _refuse_odd_line(sample: Sample, allowed: Sequence[Format]) -> None:
     """Name the line that keeps the file from a layout which at least half of the lines fit."""
-    lines = len(sample.columns[0])
+    lines = len(sample.columns.get(0, ()))
     nearest = (lines / 2, lines, 0, "", "")
     for layout in allowed:
         if len(layout.roles) != sample.width:
