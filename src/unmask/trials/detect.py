@@ -31,7 +31,7 @@ def take_sample(name: str, lines: Sequence[str]) -> Sample:
     """Find separator and header of a text file."""
     first = lines[0]
     for separator in ("\t", ",", ";"):
-        dialect = Dialect(separator, quoted=separator != "\t")
+        dialect = Dialect(separator, quoted=separator != "\t" or '"' in first)
         fields = dialect.split(first)
         if looks_like_header(fields):
             return _with_header(name, dialect, fields, lines)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from unmask.errors import InputError
 from unmask.trials.arrays import Vectors, as_index, read_only
-from unmask.trials.ids import Ids
+from unmask.trials.ids import Ids, text_ids
 from unmask.trials.source import Source
 
 Strings = Ids | Iterable[Any]
@@ -106,12 +106,12 @@ class Embeddings:
 def _matrix(vectors: ArrayLike, name: str) -> Vectors:
     try:
         array = np.asarray(vectors)
-        if array.dtype != np.float32:
-            array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{name}: expected a matrix of numbers, found something else ({error})"
-        ) from error
+    except ValueError as error:
+        raise InputError(f"{name}: expected vectors of one length, found others") from error
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name}: expected a matrix of numbers, found {array.dtype}")
+    if array.dtype != np.float32:
+        array = array.astype(np.float64)
     if array.ndim != 2:
         raise InputError(
             f"{name}: expected a matrix (vectors x dimensions), found {array.ndim} axes"
@@ -130,12 +130,7 @@ def _matrix(vectors: ArrayLike, name: str) -> Vectors:
 def _ids(values: Strings | None, what: str, length: int, name: str) -> Ids | None:
     if values is None:
         return None
-    try:
-        column = Ids.from_strings(values)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{name}: expected {what} as text, found something else ({error})"
-        ) from error
+    column = text_ids(values, what, name)
     if len(column) != length:
         raise InputError(f"{name}: expected {length} {what}, one per vector, found {len(column)}")
     return column
