@@ -44,21 +44,25 @@ def count_nontargets(
     *,
     symmetric: bool = False,
     precision: str = "tf32x3",
+    rows: tuple[int, int] | None = None,
 ) -> Counts:
     """Count the scores ``enrol @ test.T`` of different speakers among distinct target scores.
 
     Rows are unit vectors on a CUDA device, ``target_scores`` distinct, ascending, float32.
     ``symmetric`` counts each unordered pair of a set with itself once. ``precision`` is that of the
-    product: ``ieee`` float32, or ``tf32x3``, which is as exact to about 1e-7 and faster.
+    product: ``ieee`` float32, or ``tf32x3``, which is as exact to about 1e-7 and faster. ``rows``
+    counts only the enrolment rows of that range, so that several devices can share the work.
     """
     if triton is None:
         raise RuntimeError("counting on a GPU needs triton, which comes with torch's CUDA build")
     tables = _Tables(target_scores)
     columns, dimension = test.shape
     step = max(TILE, MOST_TRIALS // max(columns, 1) // TILE * TILE)
-    counters = torch.zeros(CELLS + 2 * len(target_scores) + 1 + 2, dtype=torch.int64, device=test.device)
-    for start in range(0, len(enrol), step):
-        stop = min(start + step, len(enrol))
+    size = CELLS + 2 * len(target_scores) + 1 + 2
+    counters = torch.zeros(size, dtype=torch.int64, device=test.device)
+    first, last = rows or (0, len(enrol))
+    for start in range(first, last, step):
+        stop = min(start + step, last)
         piece = torch.zeros(counters.numel(), dtype=torch.int32, device=test.device)
         grid = (triton.cdiv(stop - start, TILE), triton.cdiv(columns, TILE))
         _count_tile[grid](
@@ -111,7 +115,7 @@ if triton is not None:
     ):  # fmt: skip
         rows = row_start + tl.program_id(0) * TILE + tl.arange(0, TILE)
         cols = tl.program_id(1) * TILE + tl.arange(0, TILE)
-        if SYMMETRIC:
+        if SYMMETRIC:  # noqa: SIM102 - known when compiled, apart from the test at run time
             if tl.program_id(1) * TILE + TILE <= row_start + tl.program_id(0) * TILE:
                 return
         row_real = rows < row_stop
