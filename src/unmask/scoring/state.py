@@ -40,7 +40,12 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
         raise InputError(f"{folder}: expected an empty folder or the state of a run, found neither")
     with _lock(folder):
         named.write_text(key, encoding="utf-8")
-        yield folder
+        try:
+            yield folder
+        except BaseException:
+            if not state and not (folder / "ledger.npz").exists():
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
         if not state:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -117,7 +122,7 @@ class Ledger:
 
 def keep_targets(folder: Path, found: TargetScores) -> None:
     """Write the target scores once they are all known."""
-    arrays = {"scores": found.scores, "counts": found.counts}
+    arrays: Arrays = {"scores": found.scores, "counts": found.counts}
     write_arrays(folder / "targets.npz", "unmask targets 1", arrays)
 
 
