@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,6 @@ from unmask.scoring.where import Lost, pin
 
 R = TypeVar("R")
 PATIENCE = 20.0
-FAILURES = 3
 
 
 @contextmanager
@@ -31,6 +31,7 @@ def cluster(on: str, *, workers: int) -> Iterator[Cluster]:
             "on: dask needs the package distributed: pip install unmask[dask]"
         ) from None
     with ExitStack() as stack:
+        stack.enter_context(_silence())
         if on == "dask":
             local = distributed.LocalCluster(
                 n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
@@ -47,6 +48,21 @@ def cluster(on: str, *, workers: int) -> Iterator[Cluster]:
         found = Cluster(client, on)
         found.check()
         yield found
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """No log lines of the client: what goes wrong is told in one line of our own."""
+    names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _close(client: Any) -> None:
@@ -107,7 +123,8 @@ class Cluster:
             if not running:
                 return
             try:
-                done = wait(list(running), timeout=1, return_when="FIRST_COMPLETED").done
+                with self._client.as_current():
+                    done = wait(list(running), timeout=1, return_when="FIRST_COMPLETED").done
                 alive = time.monotonic()
             except TimeoutError:
                 done = set()
