@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import platform
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -38,16 +39,30 @@ def cluster(on: str, *, workers: int) -> Iterator[Cluster]:
             )
             address = stack.enter_context(local).scheduler_address
         else:
-            address = "tcp://" + on.removeprefix("dask://")
+            address = _reachable(on)
         try:
             client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
-            told = str(error).splitlines()[0]
-            raise InputError(f"{on}: expected a dask scheduler, found none ({told})") from None
+            raise _no_scheduler(on, error) from None
         stack.callback(_close, client)
         found = Cluster(client, on)
         found.check()
         yield found
+
+
+def _reachable(on: str) -> str:
+    """Address of a scheduler for dask, once something answers there."""
+    host, _, port = on.removeprefix("dask://").rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise _no_scheduler(on, error) from None
+    return f"tcp://{host}:{port}"
+
+
+def _no_scheduler(on: str, error: Exception) -> InputError:
+    told = (str(error) or type(error).__name__).splitlines()[0]
+    return InputError(f"{on}: expected a dask scheduler, found none ({told})")
 
 
 @contextmanager

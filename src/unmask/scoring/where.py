@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -87,7 +88,8 @@ def available(workers: int | None) -> int:
 
 def check_place(on: str) -> None:
     """Refuse a place that does not exist, before any work."""
-    if on not in ("local", "processes", "dask", "cuda") and not on.startswith("dask://"):
+    known = on in ("local", "processes", "dask", "cuda")
+    if not known and not re.fullmatch(r"dask://[^/]+:\d+", on):
         raise InputError(f"on: expected {PLACES}, found {on}")
 
 
