@@ -20,7 +20,7 @@ UTTERANCES = ("audiomnist_1200_ecapa192.npz", "librispeech_744_ecapa192.npz")
 
 
 def population(
-    size: int, *, seed: int = 0, data: Path = DATA
+    size: int, *, spread: float = 2.5, seed: int = 0, data: Path = DATA
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """Vectors, speaker codes, and what they are; ten utterances a speaker or a few more."""
     rng = np.random.default_rng(seed)
@@ -33,7 +33,7 @@ def population(
         residuals = 0.05 * rng.normal(size=(2000, 192))
         kind = "Gaussian"
     speaker = np.arange(size) % len(means)
-    vectors = means[speaker] + residuals[rng.integers(0, len(residuals), size)]
+    vectors = means[speaker] + spread * residuals[rng.integers(0, len(residuals), size)]
     return _unit(vectors).astype(np.float32), speaker, kind
 
 
