@@ -10,9 +10,12 @@ import typer
 from unmask._version import __version__
 from unmask.cli.compare import compare
 from unmask.cli.convert import convert
+from unmask.cli.cpmap import cpmap
 from unmask.cli.demo import demo
 from unmask.cli.eval import evaluate
 from unmask.cli.formats import formats
+from unmask.cli.legal import legal
+from unmask.cli.privacy import privacy
 from unmask.cli.validate import validate
 from unmask.errors import InputError
 
@@ -27,6 +30,9 @@ app = typer.Typer(
 app.command("demo")(demo)
 app.command("eval")(evaluate)
 app.command("compare")(compare)
+app.command("legal")(legal)
+app.command("privacy")(privacy)
+app.command("cpmap")(cpmap)
 app.command("validate")(validate)
 app.command("formats")(formats)
 app.command("convert")(convert)

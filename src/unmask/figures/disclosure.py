@@ -8,9 +8,9 @@ import altair as alt
 
 from unmask.arrays import FloatArray
 from unmask.figures.data import join, require_systems, table
-from unmask.figures.encode import is_wide, main_panel, system_colour
-from unmask.figures.figure import Figure
-from unmask.figures.theme import PALETTE, WIDE
+from unmask.figures.encode import colours_for, is_wide, main_panel, system_colour
+from unmask.figures.figure import Figure, Layers
+from unmask.figures.theme import DASHED, PALETTE, WIDE
 from unmask.privacy.zebra import CalibrationDistortion, Disclosure
 
 HIGHEST = 1.08
@@ -20,26 +20,33 @@ _PRIOR = "perfect privacy"
 def disclosure_profiles(
     disclosures: Mapping[str, Disclosure],
     *,
+    negated: Mapping[str, Disclosure] | None = None,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
     name: str = "zebra_profiles",
     title: str = "ZEBRA: what the scores disclose at every prior",
 ) -> Figure:
-    """Oracle profiles of several systems; the legend tells (D_ECE, l_w, tag) of each."""
+    """Oracle profiles of several systems; the legend tells (D_ECE, l_w, tag) of each.
+
+    ``negated`` holds the disclosure of the negated scores of systems where it is the larger one.
+    """
     require_systems(disclosures, chart="ZEBRA profiles")
     first = next(iter(disclosures.values()))
-    notes = {
-        system: f"{d.zebra.d_ece:.3f}, {d.zebra.l_w:.3f}, {d.zebra.tag}"
-        for system, d in disclosures.items()
-    }
-    lines = {system: (d.log_odds, d.oracle) for system, d in disclosures.items()}
-    chart = _profiles(first, lines, colours=colours, notes=notes, width=width)
+    turned = {_turned(system): d for system, d in (negated or {}).items()}
+    shown = dict(zip(disclosures, colours_for(list(disclosures), colours), strict=True))
+    shown |= {_turned(system): shown[system] for system in negated or {}}
+    every = {**disclosures, **turned}
+    notes = {system: d.note for system, d in every.items()}
+    lines = {system: (d.log_odds, d.oracle) for system, d in every.items()}
+    chart = _profiles(first, lines, colours=shown, notes=notes, width=width, dotted=list(turned))
     caption = (
-        "Black: no evidence at all, perfect privacy. The nearer a profile is to it, the less the "
-        "scores disclose after oracle calibration. In the legend: expected disclosure D_ECE in bit "
-        "(0 is perfect, 0.721 everything), worst case l_w in powers of ten of a likelihood ratio, "
-        "and its tag (0 and A best, F worst)."
+        "Black, dashed: no evidence at all, perfect privacy. The nearer a profile is to it, the "
+        "less the scores disclose after oracle calibration. In the legend: expected disclosure "
+        "D_ECE in bit (0 is perfect, 0.721 everything), worst case l_w in powers of ten of a "
+        "likelihood ratio, and its tag (0 and A best, F worst)."
     )
+    if turned:
+        caption += " Dotted: the same scores with their sign turned, where they disclose more so."
     return Figure(name, title, caption, chart)
 
 
@@ -57,18 +64,17 @@ def calibration_profiles(
     notes: dict[str, str] = {}
     for run in (distortions[0].first, distortions[0].second):
         lines[f"{run.system}, oracle"] = (run.log_odds, run.oracle)
-        zebra = run.zebra
-        notes[f"{run.system}, oracle"] = f"{zebra.d_ece:.3f}, {zebra.l_w:.3f}, {zebra.tag}"
+        notes[f"{run.system}, oracle"] = run.note
     for made in distortions:
         lines[f"{made.method} calibration"] = (made.second.log_odds, made.actual)
-        notes[f"{made.method} calibration"] = f"[{made.c_ece:.3f}; {made.cllr:.2f}]"
+        notes[f"{made.method} calibration"] = f"C_ECE {made.c_ece:.3f}, C_llr {made.cllr:.2f}"
     colours = dict(zip(lines, ("#0072B2", "#6b7280", *PALETTE[1:]), strict=False))
     chart = _profiles(first, lines, colours=colours, notes=notes, width=width)
     caption = (
         "Blue and grey: the two runs after oracle calibration, with (D_ECE, l_w, tag). The others: "
-        "scores of the second run, calibrated as an attacker can who learnt on the first run, with "
-        "[C_ECE; C_llr]. Above the black line such an attacker is misled, and better off tossing a "
-        f"coin. The panel is cut above {HIGHEST:g} bit."
+        "scores of the second run, calibrated as an attacker can who learnt on the first. Above "
+        "the black line such an attacker is misled, and better off tossing a coin. The panel is "
+        f"cut above {HIGHEST:g} bit."
     )
     return Figure(name, title, caption, chart)
 
@@ -80,7 +86,8 @@ def _profiles(
     colours: Mapping[str, str] | None,
     notes: Mapping[str, str],
     width: float,
-) -> alt.Chart:
+    dotted: Sequence[str] = (),
+) -> Layers:
     rows = join(
         [
             table(system=_PRIOR, log_odds=first.log_odds, bits=first.prior),
@@ -90,34 +97,45 @@ def _profiles(
             ),
         ]
     )
+    encoded = alt.Chart(rows).encode(
+        alt.X(
+            "log_odds:Q",
+            title="Prior log-odds of a target, logit π (natural log)",
+            scale=alt.Scale(
+                domain=[float(first.log_odds[0]), float(first.log_odds[-1])], nice=False
+            ),
+        ).axis(tickCount=10 if is_wide(width) else 5),
+        alt.Y(
+            "bits:Q",
+            title="Empirical cross-entropy (bits)",
+            scale=alt.Scale(domain=[0, HIGHEST]),
+        ).axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".1f"),
+        system_colour(list(lines), colours, notes=notes, width=width, first=_PRIOR),
+        tooltip=[
+            alt.Tooltip("system:N", title="Profile"),
+            alt.Tooltip("log_odds:Q", title="Prior log-odds", format=".2f"),
+            alt.Tooltip("bits:Q", title="Cross-entropy (bits)", format=".4f"),
+        ],
+    )
     side = main_panel(width)
-    chart: alt.Chart = (
-        alt.Chart(rows)
+    is_prior = alt.datum.system == _PRIOR
+    return alt.layer(
+        encoded.transform_filter(~is_prior)
         .mark_line(clip=True)
         .encode(
-            alt.X(
-                "log_odds:Q",
-                title="Prior log-odds of a target, logit π (natural log)",
-                scale=alt.Scale(
-                    domain=[float(first.log_odds[0]), float(first.log_odds[-1])], nice=False
-                ),
-            ).axis(tickCount=10 if is_wide(width) else 5),
-            alt.Y(
-                "bits:Q",
-                title="Empirical cross-entropy (bits)",
-                scale=alt.Scale(domain=[0, HIGHEST]),
-            ).axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".1f"),
-            system_colour(list(lines), colours, notes=notes, width=width, first=_PRIOR),
-            tooltip=[
-                alt.Tooltip("system:N", title="Profile"),
-                alt.Tooltip("log_odds:Q", title="Prior log-odds", format=".2f"),
-                alt.Tooltip("bits:Q", title="Cross-entropy (bits)", format=".4f"),
-            ],
-        )
-        .properties(
-            width=side,
-            height=int(0.78 * side),
-            description=f"Empirical cross-entropy profiles of {', '.join(lines)}",
-        )
+            strokeDash=alt.condition(
+                alt.FieldOneOfPredicate(field="system", oneOf=list(dotted)),
+                alt.value([1.5, 2]),
+                alt.value([1, 0]),
+            )
+        ),
+        encoded.transform_filter(is_prior).mark_line(clip=True, strokeDash=list(DASHED)),
+    ).properties(
+        width=side,
+        height=int(0.78 * side),
+        description=f"Empirical cross-entropy profiles of {', '.join(lines)}",
     )
-    return chart
+
+
+def _turned(system: str) -> str:
+    return f"{system}, negated"

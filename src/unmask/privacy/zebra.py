@@ -23,7 +23,7 @@ from unmask.estimate import Estimate
 from unmask.trials import Scores
 
 LIMIT = 10.0
-POINTS = 81
+POINTS = 161
 METHODS = ("linear", "isotonic")
 
 ScorePair = tuple[npt.ArrayLike, npt.ArrayLike]
@@ -51,7 +51,12 @@ class Disclosure:
     @property
     def label(self) -> str:
         """``name (D_ECE, l_w, tag)`` as in the papers' legends."""
-        return f"{self.system} ({self.zebra.d_ece:.3f}, {self.zebra.l_w:.3f}, {self.zebra.tag})"
+        return f"{self.system} ({self.note})"
+
+    @property
+    def note(self) -> str:
+        """``D_ECE, l_w, tag``; what rounding leaves below a D_ECE of 0 is 0."""
+        return f"{max(0.0, self.zebra.d_ece):.3f}, {self.zebra.l_w:.3f}, {self.zebra.tag}"
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -137,15 +142,16 @@ class CalibrationDistortion:
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
-        """C_ECE and C_llr of the calibrated second run."""
+        """C_ECE and C_llr of the calibrated second run; ``c_ece`` alone is that of ``linear``."""
         zebra = self.second.zebra
         n = {"target": zebra.targets, "nontarget": zebra.nontargets}
         params = {"calibration": self.method}
+        name = "c_ece" if self.method == "linear" else f"c_ece_{self.method}"
         if isinstance(self.calibration, IsotonicCalibration):
             params["laplace"] = str(self.calibration.laplace).lower()
         return (
-            Estimate("c_ece", self.c_ece, "bit", chance=0.0, n=n, params=params),
-            Estimate("cllr", self.cllr, "bit", chance=1.0, n=n, params=params),
+            Estimate(name, self.c_ece, "bit", chance=0.0, n=n, params=params),
+            Estimate(f"cllr_{self.method}", self.cllr, "bit", chance=1.0, n=n, params=params),
         )
 
 

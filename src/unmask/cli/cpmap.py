@@ -1,0 +1,175 @@
+"""``unmask cpmap``: performance on every mixture of easy and hard trials."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from unmask.cli import common
+from unmask.cli.scores import load
+from unmask.figures import save_all
+from unmask.report import render_cp_maps
+from unmask.report.cpmap_figures import cp_figures
+from unmask.stress import CpAssessment, assess_cp_maps
+from unmask.trials import Scores, merge_systems, read_key
+
+
+class Metric(StrEnum):
+    """What is measured in each cell."""
+
+    eer = "eer"
+    min_dcf = "min_dcf"
+
+
+class Combine(StrEnum):
+    """How several references become one."""
+
+    mean = "mean"
+    rank = "rank"
+
+
+def cpmap(
+    scores: Annotated[
+        list[str], typer.Argument(help="Score files of one trial list, one system or more each.")
+    ],
+    key: common.KeyOption = None,
+    speakers: common.SpeakersOption = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option("--system", help="Systems in the order of the roadmap.", show_default="all"),
+    ] = None,
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reference",
+            "-r",
+            help="What tells hard trials from easy: a system, a numeric column, or a score file; "
+            "may be repeated.",
+            show_default="each system's own scores",
+        ),
+    ] = None,
+    combine: Annotated[
+        Combine, typer.Option("--combine", help="Several references: mean of scores or of ranks.")
+    ] = Combine.mean,
+    grid: Annotated[int, typer.Option("--grid", help="Cells along each axis, up to 1000.")] = 100,
+    metric: Annotated[Metric, typer.Option("--metric", help="Value of a cell.")] = Metric.eer,
+    p_target: Annotated[
+        float, typer.Option("--p-target", help="Prior of the detection cost.")
+    ] = 0.01,
+    delta: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--delta",
+            metavar="A B",
+            help="Compare B with A only.",
+            show_default="each system with the one before",
+        ),
+    ] = None,
+    subset: Annotated[
+        str | None,
+        typer.Option("--subset", help="Trials of your deployment (a key), placed on the maps."),
+    ] = None,
+    below: Annotated[
+        float, typer.Option("--below", help="Give the share of cells under this value.")
+    ] = 0.05,
+    cells: Annotated[
+        Path | None, typer.Option("--cells", help="Write the cells of all maps as CSV there.")
+    ] = None,
+    ci: Annotated[
+        int | None,
+        typer.Option(
+            "--ci",
+            min=0,
+            help="Bootstrap replicates of the intervals of win, tie and lose; 0 for none.",
+            show_default="1000, none beyond 200,000 trials",
+        ),
+    ] = None,
+    level: common.LevelOption = 0.95,
+    seed: common.SeedOption = 0,
+    missing: common.MissingOption = common.Missing.error,
+    duplicates: common.DuplicatesOption = common.Missing.error,
+    input_format: common.InputFormatOption = None,
+    format: common.FormatOption = common.OutputFormat.text,
+    output: common.OutputOption = None,
+    figures: common.FiguresOption = None,
+    figure_formats: common.FigureFormatsOption = "png,svg,html",
+    quiet: common.QuietOption = False,
+) -> None:
+    """C-P maps, delta maps and roadmap: how systems perform on hard and easy trials."""
+    read = partial(
+        load,
+        key=key,
+        speakers=speakers,
+        systems=None,
+        format=input_format,
+        missing=missing,
+        duplicates=duplicates,
+        quiet=quiet,
+    )
+    table = read(scores)
+    mapped = len(table.systems)
+    named, files = _references(reference or [], table)
+    if files:
+        table = merge_systems(table, read(files))
+    names = list(table.systems)
+    with common.progress("bootstrap", quiet=quiet) as bar:
+        assessment = assess_cp_maps(
+            table,
+            systems=system or names[:mapped],
+            references=[*named, *names[mapped:]],
+            combine=combine.value,
+            grid=grid,
+            metric=metric.value,
+            p_target=p_target,
+            deltas=None if delta is None else [delta],
+            subset=None if subset is None else read_key(subset, duplicates=duplicates.value),
+            subset_name="deployment" if subset is None else Path(subset).name,
+            below=below,
+            replicates=ci,
+            level=level,
+            seed=seed,
+            progress=bar,
+        )
+    if cells is not None:
+        common.write_text(cells_csv(assessment), cells)
+    if figures is not None:
+        save_all(cp_figures(assessment), figures, formats=tuple(figure_formats.split(",")))
+    text = render_cp_maps(assessment, format.value)
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        common.write_text(text, output)
+        common.remark(f"wrote {output}", quiet=quiet)
+    if format is common.OutputFormat.csv:
+        for line in assessment.warnings:
+            common.remark(f"warning: {line}", quiet=quiet)
+    if cells is not None:
+        common.remark(f"cells in {cells}", quiet=quiet)
+    if figures is not None:
+        common.remark(f"figures in {figures}", quiet=quiet)
+
+
+def _references(given: list[str], table: Scores) -> tuple[list[str], list[str]]:
+    """Names of columns of the table, and paths of further score files."""
+    columns = {*table.systems, *table.columns}
+    files = [name for name in given if name not in columns and Path(name).is_file()]
+    return [name for name in given if name not in files], files
+
+
+def cells_csv(assessment: CpAssessment) -> str:
+    """All cells of all maps and delta maps in one table, told apart by the column ``system``."""
+    tables = [
+        cp.cells().insert_column(0, pl.lit(name).alias("system"))
+        for name, cp in assessment.maps.items()
+    ]
+    tables += [
+        delta.cells().insert_column(0, pl.lit(f"{delta.reference} → {delta.test}").alias("system"))
+        for delta in assessment.deltas
+    ]
+    return pl.concat(tables, how="diagonal").write_csv()
