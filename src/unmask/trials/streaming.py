@@ -135,7 +135,7 @@ class Stream:
                 layout for layout in LAYOUTS if (layout.has_labels if as_key else layout.has_scores)
             ]
             unique = {i: set(values) for i, values in sample.columns.items()}
-            layout = named or choose(self.name, candidates(unique), allowed, role=self.role)[0]
+            layout = named or choose(sample, candidates(unique), allowed, role=self.role)[0]
             self._layout, self._first_line, told = layout.layout, 1, layout.name
             self._names = [f"{role} {i}" for i, role in enumerate(layout.roles)]
             roles = dict(zip(layout.roles, self._names, strict=True))
