@@ -190,8 +190,8 @@ def pinned(work: Callable[[Task], R], task: Task) -> R:
 
 
 def sees(folder: str) -> bool:
-    """Whether a worker sees a plan."""
-    return (Path(folder) / "plan.json").is_file()
+    """Whether a worker sees a folder."""
+    return Path(folder).is_dir()
 
 
 def versions() -> str:
