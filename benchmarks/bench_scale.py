@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,11 +33,12 @@ GROUPS = 20_000
 def measured(code: str) -> tuple[float, float, float]:
     """Processor seconds, wall-clock seconds and peak memory in GB of code in a new interpreter."""
     wrapped = (
-        "import json, resource, time\nimport numpy as np, unmask as um\n"
+        "import json, re, time\nimport numpy as np, unmask as um\n"
         "cpu, wall = time.process_time(), time.perf_counter()\n"
         f"{code}\n"
         "spent = [time.process_time() - cpu, time.perf_counter() - wall]\n"
-        "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6\n"
+        "told = open('/proc/self/status').read()\n"
+        "peak = int(re.search(r'VmHWM:\\s+(\\d+) kB', told)[1]) / 1e6\n"
         "print(json.dumps([*spent, peak]))"
     )
     done = subprocess.run(
@@ -69,6 +71,7 @@ def run() -> None:
         streams(Path(folder))
     detection()
     linkability()
+    cluster()
 
 
 @dataclass(frozen=True)
@@ -172,6 +175,20 @@ def detection() -> None:
         for size in TRIALS
     ]
     report("um.detection, 1 % targets", "trials", list(TRIALS), code)
+
+
+def cluster() -> None:
+    """What a block costs beside its own work when it goes through a dask scheduler."""
+    from unmask.scoring.plan import Task
+    from unmask.scoring.where import place
+
+    tasks = [Task("", (0, 1), (0, 1))] * 500
+    with place("dask", workers=1) as somewhere:
+        list(somewhere.each(str, tasks[:10]))
+        start = time.perf_counter()
+        list(somewhere.each(str, tasks))
+        spent = time.perf_counter() - start
+    print(f"\ndask: {1e3 * spent / len(tasks):.1f} ms per block that does nothing")
 
 
 def linkability() -> None:

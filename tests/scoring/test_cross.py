@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +17,7 @@ from unmask.scoring import cross, on_cuda, plan
 from unmask.scoring.counting import Tally, TargetScores, target_scores
 from unmask.scoring.layout import Layout
 from unmask.scoring.shards import shards_of
-from unmask.scoring.where import place
+from unmask.scoring.where import Lost, place
 
 
 def table(evaluation):
@@ -223,6 +225,24 @@ def test_counts_at_knots_give_the_statistic(thresholds, target, nontarget):
     expected = um.Roc.from_scores(target, nontarget, thresholds=thresholds)
     for name in ("scores", "target", "equal", "between"):
         assert getattr(found, name).tolist() == getattr(expected, name).tolist()
+
+
+@given(st.lists(st.integers(0, 70_000), max_size=20), st.integers(0, 1 << 70))
+def test_a_tally_travels_unchanged(steps, loss):
+    below = np.cumsum(np.array(steps, np.int64))
+    equal = np.array(steps, np.int64) % 3
+    made = Tally(below, equal, int(below.sum()), loss)
+    found = pickle.loads(pickle.dumps(made))
+    assert found.below.tolist() == below.tolist()
+    assert found.equal.tolist() == equal.tolist()
+    assert (found.total, found.loss) == (made.total, made.loss)
+    assert found.below.dtype == found.equal.dtype == np.int64
+    assert len(pickle.dumps(Tally.empty(100_000))) < 101_000
+
+
+def test_a_process_that_dies_is_one_line():
+    with place("processes", workers=1) as somewhere, pytest.raises(Lost, match="was killed"):
+        list(somewhere.each(os._exit, [9]))
 
 
 def test_counts_of_a_device_become_a_tally():

@@ -9,6 +9,7 @@ result does not depend on the blocks, on who counted them or in which order they
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +44,8 @@ class TargetScores:
 class Tally:
     """How many nontargets lie below each knot and how many equal it, of how many in all.
 
-    ``loss`` is the sum of log(1 + eˢ) over them, in units of 2⁻³².
+    ``loss`` is the sum of log(1 + eˢ) over them, in units of 2⁻³². It travels as the differences
+    of ``below`` in as few bytes as they need, and ``equal`` where it is not 0.
     """
 
     below: IntArray
@@ -58,6 +60,20 @@ class Tally:
             self.total + other.total,
             self.loss + other.loss,
         )
+
+    def __getstate__(self) -> tuple[npt.NDArray[Any], IntArray, IntArray, int, int]:
+        step = np.diff(self.below, prepend=0)
+        met = np.flatnonzero(self.equal)
+        small = step.astype(np.min_scalar_type(int(step.max(initial=0))))
+        return small, met, self.equal[met], self.total, self.loss
+
+    def __setstate__(self, state: tuple[npt.NDArray[Any], IntArray, IntArray, int, int]) -> None:
+        step, met, ties, total, loss = state
+        equal = np.zeros(step.size, np.int64)
+        equal[met] = ties
+        values = {"below": np.cumsum(step, dtype=np.int64), "equal": equal}
+        for name, value in {**values, "total": total, "loss": loss}.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def empty(cls, knots: int) -> Tally:

@@ -62,10 +62,10 @@ class Plan:
     def blocks(self, *, targets: int, block: int = BLOCK) -> list[Task]:
         """Tasks that cover every pair once.
 
-        Counts take memory that grows with the distinct target scores, so a task has at least 32
+        Counts take room that grows with the distinct target scores, so a task has at least 128
         times as many trials, up to :data:`MOST_TRIALS`.
         """
-        wanted = min(max(block * block, 32 * targets), MOST_TRIALS)
+        wanted = min(max(block * block, 128 * targets), MOST_TRIALS)
         side = max(1, int(np.sqrt(wanted)) // TILE) * TILE
         return [
             Task(str(self.folder), rows, columns)

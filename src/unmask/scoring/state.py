@@ -91,7 +91,14 @@ class Ledger:
 
     def add(self, number: int, tally: Tally) -> None:
         """Note a finished task."""
-        self.tally = self.tally + tally
+        self.tally.below[:] += tally.below
+        self.tally.equal[:] += tally.equal
+        self.tally = Tally(
+            self.tally.below,
+            self.tally.equal,
+            self.tally.total + tally.total,
+            self.tally.loss + tally.loss,
+        )
         self.done[number] = True
         if time.monotonic() - self._saved > SAVE_EVERY:
             self.save()
