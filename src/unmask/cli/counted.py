@@ -37,14 +37,24 @@ def counted(
 ) -> Evaluation | None:
     """Evaluate by counting if that was asked for, or if a file is large; ``None`` if not."""
     if pairs is None:
+        given = {
+            "--on": on != "local",
+            "--workers": workers is not None,
+            "--state": state is not None,
+            "--backend": backend != "cosine",
+            "--enrolment": enrolment != 1,
+        }
+        _refuse(given, "is for embeddings, with --pairs")
         if stream is False or not (stream or any(is_large(path, LARGE) for path in paths)):
             return None
         if len(paths) > 1:
             raise InputError("--stream: expected one score file, found several")
-    for option, given in needs_table.items():
-        if given:
-            how = "--stream" if pairs is None else "--pairs"
-            raise InputError(f"{option}: needs all scores in memory, which {how} does not keep")
+        needs_speakers = {"--speakers": speakers is not None}
+        _refuse({**needs_table, **needs_speakers}, "needs all scores in memory (--no-stream)")
+    else:
+        _refuse(needs_table, "needs all scores in memory, which --pairs does not keep")
+        of_scores = {"--key": key, "--system": systems, "--format-in": format, "--stream": stream}
+        _refuse({name: bool(value) for name, value in of_scores.items()}, "is for score files")
     if pairs is None:
         with common.progress("reading", quiet=quiet) as bar:
             found = stream_scores(
@@ -67,3 +77,10 @@ def counted(
     for source in found.sources:
         common.remark(f"{source.name}: {source.detected}", quiet=quiet)
     return found
+
+
+def _refuse(given: Mapping[str, bool], why: str) -> None:
+    """An option that would have no effect is an error."""
+    for option, is_given in given.items():
+        if is_given:
+            raise InputError(f"{option}: {why}")

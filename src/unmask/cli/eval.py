@@ -96,7 +96,12 @@ def evaluate(
         systems=system,
         format=input_format,
         battery=battery,
-        needs_table={"--by": by is not None, "--ci": bool(ci)},
+        needs_table={
+            "--by": by is not None,
+            "--ci": bool(ci),
+            "--missing skip": missing is common.Missing.skip,
+            "--duplicates skip": duplicates is common.Missing.skip,
+        },
         on=on,
         workers=workers,
         state=state,
