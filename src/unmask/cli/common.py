@@ -69,6 +69,26 @@ LevelOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random draws.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks.")]
+OnOption = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        help="Where blocks run: local, processes, dask, dask://HOST:PORT or cuda.",
+        metavar="PLACE",
+    ),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, help="Workers.", show_default="one per processor"),
+]
+StateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--state",
+        help="Folder of what is done, to go on from after a fault; workers must see it.",
+        show_default="a temporary folder",
+    ),
+]
 KeyOption = Annotated[
     str | None, typer.Option("--key", "-k", help="Key: which trials are target and nontarget.")
 ]
