@@ -48,3 +48,14 @@ def test_places_that_cannot(sets):
         um.linkability(*sets, counts=[2], on="cuda")
     with pytest.raises(um.InputError, match="found moon"):
         um.linkability(*sets, counts=[2], on="moon")
+
+
+def test_a_sweep_elsewhere_is_the_same_sweep(sets):
+    attackers = {"original": um.Attacker(*sets)}
+    options = {"metrics": ["linkability"], "lengths": [1], "counts": [20], "replicates": 0}
+    wanted = um.legal_sweep(attackers, **options)
+    found = um.legal_sweep(attackers, **options, workers=2)
+    key = ("original", "linkability", 1)
+    assert found.curves[key].value.tolist() == wanted.curves[key].value.tolist()
+    with pytest.raises(um.InputError, match="found moon"):
+        um.legal_sweep(attackers, **options, on="moon")

@@ -105,6 +105,9 @@ def legal(
     ] = 1000,
     level: common.LevelOption = 0.95,
     seed: common.SeedOption = 0,
+    on: common.OnOption = "local",
+    workers: common.WorkersOption = None,
+    state: common.StateOption = None,
     format: common.FormatOption = common.OutputFormat.text,
     output: common.OutputOption = None,
     figures: common.FiguresOption = None,
@@ -138,7 +141,7 @@ def legal(
             seed=seed,
         )
     with common.progress("attacks", quiet=quiet) as bar:
-        sweep = legal_from_config(plan, progress=bar)
+        sweep = legal_from_config(plan, on=on, workers=workers, state=state, progress=bar)
     if figures is not None:
         save_all(legal_figures(sweep), figures, formats=tuple(figure_formats.split(",")))
     common.give(document_of_legal(sweep), format=format, output=output, quiet=quiet)
@@ -146,7 +149,9 @@ def legal(
         common.remark(f"figures in {figures}", quiet=quiet)
 
 
-_WITH_CONFIG = {"config", "format", "output", "figures", "figure_formats", "quiet"}
+_WITH_CONFIG = {
+    "config", "format", "output", "figures", "figure_formats", "quiet", "on", "workers", "state",
+}  # fmt: skip
 
 
 def _refuse_both(context: typer.Context) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -78,6 +79,7 @@ class _Plan:
     options: Mapping[str, Any] = field(default_factory=dict)
     singling: Mapping[str, Any] = field(default_factory=dict)
     draws: int | None = None
+    place: Mapping[str, Any] = field(default_factory=dict)
 
 
 def legal_sweep(
@@ -99,6 +101,9 @@ def legal_sweep(
     level: float = 0.95,
     replicates: int = 1000,
     seed: int = 0,
+    on: str = "local",
+    workers: int | None = None,
+    state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> LegalSweep:
     """Singling Out, Linkability and 1 − EER of every attacker at every length and count.
@@ -109,6 +114,7 @@ def legal_sweep(
     inference criterion, with the cuts of their bands where they are numbers. ``lengths`` are those
     of 1, 3 and 30 that all attackers have speech for, unless given. A count beyond the
     speakers of some length or metric is left out there, with a warning; beyond all it is an error.
+    ``on``, ``workers`` and ``state`` say where Linkability and ranks are counted.
     """
     if not attackers:
         raise InputError("attackers: expected at least one, found none")
@@ -127,6 +133,7 @@ def legal_sweep(
         },
         {"folds": folds, "draws": draws, "max_enrol": max_enrol},
         linkability_draws,
+        {"on": on, "workers": workers, "state": state},
     )
     cuts = attributes if isinstance(attributes, Mapping) else dict.fromkeys(attributes, ())
     notes: list[str] = []
@@ -216,7 +223,7 @@ def _curve(
             attacker.enrol, attacker.test, **shared, **plan.singling
         ),
         "linkability": lambda: linkability(
-            attacker.enrol, attacker.test, **shared, draws=plan.draws
+            attacker.enrol, attacker.test, **shared, draws=plan.draws, **plan.place
         ),
         "one_minus_eer": lambda: verification(attacker.enrol, attacker.test, **shared),
     }

@@ -79,7 +79,14 @@ def read_legal_config(path: str | Path) -> LegalConfig:
     return config.model_copy(update={"attackers": files})
 
 
-def legal_from_config(config: LegalConfig, *, progress: Progress | None = None) -> LegalSweep:
+def legal_from_config(
+    config: LegalConfig,
+    *,
+    on: str = "local",
+    workers: int | None = None,
+    state: str | Path | None = None,
+    progress: Progress | None = None,
+) -> LegalSweep:
     """Read the embeddings, each file once, and run the sweep."""
     for name in config.backends:
         if name not in NAMES:
@@ -106,6 +113,9 @@ def legal_from_config(config: LegalConfig, *, progress: Progress | None = None) 
         original=_spelled(config.original, chosen),
         asked=_spelled(config.asked, chosen),
         **config.model_dump(exclude={"attackers", "speakers", "backends", "original", "asked"}),
+        on=on,
+        workers=workers,
+        state=state,
         progress=progress,
     )
 
