@@ -63,6 +63,19 @@ def test_fixed_enrolment_takes_the_first_of_each_speaker(embeddings):
     assert found["eer"].value == pytest.approx(um.eer(target, nontarget), abs=1e-6)
 
 
+def test_the_digest_names_the_trials(embeddings):
+    def digest(given, **options):
+        return Layout.of(shards_of(given), **options).digest
+
+    turned = embeddings.select(np.arange(len(embeddings))[::-1])
+    assert digest(turned, pairs="all") == digest(embeddings, pairs="all")
+    fixed = [
+        digest(given, pairs="enrolment-fixed", enrolment=number)
+        for given, number in ((embeddings, 1), (turned, 1), (embeddings, 2))
+    ]
+    assert len({*fixed, digest(embeddings, pairs="all")}) == 4
+
+
 @pytest.mark.parametrize("kind", ["plda", "wccn"])
 def test_trained_back_ends(embeddings, kind):
     train = embeddings.select(np.arange(0, len(embeddings), 2))

@@ -65,6 +65,7 @@ class Layout:
         enrolled = np.ones(len(spoken), bool)
         if pairs == "enrolment-fixed":
             enrolled = _position_within(speaker) < enrolment
+        sha.update(np.packbits(enrolled[order]).data)
         place = np.empty(len(order), np.int64)
         place[order] = np.arange(len(order))
         layout = cls(
