@@ -118,10 +118,11 @@ def main() -> None:
 
 
 def report(noise: float) -> None:
-    """Times at full size; the more the classes overlap, the more trials need a place of their own."""
+    """Times at full size: the more the classes overlap, the more trials need a search."""
     vectors, speaker = population(10_000, 10, 192, noise=noise)
     targets = target_scores(vectors, 10)
-    product = timed(lambda: [vectors[i : i + 10_000] @ vectors.T for i in range(0, 100_000, 10_000)])
+    starts = range(0, 100_000, 10_000)
+    product = timed(lambda: [vectors[i : i + 10_000] @ vectors.T for i in starts])
     found = cuda_roc.count_nontargets(vectors, vectors, speaker, speaker, targets)
     print(
         f"100,000 x 100,000 trials, {len(targets):,} distinct target scores, "
@@ -131,8 +132,13 @@ def report(noise: float) -> None:
     for precision, symmetric in (("tf32x3", False), ("tf32x3", True), ("ieee", True)):
         spent = timed(
             lambda precision=precision, symmetric=symmetric: cuda_roc.count_nontargets(
-                vectors, vectors, speaker, speaker, targets,
-                precision=precision, symmetric=symmetric,
+                vectors,
+                vectors,
+                speaker,
+                speaker,
+                targets,
+                precision=precision,
+                symmetric=symmetric,
             ),
             runs=2,
         )

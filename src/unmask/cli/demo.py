@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from unmask.atomic import write_whole
 from unmask.cli import common
 from unmask.data import demo_scores
 from unmask.detection.evaluate import evaluate
@@ -34,7 +35,7 @@ def demo(
     output.mkdir(parents=True, exist_ok=True)
     save_all(detection_figures(scores, evaluation), output)
     for name, format in (("results.json", "json"), ("table.md", "md"), ("table.tex", "latex")):
-        common.write_text(render(document, format), output / name)
+        write_whole(output / name, render(document, format).encode())
     sys.stdout.write(render(document))
     sys.stdout.write(
         f"\nSpeech: AudioMNIST (MIT), one session and room per speaker, so errors are optimistic.\n"
