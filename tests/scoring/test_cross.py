@@ -17,6 +17,7 @@ from unmask.scoring import cross, on_cuda, plan
 from unmask.scoring.counting import Tally, TargetScores, target_scores
 from unmask.scoring.layout import Layout
 from unmask.scoring.shards import shards_of
+from unmask.scoring.state import workplace
 from unmask.scoring.where import Lost, place
 
 
@@ -191,6 +192,22 @@ def test_a_file_that_vanishes_is_named(embeddings, tmp_path):
 
     with pytest.raises(um.InputError, match=r"enrol.npy: expected a file of the plan"):
         um.cross_pairing(embeddings, block=1024, workers=1, state=state, progress=remove)
+
+
+def test_two_runs_of_one_plan_do_not_meet(embeddings, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with workplace("a", None) as first, workplace("a", None) as second:
+        assert first != second
+    assert not list(tmp_path.iterdir())
+    with (
+        workplace("a", tmp_path / "here"),
+        pytest.raises(um.InputError, match="another run is at work there"),
+        workplace("a", tmp_path / "here"),
+    ):
+        pass
+    (tmp_path / "file").write_text("")
+    with pytest.raises(um.InputError, match="cannot be used"), workplace("a", tmp_path / "file"):
+        pass
 
 
 def test_nothing_is_left_behind(embeddings, tmp_path, monkeypatch):

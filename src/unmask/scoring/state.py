@@ -7,8 +7,9 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -22,24 +23,21 @@ SAVE_EVERY = 5.0
 
 @contextmanager
 def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
-    """A folder for one plan, which ``key`` names.
+    """A folder for one plan, which ``key`` names, and for one run at a time.
 
     Without ``state`` it lies among the temporary files under a name made of the key: a run that
-    failed leaves it there and the next one finds it, a run that succeeded removes it.
+    failed leaves it there and the next one finds it, a run that succeeded removes it. A second run
+    of the same plan at the same time gets a folder of its own.
     """
     folder = Path(state) if state else Path(tempfile.gettempdir()) / f"unmask-{_user()}-{key}"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be made ({error.strerror})") from None
-    named = folder / "key"
-    if named.exists():
-        if named.read_text(encoding="utf-8") != key:
-            raise InputError(f"{folder}: expected the state of this plan, found that of another")
-    elif any(path.name != "lock" for path in folder.iterdir()):
-        raise InputError(f"{folder}: expected an empty folder or the state of a run, found neither")
-    with _lock(folder):
-        named.write_text(key, encoding="utf-8")
+    claimed = _claim(folder)
+    if claimed is None and state:
+        raise InputError(f"{folder}: another run is at work there")
+    if claimed is None:
+        folder = Path(tempfile.mkdtemp(prefix=f"unmask-{_user()}-"))
+        claimed = _claim(folder)
+    with claimed or nullcontext():
+        _mark(folder, key)
         try:
             yield folder
         except BaseException:
@@ -50,26 +48,44 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+def _mark(folder: Path, key: str) -> None:
+    """Write the key into a folder that is empty or has it already."""
+    named = folder / "key"
+    if named.exists():
+        if named.read_text(encoding="utf-8") != key:
+            raise InputError(f"{folder}: expected the state of this plan, found that of another")
+    elif any(path.name != "lock" for path in folder.iterdir()):
+        raise InputError(f"{folder}: expected an empty folder or the state of a run, found neither")
+    named.write_text(key, encoding="utf-8")
+
+
 def _user() -> str:
     return str(os.getuid()) if hasattr(os, "getuid") else "user"
 
 
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """One run at a time in a folder, where the system has locks."""
+def _claim(folder: Path) -> TextIO | None:
+    """Make a folder and lock it; ``None`` if another run has it, or is removing it just now."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = open(folder / "lock", "w", encoding="utf-8")  # noqa: SIM115 - held by the caller
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be used ({error.strerror})") from None
     try:
         import fcntl
-    except ImportError:
-        yield
-        return
-    with open(folder / "lock", "w", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{folder}: another run is at work there") from None
-        except OSError:  # a file system without locks
-            pass
-        yield
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        return None
+    except (ImportError, OSError):  # no locks on this system or in this folder
+        return file
+    path = folder / "lock"
+    if not path.exists() or path.stat().st_ino != os.fstat(file.fileno()).st_ino:
+        file.close()
+        return None
+    return file
 
 
 class Ledger:
