@@ -97,7 +97,7 @@ def count_block(task: Task) -> Tally:
     sides = Sides.open(task.folder)
     knots: Rows32 = load(task.folder, "knots")
     tally = Tally.empty(knots.size)
-    capacity = min(max(PIECE, 2 * knots.size), LONGEST_PIECE)
+    capacity = min(max(PIECE, 8 * knots.size), LONGEST_PIECE)
     piece = np.empty(capacity, np.float32)
     spare = np.empty(TILE * TILE, np.float32)
     held = total = loss = 0
