@@ -32,12 +32,23 @@ from unmask.estimate import (
     Estimate,
     Interval,
 )
+from unmask.privacy import (
+    Pseudonymisation,
+    pseudonymisation,
+    pseudonymisation_from_embeddings,
+    pseudonymisation_from_scores,
+)
 from unmask.report import (
     Document,
     document_of_comparison,
     document_of_evaluation,
     json_schema,
     render,
+)
+from unmask.scoring import (
+    Cosine,
+    Plda,
+    Whitening,
 )
 from unmask.trials import (
     Embeddings,
@@ -53,6 +64,7 @@ from unmask.trials import (
 __all__ = [
     "Battery",
     "Comparison",
+    "Cosine",
     "Detection",
     "Document",
     "Embeddings",
@@ -63,9 +75,12 @@ __all__ = [
     "Interval",
     "IsotonicCalibration",
     "LinearCalibration",
+    "Plda",
+    "Pseudonymisation",
     "Roc",
     "Scores",
     "Trials",
+    "Whitening",
     "Zebra",
     "__version__",
     "act_dcf",
@@ -84,6 +99,9 @@ __all__ = [
     "merge_systems",
     "min_cllr",
     "min_dcf",
+    "pseudonymisation",
+    "pseudonymisation_from_embeddings",
+    "pseudonymisation_from_scores",
     "read_embeddings",
     "read_key",
     "read_scores",

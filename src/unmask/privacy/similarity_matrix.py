@@ -1,0 +1,157 @@
+"""Voice similarity matrices and what is read off them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy.special import expit
+
+from unmask.arrays import FloatArray
+from unmask.detection.metrics import Zebra, zebra_of
+from unmask.detection.roc import Roc
+from unmask.errors import InputError
+from unmask.privacy.similarity_sums import PairSums
+
+MEANS = ("geometric", "arithmetic")
+
+
+def similarity(sums: PairSums, mean: str) -> FloatArray:
+    """Sim(i, j) of every pair of speakers; NaN where two speakers were not compared.
+
+    ``geometric``: the geometric mean of σ(llr) (Noé 2022, eq. 6). ``arithmetic``: σ of the mean LLR
+    (Noé 2020, eq. 2).
+    """
+    if mean not in MEANS:
+        raise InputError(f"mean: expected geometric or arithmetic, found {mean}")
+    with np.errstate(invalid="ignore"):
+        if mean == "geometric":
+            return np.asarray(np.exp(sums.log_sigmoid / sums.count))
+        return np.asarray(expit(sums.llr / sums.count))
+
+
+def dominance(matrix: FloatArray) -> float:
+    """Mean of the diagonal minus mean of the rest, signed (Noé 2022, eq. 8 without the modulus).
+
+    Pairs of speakers that were not compared (NaN) do not count.
+    """
+    return float(np.mean(speaker_dominance(matrix))) if _complete(matrix) else _known(matrix)
+
+
+def _complete(matrix: FloatArray) -> bool:
+    return not np.isnan(matrix).any()
+
+
+def _known(matrix: FloatArray) -> float:
+    off = ~np.eye(matrix.shape[0], dtype=bool) & ~np.isnan(matrix)
+    return float(np.diag(matrix).mean() - matrix[off].mean())
+
+
+def speaker_dominance(matrix: FloatArray) -> FloatArray:
+    """Each speaker's own share: Sim(i, i) minus the mean of the speaker's row and column.
+
+    Every comparison of two speakers belongs half to either, so the values average to
+    :func:`dominance` where all speakers were compared.
+    """
+    off = ~np.eye(matrix.shape[0], dtype=bool)
+    other = np.where(off, (matrix + matrix.T) / 2, np.nan)
+    return np.asarray(np.diag(matrix) - np.nanmean(other, axis=1))
+
+
+def resampled_dominance(matrix: FloatArray, times: FloatArray) -> FloatArray:
+    """Signed dominance of every replicate; ``times[r, i]`` is how often speaker i was drawn.
+
+    The diagonal weighs m_i and the rest m_i·m_j; a replicate of one speaker alone gives NaN.
+    """
+    off = ~np.eye(matrix.shape[0], dtype=bool) & ~np.isnan(matrix)
+    own = times @ np.diag(matrix) / times.sum(axis=1)
+    other = ((times @ np.where(off, matrix, 0.0)) * times).sum(axis=1)
+    weight = ((times @ off.astype(np.float64)) * times).sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(own - other / weight)
+
+
+@dataclass(frozen=True, eq=False)
+class SimilaritySet:
+    """One of OO, OP and PP: its matrix, and the statistic that it was calibrated with.
+
+    ``negated`` is the matrix that the negated scores give, where it was asked for.
+    """
+
+    name: str
+    speakers: tuple[str, ...]
+    mean: str
+    sums: PairSums = field(repr=False)
+    roc: Roc = field(repr=False)
+    negated: FloatArray | None = field(default=None, repr=False)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """Sim(i, j), rows and columns in the order of ``speakers``."""
+        return similarity(self.sums, self.mean)
+
+    @cached_property
+    def signed(self) -> float:
+        """Mean self-similarity minus mean similarity of different speakers."""
+        return dominance(self.matrix)
+
+    @property
+    def d_diag(self) -> float:
+        """D_diag, its absolute value (Noé 2022, eq. 8)."""
+        return abs(self.signed)
+
+    @cached_property
+    def log_matrix(self) -> FloatArray:
+        """log2 Sim(i, j) in bits, the negative of Noé 2022, eq. 7."""
+        if self.mean == "geometric":
+            with np.errstate(invalid="ignore"):
+                return np.asarray(self.sums.log_sigmoid / self.sums.count / np.log(2))
+        return np.asarray(np.log2(self.matrix))
+
+    @property
+    def signed_log(self) -> float:
+        """The same difference of log2 similarities, in bits (the paper's future work)."""
+        return dominance(self.log_matrix)
+
+    @property
+    def d_diag_log(self) -> float:
+        """D_diag in the log domain: how many bits the diagonal stands out."""
+        return abs(self.signed_log)
+
+    @property
+    def self_similarity(self) -> FloatArray:
+        """Sim(i, i) of each speaker."""
+        return np.diag(self.matrix).copy()
+
+    @cached_property
+    def mean_llr(self) -> FloatArray:
+        """Mean oracle LLR of every pair of speakers, with Laplace."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.sums.llr / self.sums.count)
+
+    @cached_property
+    def zebra(self) -> Zebra:
+        """D_ECE, l_w and tag of the set."""
+        return zebra_of(self.roc)
+
+    @cached_property
+    def speaker_d_ece(self) -> FloatArray:
+        """D_ECE of each speaker's trials under the calibration of the whole set, in bits.
+
+        (mean Z(a) over the speaker's own trials + mean Z(−b) over those with others, on either
+        side)/(2 ln 2): with equally many trials per speaker the values average to D_ECE. Below 0
+        the pooled evidence misleads about this speaker.
+        """
+        own = np.diag(self.sums.disclosure) / np.diag(self.sums.count)
+        both = self.sums.disclosure + self.sums.disclosure.T
+        number = self.sums.count + self.sums.count.T
+        off = ~np.eye(both.shape[0], dtype=bool)
+        other = (both * off).sum(axis=1) / (number * off).sum(axis=1)
+        return np.asarray((own + other) / (2 * np.log(2)))
+
+    @cached_property
+    def speaker_l_w(self) -> FloatArray:
+        """Largest |LLR| in base 10 among each speaker's trials; the largest of them is l_w."""
+        extreme = np.fmax(np.abs(self.sums.lowest), np.abs(self.sums.highest))
+        return np.asarray(np.nanmax(np.fmax(extreme, extreme.T), axis=1) / np.log(10))

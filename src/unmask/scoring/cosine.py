@@ -1,0 +1,76 @@
+"""Cosine similarity, plain or after a linear map that whitens the vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.arrays import FloatArray
+from unmask.errors import InputError
+from unmask.scoring.backend import Labelled, Rows, as_vectors, length_normalised
+from unmask.scoring.moments import Moments, shrunk
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """s(x, y) = xᵀy / (‖x‖·‖y‖)."""
+
+    @property
+    def name(self) -> str:
+        return "cosine"
+
+    def prepare(self, vectors: npt.ArrayLike) -> FloatArray:
+        """Length-normalised rows."""
+        return length_normalised(as_vectors(vectors))
+
+    def score_block(self, enrol: Rows, test: Rows) -> Rows:
+        """Cosines of every enrolment row with every test row."""
+        return np.asarray(enrol @ test.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Whitening:
+    """Centre, map so that a covariance becomes the identity, then cosine.
+
+    ``within``: the within-speaker covariance (WCCN), which plays down the directions in which one
+    speaker varies. ``total``: the covariance of all vectors.
+    """
+
+    centre: FloatArray
+    projection: FloatArray
+    covariance: str
+
+    @classmethod
+    def fit(
+        cls, embeddings: Labelled, *, covariance: str = "within", shrinkage: float = 0.01
+    ) -> Whitening:
+        """Estimate from labelled embeddings, length-normalised first.
+
+        The covariance C becomes (1 − λ)·C + λ·(tr C / d)·I with λ = ``shrinkage``.
+        """
+        vectors = length_normalised(as_vectors(embeddings.vectors))
+        moments = Moments.of(vectors, embeddings.speakers.codes)
+        if covariance == "within":
+            matrix = moments.within
+        elif covariance == "total":
+            matrix = np.cov(vectors, rowvar=False, bias=True)
+        else:
+            raise InputError(f"whitening: expected within or total, found {covariance}")
+        inverse = np.linalg.inv(shrunk(np.atleast_2d(matrix), shrinkage))
+        projection = np.asarray(np.linalg.cholesky((inverse + inverse.T) / 2), dtype=np.float64)
+        return cls(vectors.mean(axis=0), projection, covariance)
+
+    @property
+    def name(self) -> str:
+        return "wccn" if self.covariance == "within" else "whitening"
+
+    def prepare(self, vectors: npt.ArrayLike) -> FloatArray:
+        """Normalised, centred, whitened and normalised again."""
+        rows = length_normalised(as_vectors(vectors, dimension=self.centre.size))
+        return length_normalised((rows - self.centre) @ self.projection)
+
+    def score_block(self, enrol: Rows, test: Rows) -> Rows:
+        """Cosines of every enrolment row with every test row."""
+        return np.asarray(enrol @ test.T)

@@ -1,0 +1,217 @@
+"""Two-covariance probabilistic linear discriminant analysis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import eigh
+
+from unmask.arrays import FloatArray, IntArray
+from unmask.errors import InputError
+from unmask.scoring.backend import Codes, Labelled, Rows, as_vectors, length_normalised
+from unmask.scoring.moments import Moments, group_means, shrunk
+from unmask.scoring.store import read_arrays, write_arrays
+
+_FORMAT = "unmask-plda-1"
+_NEGLIGIBLE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Models:
+    """Speakers enrolled with one or more utterances: mean latent vector and how many it holds."""
+
+    means: FloatArray
+    counts: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Plda:
+    r"""A vector is mean + speaker + residual, with speaker ~ N(0, B) and residual ~ N(0, W).
+
+    Vectors are centred, projected by LDA where asked for, and length-normalised before the model
+    applies. With W = I and B = diag(ψ) in the basis that diagonalises both, the LLR of one
+    enrolment vector u against a test vector v is
+
+    .. math:: Σ_d \frac{ψ u v}{1 + 2ψ} − \frac{ψ² (u² + v²)}{2 (1 + ψ)(1 + 2ψ)}
+        + \log(1 + ψ) − ½ \log(1 + 2ψ),
+
+    a product of low rank plus a term per row and per column. Directions with ψ = 0 carry nothing
+    and are dropped.
+    """
+
+    centre: FloatArray
+    lda: FloatArray | None
+    mean: FloatArray
+    between: FloatArray
+    within: FloatArray
+    iterations: int = 0
+
+    @classmethod
+    def fit(
+        cls,
+        embeddings: Labelled,
+        *,
+        lda: int | None = None,
+        shrinkage: float = 0.01,
+        iterations: int = 10,
+    ) -> Plda:
+        """Estimate from labelled embeddings.
+
+        ``iterations=0`` is the closed form (moments); more refine it by expectation maximisation.
+        ``lda`` keeps that many discriminant directions. ``shrinkage`` pulls the within-speaker
+        covariance towards a multiple of the identity, before LDA and in the model.
+        """
+        vectors = as_vectors(embeddings.vectors)
+        codes = embeddings.speakers.codes
+        centre = vectors.mean(axis=0)
+        rows = vectors - centre
+        projection = None
+        if lda is not None:
+            projection = discriminants(Moments.of(rows, codes), lda, shrinkage)
+            rows = rows @ projection
+        rows = length_normalised(rows)
+        mean = rows.mean(axis=0)
+        moments = Moments.of(rows - mean, codes)
+        between, within = moments.between, shrunk(moments.within, shrinkage)
+        for _ in range(iterations):
+            between, within = em_step(moments, between, within)
+            within = shrunk(within, shrinkage)
+        return cls(centre, projection, mean, between, within, iterations)
+
+    @property
+    def name(self) -> str:
+        return "plda" if self.lda is None else "lda-plda"
+
+    @cached_property
+    def _basis(self) -> tuple[FloatArray, FloatArray]:
+        """ψ > 0 and the columns V with VᵀWV = I, VᵀBV = diag(ψ)."""
+        variance, basis = eigh(self.between, self.within)
+        kept = variance > _NEGLIGIBLE * max(float(variance[-1]), 1.0)
+        if not kept.any():
+            raise InputError("PLDA: the training speakers do not differ, so nothing can be scored")
+        return variance[kept], basis[:, kept]
+
+    @property
+    def rank(self) -> int:
+        """Number of directions in which speakers differ."""
+        return int(self._basis[0].size)
+
+    def transform(self, vectors: npt.ArrayLike) -> FloatArray:
+        """Vectors as the model sees them: centred, LDA, length-normalised, the mean taken off."""
+        rows = as_vectors(vectors, dimension=self.centre.size) - self.centre
+        if self.lda is not None:
+            rows = rows @ self.lda
+        return length_normalised(rows) - self.mean
+
+    def latent(self, vectors: npt.ArrayLike) -> FloatArray:
+        """Coordinates in which W = I and B = diag(ψ)."""
+        return self.transform(vectors) @ self._basis[1]
+
+    def prepare(self, vectors: npt.ArrayLike) -> FloatArray:
+        """Latent coordinates scaled so that their product is the cross term; last, a row's own
+        term and half of the constant.
+        """
+        psi, _ = self._basis
+        latent = self.latent(vectors)
+        own = (latent * latent) @ (psi * psi / (2 * (1 + psi) * (1 + 2 * psi)))
+        constant = (np.log1p(psi) - np.log1p(2 * psi) / 2).sum()
+        return np.column_stack([latent * np.sqrt(psi / (1 + 2 * psi)), constant / 2 - own])
+
+    def score_block(self, enrol: Rows, test: Rows) -> Rows:
+        """LLRs of every prepared enrolment row against every prepared test row."""
+        scores = enrol[:, :-1] @ test[:, :-1].T
+        scores += enrol[:, -1:]
+        scores += test[:, -1]
+        return np.asarray(scores)
+
+    def enrol(self, vectors: npt.ArrayLike, models: Codes) -> Models:
+        """Enrol each model with all its vectors; models in order of their code."""
+        counts, means, _ = group_means(self.latent(vectors), models)
+        return Models(means, counts)
+
+    def score_models(self, models: Models, test: npt.ArrayLike) -> FloatArray:
+        """LLRs of models of n utterances against single test vectors, by the exact formula.
+
+        Given the mean m of n enrolment vectors a test vector of the speaker is Gaussian with mean
+        g·m, g = nψ/(1 + nψ), and variance s = 1 + ψ/(1 + nψ), any other one N(0, 1 + ψ):
+        log N(v; g·m, s) − log N(v; 0, 1 + ψ), summed over directions.
+        """
+        psi, _ = self._basis
+        n = models.counts[:, None].astype(np.float64)
+        gain = n * psi / (1 + n * psi)
+        spread = 1 + psi / (1 + n * psi)
+        latent = self.latent(test)
+        own = (np.log((1 + psi) / spread) - (gain * models.means) ** 2 / spread).sum(axis=1) / 2
+        enrol = np.hstack([gain * models.means / spread, (1 / (1 + psi) - 1 / spread) / 2])
+        return np.asarray(enrol @ np.hstack([latent, latent * latent]).T + own[:, None])
+
+    def save(self, path: str | Path) -> None:
+        """Write as npz, without pickle."""
+        arrays = {
+            "centre": self.centre,
+            "mean": self.mean,
+            "between": self.between,
+            "within": self.within,
+            "iterations": np.asarray(self.iterations),
+        }
+        if self.lda is not None:
+            arrays["lda"] = self.lda
+        write_arrays(path, _FORMAT, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plda:
+        """Read what :meth:`save` wrote."""
+        arrays = read_arrays(path, _FORMAT, ("centre", "mean", "between", "within", "iterations"))
+        return cls(
+            arrays["centre"],
+            arrays.get("lda"),
+            arrays["mean"],
+            arrays["between"],
+            arrays["within"],
+            int(arrays["iterations"]),
+        )
+
+
+def discriminants(moments: Moments, directions: int, shrinkage: float) -> FloatArray:
+    """LDA: the directions of largest between- over within-speaker variance, within = I."""
+    dimension = moments.means.shape[1]
+    most = min(dimension, moments.counts.size - 1)
+    if not 1 <= directions <= most:
+        raise InputError(
+            f"LDA: expected 1 to {most} directions for {moments.counts.size} speakers"
+            f" in {dimension} dimensions, found {directions}"
+        )
+    centred = moments.means - np.average(moments.means, axis=0, weights=moments.counts)
+    between = (centred * moments.counts[:, None]).T @ centred / moments.size
+    _, basis = eigh(between, shrunk(moments.within, shrinkage))
+    return np.asarray(basis[:, ::-1][:, :directions])
+
+
+def em_step(
+    moments: Moments, between: FloatArray, within: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """One step of expectation maximisation for B and W; never lowers the likelihood.
+
+    A speaker with n vectors of mean m has posterior mean G·m and covariance G·W/n with
+    G = B(B + W/n)⁻¹; speakers with equal n share G.
+    """
+    speakers, size = moments.counts.size, moments.size
+    new_between = np.zeros_like(between)
+    new_within = moments.scatter.copy()
+    for n in np.unique(moments.counts):
+        means = moments.means[moments.counts == n]
+        gain = np.linalg.solve(between + within / n, between).T
+        covariance = gain @ within / n
+        speaker = means @ gain.T
+        rest = means - speaker
+        new_between += means.shape[0] * covariance + speaker.T @ speaker
+        new_within += n * (means.shape[0] * covariance + rest.T @ rest)
+    return _symmetric(new_between / speakers), _symmetric(new_within / size)
+
+
+def _symmetric(matrix: FloatArray) -> FloatArray:
+    return (matrix + matrix.T) / 2

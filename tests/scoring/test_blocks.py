@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from unmask import InputError
+from unmask.scoring import (
+    Backend,
+    Cosine,
+    Plda,
+    Whitening,
+    average_groups,
+    row_ranges,
+    score_blocks,
+    score_rows,
+)
+from unmask.scoring.moments import Moments
+
+
+class Ids:
+    def __init__(self, codes):
+        self.codes = codes
+
+
+class Set:
+    def __init__(self, vectors, codes):
+        self.vectors, self.speakers = vectors, Ids(codes)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(120), 5)
+    return Set(rng.normal(size=(120, 16))[codes] + 0.3 * rng.normal(size=(600, 16)), codes)
+
+
+@pytest.fixture(scope="module", params=["cosine", "wccn", "whitening", "plda", "lda-plda"])
+def backend(request, data):
+    made = {
+        "cosine": lambda: Cosine(),
+        "wccn": lambda: Whitening.fit(data),
+        "whitening": lambda: Whitening.fit(data, covariance="total"),
+        "plda": lambda: Plda.fit(data),
+        "lda-plda": lambda: Plda.fit(data, lda=8),
+    }[request.param]()
+    assert isinstance(made, Backend)
+    assert made.name == request.param
+    return made
+
+
+def test_cosine_is_one_minus_the_cosine_distance():
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(5, 3)), rng.normal(size=(4, 3))
+    scores = Cosine().score_block(Cosine().prepare(a), Cosine().prepare(b))
+    np.testing.assert_allclose(scores, 1 - cdist(a, b, "cosine"))
+
+
+@pytest.mark.parametrize("memory", [1, 1 << 20, 3 << 20, 1 << 30])
+def test_blocks_have_the_same_bits_whatever_the_memory(backend, data, memory):
+    rows = backend.prepare(data.vectors)
+    whole = score_rows(backend, rows, rows, 0, 600)
+    covered = 0
+    for start, stop, scores in score_blocks(backend, rows, rows, memory=memory):
+        assert start == covered
+        np.testing.assert_array_equal(scores, whole[start:stop])
+        covered = stop
+    assert covered == 600
+    np.testing.assert_allclose(whole, backend.score_block(rows, rows), atol=1e-9)
+
+
+def test_scores_are_symmetric_and_ignore_length(backend, data):
+    rows = backend.prepare(data.vectors[:50])
+    scores = backend.score_block(rows, rows)
+    np.testing.assert_allclose(scores, scores.T, atol=1e-9)
+    if backend.name in ("cosine", "wccn", "whitening"):
+        louder = backend.prepare(3.0 * data.vectors[:50])
+        np.testing.assert_allclose(louder, rows, atol=1e-12)
+
+
+def test_single_precision_rows_give_single_precision_scores(backend, data):
+    rows = backend.prepare(data.vectors[:300])
+    low = rows.astype(np.float32)
+    scores = score_rows(backend, low, low, 0, 300)
+    assert scores.dtype == np.float32
+    np.testing.assert_allclose(scores, backend.score_block(rows, rows), rtol=1e-3, atol=1e-3)
+
+
+def test_row_ranges_cover_all_rows_and_keep_to_the_memory():
+    ranges = row_ranges(1000, 5000, memory=40 << 20)
+    assert ranges == [(0, 1000)]
+    ranges = row_ranges(1000, 5000, memory=11 << 20)
+    assert ranges == [(0, 256), (256, 512), (512, 768), (768, 1000)]
+    assert row_ranges(0, 10) == []
+
+
+def test_wccn_makes_the_within_covariance_the_identity(data):
+    backend = Whitening.fit(data, shrinkage=0.0)
+    unit = data.vectors / np.linalg.norm(data.vectors, axis=1, keepdims=True)
+    rows = (unit - backend.centre) @ backend.projection
+    np.testing.assert_allclose(Moments.of(rows, data.speakers.codes).within, np.eye(16), atol=1e-8)
+    with pytest.raises(InputError, match="within or total"):
+        Whitening.fit(data, covariance="between")
+
+
+def test_average_is_normalise_mean_normalise():
+    rng = np.random.default_rng(2)
+    vectors = rng.normal(size=(6, 4))
+    groups = np.array([3, 1, -1, 3, 1, 3])
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    expected = np.stack([unit[[1, 4]].mean(axis=0), unit[[0, 3, 5]].mean(axis=0)])
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(average_groups(vectors, groups), expected)
+
+
+def test_bad_vectors_are_named():
+    with pytest.raises(InputError, match="row 1 is not finite"):
+        Cosine().prepare([[1.0, 2.0], [np.nan, 1.0]])
+    with pytest.raises(InputError, match="row 1 has length 0"):
+        Cosine().prepare([[1.0, 2.0], [0.0, 0.0]])
+    with pytest.raises(InputError, match="shape"):
+        Cosine().prepare([1.0, 2.0])
+    with pytest.raises(InputError, match="groups: expected 2"):
+        average_groups(np.eye(2), np.zeros(3, dtype=int))
+    with pytest.raises(InputError, match="no vector"):
+        average_groups(np.eye(2), np.full(2, -1))
+    with pytest.raises(InputError, match="speakers: expected 3"):
+        Plda.fit(Set(np.eye(3), np.zeros(2, dtype=int)))
+    with pytest.raises(InputError, match="multiple of 256"):
+        score_rows(Cosine(), np.eye(3), np.eye(3), 1, 2)
