@@ -1,0 +1,48 @@
+"""Back-ends of an attacker as inner products: cosine, WCCN, PLDA."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.arrays import FloatArray
+from unmask.errors import InputError
+from unmask.scoring import Backend, Cosine, Plda, Whitening
+from unmask.trials import Embeddings
+
+NAMES = ("cosine", "wccn", "plda")
+
+
+def train_backend(name: str, train: Embeddings | None = None) -> Backend:
+    """A back-end by name; ``wccn`` and ``plda`` need the attacker's own training speech."""
+    if name not in NAMES:
+        raise InputError(f"back-end: expected {', '.join(NAMES)}, found {name}")
+    if name == "cosine":
+        return Cosine()
+    if train is None:
+        raise InputError(f"back-end {name}: expected embeddings to train on, found none")
+    return Whitening.fit(train) if name == "wccn" else Plda.fit(train)
+
+
+def as_backend(backend: Backend | str) -> Backend:
+    """A trained back-end, or ``"cosine"``."""
+    return train_backend(backend) if isinstance(backend, str) else backend
+
+
+def inner_products(
+    backend: Backend | str, enrol: npt.ArrayLike, test: npt.ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Vectors of both sides whose inner product is the back-end's score.
+
+    The LLR of PLDA is xᵀy + f(x) + f(y): two more components, (x, f(x), 1)·(y, 1, f(y)), make it
+    an inner product.
+    """
+    backend = as_backend(backend)
+    left, right = backend.prepare(enrol), backend.prepare(test)
+    if isinstance(backend, Plda):
+        ones_left, ones_right = np.ones((len(left), 1)), np.ones((len(right), 1))
+        left = np.hstack([left, ones_left])
+        right = np.hstack([right[:, :-1], ones_right, right[:, -1:]])
+    elif not isinstance(backend, (Cosine, Whitening)):
+        raise InputError(f"back-end: expected cosine, wccn or plda, found {backend.name}")
+    return left, right

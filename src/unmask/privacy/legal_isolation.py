@@ -1,0 +1,207 @@
+"""The kernel of Singling Out: does a calibrated threshold isolate exactly one test entry?
+
+For an enrolment speaker only the best scores matter: the threshold lies between the k-th and the
+(k+1)-th best calibration score, and every test entry above it lies above the (k+1)-th as well. One
+list of best scores per enrolment speaker serves all folds, draws and numbers of speakers; where it
+proves too short it is made longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.arrays import BoolArray, FloatArray, IntArray
+from unmask.privacy.legal_folds import Slots
+
+Row = npt.NDArray[np.float32]
+_SAMPLE = 16
+_SPARE = 48
+_DEEPER = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Test conversations as the kernel sees them: sorted by speaker, numbered within each."""
+
+    owner: IntArray
+    slot: IntArray
+    start: IntArray
+    per_speaker: IntArray
+
+    @classmethod
+    def of(cls, owner: IntArray) -> Population:
+        """From the speaker of each conversation, ascending."""
+        per_speaker = np.bincount(owner)
+        start = np.concatenate([[0], np.cumsum(per_speaker)[:-1]])
+        return cls(owner, np.arange(len(owner)) - start[owner], start, per_speaker)
+
+    def conversations(self, speakers: IntArray) -> IntArray:
+        """All conversations of some speakers."""
+        sizes = self.per_speaker[speakers]
+        first = np.repeat(self.start[speakers] - (np.cumsum(sizes) - sizes), sizes)
+        return np.asarray(first + np.arange(len(first)))
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """One draw of test speakers for one enrolment speaker: ``order`` begins with that speaker.
+
+    The first N of it are the test speakers, for every N. ``place`` is its inverse.
+    """
+
+    order: IntArray
+    place: IntArray
+    slots: Slots
+
+    @classmethod
+    def of(cls, speaker: int, speakers: int, slots: Slots, rng: np.random.Generator) -> Draw:
+        """Everyone in random order, the enrolment speaker moved to the front."""
+        order = rng.permutation(speakers)
+        at = int(np.flatnonzero(order == speaker)[0])
+        order[1 : at + 1] = order[:at].copy()
+        order[0] = speaker
+        place = np.empty(speakers, dtype=np.int64)
+        place[order] = np.arange(speakers)
+        return cls(order, place, slots)
+
+
+def threshold_ranks(per_speaker: IntArray, draw: Draw, counts: IntArray) -> IntArray:
+    """k = round(C/N) with C calibration entries of N speakers, for every N."""
+    entries = np.cumsum(per_speaker[draw.order])[counts - 1]
+    return np.rint((entries - counts) / counts).astype(np.int64)
+
+
+class Exact(Protocol):
+    """Double-precision scores of one enrolment speaker; single precision errs by ``margin``."""
+
+    @property
+    def margin(self) -> float: ...
+
+    def of(self, chosen: IntArray) -> FloatArray: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Scores that are at hand."""
+
+    scores: FloatArray
+    margin: float
+
+    def of(self, chosen: IntArray) -> FloatArray:
+        """Scores of the chosen conversations."""
+        return self.scores[chosen]
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Inner products, computed one conversation at a time.
+
+    With side information a conversation of a speaker who does not match scores −inf.
+    """
+
+    enrol: FloatArray
+    test: FloatArray
+    margin: float
+    allowed: BoolArray | None = None
+
+    def of(self, chosen: IntArray) -> FloatArray:
+        """Scores of the chosen conversations."""
+        scores = np.asarray((self.test[chosen] * self.enrol).sum(axis=1))
+        return scores if self.allowed is None else np.where(self.allowed[chosen], scores, -np.inf)
+
+
+class Best:
+    """Single-precision scores of one enrolment speaker, and lists of the best of them."""
+
+    def __init__(self, scores: Row, population: Population) -> None:
+        self.scores = scores
+        self.population = population
+        self._lists: dict[int, tuple[IntArray, float]] = {}
+
+    def best(self, depth: int) -> tuple[IntArray, float]:
+        """About ``depth`` conversations or more with the best scores, and a bound on the rest."""
+        size = len(self.scores)
+        depth = 1 << (depth - 1).bit_length()
+        if 2 * depth >= size:
+            return np.arange(size), -np.inf
+        if depth not in self._lists:
+            sample = self.scores[:: min(_SAMPLE, max(1, size // (8 * depth)))]
+            rank = max(1, round(depth * len(sample) / size))
+            bound = float(-np.partition(-sample, rank)[rank])
+            self._lists[depth] = (np.flatnonzero(self.scores > np.float32(bound)), bound)
+        return self._lists[depth]
+
+    def among(self, draw: Draw, count: int, depth: int) -> tuple[IntArray, float]:
+        """The ``depth`` best conversations of the first ``count`` speakers of a draw.
+
+        Also a bound that no other conversation of theirs exceeds.
+        """
+        everyone = len(self.population.per_speaker)
+        share = count / everyone
+        if count * len(self.scores) / everyone <= 4 * depth / share:
+            chosen, bound = self.population.conversations(draw.order[:count]), -np.inf
+        else:
+            chosen, bound = self.best(int(2 * depth / share))
+            if count < everyone:
+                chosen = chosen[draw.place[self.population.owner[chosen]] < count]
+        if len(chosen) > depth:
+            scores = self.scores[chosen]
+            kept = np.argpartition(-scores, depth)
+            bound = float(scores[kept[depth]])
+            chosen = chosen[kept[:depth]]
+        return chosen, bound
+
+
+def isolated(
+    scores: FloatArray, is_test: BoolArray, rank: int, bound: float
+) -> tuple[BoolArray, bool]:
+    """Success in every fold, and whether the list of scores was deep enough to say so.
+
+    ``scores`` descend; ``is_test`` has a row per fold. No score that is missing exceeds ``bound``.
+    """
+    calibration = np.cumsum(~is_test, axis=1)
+    above, below = (_nth(scores, calibration, n) for n in (rank, rank + 1))
+    threshold = above / 2 + below / 2
+    passes = (is_test & (scores > threshold[:, None])).sum(axis=1)
+    deep = bound == -np.inf or bool((below > bound).all())
+    return passes == 1, deep
+
+
+def _nth(scores: FloatArray, calibration: IntArray, n: int) -> FloatArray:
+    """The n-th best calibration score of every fold; −inf where the list holds fewer."""
+    reached = calibration >= n
+    at = reached.argmax(axis=1)
+    return np.where(reached[:, -1], scores[at], -np.inf)
+
+
+def single_out(
+    row: Best,
+    exact: Exact,
+    draws: Sequence[Draw],
+    counts: IntArray,
+) -> FloatArray:
+    """Share of folds in which one enrolment speaker's predicate isolates: draws × counts."""
+    population = row.population
+    shares = np.empty((len(draws), len(counts)))
+    for d, draw in enumerate(draws):
+        ranks = threshold_ranks(population.per_speaker, draw, counts)
+        for c, count in enumerate(counts):
+            rank = int(ranks[c])
+            depth = 2 * (rank + 1) + _SPARE
+            while True:
+                chosen, bound = row.among(draw, int(count), depth)
+                scores = exact.of(chosen)
+                order = np.argsort(-scores)
+                owner = population.owner[chosen[order]]
+                is_test = draw.slots[:, owner] == population.slot[chosen[order]]
+                success, deep = isolated(scores[order], is_test, rank, bound + exact.margin)
+                if deep:
+                    break
+                depth *= _DEEPER
+            shares[d, c] = success.mean()
+    return shares

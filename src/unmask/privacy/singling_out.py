@@ -1,0 +1,301 @@
+"""Singling Out: can a predicate isolate one person of N? (Vauquier 2025, 2.1)"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from unmask.arrays import FloatArray, IntArray, reject_nan
+from unmask.errors import InputError
+from unmask.estimate import Parameter
+from unmask.privacy.conversations import (
+    MOST_CONVERSATIONS,
+    Conversations,
+    EnrolLength,
+    conversations,
+    enrolment,
+)
+from unmask.privacy.legal_backend import as_backend, inner_products
+from unmask.privacy.legal_counts import Progress, rounding
+from unmask.privacy.legal_curve import (
+    Resampling,
+    RiskCurve,
+    one_speaker_note,
+    speaker_interval,
+)
+from unmask.privacy.legal_folds import test_slots
+from unmask.privacy.legal_input import as_counts, check_pair, locate, pair_codes
+from unmask.privacy.legal_isolation import (
+    Best,
+    Draw,
+    Exact,
+    Given,
+    Population,
+    Products,
+    Row,
+    single_out,
+    threshold_ranks,
+)
+from unmask.scoring import Backend
+from unmask.trials import Embeddings
+
+ENROL_BLOCK = 32
+_SIGNS = (1.0, -1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class SinglingOut(RiskCurve):
+    """Singling Out over numbers N of test speakers.
+
+    ``chance`` is exp(−1), as in the paper; ``chance_exact`` is (1 − 1/N)^(N−1), what a random
+    predicate of mean exactly 1/N reaches; ``chance_calibrated`` is (1 + 1/k)^−(k+1), about what
+    scores without speaker information reach, their threshold estimated from k calibration entries.
+    ``threshold_rank`` is k, averaged over draws.
+    """
+
+    chance_exact: FloatArray | None = None
+    chance_calibrated: FloatArray | None = None
+    threshold_rank: FloatArray | None = None
+    folds: int = 10
+    draws: int = 5
+
+    def _params(self, i: int) -> dict[str, Parameter]:
+        assert self.threshold_rank is not None
+        return {
+            **super()._params(i),
+            "folds": self.folds,
+            "draws": self.draws,
+            "k": round(float(self.threshold_rank[i]), 3),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _Protocol:
+    """Folds, draws and numbers of speakers, all from one seed."""
+
+    population: Population
+    counts: IntArray
+    folds: int
+    draws: int
+    seed: np.random.SeedSequence
+
+    def __post_init__(self) -> None:
+        for name in ("folds", "draws"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name}: expected at least 1, found {getattr(self, name)}")
+
+    def run(
+        self,
+        speakers: IntArray,
+        rows: Iterator[tuple[Row, tuple[Exact, Exact]]],
+        progress: Progress | None,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Success per enrolment speaker and count, the same for the negated score, and mean k."""
+        fold_seed, draw_seed = self.seed.spawn(2)
+        slots = [
+            test_slots(self.population.per_speaker, self.folds, child)
+            for child in fold_seed.spawn(self.draws)
+        ]
+        success = np.empty((len(_SIGNS), len(speakers), len(self.counts)))
+        ranks = np.zeros(len(self.counts))
+        seeds = draw_seed.spawn(len(speakers))
+        for e, (row, exacts) in enumerate(rows):
+            chosen = [
+                Draw.of(
+                    int(speakers[e]),
+                    len(self.population.per_speaker),
+                    slots[d],
+                    np.random.default_rng(child),
+                )
+                for d, child in enumerate(seeds[e].spawn(self.draws))
+            ]
+            for draw in chosen:
+                ranks += threshold_ranks(self.population.per_speaker, draw, self.counts)
+            for s, sign in enumerate(_SIGNS):
+                best = Best(np.float32(sign) * row, self.population)
+                success[s, e] = single_out(best, exacts[s], chosen, self.counts).mean(axis=0)
+            if progress is not None:
+                progress(e + 1, len(speakers))
+        return success[0], success[1], ranks / (len(speakers) * self.draws)
+
+
+def singling_out_from_scores(
+    scores: npt.ArrayLike,
+    enrol_speaker: npt.ArrayLike,
+    test_speaker: npt.ArrayLike,
+    *,
+    counts: npt.ArrayLike,
+    folds: int = 10,
+    draws: int = 5,
+    seed: int = 0,
+) -> FloatArray:
+    """Singling Out for every N in ``counts`` from enrolment speakers × test conversations.
+
+    ``enrol_speaker`` and ``test_speaker`` are codes 0, 1, …, of rows and columns; each speaker
+    needs at least two conversations.
+    """
+    matrix = np.asarray(scores, dtype=np.float64)
+    rows, columns = np.asarray(enrol_speaker), np.asarray(test_speaker)
+    if matrix.ndim != 2 or matrix.shape != (rows.size, columns.size) or not matrix.size:
+        raise InputError(
+            "scores: expected a matrix of enrolment speakers × test conversations"
+            f" ({rows.size} × {columns.size}), found shape {matrix.shape}"
+        )
+    reject_nan(matrix.reshape(-1), "pair")
+    order = np.argsort(columns, kind="stable")
+    names, owner = np.unique(columns[order], return_inverse=True)
+    absent = ~np.isin(rows, names)
+    if absent.any():
+        raise InputError(
+            f"enrolment speakers: expected every one in test, found {int(absent.sum())} absent"
+        )
+    population = Population.of(owner)
+    few = population.per_speaker < 2
+    if few.any():
+        raise InputError(
+            "test speakers: expected at least 2 conversations each, found"
+            f" {int(few.sum())} with one (first: {names[few][0]})"
+        )
+    sizes = as_counts(counts, speakers=len(names), least=2, where="test")
+    protocol = _Protocol(population, sizes, folds, draws, np.random.SeedSequence(seed))
+
+    def score_rows() -> Iterator[tuple[Row, tuple[Exact, Exact]]]:
+        for values in matrix[:, order]:
+            margin = float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) * 2.0**-23
+            yield values.astype(np.float32), (Given(values, margin), Given(-values, margin))
+
+    success = protocol.run(np.searchsorted(names, rows), score_rows(), None)[0]
+    return np.asarray(success.mean(axis=0))
+
+
+def singling_out(
+    enrol: Embeddings,
+    test: Embeddings,
+    *,
+    counts: npt.ArrayLike,
+    length: int = 1,
+    folds: int = 10,
+    draws: int = 5,
+    max_enrol: int = 495,
+    seed: int = 0,
+    enrol_length: EnrolLength = None,
+    max_conversations: int = MOST_CONVERSATIONS,
+    backend: Backend | str = "cosine",
+    side: Sequence[str] = (),
+    allow_shared_utterances: bool = False,
+    level: float = 0.95,
+    replicates: int = 1000,
+    enrol_block: int = ENROL_BLOCK,
+    progress: Progress | None = None,
+) -> SinglingOut:
+    """Probability that a predicate made from one enrolment speaker isolates one of N (eq. 1, 2).
+
+    Each test speaker gives up to ``max_conversations`` disjoint conversations of ``length``
+    utterances; in a fold one is the test entry and the others calibrate. The threshold lies midway
+    between the k-th and the (k+1)-th best of C calibration scores, k = round(C/N). Success: exactly
+    one of the N test entries scores above it, whoever it is. Test speakers with fewer than
+    2·``length`` utterances are left out and counted. Averaged over folds, draws of N test speakers
+    (the enrolment speaker always among them) and at most ``max_enrol`` enrolment speakers.
+    """
+    check_pair(enrol, test, allow_shared_utterances=allow_shared_utterances)
+    used = length if enrol_length is None else enrol_length
+    seeds = np.random.SeedSequence(seed).spawn(4)
+    known = enrolment(enrol, length=used, rng=np.random.default_rng(seeds[0]))
+    entries = conversations(
+        test,
+        length=length,
+        least=2,
+        most=max_conversations,
+        rng=np.random.default_rng(seeds[1]),
+    )
+    locate(
+        known.names,
+        test.speakers.names.gather(test.speakers.used),
+        who="enrolment speakers",
+        where="test",
+    )
+    attackers = _choose(known, entries.names, max_enrol, np.random.default_rng(seeds[2]))
+    names = known.names.gather(attackers)
+    sizes = as_counts(
+        counts, speakers=len(entries.names), least=2, where=f"test with {2 * length} utterances"
+    )
+    population = Population.of(entries.speakers)
+    protocol = _Protocol(population, sizes, folds, draws, seeds[3])
+    sides = pair_codes((enrol, names), (test, entries.names), side)
+    scorer = as_backend(backend)
+    left, right = inner_products(scorer, known.vectors[attackers], entries.vectors)
+    success, negated, ranks = protocol.run(
+        locate(names, entries.names, who="enrolment speakers", where="test"),
+        _product_rows(left, right, population, sides, enrol_block),
+        progress,
+    )
+    how = Resampling(level, replicates, seed)
+    low, high = speaker_interval(success, how)
+    return SinglingOut(
+        metric="singling_out",
+        counts=sizes,
+        value=success.mean(axis=0),
+        low=low,
+        high=high,
+        chance=np.full(len(sizes), np.exp(-1.0)),
+        attacks=np.full(len(sizes), len(names) * folds * draws),
+        negated=negated.mean(axis=0),
+        per_speaker=success,
+        speakers=names,
+        length=length,
+        enrol_length=used,
+        backend=scorer.name,
+        side=tuple(side),
+        left_out=entries.left_out,
+        short=known.short,
+        resampling=how,
+        notes=one_speaker_note(len(names)),
+        chance_exact=(1 - 1 / sizes) ** (sizes - 1),
+        chance_calibrated=(1 + 1 / ranks) ** -(ranks + 1),
+        threshold_rank=ranks,
+        folds=folds,
+        draws=draws,
+    )
+
+
+def _choose(
+    known: Conversations, eligible: pl.Series, most: int, rng: np.random.Generator
+) -> IntArray:
+    """At most ``most`` enrolment speakers who have test conversations, at random."""
+    if most < 1:
+        raise InputError(f"max_enrol: expected at least 1, found {most}")
+    able = np.flatnonzero(known.names.is_in(eligible.implode()).to_numpy())
+    if not able.size:
+        raise InputError(
+            "enrolment speakers: expected one with two test conversations, found none of"
+            f" {len(known.names)}"
+        )
+    return np.sort(rng.choice(able, size=most, replace=False)) if able.size > most else able
+
+
+def _product_rows(
+    enrol: FloatArray,
+    test: FloatArray,
+    population: Population,
+    sides: tuple[IntArray, IntArray] | tuple[None, None],
+    block: int,
+) -> Iterator[tuple[Row, tuple[Exact, Exact]]]:
+    """Scores of each enrolment speaker, computed block by block in single precision."""
+    margins = rounding(enrol, test)
+    tests = np.asfortranarray(test.astype(np.float32).T)
+    for start in range(0, len(enrol), block):
+        scores = enrol[start : start + block].astype(np.float32) @ tests
+        for e, row in enumerate(scores, start):
+            allowed = None
+            if sides[0] is not None and sides[1] is not None:
+                allowed = sides[1][population.owner] == sides[0][e]
+            margin = float(margins[e])
+            exact = Products(enrol[e], test, margin, allowed)
+            turned = Products(-enrol[e], test, margin, allowed)
+            if allowed is not None:
+                row = np.where(allowed, row, np.float32(-np.inf))
+            yield row, (exact, turned)
