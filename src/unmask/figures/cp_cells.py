@@ -1,0 +1,208 @@
+"""What the charts of C-P maps share: cells of whole pixels, hatching, axes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import altair as alt
+import numpy as np
+import numpy.typing as npt
+
+from unmask.figures.data import DIGITS, table
+from unmask.figures.theme import GRID, INK, MUTED
+
+Numbers = npt.NDArray[Any]
+Axes = tuple[alt.X, alt.Y]
+MOST_CELLS = 100
+_HATCH = "#9ca3af"
+_HATCH_STEP = 7.0
+_TICKS = [0, 0.25, 0.5, 0.75, 1]
+_ROOM = 140
+
+
+class Cells(Protocol):
+    """What is drawn: a C-P map or a delta C-P map."""
+
+    @property
+    def x(self) -> Numbers: ...
+    @property
+    def y(self) -> Numbers: ...
+    @property
+    def targets(self) -> Numbers: ...
+    @property
+    def nontargets(self) -> Numbers: ...
+    @property
+    def well_defined(self) -> npt.NDArray[np.bool_]: ...
+
+
+@dataclass(frozen=True)
+class Panel:
+    """How cells become pixels: every ``step``-th cell is drawn, in ``width`` by ``height``."""
+
+    step: int
+    width: int
+    height: int
+
+
+def panel_for(cells: Cells, *, side: float) -> Panel:
+    """The largest panel up to ``side`` whose cells are whole pixels.
+
+    A fine grid is thinned to at most 100 cells a side, or to half of that where cells would be of
+    one pixel; the last row and column are always drawn.
+    """
+    longest = max(cells.x.size, cells.y.size)
+    least = -(-longest // MOST_CELLS)
+    best = max((least, 2 * least), key=lambda step: _pixels(longest, step, side)[1])
+    pixels, _ = _pixels(longest, best, side)
+    return Panel(best, pixels * _drawn(cells.x.size, best), pixels * _drawn(cells.y.size, best))
+
+
+def _pixels(longest: int, step: int, side: float) -> tuple[int, int]:
+    pixels = max(1, int(side / _drawn(longest, step)))
+    return pixels, pixels * _drawn(longest, step)
+
+
+def _drawn(size: int, step: int) -> int:
+    return len(range(size - 1, -1, -step))
+
+
+def kept(size: int, step: int) -> npt.NDArray[np.intp]:
+    """Numbers of the rows or columns that are drawn, the last one among them."""
+    return np.arange(size - 1, -1, -step)[::-1]
+
+
+def rectangles(cells: Cells, values: Numbers, panel: Panel, axes: Axes) -> alt.Chart:
+    """One rectangle per well-defined cell with its ``value``, shares and numbers of trials.
+
+    Each reaches under its upper and right neighbour, so that no seam shows at any magnification.
+    """
+    columns, rows = kept(cells.x.size, panel.step), kept(cells.y.size, panel.step)
+    row, column = np.nonzero(cells.well_defined[np.ix_(rows, columns)])
+    data = _lines(column, row, values[np.ix_(rows, columns)][row, column])
+    chart: alt.Chart = (
+        alt.Chart(data)
+        .transform_calculate(
+            x=_at([0.0, *cells.x[columns][:-1]], "i"),
+            x2=_at([*cells.x[columns][1:], 1.0], "i"),
+            y=_at([0.0, *cells.y[rows][:-1]], "j"),
+            y2=_at([*cells.y[rows][1:], 1.0], "j"),
+            share_x=_at(cells.x[columns], "i"),
+            share_y=_at(cells.y[rows], "j"),
+            targets=_at(cells.targets[columns], "i"),
+            nontargets=_at(cells.nontargets[rows], "j"),
+        )
+        .mark_rect(clip=True, strokeWidth=0)
+        .encode(*axes, x2="x2:Q", y2="y2:Q")
+    )
+    return chart
+
+
+def _lines(column: Numbers, row: Numbers, values: Numbers) -> alt.InlineData:
+    """Cells as lines of text, which is a third of the size of named fields and quick to check."""
+    triples = zip(column.tolist(), row.tolist(), values.tolist(), strict=True)
+    lines = [f"{i},{j},{value:.{DIGITS}g}" for i, j, value in triples]
+    numbers = {"i": "number", "j": "number", "value": "number"}
+    return alt.InlineData(
+        "\n".join(["i,j,value", *lines]), format=alt.CsvDataFormat(type="csv", parse=numbers)
+    )
+
+
+def _at(values: Sequence[float] | Numbers, index: str) -> str:
+    """A Vega expression: the entry of a short list."""
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    return f"({json.dumps(plain)})[datum.{index}]"
+
+
+TRIALS = [
+    alt.Tooltip("share_x:Q", title="Hardest targets", format=".1%"),
+    alt.Tooltip("targets:Q", title="Target trials", format=",d"),
+    alt.Tooltip("share_y:Q", title="Hardest nontargets", format=".1%"),
+    alt.Tooltip("nontargets:Q", title="Nontarget trials", format=",d"),
+]
+
+
+def axes_for(*, left: bool, panel: Panel) -> Axes:
+    """Shares of the targets and of the nontargets; only a panel at the left names the second."""
+    scale = alt.Scale(domain=[0, 1], nice=False)
+    ticks = _TICKS if panel.width >= _ROOM else _TICKS[::2]
+    x = alt.X("x:Q", title="Targets, hardest first", scale=scale)
+    y = alt.Y("y:Q", title="Nontargets, hardest first" if left else None, scale=scale)
+    return (
+        x.axis(format=".0%", values=ticks, grid=False, labelFlush=False, labelOverlap=False),
+        y.axis(format=".0%", values=ticks, grid=False, labelOverlap=False),
+    )
+
+
+def heading(name: str, note: str) -> list[alt.Chart]:
+    """Two lines above a panel: what is shown, and its number."""
+    lines = ((name, -19, 11.5, True, INK), (note, -5, 10.5, False, MUTED))
+    return [
+        alt.Chart(table(words=words))
+        .mark_text(
+            align="left",
+            baseline="bottom",
+            fontSize=size,
+            fontWeight="bold" if bold else "normal",
+            color=colour,
+        )
+        .encode(x=alt.value(0), y=alt.value(y), text="words:N")
+        for words, y, size, bold, colour in lines
+    ]
+
+
+def not_drawn(panel: Panel) -> list[str]:
+    """One sentence if the grid is finer than what is drawn."""
+    if panel.step == 1:
+        return []
+    return [f"One cell in {panel.step} along each axis is drawn."]
+
+
+def hatching(cells: Cells, panel: Panel, axes: Axes) -> list[alt.Chart]:
+    """Grey with diagonals where cells are not well-defined: a band at the left and one below."""
+    left = _band(cells.x, np.asarray(cells.well_defined.any(axis=0)))
+    low = _band(cells.y, np.asarray(cells.well_defined.any(axis=1)))
+    bands = [(0.0, left, 0.0, 1.0), (left, 1.0, 0.0, low)]
+    bands = [band for band in bands if band[0] < band[1] and band[2] < band[3]]
+    if not bands:
+        return []
+    x, x2, y, y2 = (list(column) for column in zip(*bands, strict=True))
+    grey = (
+        alt.Chart(table(x=x, x2=x2, y=y, y2=y2))
+        .mark_rect(color=GRID, strokeWidth=0)
+        .encode(*axes, x2="x2:Q", y2="y2:Q")
+    )
+    lines = [line for band in bands for line in _diagonals(band, panel)]
+    x, y, x2, y2 = (list(column) for column in zip(*lines, strict=True))
+    diagonals = (
+        alt.Chart(table(x=x, y=y, x2=x2, y2=y2))
+        .mark_rule(color=_HATCH, strokeWidth=0.8)
+        .encode(*axes, x2="x2:Q", y2="y2:Q")
+    )
+    return [grey, diagonals]
+
+
+def _band(shares: Numbers, defined: npt.NDArray[np.bool_]) -> float:
+    """Where the well-defined cells begin: 1 if there are none."""
+    if not defined.any():
+        return 1.0
+    first = int(defined.argmax())
+    return float(shares[first - 1]) if first else 0.0
+
+
+def _diagonals(
+    band: tuple[float, float, float, float], panel: Panel
+) -> list[tuple[float, float, float, float]]:
+    """Rising diagonals a few pixels apart, cut to the band."""
+    left, right = band[0] * panel.width, band[1] * panel.width
+    low, high = band[2] * panel.height, band[3] * panel.height
+    lines = []
+    for offset in np.arange(low - right, high - left, _HATCH_STEP):
+        start, end = max(left, low - offset), min(right, high - offset)
+        if start < end:
+            x, x2 = start / panel.width, end / panel.width
+            y, y2 = (start + offset) / panel.height, (end + offset) / panel.height
+            lines.append((float(x), float(y), float(x2), float(y2)))
+    return lines or [(band[0], band[2], band[1], band[3])]

@@ -1,0 +1,147 @@
+"""How sure the proportions of a delta C-P map are: the joint speaker bootstrap."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.arrays import FloatArray, IntArray, as_scores
+from unmask.detection.bootstrap import Replicates, Units
+from unmask.errors import InputError
+from unmask.estimate import Interval
+from unmask.stress import cpmap_kernels as kernels
+from unmask.stress.cpmap import CpMetric, cell_values, check_grid, ordered, well_defined
+from unmask.stress.cpmap_delta import (
+    OUTCOMES,
+    TOLERANCE,
+    DeltaIntervals,
+    proportions,
+    relative_change,
+)
+from unmask.stress.cpmap_hardness import Hardness
+from unmask.stress.cpmap_prefixes import Prefixes, Ranks, code, prefix_sizes
+
+Pair = tuple[npt.ArrayLike, npt.ArrayLike]
+INTERVAL_GRID = 25
+
+
+@dataclass(frozen=True, eq=False)
+class _Listed:
+    """Score codes of one system in hardness order, from which any draw's trial list is repeated."""
+
+    target: Ranks
+    nontarget: Ranks
+    target_trial: IntArray
+    nontarget_trial: IntArray
+    digits: int
+
+    def drawn(self, target_times: IntArray, nontarget_times: IntArray) -> kernels.Trials:
+        """The trials of a replicate: a list in which a trial stands as often as it was drawn."""
+        targets = np.repeat(self.target, target_times[self.target_trial])
+        nontargets = np.repeat(self.nontarget, nontarget_times[self.nontarget_trial])
+        return kernels.Trials(
+            Prefixes.of(targets, self.digits), Prefixes.of(nontargets, self.digits), self.digits
+        )
+
+
+def delta_cp_intervals(
+    reference: Pair,
+    test: Pair,
+    units: Units,
+    *,
+    target_hardness: Hardness | None = None,
+    nontarget_hardness: Hardness | None = None,
+    combine: str = "mean",
+    grid: int | tuple[int, int] = INTERVAL_GRID,
+    metric: str = "eer",
+    p_target: float = 0.01,
+    c_miss: float = 1.0,
+    c_fa: float = 1.0,
+    tolerance: float = TOLERANCE,
+    replicates: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> DeltaIntervals:
+    """Percentile intervals of win, tie and lose; both systems see the same draws of speakers.
+
+    ``reference`` and ``test`` are (target, nontarget) scores of one trial list, ``units`` tells
+    which speakers each trial depends on. A replicate is a trial list of its own, in which a trial
+    stands as often as its speakers were drawn; both maps and their proportions are computed on it
+    exactly, on a coarser grid than the map that is drawn (the proportions hardly change with it).
+    """
+    if replicates < 2:
+        raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
+    measured, steps = CpMetric(metric, p_target, c_miss, c_fa), check_grid(grid)
+    systems = [
+        _listed(pair, target_hardness, nontarget_hardness, combine) for pair in (reference, test)
+    ]
+    for listed in systems:
+        _require_units(listed, units)
+    if units.method == "speaker" and units.strata[0] < 2:
+        none = Interval(float("nan"), float("nan"), level, units.method, replicates, seed)
+        return DeltaIntervals(none, none, none, steps, replicates)
+    seeds = np.random.SeedSequence(seed).spawn(replicates)
+    shares = np.full((3, replicates), np.nan)
+
+    def replicate(index: int) -> None:
+        times = units.draw(np.random.default_rng(seeds[index])).astype(np.int64)
+        drawn = _times(units, times)
+        if drawn[0].any() and drawn[1].any():
+            maps = [_values(listed.drawn(*drawn), steps, measured) for listed in systems]
+            rcr = relative_change(maps[0][0], maps[1][0])
+            shares[:, index] = proportions(rcr, maps[0][1], tolerance)
+
+    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+        for done, _ in enumerate(pool.map(replicate, range(replicates)), start=1):
+            if progress is not None:
+                progress(done, replicates)
+    rows = {name: row[None] for name, row in zip(OUTCOMES, shares, strict=True)}
+    table = Replicates(rows, units.method, seed, replicates)
+    win, tie, lose = (table.interval(name, level=level) for name in OUTCOMES)
+    return DeltaIntervals(win, tie, lose, steps, table.undefined("win"))
+
+
+def _listed(
+    pair: Pair, target_hardness: Hardness | None, nontarget_hardness: Hardness | None, combine: str
+) -> _Listed:
+    target, nontarget = as_scores(pair[0], "target"), as_scores(pair[1], "nontarget")
+    targets = ordered(target, target_hardness, combine=combine, name="target").hardest_first
+    nontargets = ordered(
+        nontarget, nontarget_hardness, combine=combine, name="nontarget"
+    ).hardest_first
+    target_codes, nontarget_codes, digits = code(target, nontarget)
+    return _Listed(target_codes[targets], nontarget_codes[nontargets], targets, nontargets, digits)
+
+
+def _require_units(listed: _Listed, units: Units) -> None:
+    found = (listed.target.size, listed.nontarget.size)
+    expected = (units.target.size, units.nontarget_first.size)
+    if found != expected:
+        raise InputError(
+            f"bootstrap: speakers are known for {expected[0]} target and {expected[1]} nontarget "
+            f"trials, scores given for {found[0]} and {found[1]}"
+        )
+
+
+def _times(units: Units, times: IntArray) -> tuple[IntArray, IntArray]:
+    """How often each trial stands in the replicate: m_a·m_b, or m_a within one speaker."""
+    nontarget = times[units.nontarget_first]
+    if units.nontarget_second is not None:
+        other = units.nontarget_first != units.nontarget_second
+        nontarget = np.where(other, nontarget * times[units.nontarget_second], nontarget)
+    return times[units.target], nontarget
+
+
+def _values(
+    trials: kernels.Trials, steps: tuple[int, int], metric: CpMetric
+) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    a = prefix_sizes(trials.target.size, steps[0])
+    b = prefix_sizes(trials.nontarget.size, steps[1])
+    return cell_values(trials, a, b, metric, workers=1), well_defined(a, b)
