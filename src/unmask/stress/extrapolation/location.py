@@ -1,0 +1,196 @@
+"""Location-scale models (Sholokhov 2020, section 3.1), trained on P_FA^N directly.
+
+The scores of a pair are location + scale·e with e from a base distribution. In units of the spread
+of locations, for a target with effect b ~ N(0, 1):
+
+    location = ω·b + exp(η·b)·Q(z),  Q(z) = (exp(κz) − 1)/κ,  z ~ N(0, 1)
+    log scale = α + β·location + ν·n,  n ~ N(0, 1)
+
+ω and η say that some targets have closer neighbours than others, κ bends the locations' quantile
+function, β lets near impostors have other scales than far ones. The base is Gaussian or a
+piecewise-linear distribution function over fixed knots (``cdf``). Warped models read thresholds
+through a free monotone function; the others through (τ − m)/s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import least_squares
+from scipy.special import ndtr, softmax
+
+from unmask.arrays import FloatArray, IntArray
+from unmask.stress.extrapolation.base import Model, Surface
+from unmask.stress.extrapolation.grid import CENTRES, closest_mass, normal_nodes, rising
+from unmask.stress.extrapolation.moments import Moments
+from unmask.stress.extrapolation.warp import Warp, eliminate
+
+KNOTS: FloatArray = np.concatenate([[-8.0], np.linspace(-3.0, 3.0, 13), [8.0]])
+_AXIS: FloatArray = np.linspace(-6.0, 11.0, 180)
+_SCALE_NODES = 5
+_TARGET_NODES = 7
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Which parameters a named model fits, and whether it warps and has a general base."""
+
+    name: str
+    extras: tuple[str, ...] = ()
+    warped: bool = False
+    general: bool = False
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        place = () if self.warped else ("location", "log_spread")
+        scale = ("log_scale_spread",) if self.general else ("log_scale", "log_scale_spread")
+        base = tuple(f"base{k}" for k in range(KNOTS.size - 1)) if self.general else ()
+        return (*place, *scale, *self.extras, *base)
+
+
+RECIPES: dict[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe("ls"),
+        Recipe("ls+", warped=True),
+        Recipe("ls-cdf", general=True),
+        Recipe("ls-cdf+", warped=True, general=True),
+        Recipe("ls-target", ("slope", "target_shift", "target_spread", "bend")),
+        Recipe("ls-target+", ("slope", "target_spread", "bend"), warped=True),
+    )
+}
+
+
+def rate_table(given: Mapping[str, float], counts: IntArray, axis: FloatArray) -> FloatArray:
+    """P_N (counts, axis) at thresholds in units of the location's spread."""
+    shift, spread = given.get("target_shift", 0.0), given.get("target_spread", 0.0)
+    bend, slope = given.get("bend", 0.0), given.get("slope", 0.0)
+    effects, of_effect = normal_nodes(_TARGET_NODES if shift or spread else 1)
+    noise, of_noise = normal_nodes(_SCALE_NODES)
+    quantile = np.expm1(bend * CENTRES) / bend if abs(bend) > 1e-9 else CENTRES
+    location = shift * effects[:, None] + np.exp(spread * effects)[:, None] * quantile
+    log_scale = given.get("log_scale", 0.0) + slope * np.clip(location, -8, 20)
+    rates = np.zeros((*location.shape, axis.size))
+    base = _base(given)
+    for node, weight in zip(noise, of_noise, strict=True):
+        scale = np.exp(np.clip(log_scale + np.exp(given["log_scale_spread"]) * node, -12, 12))
+        distance = (location[:, :, None] - axis) / scale[:, :, None]
+        rates += weight * (ndtr(distance) if base is None else _above(distance, base))
+    return closest_mass(counts) @ np.tensordot(of_effect, rising(rates), axes=1)
+
+
+def _base(given: Mapping[str, float]) -> FloatArray | None:
+    """Heights of the general base distribution at the knots."""
+    if "base0" not in given:
+        return None
+    steps = softmax([given[f"base{k}"] for k in range(KNOTS.size - 1)])
+    return np.concatenate([[0.0], np.cumsum(steps)])
+
+
+def _above(distance: FloatArray, heights: FloatArray) -> FloatArray:
+    """P(e > −distance) under the piecewise-linear base."""
+    return 1.0 - np.interp(-distance, KNOTS, heights, left=0.0, right=1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LocationScale(Model):
+    """A fitted location-scale model."""
+
+    name: str
+    given: Mapping[str, float]
+    warp: Warp | None
+
+    def rates(self, counts: IntArray, thresholds: FloatArray) -> FloatArray:
+        if self.warp is None:
+            axis = (thresholds - self.given["location"]) / np.exp(self.given["log_spread"])
+        else:
+            axis = self.warp(thresholds)
+        return np.clip(rate_table(self.given, counts, axis), 0.0, 1.0)
+
+    def numbers(self) -> Mapping[str, FloatArray]:
+        arrays = {name: np.array([value]) for name, value in self.given.items()}
+        if self.warp is not None:
+            arrays |= {"warp_thresholds": self.warp.thresholds, "warp_values": self.warp.values}
+        return arrays
+
+    @classmethod
+    def restore(cls, name: str, arrays: Mapping[str, FloatArray]) -> LocationScale:
+        warp = None
+        if "warp_values" in arrays:
+            warp = Warp(arrays["warp_thresholds"], arrays["warp_values"])
+        given = {key: float(v[0]) for key, v in arrays.items() if not key.startswith("warp_")}
+        return cls(name, given, warp)
+
+
+def fit_location_scale(
+    recipe: Recipe, surface: Surface, moments: Moments, start: LocationScale | None = None
+) -> LocationScale:
+    """Levenberg–Marquardt on the exact surface, the warping eliminated; from ``start`` if given."""
+    names = recipe.parameters
+    begin = dict(start.given) if start is not None else _start(recipe, moments)
+    if recipe.general and start is None:
+        simple = Recipe(recipe.name, recipe.extras, recipe.warped)
+        plain = fit_location_scale(simple, surface, moments).given
+        begin |= {name: value for name, value in plain.items() if name in names}
+        begin |= _gaussian_base(np.exp(plain["log_scale"]))
+    root = np.sqrt(surface.weights)[:, None]
+
+    def residual(vector: FloatArray) -> FloatArray:
+        given = dict(zip(names, vector, strict=True))
+        if recipe.warped:
+            table = rate_table(given, surface.counts, _AXIS)
+            _, fitted = eliminate(table, _AXIS, surface.values, surface.weights)
+        else:
+            axis = (surface.thresholds - given["location"]) / np.exp(given["log_spread"])
+            fitted = rate_table(given, surface.counts, axis)
+        return np.asarray((root * (fitted - surface.values)).ravel())
+
+    found = least_squares(
+        residual,
+        [begin[name] for name in names],
+        bounds=([_LOW.get(name, -np.inf) for name in names],
+                [_HIGH.get(name, np.inf) for name in names]),
+        diff_step=1e-4,
+        x_scale=[_STEP.get(name, 0.1) for name in names],
+        ftol=1e-7,
+        xtol=1e-6,
+        max_nfev=4 if start is not None else 40,
+    )
+    given = dict(zip(names, (float(value) for value in found.x), strict=True))
+    warp = None
+    if recipe.warped:
+        table = rate_table(given, surface.counts, _AXIS)
+        values, _ = eliminate(table, _AXIS, surface.values, surface.weights)
+        steep = np.gradient(table, _AXIS, axis=1)
+        at = np.stack([np.interp(values, _AXIS, row) for row in steep])
+        warp = Warp.through(surface.thresholds, values, surface.weights @ at**2)
+    return LocationScale(recipe.name, given, warp)
+
+
+_LOW = {"log_scale": -4.0, "log_scale_spread": -6.0, "slope": -1.0, "target_shift": -2.0,
+        "target_spread": -0.8, "bend": -0.4}
+_HIGH = {"log_scale": 2.0, "log_scale_spread": 0.7, "slope": 1.0, "target_shift": 2.0,
+         "target_spread": 0.8, "bend": 0.4}
+_STEP = {"log_scale_spread": 0.5, "bend": 0.05, "slope": 0.05}
+
+
+def _start(recipe: Recipe, moments: Moments) -> dict[str, float]:
+    begin = {
+        "location": moments.location,
+        "log_spread": float(np.log(moments.spread)),
+        "log_scale": float(np.log(moments.scale / moments.spread)),
+        "log_scale_spread": float(np.log(max(moments.log_scale_spread, 0.02))),
+        "slope": 0.0,
+        "target_shift": 0.05,
+        "target_spread": 0.05,
+        "bend": 0.0,
+    }
+    return begin
+
+
+def _gaussian_base(scale: float) -> dict[str, float]:
+    """Steps of the base that make it a normal distribution of this standard deviation."""
+    steps = np.maximum(np.diff(ndtr(KNOTS / scale)), 1e-4)
+    return {f"base{k}": float(value) for k, value in enumerate(np.log(steps))}

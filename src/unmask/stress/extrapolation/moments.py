@@ -1,0 +1,141 @@
+"""What the scores say without any fit: where pairs lie, how they scatter, how the tail falls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from unmask.arrays import FloatArray, IntArray
+from unmask.stress.extrapolation.grid import CENTRES
+from unmask.stress.worst_case_pairs import PairScores
+
+TAIL = 0.02
+_LEAST_TAIL = 30
+_NEAR = 0.05
+_PROBABILITIES: FloatArray = (np.arange(301) + 0.5) / 301
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """Locations of all pairs, standardised within their target or all alike, sorted once."""
+
+    centre: FloatArray
+    spread: FloatArray
+    ordered: FloatArray
+    owner: IntArray
+
+    @classmethod
+    def of(cls, pairs: PairScores, *, by_target: bool) -> Located:
+        """Standardise each pair's mean score."""
+        targets = len(pairs.target_names)
+        size = np.bincount(pairs.target, minlength=targets)
+        centre = np.bincount(pairs.target, pairs.similarity) / size
+        spread = np.sqrt(np.bincount(pairs.target, (pairs.similarity - centre[pairs.target]) ** 2)
+                         / (size - 1))
+        if not by_target:
+            centre = np.full(targets, pairs.similarity.mean())
+            spread = np.full(targets, pairs.similarity.std())
+        spread = np.maximum(spread, 1e-9 * max(float(np.ptp(pairs.similarity)), 1e-300))
+        z = (pairs.similarity - centre[pairs.target]) / spread[pairs.target]
+        order = np.argsort(z)
+        return cls(centre, spread, z[order], pairs.target[order])
+
+    def quantiles(self, times: IntArray | None = None) -> FloatArray:
+        """Location at the grid's normal quantiles: empirical, with a generalised Pareto tail.
+
+        ``times`` tells how often each target was drawn.
+        """
+        weight = np.ones(self.owner.size) if times is None else times[self.owner].astype(float)
+        total = np.cumsum(weight)
+        share = (total - 0.5 * weight) / total[-1]
+        drawn = weight > 0
+        values, share = self.ordered[drawn], share[drawn]
+        tail = max(TAIL, min(_LEAST_TAIL / values.size, 0.5))
+        body = np.interp(ndtr(CENTRES), share, values)
+        edge = float(np.interp(1 - tail, share, values))
+        above = values > edge
+        shape, scale = pareto_tail(values[above] - edge, weight[drawn][above])
+        beyond = ndtr(-CENTRES) / tail
+        far = edge + scale * (
+            np.expm1(-shape * np.log(np.maximum(beyond, 1e-300))) / shape
+            if abs(shape) > 1e-9 else -np.log(np.maximum(beyond, 1e-300))
+        )
+        return np.maximum.accumulate(np.where(beyond < 1, far, body))
+
+
+def pareto_tail(excess: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Shape and scale of a generalised Pareto tail by probability-weighted moments.
+
+    With a_0 = E[X] and a_1 = E[X·(1 − F(X))]: shape = 2 − a_0/(a_0 − 2a_1),
+    scale = 2·a_0·a_1/(a_0 − 2a_1).
+    """
+    order = np.argsort(excess)
+    x, w = excess[order], weights[order]
+    total = np.cumsum(w)
+    survival = 1 - (total - 0.5 * w) / total[-1]
+    first = float(np.average(x, weights=w))
+    second = float(np.average(x * survival, weights=w))
+    gap = max(first - 2 * second, 1e-12 * first)
+    shape = float(np.clip(2 - first / gap, -0.5, 0.3))
+    return shape, first * (1 - shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Start values of the fits, and the parts of the models that are not fitted at all."""
+
+    location: float
+    spread: float
+    scale: float
+    log_scale_spread: float
+    near: float
+    near_scale: float
+    slope: float
+    residuals: FloatArray
+    by_target: Located
+    pooled: Located
+
+    @classmethod
+    def of(cls, pairs: PairScores) -> Moments:
+        """Measure a set of pairs."""
+        deviation = pairs.deviation * np.sqrt(pairs.sizes / (pairs.sizes - 1))
+        log_scale = np.log(np.maximum(deviation, 1e-12 * float(np.ptp(pairs.scores))))
+        # The logarithm of a sample deviation of n scores scatters by about 1/(2(n − 1)) by itself.
+        own = float(np.mean(1 / (2 * (pairs.sizes - 1))))
+        spread = float(pairs.similarity.std())
+        near, near_scale, slope, residuals = _residuals(pairs)
+        return cls(
+            float(pairs.similarity.mean()),
+            max(spread, 1e-9 * float(np.ptp(pairs.scores))),
+            float(np.sqrt(np.mean(deviation**2))),
+            float(np.sqrt(max(log_scale.var() - own, 0.0))),
+            near,
+            near_scale,
+            slope,
+            residuals,
+            Located.of(pairs, by_target=True),
+            Located.of(pairs, by_target=False),
+        )
+
+
+def _residuals(pairs: PairScores) -> tuple[float, float, float, FloatArray]:
+    """How scores scatter around the mean of near pairs: the location and scale there, the slope of
+    the log scale in the location, and quantiles of the standardised residuals.
+    """
+    location = pairs.similarity
+    order = np.argsort(location)
+    bins = np.array_split(order[order.size // 2 :], 12 if order.size >= 240 else 3)
+    place = np.array([location[b].mean() for b in bins])
+    log_rms = np.array([0.5 * np.log(np.mean(pairs.deviation[b] ** 2) + 1e-300) for b in bins])
+    slope = float(np.polyfit(place, log_rms, 1)[0]) if np.ptp(place) > 0 else 0.0
+    near = order[-max(int(_NEAR * order.size), 20) :]
+    chosen = np.zeros(order.size, dtype=np.bool_)
+    chosen[near] = True
+    centre = float(location[near].mean())
+    of_score = np.repeat(chosen, pairs.sizes)
+    mean = np.repeat(location[chosen], pairs.sizes[chosen])
+    residual = (pairs.scores[of_score] - mean) * np.exp(-slope * (mean - centre))
+    scale = float(residual.std()) or 1e-9
+    return centre, scale, slope, np.quantile(residual / scale, _PROBABILITIES)

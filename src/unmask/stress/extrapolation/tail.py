@@ -1,0 +1,118 @@
+"""Peaks over threshold: locations as they are, with a generalised Pareto tail (ISO/IEC 5152's way).
+
+For each target (or for all alike) the location of an impostor is m_i + s_i·Q(z), z ~ N(0, 1), where
+Q is the empirical quantile function of the standardised mean scores, continued by a generalised
+Pareto tail. Scores scatter around their location like the residuals of the nearest pairs, with a
+log-linear scale. Nothing is fitted to P_FA^N; the warped variant reads thresholds through g(τ).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from unmask.arrays import FloatArray, IntArray
+from unmask.stress.extrapolation.base import Model, Surface
+from unmask.stress.extrapolation.grid import closest_mass, rising
+from unmask.stress.extrapolation.moments import Located, Moments
+from unmask.stress.extrapolation.warp import Warp, eliminate
+
+_MOST_TARGETS = 250
+_AXIS_POINTS = 160
+
+
+@dataclass(frozen=True, eq=False)
+class TailModel(Model):
+    """Locations per target, their tail, and the scatter of scores around them."""
+
+    name: str
+    centre: FloatArray
+    spread: FloatArray
+    quantile: FloatArray
+    near: FloatArray
+    residuals: FloatArray
+    warp: Warp | None
+
+    def rates(self, counts: IntArray, thresholds: FloatArray) -> FloatArray:
+        axis = thresholds if self.warp is None else self.warp(thresholds)
+        return np.clip(self.table(counts, axis), 0.0, 1.0)
+
+    def table(self, counts: IntArray, axis: FloatArray) -> FloatArray:
+        """P_N (counts, axis) without warping."""
+        place, scale, slope = self.near
+        share = (np.arange(self.residuals.size) + 0.5) / self.residuals.size
+        below = np.concatenate([[0.0], share, [1.0]])
+        step = np.diff(self.residuals)[[0, -1]] * 4
+        knots = np.concatenate(
+            [[self.residuals[0] - step[0]], self.residuals, [self.residuals[-1] + step[1]]]
+        )
+        rates = np.zeros((self.quantile.size, axis.size))
+        finite = np.nan_to_num(axis, posinf=1e12, neginf=-1e12)
+        for centre, spread in zip(self.centre, self.spread, strict=True):
+            location = centre + spread * self.quantile
+            width = scale * np.exp(np.clip(slope * (location - place), -3, 3))
+            away = (finite - location[:, None]) / width[:, None]
+            rates += rising(1.0 - np.interp(away, knots, below))
+        return closest_mass(counts) @ (rates / self.centre.size)
+
+    def numbers(self) -> Mapping[str, FloatArray]:
+        arrays = {
+            "centre": self.centre,
+            "spread": self.spread,
+            "quantile": self.quantile,
+            "near": self.near,
+            "residuals": self.residuals,
+        }
+        if self.warp is not None:
+            arrays |= {"warp_thresholds": self.warp.thresholds, "warp_values": self.warp.values}
+        return arrays
+
+    @classmethod
+    def restore(cls, name: str, arrays: Mapping[str, FloatArray]) -> TailModel:
+        parts = [arrays[key] for key in ("centre", "spread", "quantile", "near", "residuals")]
+        warp = None
+        if "warp_values" in arrays:
+            warp = Warp(arrays["warp_thresholds"], arrays["warp_values"])
+        return cls(name, *parts, warp)
+
+
+def fit_tail(
+    name: str,
+    located: Located,
+    surface: Surface,
+    moments: Moments,
+    times: IntArray | None = None,
+    *,
+    warped: bool,
+) -> TailModel:
+    """Measure the tail; ``times`` tells how often each target was drawn."""
+    drawn = np.arange(located.centre.size) if times is None else np.repeat(
+        np.arange(located.centre.size), times)
+    reach = located.centre[drawn] + 3 * located.spread[drawn]
+    drawn = drawn[np.argsort(reach, kind="stable")]
+    if np.unique(reach).size == 1:
+        drawn = drawn[:1]
+    elif drawn.size > _MOST_TARGETS:
+        drawn = drawn[((np.arange(_MOST_TARGETS) + 0.5) * drawn.size / _MOST_TARGETS).astype(int)]
+    model = TailModel(
+        name,
+        located.centre[drawn],
+        located.spread[drawn],
+        located.quantiles(times),
+        np.array([moments.near, moments.near_scale, moments.slope]),
+        moments.residuals,
+        None,
+    )
+    if not warped:
+        return model
+    axis = np.linspace(2 * surface.thresholds[0] - surface.thresholds[-1],
+                       2 * surface.thresholds[-1] - surface.thresholds[0], 2 * _AXIS_POINTS)
+    table = model.table(surface.counts, axis)
+    values, _ = eliminate(table, axis, surface.values, surface.weights)
+    steep = np.gradient(table, axis, axis=1)
+    at = np.stack([np.interp(values, axis, row) for row in steep])
+    warp = Warp.through(surface.thresholds, values, surface.weights @ at**2)
+    parts = (model.centre, model.spread, model.quantile, model.near, model.residuals)
+    return TailModel(name, *parts, warp)

@@ -1,0 +1,340 @@
+"""Scores grouped by (target speaker, impostor speaker) pair: what an adversary has to choose from.
+
+Pairs may hold different numbers of scores, and a target may miss some impostors: scores lie in one
+flat array, pair after pair, and a target's pairs lie next to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.arrays import BoolArray, FloatArray, IntArray, reject_nan
+from unmask.errors import InputError
+
+LEAST_SPEAKERS = 3
+_TIE = 2.0**-40
+
+
+@dataclass(frozen=True, eq=False)
+class PairScores:
+    """Scores of every (target, impostor) pair.
+
+    Pair p is of target ``target[p]`` and impostor ``impostor[p]`` (codes into the two tables of
+    names) and owns ``scores[start[p]:start[p + 1]]``. ``skipped`` counts pairs that were left out
+    on request because they had a single score.
+    """
+
+    scores: FloatArray
+    start: IntArray
+    target: IntArray
+    impostor: IntArray
+    target_names: tuple[str, ...]
+    impostor_names: tuple[str, ...]
+    skipped: int = 0
+
+    @classmethod
+    def from_array(
+        cls,
+        scores: npt.ArrayLike,
+        *,
+        present: npt.ArrayLike | None = None,
+        target_names: Sequence[str] | None = None,
+        impostor_names: Sequence[str] | None = None,
+    ) -> PairScores:
+        """From targets × impostors × scores-per-pair; ``present`` (same shape, or without the last
+        axis) marks what exists: for a square array of one set of speakers, all but the diagonal.
+        """
+        cube = _cube(scores)
+        if present is None:
+            if not cube.size:
+                raise InputError(f"pair scores: expected numbers, found an empty {cube.shape}")
+            sizes = np.full(cube.shape[:2], cube.shape[2])
+            flat = cube.reshape(-1)
+        else:
+            mask = np.asarray(present, dtype=np.bool_)
+            if mask.shape not in (cube.shape, cube.shape[:2]):
+                raise InputError(f"present: expected shape {cube.shape}, found {mask.shape}")
+            if mask.ndim == 2:
+                mask = np.repeat(mask[:, :, None], cube.shape[2], axis=2)
+            sizes = mask.sum(axis=2)
+            flat = cube[mask]
+        target, impostor = np.nonzero(sizes)
+        return cls(
+            flat,
+            _from_zero(sizes[target, impostor]),
+            target,
+            impostor,
+            _names(target_names, cube.shape[0], "target"),
+            _names(impostor_names, cube.shape[1], "impostor"),
+        )._checked_numbers()
+
+    @classmethod
+    def from_trials(
+        cls,
+        target: Sequence[str] | npt.ArrayLike,
+        impostor: Sequence[str] | npt.ArrayLike,
+        scores: npt.ArrayLike,
+        *,
+        both_ways: bool = False,
+    ) -> PairScores:
+        """From one score per line with the speakers of its two sides.
+
+        ``both_ways`` lets a score of speakers a and b count for target a against impostor b and for
+        target b against impostor a, as a symmetric system scores them. Lines of one speaker
+        against themselves are no impostor trials and are refused.
+        """
+        first, second = np.asarray(target), np.asarray(impostor)
+        values = np.asarray(scores, dtype=np.float64).reshape(-1)
+        if not first.shape == second.shape == values.shape:
+            raise InputError(
+                f"trials: expected as many targets and impostors as scores ({values.size}),"
+                f" found {first.size} and {second.size}"
+            )
+        if values.size == 0:
+            raise InputError("trials: expected impostor scores, found none")
+        names, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
+        left, right = np.split(codes, 2)
+        own = left == right
+        if own.any():
+            raise InputError(
+                f"trials: {int(own.sum())} of {own.size} compare a speaker with themselves,"
+                f" the first at index {int(own.argmax())} ({names[left[own.argmax()]]})"
+            )
+        if both_ways:
+            left, right = np.concatenate([left, right]), np.concatenate([right, left])
+            values = np.tile(values, 2)
+        return cls._grouped(left, right, values, tuple(str(name) for name in names))
+
+    @classmethod
+    def from_blocks(
+        cls,
+        score: Callable[[int], FloatArray],
+        speakers: IntArray,
+        names: Sequence[str],
+        *,
+        per_pair: int | None = None,
+    ) -> PairScores:
+        """From embeddings' scores: ``score(k)`` gives utterances of speaker k × all utterances.
+
+        ``speakers`` holds each utterance's speaker code. ``per_pair`` keeps that many scores of a
+        pair, spread evenly over its utterance pairs; by default all are kept.
+        """
+        order = np.argsort(speakers, kind="stable")
+        sizes = np.bincount(speakers, minlength=len(names))
+        edges = _from_zero(sizes)
+        kept: list[FloatArray] = []
+        counts: list[IntArray] = []
+        for k in range(len(names)):
+            block = np.asarray(score(k), dtype=np.float64)[:, order]
+            rows = block.shape[0]
+            total = rows * sizes
+            take = total if per_pair is None else np.minimum(total, per_pair)
+            take = np.where(np.arange(len(names)) == k, 0, take)
+            other = np.repeat(np.arange(len(names)), take)
+            place = np.arange(other.size) - _from_zero(take)[other]
+            cell = place * total[other] // take[other]
+            if per_pair is not None:
+                # Latin-square order: consecutive cells use different utterances on both sides.
+                row = cell % rows
+                column = (cell // rows + cell) % sizes[other]
+            else:
+                row, column = cell // sizes[other], cell % sizes[other]
+            kept.append(block[row, edges[other] + column])
+            counts.append(take)
+        take = np.stack(counts)
+        target, impostor = np.nonzero(take)
+        table = tuple(names)
+        return cls(
+            np.concatenate(kept),
+            _from_zero(take[target, impostor]),
+            target,
+            impostor,
+            table,
+            table,
+        )._checked_numbers()
+
+    @classmethod
+    def _grouped(
+        cls, left: IntArray, right: IntArray, values: FloatArray, names: tuple[str, ...]
+    ) -> PairScores:
+        key = left.astype(np.int64) * len(names) + right
+        order = np.argsort(key, kind="stable")
+        pairs, sizes = np.unique(key, return_counts=True)
+        present, target = np.unique(pairs // len(names), return_inverse=True)
+        return cls(
+            values[order],
+            _from_zero(sizes),
+            target,
+            pairs % len(names),
+            tuple(names[k] for k in present),
+            names,
+        )._checked_numbers()
+
+    def _checked_numbers(self) -> PairScores:
+        reject_nan(self.scores, "pair")
+        return self
+
+    def __len__(self) -> int:
+        return self.target.size
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Number of scores of each pair."""
+        return np.diff(self.start)
+
+    @cached_property
+    def first(self) -> IntArray:
+        """Where each target's pairs begin; one more entry than targets."""
+        return np.searchsorted(self.target, np.arange(len(self.target_names) + 1))
+
+    @cached_property
+    def impostors(self) -> IntArray:
+        """Number of impostors M of each target."""
+        return np.diff(self.first)
+
+    @property
+    def max_count(self) -> int:
+        """Largest N for which every target has N impostors."""
+        return int(self.impostors.min())
+
+    @cached_property
+    def similarity(self) -> FloatArray:
+        """Mean score of each pair."""
+        return np.asarray(np.add.reduceat(self.scores, self.start[:-1]) / self.sizes)
+
+    @cached_property
+    def deviation(self) -> FloatArray:
+        """Standard deviation of each pair's scores around their mean (divisor: their number)."""
+        centred = self.scores - np.repeat(self.similarity, self.sizes)
+        return np.asarray(np.sqrt(np.add.reduceat(centred**2, self.start[:-1]) / self.sizes))
+
+    def checked(self) -> PairScores:
+        """The same pairs, or an error where no worst case can be told from them."""
+        if len(self) == 0:
+            raise InputError("pair scores: expected pairs of different speakers, found none")
+        if len(self.target_names) < LEAST_SPEAKERS:
+            raise InputError(
+                f"targets: expected at least {LEAST_SPEAKERS}, found {len(self.target_names)}"
+            )
+        fewest = int(self.impostors.argmin())
+        if self.impostors[fewest] < LEAST_SPEAKERS:
+            raise InputError(
+                f"impostors: expected at least {LEAST_SPEAKERS} for every target,"
+                f" found {self.impostors[fewest]} for {self.target_names[fewest]}"
+            )
+        single = self.sizes < 2
+        if single.any():
+            raise InputError(
+                f"pairs: {int(single.sum())} of {single.size} have one score, the first"
+                f" {self._pair_name(int(single.argmax()))}: a mean over one score picks the very"
+                " score that attacks (leave them out with without_single_scores)"
+            )
+        if self.scores.min() == self.scores.max():
+            raise InputError(f"pair scores: all {self.scores.size} equal {self.scores[0]}")
+        return self
+
+    def without_single_scores(self) -> PairScores:
+        """Leave out the pairs that hold one score; ``skipped`` tells how many."""
+        return self.select(self.sizes > 1, skipped=int((self.sizes < 2).sum()))
+
+    def with_impostors(self, at_least: int) -> PairScores:
+        """Leave out the targets that have fewer than ``at_least`` impostors."""
+        return self.select((self.impostors >= at_least)[self.target])
+
+    def select(self, keep: BoolArray, *, skipped: int = 0) -> PairScores:
+        """Some of the pairs; targets that lose all of theirs are gone."""
+        present, target = np.unique(self.target[keep], return_inverse=True)
+        return PairScores(
+            self.scores[np.repeat(keep, self.sizes)],
+            _from_zero(self.sizes[keep]),
+            target,
+            self.impostor[keep],
+            tuple(self.target_names[k] for k in present),
+            self.impostor_names,
+            self.skipped + skipped,
+        )
+
+    def by_group(self, groups: Mapping[str, str]) -> dict[str, PairScores]:
+        """Pairs within each group, such as one gender; ``groups`` maps a speaker to their group."""
+        missing = sorted({*self.target_names, *self.impostor_names} - set(groups))
+        if missing:
+            raise InputError(
+                f"groups: expected a group for every speaker, found none for {len(missing)},"
+                f" the first {missing[0]}"
+            )
+        labels = sorted(set(groups.values()))
+        of_target = np.array([labels.index(groups[name]) for name in self.target_names])
+        of_impostor = np.array([labels.index(groups[name]) for name in self.impostor_names])
+        result = {}
+        for code, label in enumerate(labels):
+            speakers = sum(group == label for group in groups.values())
+            if speakers < 2:
+                raise InputError(f"group {label}: expected at least 2 speakers, found {speakers}")
+            inside = (of_target[self.target] == code) & (of_impostor[self.impostor] == code)
+            result[label] = self.select(inside).checked()
+        return result
+
+    def ties(self, similarity: FloatArray) -> FloatArray:
+        """Similarity on a lattice of 2⁻⁴⁰ of its range, so that rounding does not break ties."""
+        span = float(np.ptp(similarity))
+        return np.rint(similarity / (span * _TIE)) if span > 0 else np.zeros_like(similarity)
+
+    def similarity_of(self, proxy: PairScores) -> FloatArray:
+        """Mean proxy score of each of these pairs, matched by the names of the speakers."""
+        known = {name: k for k, name in enumerate(proxy.target_names)}
+        other = {name: k for k, name in enumerate(proxy.impostor_names)}
+        row = np.array([known.get(name, -1) for name in self.target_names])[self.target]
+        column = np.array([other.get(name, -1) for name in self.impostor_names])[self.impostor]
+        width = len(proxy.impostor_names)
+        keys = proxy.target * width + proxy.impostor
+        wanted = np.where((row < 0) | (column < 0), -1, row * width + column)
+        place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+        absent = keys[place] != wanted
+        if absent.any():
+            raise InputError(
+                f"proxy: {int(absent.sum())} of {absent.size} pairs have no proxy score,"
+                f" the first {self._pair_name(int(absent.argmax()))}"
+            )
+        return proxy.similarity[place]
+
+    def _pair_name(self, pair: int) -> str:
+        target = self.target_names[self.target[pair]]
+        return f"target {target}, impostor {self.impostor_names[self.impostor[pair]]}"
+
+
+def as_pairs(scores: PairScores | npt.ArrayLike) -> PairScores:
+    """Checked pairs from pairs or from an array of targets × impostors × scores."""
+    pairs = scores if isinstance(scores, PairScores) else PairScores.from_array(scores)
+    return pairs.checked()
+
+
+def _cube(scores: npt.ArrayLike) -> FloatArray:
+    try:
+        cube = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            "pair scores: expected an array targets × impostors × scores, found uneven lists"
+            " (PairScores.from_trials takes pairs of different sizes)"
+        ) from None
+    if cube.ndim != 3:
+        raise InputError(
+            f"pair scores: expected targets × impostors × scores, found shape {cube.shape}"
+        )
+    return cube
+
+
+def _names(names: Sequence[str] | None, size: int, side: str) -> tuple[str, ...]:
+    if names is None:
+        return tuple(str(k) for k in range(size))
+    if len(names) != size:
+        raise InputError(f"{side} names: expected {size}, found {len(names)}")
+    return tuple(names)
+
+
+def _from_zero(sizes: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
