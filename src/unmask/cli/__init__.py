@@ -8,9 +8,12 @@ import sys
 import typer
 
 from unmask._version import __version__
+from unmask.cli.anonymise import anonymise
 from unmask.cli.compare import compare
 from unmask.cli.convert import convert
 from unmask.cli.demo import demo
+from unmask.cli.embed import embed
+from unmask.cli.encoders import encoders
 from unmask.cli.eval import evaluate
 from unmask.cli.formats import formats
 from unmask.cli.validate import validate
@@ -27,6 +30,9 @@ app = typer.Typer(
 app.command("demo")(demo)
 app.command("eval")(evaluate)
 app.command("compare")(compare)
+app.command("embed")(embed)
+app.command("anonymise")(anonymise)
+app.add_typer(encoders)
 app.command("validate")(validate)
 app.command("formats")(formats)
 app.command("convert")(convert)

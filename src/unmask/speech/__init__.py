@@ -1,0 +1,36 @@
+"""From recordings to embeddings: encoders, anonymisation, pooling, attackers."""
+
+from unmask.speech.anonymise import Anonymised, anonymise
+from unmask.speech.audio import Audio, read_audio, write_audio
+from unmask.speech.corpus import Recording, recordings
+from unmask.speech.embed import Embedded, Extraction, embed
+from unmask.speech.encoders import Encoder, load_encoder
+from unmask.speech.mcadams import Transformed, mcadams
+from unmask.speech.pooling import pool_voices
+from unmask.speech.safeguards import External, McAdams, Safeguard, safeguard
+from unmask.speech.weights import install
+from unmask.speech.writing import write_embeddings
+
+__all__ = [
+    "Anonymised",
+    "Audio",
+    "Embedded",
+    "Encoder",
+    "External",
+    "Extraction",
+    "McAdams",
+    "Recording",
+    "Safeguard",
+    "Transformed",
+    "anonymise",
+    "embed",
+    "install",
+    "load_encoder",
+    "mcadams",
+    "pool_voices",
+    "read_audio",
+    "recordings",
+    "safeguard",
+    "write_audio",
+    "write_embeddings",
+]

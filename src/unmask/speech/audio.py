@@ -1,0 +1,100 @@
+"""Audio in and out: any rate and channel count in, 16 kHz mono samples inside."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.errors import InputError
+from unmask.speech.files import write_whole
+
+SAMPLE_RATE = 16000
+SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".mp3", ".opus", ".aif", ".aiff"})
+
+
+@dataclass(frozen=True)
+class Audio:
+    """Mono samples at 16 kHz, and the rate and channel count of the file they come from."""
+
+    samples: npt.NDArray[np.float32]
+    rate: int
+    channels: int
+
+    @property
+    def seconds(self) -> float:
+        return self.samples.size / SAMPLE_RATE
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader should know about how the file was brought to 16 kHz mono."""
+        found = []
+        if self.rate < SAMPLE_RATE:
+            found.append(
+                f"recorded at {self.rate} Hz: there is nothing above {self.rate / 2000:g} kHz"
+            )
+        if self.channels > 2:
+            found.append(f"{self.channels} channels: mixed down to their mean")
+        return tuple(found)
+
+
+def needed(module: str, package: str, extra: str) -> ModuleType:
+    """Import an optional module, or tell the user how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(
+            f"{package} is not installed ({error}): pip install 'unmask[{extra}]'"
+        ) from None
+
+
+def read_audio(path: str | os.PathLike[str]) -> Audio:
+    """Read a file as 16 kHz mono: channels are averaged, other rates resampled.
+
+    Raises :class:`InputError`, naming the file, if it is missing, not audio, cut short, empty,
+    silent, or holds NaN or infinite samples.
+    """
+    soundfile = needed("soundfile", "soundfile", "audio")
+    try:
+        with soundfile.SoundFile(os.fspath(path)) as file:
+            rate, expected = int(file.samplerate), int(file.frames)
+            samples = file.read(dtype="float32", always_2d=True)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (soundfile.SoundFileError, OSError, ValueError) as error:
+        reason = "no such file" if not Path(path).exists() else f"not readable as audio: {error}"
+        raise InputError(f"{path}: {reason}") from None
+    if len(samples) < expected:
+        raise InputError(
+            f"{path}: cut short: expected {expected} samples, found {len(samples)}"
+        )
+    channels = int(samples.shape[1])
+    mono = samples.mean(axis=1) if channels > 1 else samples[:, 0]
+    if mono.size == 0:
+        raise InputError(f"{path}: expected audio, found no samples")
+    if not np.isfinite(mono).all():
+        bad = int((~np.isfinite(mono)).sum())
+        raise InputError(f"{path}: {bad} of {mono.size} samples are NaN or infinite")
+    if not mono.any():
+        raise InputError(f"{path}: silent: all {mono.size} samples are 0")
+    if rate != SAMPLE_RATE:
+        mono = needed("soxr", "soxr", "audio").resample(mono, rate, SAMPLE_RATE, quality="HQ")
+    return Audio(np.ascontiguousarray(mono, dtype=np.float32), rate, channels)
+
+
+def write_audio(path: str | os.PathLike[str], samples: npt.ArrayLike) -> None:
+    """Write 16 kHz mono as 16-bit WAV or FLAC (by suffix): to a temporary name, then renamed."""
+    soundfile = needed("soundfile", "soundfile", "audio")
+    target = Path(path)
+    kind = {".wav": "WAV", ".flac": "FLAC"}.get(target.suffix.lower())
+    if kind is None:
+        raise InputError(f"{path}: expected a name that ends in .wav or .flac")
+    content = io.BytesIO()
+    soundfile.write(content, samples, SAMPLE_RATE, subtype="PCM_16", format=kind)
+    write_whole(target, content.getvalue())

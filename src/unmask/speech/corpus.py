@@ -1,0 +1,209 @@
+"""Which recordings there are and who speaks in them: folders, lists and Kaldi directories."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from unmask.errors import InputError
+from unmask.speech.audio import SUFFIXES
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One file: where it is, what it is called, who speaks, and in which session if known.
+
+    ``place`` is where its protected version goes below an output folder, without suffix.
+    """
+
+    path: Path
+    utterance: str
+    speaker: str
+    session: str | None = None
+    place: PurePosixPath = PurePosixPath()
+
+
+Labeller = Callable[[PurePosixPath], tuple[str, str | None]]
+
+
+def recordings(
+    source: str | os.PathLike[str], *, speakers: str | None = None
+) -> tuple[Recording, ...]:
+    """The recordings of a folder, a Kaldi directory or a list, in the order of their names.
+
+    A folder with ``wav.scp`` and ``utt2spk`` is a Kaldi directory. Any other folder is searched
+    for audio files; ``speakers`` says whose they are: ``folder`` (speaker/…/file; a folder
+    between is the session), ``name`` (the file name up to the first ``-`` or ``_``),
+    ``pattern:REGEX`` on the path below the folder, with one group or the groups ``speaker`` and
+    ``session``, or the path of an ``utt2spk`` file. A file is a list, one recording per line:
+    PATH, or SPEAKER and PATH, or UTTERANCE, SPEAKER and PATH, separated by tabs or single spaces.
+    An utterance is called by its file name without suffix, or, if two share that, by its path.
+    """
+    place = Path(source)
+    if not place.exists():
+        raise InputError(f"{place}: no such file or folder")
+    if place.is_file():
+        found = _from_list(place, speakers)
+    elif (place / "wav.scp").is_file():
+        found = _from_kaldi(place)
+    else:
+        found = _from_folder(place, speakers)
+    if not found:
+        raise InputError(f"{place}: expected audio files ({' '.join(sorted(SUFFIXES))}), found none")
+    _refuse_repeated(found, place)
+    return tuple(found)
+
+
+def _from_folder(root: Path, speakers: str | None) -> list[Recording]:
+    inside = sorted(
+        PurePosixPath(path.relative_to(root).as_posix())
+        for path in root.rglob("*")
+        if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+    )
+    names = _names(inside)
+    label = _labeller(speakers, inside, dict(zip(inside, names, strict=True)), root)
+    rows = []
+    for relative, name in zip(inside, names, strict=True):
+        speaker, session = label(relative)
+        rows.append(Recording(root / relative, name, speaker, session, relative.with_suffix("")))
+    return rows
+
+
+def _names(paths: Sequence[PurePosixPath]) -> list[str]:
+    stems = [path.stem for path in paths]
+    if len(set(stems)) == len(stems):
+        return stems
+    return [path.with_suffix("").as_posix() for path in paths]
+
+
+def _labeller(
+    speakers: str | None,
+    inside: Sequence[PurePosixPath],
+    names: dict[PurePosixPath, str],
+    root: Path,
+) -> Labeller:
+    if speakers is None:
+        flat = [path for path in inside if len(path.parts) < 2]
+        if flat:
+            raise InputError(
+                f"{root}: {flat[0]} lies in no speaker's folder: say whose the files are"
+                " (name, pattern:REGEX or an utt2spk file)"
+            )
+        return _by_folder
+    if speakers == "folder":
+        return _by_folder
+    if speakers == "name":
+        return lambda path: (re.split("[-_]", path.stem, maxsplit=1)[0], None)
+    if speakers.startswith("pattern:"):
+        return _by_pattern(speakers.removeprefix("pattern:"))
+    table = _two_columns(Path(speakers))
+
+    def by_table(path: PurePosixPath) -> tuple[str, str | None]:
+        if names[path] not in table:
+            raise InputError(f"{speakers}: no speaker for utterance {names[path]} ({path})")
+        return table[names[path]], None
+
+    return by_table
+
+
+def _by_folder(path: PurePosixPath) -> tuple[str, str | None]:
+    if len(path.parts) < 2:
+        raise InputError(f"{path}: expected speaker/…/file, found a file in no speaker's folder")
+    return path.parts[0], "/".join(path.parts[1:-1]) or None
+
+
+def _by_pattern(text: str) -> Labeller:
+    try:
+        pattern = re.compile(text)
+    except re.error as error:
+        raise InputError(f"pattern {text}: not a regular expression: {error}") from None
+    groups = pattern.groupindex
+    if "speaker" not in groups and pattern.groups != 1:
+        raise InputError(f"pattern {text}: expected one group, or groups speaker and session")
+
+    def label(path: PurePosixPath) -> tuple[str, str | None]:
+        match = pattern.search(path.as_posix())
+        if match is None:
+            raise InputError(f"{path}: the pattern {text} does not match")
+        speaker = match["speaker"] if "speaker" in groups else match[1]
+        if not speaker:
+            raise InputError(f"{path}: the pattern {text} finds no speaker")
+        return speaker, match["session"] if "session" in groups else None
+
+    return label
+
+
+def _from_kaldi(root: Path) -> list[Recording]:
+    files = _two_columns(root / "wav.scp")
+    owners = _two_columns(root / "utt2spk")
+    rows = []
+    for utterance in sorted(files):
+        if utterance not in owners:
+            raise InputError(f"{root / 'utt2spk'}: no speaker for utterance {utterance}")
+        if files[utterance].endswith("|"):
+            raise InputError(
+                f"{root / 'wav.scp'}: {utterance}: expected a file, found a command; write the"
+                " audio to files first"
+            )
+        path = Path(files[utterance])
+        base = path if path.is_absolute() or path.exists() else root / path
+        rows.append(_placed(base, utterance, owners[utterance], None))
+    return rows
+
+
+def _from_list(place: Path, speakers: str | None) -> list[Recording]:
+    rows = []
+    for number, line in _lines(place):
+        fields = line.split("\t") if "\t" in line else line.split(" ", 2)
+        *labels, last = fields
+        path = Path(last) if Path(last).is_absolute() else place.parent / last
+        if len(fields) > 3:
+            raise InputError(f"{place}, line {number}: expected at most 3 columns, found more")
+        if not labels:
+            relative = PurePosixPath(Path(last).as_posix())
+            label = _labeller(speakers or "folder", [], {relative: relative.stem}, place)
+            trimmed = PurePosixPath(*relative.parts[-2:]) if speakers is None else relative
+            labels = [label(trimmed)[0]]
+        utterance = labels[0] if len(labels) == 2 else path.stem
+        rows.append(_placed(path, utterance, labels[-1], None))
+    return rows
+
+
+def _placed(path: Path, utterance: str, speaker: str, session: str | None) -> Recording:
+    if {"..", "/"} & {speaker, utterance} or utterance.startswith("/"):
+        raise InputError(f"{path}: cannot name a file after speaker {speaker}, {utterance}")
+    return Recording(path, utterance, speaker, session, PurePosixPath(speaker) / utterance)
+
+
+def _two_columns(path: Path) -> dict[str, str]:
+    table: dict[str, str] = {}
+    for number, line in _lines(path):
+        first, _, rest = line.replace("\t", " ", 1).partition(" ")
+        if not rest.strip():
+            raise InputError(f"{path}, line {number}: expected two columns, found {line!r}")
+        if first in table:
+            raise InputError(f"{path}, line {number}: {first} appears twice")
+        table[first] = rest.strip()
+    return table
+
+
+def _lines(path: Path) -> Iterable[tuple[int, str]]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not readable as a text file: {error}") from None
+    return [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+
+
+def _refuse_repeated(found: Sequence[Recording], place: Path) -> None:
+    seen: dict[str, Path] = {}
+    for one in found:
+        if one.utterance in seen:
+            raise InputError(
+                f"{place}: utterance {one.utterance} appears twice:"
+                f" {seen[one.utterance]} and {one.path}"
+            )
+        seen[one.utterance] = one.path

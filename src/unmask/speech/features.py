@@ -1,0 +1,88 @@
+"""What the encoders hear: Kaldi filterbanks and the mel spectrogram of GE2E."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.errors import InputError
+from unmask.speech.audio import SAMPLE_RATE, needed
+
+Float32Array = npt.NDArray[np.float32]
+
+SHORTEST = 400
+"""Samples in one frame of 25 ms at 16 kHz: nothing shorter has any features."""
+
+
+def filterbanks(
+    samples: npt.ArrayLike, *, bins: int = 80, scale: float = 1.0, centre: bool = True
+) -> Float32Array:
+    """Log mel filterbanks as Kaldi computes them: 25 ms Povey windows every 10 ms, no dither.
+
+    ``scale`` multiplies the samples first (Kaldi's own tools expect 16-bit integers: 32768);
+    ``centre`` subtracts the mean over time.
+    """
+    kaldi = needed("kaldi_native_fbank", "kaldi-native-fbank", "speech")
+    signal = _enough(samples)
+    options = kaldi.FbankOptions()
+    options.frame_opts.samp_freq = SAMPLE_RATE
+    options.frame_opts.dither = 0.0
+    options.mel_opts.num_bins = bins
+    computer = kaldi.OnlineFbank(options)
+    computer.accept_waveform(SAMPLE_RATE, np.ascontiguousarray(scale * signal))
+    computer.input_finished()
+    features = np.stack([computer.get_frame(i) for i in range(computer.num_frames_ready)])
+    return features - features.mean(axis=0) if centre else features
+
+
+def mel_spectrogram(samples: npt.ArrayLike, *, bands: int = 40) -> Float32Array:
+    """Mel power spectrogram (not its logarithm): 25 ms periodic Hann windows every 10 ms.
+
+    Frames are centred on multiples of 10 ms, with zeros beyond the ends of the signal.
+    """
+    signal = np.pad(np.asarray(samples, dtype=np.float32), SHORTEST // 2)
+    window = np.hanning(SHORTEST + 1)[:-1].astype(np.float32)
+    frames = np.lib.stride_tricks.sliding_window_view(signal, SHORTEST)[:: SAMPLE_RATE // 100]
+    power = np.abs(np.fft.rfft(frames * window, axis=1)) ** 2
+    return (power @ slaney_bands(bands).T).astype(np.float32)
+
+
+@cache
+def slaney_bands(bands: int) -> npt.NDArray[np.float64]:
+    """Triangular bands of equal area on Slaney's scale: linear to 1 kHz, logarithmic above."""
+    top = _slaney(SAMPLE_RATE / 2)
+    corners = _slaney_inverse(np.linspace(0.0, top, bands + 2))[:, None]
+    frequency = np.fft.rfftfreq(SHORTEST, 1 / SAMPLE_RATE)
+    rising = (frequency - corners[:-2]) / (corners[1:-1] - corners[:-2])
+    falling = (corners[2:] - frequency) / (corners[2:] - corners[1:-1])
+    return np.maximum(np.minimum(rising, falling), 0.0) * 2.0 / (corners[2:] - corners[:-2])
+
+
+_KNEE_HZ = 1000.0
+_HZ_PER_MEL = 200.0 / 3.0
+_KNEE = _KNEE_HZ / _HZ_PER_MEL
+_LOG_STEP = float(np.log(6.4)) / 27.0
+
+
+def _slaney(hertz: float) -> float:
+    return _KNEE + float(np.log(hertz / _KNEE_HZ)) / _LOG_STEP
+
+
+def _slaney_inverse(mel: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.where(
+        mel < _KNEE, mel * _HZ_PER_MEL, _KNEE_HZ * np.exp(_LOG_STEP * (mel - _KNEE))
+    )
+
+
+def _enough(samples: Any) -> Float32Array:
+    signal = np.asarray(samples, dtype=np.float32)
+    if signal.ndim != 1:
+        raise InputError(f"samples: expected one channel, found shape {signal.shape}")
+    if signal.size < SHORTEST:
+        raise InputError(
+            f"{signal.size} samples: expected at least one frame of {SHORTEST} (25 ms at 16 kHz)"
+        )
+    return signal

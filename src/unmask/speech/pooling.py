@@ -1,0 +1,138 @@
+"""Pseudo-voices by pooling: the idea of the B1 baseline at embedding level. It makes no audio."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from unmask.arrays import FloatArray, IntArray
+from unmask.errors import InputError
+from unmask.scoring import length_normalised
+from unmask.trials import Embeddings
+
+LEVELS = ("speaker", "utterance")
+
+
+def pool_voices(
+    embeddings: Embeddings,
+    pool: Embeddings,
+    *,
+    farthest: int = 200,
+    average: int = 100,
+    level: str = "speaker",
+    variation: bool = True,
+    attribute: str | None = "gender",
+    seed: int = 0,
+) -> Embeddings:
+    """Replace each speaker's vector by the mean of random ones among the farthest of a pool.
+
+    For a speaker (``level="speaker"``) or for every utterance: take the ``farthest`` vectors of
+    the pool by cosine that share the ``attribute`` (a column of both sets, ``None`` for the whole
+    pool), draw ``average`` of them without replacement, and average them, all length-normalised.
+    ``variation`` adds what each utterance differs from its speaker's mean, so that the utterances
+    of a pseudo-speaker differ as those of the speaker did; without it they are all the same
+    vector. No speaker of the pool may be one of those protected.
+    """
+    if level not in LEVELS:
+        raise InputError(f"level: expected {' or '.join(LEVELS)}, found {level}")
+    if not 1 <= average <= farthest:
+        raise InputError(
+            f"pooling: expected 1 ≤ average ≤ farthest, found {average} and {farthest}"
+        )
+    _refuse_shared(embeddings, pool)
+    vectors = length_normalised(np.asarray(embeddings.vectors, dtype=np.float64))
+    _, first, dense = np.unique(embeddings.speakers.codes, return_index=True, return_inverse=True)
+    means = np.zeros((first.size, vectors.shape[1]))
+    np.add.at(means, dense, vectors)
+    means /= np.bincount(dense)[:, None]
+    groups = _groups(embeddings, attribute, first, dense)
+    draw = _Draw(_voices(pool, attribute, groups, farthest), farthest, average, seed)
+    speakers = embeddings.speakers.to_series()
+    if level == "speaker":
+        directions = length_normalised(means)
+        pseudo = np.stack(
+            [
+                draw.pseudo_voice(directions[n], groups[row], speakers[row])
+                for n, row in enumerate(first.tolist())
+            ]
+        )[dense]
+    else:
+        pseudo = np.stack(
+            [
+                draw.pseudo_voice(vectors[row], groups[row], f"{speakers[row]}\0{row}")
+                for row in range(len(vectors))
+            ]
+        )
+    result = pseudo + vectors - means[dense] if variation else pseudo
+    return Embeddings(
+        result.astype(embeddings.vectors.dtype),
+        embeddings.speakers,
+        embeddings.utterances,
+        embeddings.sessions,
+        columns=embeddings.columns,
+    )
+
+
+@dataclass(frozen=True)
+class _Draw:
+    voices: dict[str, FloatArray]
+    farthest: int
+    average: int
+    seed: int
+
+    def pseudo_voice(self, vector: FloatArray, group: str, name: str) -> FloatArray:
+        """Mean of the drawn voices; the draw depends on seed and name alone."""
+        voices = self.voices[group]
+        words = np.frombuffer(hashlib.sha256(name.encode()).digest(), dtype="<u4").tolist()
+        generator = np.random.default_rng(np.random.SeedSequence([self.seed, *words]))
+        far = np.argsort(voices @ vector, kind="stable")[: self.farthest]
+        mean: FloatArray = voices[generator.choice(far, self.average, replace=False)].mean(axis=0)
+        return mean
+
+
+def _groups(
+    embeddings: Embeddings, attribute: str | None, first: IntArray, dense: IntArray
+) -> list[str]:
+    if attribute is None:
+        return [""] * len(embeddings)
+    values = np.array(_column(embeddings, attribute, "embeddings"))
+    mixed = values != values[first][dense]
+    if mixed.any():
+        row = int(np.argmax(mixed))
+        raise InputError(
+            f"embeddings: expected one {attribute} per speaker, found several for"
+            f" {embeddings.speakers.decode(row)}"
+        )
+    return [str(value) for value in values]
+
+
+def _voices(
+    pool: Embeddings, attribute: str | None, groups: list[str], farthest: int
+) -> dict[str, FloatArray]:
+    vectors = length_normalised(np.asarray(pool.vectors, dtype=np.float64))
+    labels = [""] * len(pool) if attribute is None else _column(pool, attribute, "pool")
+    voices = {group: vectors[np.array(labels) == group] for group in sorted(set(groups))}
+    for group, rows in voices.items():
+        if len(rows) < farthest:
+            which = f" with {attribute} {group}" if attribute else ""
+            raise InputError(
+                f"pool: expected at least {farthest} vectors{which}, found {len(rows)}"
+            )
+    return voices
+
+
+def _column(embeddings: Embeddings, attribute: str, what: str) -> list[str]:
+    if attribute not in embeddings.columns:
+        raise InputError(f"{what}: expected a column {attribute}, found none")
+    values: list[str] = embeddings.columns[attribute].to_series().to_list()
+    return values
+
+
+def _refuse_shared(embeddings: Embeddings, pool: Embeddings) -> None:
+    shared = set(embeddings.speakers.to_series()) & set(pool.speakers.to_series())
+    if shared:
+        raise InputError(
+            f"pool: speaker {min(shared)} is also among those to protect ({len(shared)} shared)"
+        )

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from unmask.errors import InputError
+from unmask.speech.audio import read_audio, write_audio
+
+soundfile = pytest.importorskip("soundfile")
+
+
+@pytest.fixture
+def tone():
+    return 0.3 * np.sin(2 * np.pi * 440 * np.arange(48000) / 48000)
+
+
+@pytest.mark.parametrize("suffix", ["wav", "flac", "ogg", "mp3"])
+@pytest.mark.parametrize(("rate", "channels"), [(48000, 1), (48000, 2), (16000, 1), (8000, 1)])
+def test_any_format_rate_and_channel_count(tmp_path, tone, suffix, rate, channels):
+    path = tmp_path / f"tone.{suffix}"
+    sine = 0.3 * np.sin(2 * np.pi * 440 * np.arange(rate) / rate)
+    soundfile.write(path, np.column_stack([sine] * channels), rate)
+    audio = read_audio(path)
+    assert (audio.rate, audio.channels) == (rate, channels)
+    assert audio.samples.dtype == np.float32
+    assert audio.seconds == pytest.approx(1.0, abs=0.1)
+    middle = audio.samples[4000:12000].astype(float)
+    spectrum = np.abs(np.fft.rfft(middle * np.hanning(middle.size)))
+    assert np.argmax(spectrum) * 16000 / middle.size == pytest.approx(440, abs=2)
+    assert np.sqrt(np.mean(middle**2)) == pytest.approx(0.3 / np.sqrt(2), rel=0.05)
+
+
+def test_remarks_name_what_is_missing_or_mixed(tmp_path):
+    path = tmp_path / "eight.wav"
+    noise = 0.1 * np.random.default_rng(0).standard_normal((8000, 8))
+    soundfile.write(path, noise, 8000, subtype="FLOAT")
+    audio = read_audio(path)
+    np.testing.assert_allclose(audio.samples.size, 16000, atol=2)
+    assert "nothing above 4 kHz" in audio.remarks[0]
+    assert "8 channels" in audio.remarks[1]
+    soundfile.write(tmp_path / "plain.wav", noise[:, :2], 16000)
+    assert read_audio(tmp_path / "plain.wav").remarks == ()
+
+
+def bad_files(folder):
+    samples = 0.1 * np.random.default_rng(0).standard_normal(16000)
+    (folder / "text.wav").write_text("not audio at all\n")
+    (folder / "empty.wav").write_bytes(b"")
+    soundfile.write(folder / "none.wav", np.zeros(0), 16000)
+    soundfile.write(folder / "silent.wav", np.zeros(16000), 16000)
+    soundfile.write(folder / "nan.wav", np.full(16000, np.nan), 16000, subtype="FLOAT")
+    soundfile.write(folder / "whole.flac", samples, 16000)
+    whole = (folder / "whole.flac").read_bytes()
+    (folder / "cut.flac").write_bytes(whole[: len(whole) // 2])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("text.wav", "not readable as audio"),
+        ("empty.wav", "not readable as audio"),
+        ("none.wav", "found no samples"),
+        ("silent.wav", "silent"),
+        ("nan.wav", "16000 of 16000 samples are NaN"),
+        ("cut.flac", "cut short|not readable"),
+        ("absent.wav", "no such file"),
+    ],
+)
+def test_bad_files_are_named(tmp_path, name, words):
+    bad_files(tmp_path)
+    with pytest.raises(InputError, match=words) as caught:
+        read_audio(tmp_path / name)
+    assert str(caught.value).startswith(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("suffix", ["wav", "flac"])
+def test_written_audio_is_sixteen_bit(tmp_path, suffix):
+    samples = 0.5 * np.sin(np.arange(16000) / 20)
+    write_audio(tmp_path / f"a.{suffix}", samples)
+    np.testing.assert_allclose(read_audio(tmp_path / f"a.{suffix}").samples, samples, atol=4e-5)
+    assert [path.name for path in tmp_path.iterdir()] == [f"a.{suffix}"]
+    with pytest.raises(InputError, match="wav or .flac"):
+        write_audio(tmp_path / "a.mp3", samples)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+    (tmp_path / ".a.wav.part").symlink_to("/dev/full")
+    with pytest.raises(InputError, match="could not be written"):
+        write_audio(tmp_path / "a.wav", np.zeros(16000))
+    assert not list(tmp_path.iterdir())
