@@ -422,6 +422,5 @@ def test_lists_that_do_not_fit_are_named(matrices):
 def test_lookup_is_a_binary_search(boundaries, scores):
     edges = np.unique(np.asarray(boundaries, dtype=np.float64))
     values = np.concatenate([scores, edges, np.nextafter(edges, -np.inf)])
-    with np.errstate(over="ignore"):
-        found = StepLookup.of(edges)(values)
+    found = StepLookup.of(edges)(values)
     np.testing.assert_array_equal(found, np.searchsorted(edges, values, side="right"))

@@ -37,7 +37,8 @@ class StepLookup:
         """Prepare the buckets of ascending boundaries."""
         finite = boundaries[np.isfinite(boundaries)]
         lowest = float(finite[0]) if finite.size else 0.0
-        span = float(finite[-1]) - lowest if finite.size else 0.0
+        with np.errstate(over="ignore"):
+            span = float(finite[-1] - finite[0]) if finite.size else 0.0
         scale = (_BUCKETS - 3) / span if span > 0 else 1.0
         if not np.isfinite(scale):
             scale = 1.0
@@ -73,8 +74,9 @@ def _bucket(
     scores: npt.NDArray[np.floating[Any]], lowest: float, scale: float
 ) -> npt.NDArray[np.int32]:
     """A bucket from 0 to the last; never decreases with the score. NaN falls into the first."""
-    place = np.asarray(scores, dtype=np.float64) - lowest
-    place *= scale
+    with np.errstate(over="ignore"):
+        place = np.asarray(scores, dtype=np.float64) - lowest
+        place *= scale
     place += 1.0
     np.fmax(place, 0.0, out=place)
     np.fmin(place, _BUCKETS - 1.0, out=place)

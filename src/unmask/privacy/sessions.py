@@ -1,0 +1,175 @@
+"""Pseudo-voices over sessions: distinct within one, not linkable between two.
+
+Both papers name this as open: within a session (one teleconference) protected voices should stay
+distinct, between sessions they should not be linkable to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from unmask.detection.bootstrap import Replicates
+from unmask.detection.metrics import negated_warnings
+from unmask.errors import InputError
+from unmask.estimate import Estimate, Interval
+from unmask.privacy.similarity import similarity_set
+from unmask.privacy.similarity_align import aligned
+from unmask.privacy.similarity_matrix import SimilaritySet, resampled_dominance
+from unmask.privacy.similarity_pairs import EmbeddingPairs, Pairs, Sessions
+from unmask.privacy.similarity_result import LEAST_DOMINANCE, draws, gain
+from unmask.scoring import Backend, resolve
+from unmask.trials import Embeddings
+
+
+@dataclass(frozen=True, eq=False)
+class SessionAssessment:
+    """Voice distinctiveness within sessions and linkability between them.
+
+    ``sets`` holds the similarity sets of original (``oo``) and protected (``pp``) segments over the
+    pairs ``within`` a session and ``between`` two, each calibrated on its own: ``oo_within``, ….
+    """
+
+    sets: Mapping[str, SimilaritySet]
+    backend: str
+    sessions: int
+    replicates: int = 1000
+    level: float = 0.95
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("oo_within", "oo_between"):
+            if self.sets[name].d_diag < LEAST_DOMINANCE:
+                raise InputError(f"{name}: D_diag is 0, original voices cannot be told apart")
+
+    @property
+    def g_vd_within(self) -> float:
+        """10·log10(D_diag(PP)/D_diag(OO)) over pairs of one session, in dB: should stay near 0."""
+        return float(gain(self.sets["pp_within"].d_diag, self.sets["oo_within"].d_diag))
+
+    @property
+    def unlinkability_between(self) -> float:
+        """1 − D_diag(PP)/D_diag(OO) over pairs of two sessions: should reach 1."""
+        return 1 - self.sets["pp_between"].d_diag / self.sets["oo_between"].d_diag
+
+    @cached_property
+    def _drawn(self) -> Replicates | None:
+        if not self.replicates:
+            return None
+        some = self.sets["oo_within"]
+        times = draws(len(some.speakers), self.replicates, self.seed)
+        d = {name: np.abs(resampled_dominance(s.matrix, times)) for name, s in self.sets.items()}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = {
+                "g_vd_within": gain(d["pp_within"], d["oo_within"])[None],
+                "unlinkability_between": (1 - d["pp_between"] / d["oo_between"])[None],
+            }
+        return Replicates(values, "speaker", self.seed, self.replicates)
+
+    def interval(self, metric: str) -> Interval | None:
+        """Interval of ``g_vd_within`` or ``unlinkability_between``."""
+        drawn = self._drawn
+        return None if drawn is None else drawn.interval(metric, level=self.level)
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Distinctiveness within, unlinkability between, and what pairs between disclose."""
+        between = self.sets["pp_between"]
+        return (
+            self._estimate("g_vd_within", self.g_vd_within, "dB", "pp_within"),
+            self._estimate("unlinkability_between", self.unlinkability_between, "%", "pp_between"),
+            self._estimate("d_ece_between", between.zebra.d_ece, "bit", "pp_between", 0.0),
+            self._estimate("l_w_between", between.zebra.l_w, "", "pp_between", 0.0),
+            self._estimate("tag_between", between.zebra.tag, "", "pp_between"),
+            self._estimate("eer_between", between.roc.eer(), "%", "pp_between", 0.5),
+        )
+
+    def _estimate(
+        self, metric: str, value: float | str, unit: str, name: str, chance: float | None = None
+    ) -> Estimate:
+        drawn = self._drawn
+        interval = self.interval(metric) if drawn and metric in drawn.values else None
+        own = self.sets[name]
+        compared = int((own.sums.count > 0).sum()) - len(own.speakers)
+        return Estimate(
+            metric,
+            value,
+            unit,
+            interval=interval,
+            chance=chance,
+            n={
+                "target": round(own.roc.targets),
+                "nontarget": round(own.roc.nontargets),
+                "speakers": len(own.speakers),
+                "sessions": self.sessions,
+                "speaker_pairs": compared,
+            },
+            params={"set": name, "mean": own.mean, "backend": self.backend},
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Negated scores that disclose more, and pairs of speakers who share no session."""
+        told = []
+        for name, own in self.sets.items():
+            told += [f"{name}: {text}" for text in negated_warnings(own.roc, own.roc.negated())]
+            speakers = len(own.speakers)
+            missing = int((own.sums.count == 0).sum())
+            if missing:
+                told.append(
+                    f"{name}: {missing} of {speakers * (speakers - 1)} ordered pairs of speakers"
+                    " have no comparison and do not count"
+                )
+        return tuple(told)
+
+
+def sessions(
+    original: Embeddings,
+    protected: Embeddings,
+    *,
+    backend: Backend | str = "cosine",
+    mean: str = "geometric",
+    replicates: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    workers: int | None = None,
+) -> SessionAssessment:
+    """Assess pseudo-voices within and between the sessions named on the protected segments.
+
+    Every speaker needs two segments in one session and segments in two sessions. The original
+    segments of the same pairs are the reference, so that what sessions do to unprotected speech
+    (room, day, microphone) is not laid to the safeguard.
+    """
+    if protected.sessions is None:
+        raise InputError("sessions: expected a session for every protected segment, found none")
+    segments, protected_order = aligned(original, protected)
+    scorer = resolve(backend)
+    rows = {
+        "oo": scorer.prepare(original.vectors)[segments.order],
+        "pp": scorer.prepare(protected.vectors)[protected_order[segments.order]],
+    }
+    codes = protected.sessions.codes[protected_order[segments.order]].astype(np.int64)
+    sets = {}
+    for within in (True, False):
+        kind = "within" if within else "between"
+        for name, vectors in rows.items():
+            source = EmbeddingPairs(scorer, vectors, vectors)
+            pairs = Pairs(f"{name}_{kind}", source, segments, Sessions(codes, within))
+            made = similarity_set(pairs, mean=mean, workers=workers)
+            _refuse_missing(made, kind)
+            sets[pairs.name] = made
+    return SessionAssessment(
+        sets, scorer.name, protected.sessions.n_unique, replicates, level, seed
+    )
+
+
+def _refuse_missing(own: SimilaritySet, kind: str) -> None:
+    missing = np.flatnonzero(np.diag(own.sums.count) == 0)
+    if missing.size:
+        needed = "two segments in one session" if kind == "within" else "segments in two sessions"
+        raise InputError(
+            f"speaker {own.speakers[missing[0]]} lacks {needed} ({missing.size} such speakers)"
+        )

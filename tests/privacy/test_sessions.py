@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unmask import InputError, sessions
+from unmask.trials import Embeddings
+
+SPEAKERS, SESSIONS, EACH, DIMENSION = 10, 3, 4, 24
+
+
+def original(rng):
+    speaker, session, _ = (part.reshape(-1) for part in np.indices((SPEAKERS, SESSIONS, EACH)))
+    vectors = rng.normal(size=(SPEAKERS, DIMENSION))[speaker]
+    vectors += 0.4 * rng.normal(size=(speaker.size, DIMENSION))
+    names = [f"u{i}" for i in range(speaker.size)]
+    return Embeddings(vectors, speaker.astype(str), names, session.astype(str)), speaker, session
+
+
+def protected_like(embeddings, vectors):
+    return Embeddings(vectors, embeddings.speakers, embeddings.utterances, embeddings.sessions)
+
+
+def test_the_same_mapping_in_every_session_links_them():
+    rng = np.random.default_rng(0)
+    data, _, _ = original(rng)
+    rotation = np.linalg.qr(rng.normal(size=(DIMENSION, DIMENSION)))[0]
+    found = sessions(data, protected_like(data, data.vectors @ rotation))
+    assert found.g_vd_within == pytest.approx(0.0, abs=1e-9)
+    assert found.unlinkability_between == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_new_mapping_for_each_session_keeps_voices_distinct_and_unlinkable():
+    rng = np.random.default_rng(1)
+    data, _, session = original(rng)
+    turns = [np.linalg.qr(rng.normal(size=(DIMENSION, DIMENSION)))[0] for _ in range(SESSIONS)]
+    vectors = np.stack([v @ turns[s] for v, s in zip(data.vectors, session, strict=True)])
+    found = sessions(data, protected_like(data, vectors))
+    assert abs(found.g_vd_within) < 0.1
+    assert found.unlinkability_between > 0.8
+    by_name = {e.metric: e for e in found.estimates}
+    assert by_name["eer_between"].value > 0.35
+    assert by_name["d_ece_between"].value < 0.1
+    assert by_name["g_vd_within"].interval.low <= found.g_vd_within + 1e-9
+    assert by_name["g_vd_within"].n["sessions"] == SESSIONS
+
+
+def test_pairs_within_and_between_sessions_are_all_pairs():
+    data, _, _ = original(np.random.default_rng(2))
+    found = sessions(data, data, replicates=0)
+    total = sum(found.sets[f"pp_{kind}"].sums.count.sum() for kind in ("within", "between"))
+    assert total == len(data) * (len(data) - 1)
+    counts = found.sets["pp_within"].sums.count
+    assert counts[0, 0] == SESSIONS * EACH * (EACH - 1)
+    assert counts[0, 1] == SESSIONS * EACH * EACH
+    assert found.interval("g_vd_within") is None
+
+
+def test_similarity_between_sessions_from_the_definition():
+    rng = np.random.default_rng(3)
+    data, speaker, session = original(rng)
+    found = sessions(data, data, replicates=0).sets["pp_between"]
+    unit = data.vectors / np.linalg.norm(data.vectors, axis=1, keepdims=True)
+    scores = unit @ unit.T
+    kept = np.not_equal.outer(session, session)
+    llr = found.roc.pav_laplace.apply(np.round(scores, 12))
+    for i, j in ((0, 0), (0, 1), (4, 7)):
+        cell = llr[np.ix_(speaker == i, speaker == j)][kept[np.ix_(speaker == i, speaker == j)]]
+        expected = np.exp(-np.log1p(np.exp(-cell)).mean())
+        assert found.matrix[i, j] == pytest.approx(expected, abs=0.02)
+
+
+def test_speakers_who_share_no_session_are_counted():
+    data, speaker, session = original(np.random.default_rng(4))
+    rooms = np.where(speaker < 5, session, session + 10)
+    moved = Embeddings(data.vectors, data.speakers, data.utterances, rooms.astype(str))
+    found = sessions(data, moved)
+    assert any("50 of 90 ordered pairs" in line for line in found.warnings)
+    assert np.isnan(found.sets["pp_within"].matrix[0, 9])
+    assert np.isfinite(found.g_vd_within)
+
+
+def test_bad_sessions_are_named():
+    data, speaker, session = original(np.random.default_rng(5))
+    bare = Embeddings(data.vectors, data.speakers, data.utterances)
+    with pytest.raises(InputError, match="expected a session for every protected segment"):
+        sessions(data, bare)
+    alone = Embeddings(
+        data.vectors, data.speakers, data.utterances, np.where(speaker == 3, 0, session).astype(str)
+    )
+    with pytest.raises(InputError, match="speaker 3 lacks segments in two sessions"):
+        sessions(data, alone)
+    split = np.where(speaker == 2, np.arange(speaker.size) + 100, session).astype(str)
+    each = Embeddings(data.vectors, data.speakers, data.utterances, split)
+    with pytest.raises(InputError, match="speaker 2 lacks two segments in one session"):
+        sessions(data, each)
