@@ -1,13 +1,57 @@
 """How much of an identity survives a safeguard."""
 
-from unmask.privacy.sessions import SessionAssessment, sessions
+from unmask.privacy.inference import (
+    Inference,
+    inference,
+)
+from unmask.privacy.legal import (
+    Attacker,
+    default_counts,
+    legal_sweep,
+    with_backends,
+)
+from unmask.privacy.legal_curve import (
+    Curve,
+    RiskCurve,
+)
+from unmask.privacy.legal_sweep import (
+    LegalSweep,
+    Strongest,
+)
+from unmask.privacy.legal_verification import (
+    verification,
+)
+from unmask.privacy.linkability import (
+    Linkability,
+    linkability,
+    linkability_from_scores,
+)
+from unmask.privacy.ranks import (
+    Ranks,
+    ranks_from_scores,
+    ranks_of,
+)
+from unmask.privacy.sessions import (
+    SessionAssessment,
+    sessions,
+)
 from unmask.privacy.similarity import (
     pseudonymisation,
     pseudonymisation_from_embeddings,
     pseudonymisation_from_scores,
 )
-from unmask.privacy.similarity_matrix import SimilaritySet
-from unmask.privacy.similarity_result import Pseudonymisation, SpeakerProtection
+from unmask.privacy.similarity_matrix import (
+    SimilaritySet,
+)
+from unmask.privacy.similarity_result import (
+    Pseudonymisation,
+    SpeakerProtection,
+)
+from unmask.privacy.singling_out import (
+    SinglingOut,
+    singling_out,
+    singling_out_from_scores,
+)
 from unmask.privacy.zebra import (
     CalibrationDistortion,
     Disclosure,
@@ -15,25 +59,53 @@ from unmask.privacy.zebra import (
     disclosure_of,
     zebra_profiles,
 )
-from unmask.privacy.zebra_speakers import SpeakerDisclosure, zebra_by_speaker
-from unmask.privacy.zoo import Corner, Zoo, zoo_of_scores, zoo_of_set
+from unmask.privacy.zebra_speakers import (
+    SpeakerDisclosure,
+    zebra_by_speaker,
+)
+from unmask.privacy.zoo import (
+    Corner,
+    Zoo,
+    zoo_of_scores,
+    zoo_of_set,
+)
 
 __all__ = [
+    "Attacker",
     "CalibrationDistortion",
     "Corner",
+    "Curve",
     "Disclosure",
+    "Inference",
+    "LegalSweep",
+    "Linkability",
     "Pseudonymisation",
+    "Ranks",
+    "RiskCurve",
     "SessionAssessment",
     "SimilaritySet",
+    "SinglingOut",
     "SpeakerDisclosure",
     "SpeakerProtection",
+    "Strongest",
     "Zoo",
     "calibration_distortion",
+    "default_counts",
     "disclosure_of",
+    "inference",
+    "legal_sweep",
+    "linkability",
+    "linkability_from_scores",
     "pseudonymisation",
     "pseudonymisation_from_embeddings",
     "pseudonymisation_from_scores",
+    "ranks_from_scores",
+    "ranks_of",
     "sessions",
+    "singling_out",
+    "singling_out_from_scores",
+    "verification",
+    "with_backends",
     "zebra_by_speaker",
     "zebra_profiles",
     "zoo_of_scores",

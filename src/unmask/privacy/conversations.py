@@ -91,6 +91,7 @@ def average(embeddings: Embeddings, rows: IntArray, sizes: IntArray) -> FloatArr
     """Normalise each vector, average runs of ``sizes`` rows, normalise again; in pieces."""
     means = np.empty((len(sizes), embeddings.dimension))
     ends = np.cumsum(sizes)
+    equal = bool((sizes == sizes[0]).all())
     first = 0
     while first < len(sizes):
         offset = int(ends[first] - sizes[first])
@@ -98,11 +99,14 @@ def average(embeddings: Embeddings, rows: IntArray, sizes: IntArray) -> FloatArr
         part = np.asarray(
             embeddings.vectors[rows[offset : int(ends[last - 1])]], dtype=np.float64
         )
-        part = part / np.linalg.norm(part, axis=1, keepdims=True)
-        starts = ends[first:last] - sizes[first:last] - offset
-        means[first:last] = np.add.reduceat(part, starts, axis=0)
+        part = part / np.sqrt(np.einsum("ij,ij->i", part, part))[:, None]
+        if equal:
+            means[first:last] = part.reshape(last - first, -1, part.shape[1]).sum(axis=1)
+        else:
+            starts = ends[first:last] - sizes[first:last] - offset
+            means[first:last] = np.add.reduceat(part, starts, axis=0)
         first = last
-    length = np.linalg.norm(means, axis=1, keepdims=True)
+    length = np.sqrt(np.einsum("ij,ij->i", means, means))[:, None]
     if not length.all():
         raise InputError(
             f"{source_name(embeddings)}: expected conversations that can be normalised, found"

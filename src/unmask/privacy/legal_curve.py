@@ -24,15 +24,13 @@ class Resampling:
     seed: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class RiskCurve:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Curve:
     """The success of one attacker against numbers of speakers.
 
-    ``per_speaker`` has a row per attacked speaker (``speakers``) and a column per count; its mean
-    is ``value``. ``low`` and ``high`` are the percentile interval over speakers. ``attacks`` is
-    the number of attacks run for each count; ``negated`` is the value with the score's sign
-    turned. ``left_out`` speakers had too few utterances, ``short`` enrolment speakers had fewer
-    than asked for.
+    ``low`` and ``high`` are the percentile interval over ``speakers``. ``attacks`` is the number of
+    attacks run for each count; ``negated`` is the value with the score's sign turned. ``left_out``
+    speakers had too few utterances, ``short`` enrolment speakers had fewer than asked for.
     """
 
     metric: str
@@ -43,7 +41,6 @@ class RiskCurve:
     chance: FloatArray
     attacks: IntArray
     negated: FloatArray
-    per_speaker: FloatArray
     speakers: pl.Series
     length: int
     enrol_length: int | str
@@ -64,12 +61,6 @@ class RiskCurve:
     def at_chance(self) -> BoolArray:
         """Where the interval does not lie above chance: the attack says nothing of protection."""
         return np.asarray(~(self.low > self.chance) & (self.chance < 1), dtype=bool)
-
-    @property
-    def worst_decile(self) -> FloatArray:
-        """Mean risk of the tenth of the speakers who are least protected, for each count."""
-        worst = -(-len(self.per_speaker) // 10)
-        return np.asarray(-np.sort(-self.per_speaker, axis=0)[:worst].mean(axis=0))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -115,14 +106,10 @@ class RiskCurve:
         return self._estimate(self.metric, float(self.value[i]), i, interval)
 
     def details(self, i: int) -> tuple[Estimate, ...]:
-        """Residual risk, worst decile of speakers and the negated score at the i-th count."""
-        return tuple(
-            self._estimate(f"{self.metric}_{name}", float(values[i]), i, None)
-            for name, values in (
-                ("residual", self.residual),
-                ("worst_decile", self.worst_decile),
-                ("negated", self.negated),
-            )
+        """Residual risk and the value of the negated score at the i-th count."""
+        return (
+            self._estimate(f"{self.metric}_residual", float(self.residual[i]), i, None),
+            self._estimate(f"{self.metric}_negated", float(self.negated[i]), i, None),
         )
 
     def _estimate(self, metric: str, value: float, i: int, interval: Interval | None) -> Estimate:
@@ -137,17 +124,43 @@ class RiskCurve:
                 "speakers": len(self.speakers),
                 "left_out": self.left_out,
             },
-            {"count": int(self.counts[i]), **self._params(i)},
+            {"N": int(self.counts[i]), **self._params(i)},
         )
 
     def _params(self, i: int) -> dict[str, Parameter]:
         """How the number at the i-th count was made."""
         return {
-            "length": self.length,
-            "enrol_length": self.enrol_length,
+            "L": self.length,
+            "enrol_L": self.enrol_length,
             "backend": self.backend,
             "side": "+".join(self.side) or None,
         }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RiskCurve(Curve):
+    """A curve that is a mean over attacked speakers.
+
+    ``per_speaker`` has a row per attacked speaker and a column per count.
+    """
+
+    per_speaker: FloatArray
+
+    def sorted_risks(self, i: int) -> FloatArray:
+        """Risks of the speakers at the i-th count, the least protected first."""
+        return np.asarray(-np.sort(-self.per_speaker[:, i]))
+
+    @property
+    def worst_decile(self) -> FloatArray:
+        """Mean risk of the tenth of the speakers who are least protected, for each count."""
+        worst = -(-len(self.per_speaker) // 10)
+        return np.asarray(-np.sort(-self.per_speaker, axis=0)[:worst].mean(axis=0))
+
+    def details(self, i: int) -> tuple[Estimate, ...]:
+        """Residual risk, the negated score, and the worst decile of speakers."""
+        worst = float(self.worst_decile[i])
+        more = self._estimate(f"{self.metric}_worst_decile", worst, i, None)
+        return (*super().details(i), more)
 
 
 def resampled_means(

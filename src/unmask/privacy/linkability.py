@@ -26,7 +26,7 @@ from unmask.scoring import Backend
 from unmask.trials import Embeddings
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Linkability(RiskCurve):
     """Linkability over numbers N' of enrolment speakers; chance is 1/N'.
 
@@ -34,8 +34,8 @@ class Linkability(RiskCurve):
     one; ``draws`` is None where the expectation over all subsets is exact.
     """
 
-    above: Above | None = None
-    draws: int | None = None
+    above: Above
+    draws: int | None
 
     def _params(self, i: int) -> dict[str, Parameter]:
         return {**super()._params(i), "draws": "exact" if self.draws is None else self.draws}
@@ -43,8 +43,6 @@ class Linkability(RiskCurve):
     @property
     def ranks(self) -> Ranks:
         """Rank of the true speaker among all enrolment speakers, from the same scores."""
-        if self.above is None:
-            raise InputError("ranks: expected counts of the score matrix, found none")
         return ranks_of(
             self.above.at_or_above + 1, self.above.others + 1, resampling=self.resampling
         )

@@ -49,6 +49,15 @@ class Ranks:
             f" {self.chance['max_d']:.2f} bit here",
         )
 
+    def histogram(self) -> tuple[IntArray, FloatArray]:
+        """Edges of bins that double in width, and the mean P(r) within each; bin b holds the ranks
+        from edges[b] to edges[b + 1] − 1.
+        """
+        doubling = 2 ** np.arange(int(np.log2(self.candidates)) + 1)
+        edges = np.append(doubling, self.candidates + 1)
+        total = np.concatenate([[0.0], np.cumsum(self.distribution)])
+        return edges, np.diff(total[edges - 1]) / np.diff(edges)
+
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """Identification rate, MeanD and MaxD."""
@@ -60,7 +69,7 @@ class Ranks:
                 self.intervals[metric],
                 self.chance[metric],
                 {"speakers": len(self.ranks)},
-                {"count": self.candidates},
+                {"N": self.candidates},
             )
             for metric in _METRICS
         )

@@ -47,7 +47,7 @@ ENROL_BLOCK = 32
 _SIGNS = (1.0, -1.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SinglingOut(RiskCurve):
     """Singling Out over numbers N of test speakers.
 
@@ -57,14 +57,13 @@ class SinglingOut(RiskCurve):
     ``threshold_rank`` is k, averaged over draws.
     """
 
-    chance_exact: FloatArray | None = None
-    chance_calibrated: FloatArray | None = None
-    threshold_rank: FloatArray | None = None
-    folds: int = 10
-    draws: int = 5
+    chance_exact: FloatArray
+    chance_calibrated: FloatArray
+    threshold_rank: FloatArray
+    folds: int
+    draws: int
 
     def _params(self, i: int) -> dict[str, Parameter]:
-        assert self.threshold_rank is not None
         return {
             **super()._params(i),
             "folds": self.folds,
