@@ -11,6 +11,7 @@ from unmask._version import __version__
 from unmask.cli.anonymise import anonymise
 from unmask.cli.compare import compare
 from unmask.cli.convert import convert
+from unmask.cli.cpmap import cpmap
 from unmask.cli.demo import demo
 from unmask.cli.embed import embed
 from unmask.cli.encoders import encoders
@@ -33,6 +34,7 @@ app.command("compare")(compare)
 app.command("embed")(embed)
 app.command("anonymise")(anonymise)
 app.add_typer(encoders)
+app.command("cpmap")(cpmap)
 app.command("validate")(validate)
 app.command("formats")(formats)
 app.command("convert")(convert)

@@ -1,6 +1,8 @@
 """How a system fails: C-P maps over hard trials, worst-case false alarms."""
 
 from unmask.stress.cpmap import CpMap, CpMetric, CpSummary, cp_map
+from unmask.stress.cpmap_assess import CpAssessment, assess_cp_maps
+from unmask.stress.cpmap_contours import Contour, contour
 from unmask.stress.cpmap_delta import (
     CpRoadmap,
     DeltaCpMap,
@@ -17,6 +19,8 @@ from unmask.stress.cpmap_positions import (
 )
 
 __all__ = [
+    "Contour",
+    "CpAssessment",
     "CpMap",
     "CpMetric",
     "CpPosition",
@@ -24,6 +28,8 @@ __all__ = [
     "CpSummary",
     "DeltaCpMap",
     "DeltaIntervals",
+    "assess_cp_maps",
+    "contour",
     "cp_map",
     "cp_position",
     "cp_roadmap",

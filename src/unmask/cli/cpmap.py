@@ -1,0 +1,143 @@
+"""``unmask cpmap``: performance on every mixture of easy and hard trials."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+from unmask.cli import common
+from unmask.cli.scores import load
+from unmask.figures import save_all
+from unmask.report import document_of_cp_maps
+from unmask.report.cpmap import cp_figures
+from unmask.stress import CpAssessment, assess_cp_maps
+from unmask.trials import read_key
+
+
+class Metric(StrEnum):
+    """What is measured in each cell."""
+
+    eer = "eer"
+    min_dcf = "min_dcf"
+
+
+class Combine(StrEnum):
+    """How several references become one."""
+
+    mean = "mean"
+    rank = "rank"
+
+
+def cpmap(
+    scores: Annotated[
+        list[str], typer.Argument(help="Score files of one trial list, one system or more each.")
+    ],
+    key: common.KeyOption = None,
+    speakers: common.SpeakersOption = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option("--system", help="Systems in the order of the roadmap.", show_default="all"),
+    ] = None,
+    reference: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reference",
+            "-r",
+            help="System or numeric column that tells hard trials from easy; may be repeated.",
+            show_default="each system's own scores",
+        ),
+    ] = None,
+    combine: Annotated[
+        Combine, typer.Option("--combine", help="Several references: mean of scores or of ranks.")
+    ] = Combine.mean,
+    grid: Annotated[int, typer.Option("--grid", help="Cells along each axis, up to 1000.")] = 100,
+    metric: Annotated[Metric, typer.Option("--metric", help="Value of a cell.")] = Metric.eer,
+    p_target: Annotated[
+        float, typer.Option("--p-target", help="Prior of the detection cost.")
+    ] = 0.01,
+    delta: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--delta",
+            metavar="A B",
+            help="Compare B with A only.",
+            show_default="each system with the one before",
+        ),
+    ] = None,
+    subset: Annotated[
+        str | None,
+        typer.Option("--subset", help="Trials of your deployment (a key), placed on the maps."),
+    ] = None,
+    below: Annotated[
+        float, typer.Option("--below", help="Give the share of cells under this value.")
+    ] = 0.05,
+    cells: Annotated[
+        Path | None, typer.Option("--cells", help="Write the cells of all maps as CSV there.")
+    ] = None,
+    ci: common.ReplicatesOption = None,
+    level: common.LevelOption = 0.95,
+    seed: common.SeedOption = 0,
+    missing: common.MissingOption = common.Missing.error,
+    duplicates: common.DuplicatesOption = common.Missing.error,
+    input_format: common.InputFormatOption = None,
+    format: common.FormatOption = common.OutputFormat.text,
+    output: common.OutputOption = None,
+    figures: common.FiguresOption = None,
+    figure_formats: common.FigureFormatsOption = "png,svg,html",
+    quiet: common.QuietOption = False,
+) -> None:
+    """C-P maps, delta maps and roadmap: how systems perform on hard and easy trials."""
+    table = load(
+        scores,
+        key=key,
+        speakers=speakers,
+        systems=None,
+        format=input_format,
+        missing=missing,
+        duplicates=duplicates,
+        quiet=quiet,
+    )
+    with common.progress("bootstrap", quiet=quiet) as bar:
+        assessment = assess_cp_maps(
+            table,
+            systems=system,
+            references=reference or (),
+            combine=combine.value,
+            grid=grid,
+            metric=metric.value,
+            p_target=p_target,
+            deltas=None if delta is None else [delta],
+            subset=None if subset is None else read_key(subset, duplicates=duplicates.value),
+            subset_name="deployment" if subset is None else Path(subset).name,
+            below=below,
+            replicates=ci,
+            level=level,
+            seed=seed,
+            progress=bar,
+        )
+    if cells is not None:
+        common.write_text(cells_csv(assessment), cells)
+    if figures is not None:
+        save_all(cp_figures(assessment), figures, formats=tuple(figure_formats.split(",")))
+    common.give(document_of_cp_maps(assessment), format=format, output=output, quiet=quiet)
+    if cells is not None:
+        common.remark(f"cells in {cells}", quiet=quiet)
+    if figures is not None:
+        common.remark(f"figures in {figures}", quiet=quiet)
+
+
+def cells_csv(assessment: CpAssessment) -> str:
+    """All cells of all maps and delta maps in one table, told apart by the column ``system``."""
+    tables = [
+        cp.cells().insert_column(0, pl.lit(name).alias("system"))
+        for name, cp in assessment.maps.items()
+    ]
+    tables += [
+        delta.cells().insert_column(0, pl.lit(f"{delta.reference} → {delta.test}").alias("system"))
+        for delta in assessment.deltas
+    ]
+    return pl.concat(tables, how="diagonal").write_csv()
