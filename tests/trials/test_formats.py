@@ -63,9 +63,7 @@ def test_wespeaker_with_digits(tmp_path: Path) -> None:
 
 
 def test_kaldi_scores_and_trials_are_joined_by_trial(tmp_path: Path) -> None:
-    scores = put(
-        tmp_path / "scores", [f"{e} {t} {s}" for e, t, s in zip(E, T, S, strict=True)]
-    )
+    scores = put(tmp_path / "scores", [f"{e} {t} {s}" for e, t, s in zip(E, T, S, strict=True)])
     rows = [f"{e} {t} {WORDS[w]}" for e, t, w in zip(E, T, L, strict=True)]
     key = put(tmp_path / "trials", rows[::-1])
     check(read_scores(scores), labels=False)
@@ -193,7 +191,11 @@ def test_long_table_with_quotes_and_generic_name(tmp_path: Path) -> None:
 def test_enrolment_speaker_stands_in_for_the_model(tmp_path: Path) -> None:
     path = put(
         tmp_path / "x.tsv",
-        ["claimed_spk\ttest\ttest_spk\tattack\tkey\tplda", "a\tx\ta\t-\ttarget\t1", "a\ty\tb\tA01\tspoof\t2"],
+        [
+            "claimed_spk\ttest\ttest_spk\tattack\tkey\tplda",
+            "a\tx\ta\t-\ttarget\t1",
+            "a\ty\tb\tA01\tspoof\t2",
+        ],
     )
     scores = read_scores(path)
     assert scores.enrol is not None
@@ -306,7 +308,9 @@ def test_line_ends_byte_order_mark_and_gzip(
 
 def test_mixed_and_repeated_blanks(tmp_path: Path) -> None:
     path = tmp_path / "x"
-    path.write_text("s1  u1\t0.9 target\n s1\tu2\t-0.25\tnontarget \ns2 u1 0.1   nontarget\ns2 u3 1.5 target  ")
+    path.write_text(
+        "s1  u1\t0.9 target\n s1\tu2\t-0.25\tnontarget \ns2 u1 0.1   nontarget\ns2 u3 1.5 target  "
+    )
     check(read_scores(path))
 
 

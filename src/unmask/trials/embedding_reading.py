@@ -27,7 +27,7 @@ from unmask.trials.files import Input
 from unmask.trials.formats import format_named
 from unmask.trials.hdf5 import datasets, is_bosaris, read_hdf5, strings
 from unmask.trials.header import normalise
-from unmask.trials.ids import Ids
+from unmask.trials.ids import Ids, text_ids
 from unmask.trials.kaldi import (
     directory_gender,
     directory_speakers,
@@ -157,13 +157,13 @@ def _speakers(name: str, found: Found, rule: SpeakerRule | None) -> tuple[Any, I
     if rule is not None:
         if found.utterances is None:
             raise InputError(f"{name}: expected utterances to find speakers for, found none")
-        utterances = Ids.from_strings(found.utterances)
+        utterances = text_ids(found.utterances, "utterances", name)
         return utterances, assign(utterances, rule)
     if found.speakers is None:
         raise InputError(
             f"{name}: expected speakers in the file or an utt2spk file (--speakers), found neither"
         )
-    return found.utterances, Ids.from_strings(found.speakers)
+    return found.utterances, text_ids(found.speakers, "speakers", name)
 
 
 def _read(source: Input) -> Found:
@@ -233,7 +233,7 @@ def _from_table(source: Input, arrays: Mapping[str, Any], format: Format) -> Fou
         return next((arrays[names.pop(c)] for c in choices if c in names), None)
 
     vectors = pick(VECTORS)
-    if vectors is None:
+    if vectors is None or np.ndim(vectors) == 0:
         raise InputError(
             f"{source.name}: expected {format.layout}, found {', '.join(arrays) or 'nothing'}"
         )

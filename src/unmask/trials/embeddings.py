@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from unmask.errors import InputError
 from unmask.trials.arrays import Vectors, as_index, read_only
-from unmask.trials.ids import Ids
+from unmask.trials.ids import Ids, text_ids
 from unmask.trials.source import Source
 
 Strings = Ids | Iterable[Any]
@@ -130,12 +130,7 @@ def _matrix(vectors: ArrayLike, name: str) -> Vectors:
 def _ids(values: Strings | None, what: str, length: int, name: str) -> Ids | None:
     if values is None:
         return None
-    try:
-        column = Ids.from_strings(values)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{name}: expected {what} as text, found something else ({error})"
-        ) from error
+    column = text_ids(values, what, name)
     if len(column) != length:
         raise InputError(f"{name}: expected {length} {what}, one per vector, found {len(column)}")
     return column

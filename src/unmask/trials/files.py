@@ -56,12 +56,21 @@ class Input:
         self._hashing = _Hashing(self._file)
         outer = io.BufferedReader(self._hashing, 1 << 20)
         self._stream: io.BufferedIOBase = outer
-        with self._guard():
-            self.compressed = outer.peek(2)[:2] == GZIP_MAGIC
-            if self.compressed:
-                self._stream = gzip.GzipFile(fileobj=outer)
-            self.head = self._fill(HEAD)
-            self.drained = len(self.head) < HEAD
+        try:
+            with self._guard():
+                self.compressed = outer.peek(2)[:2] == GZIP_MAGIC
+                if self.compressed:
+                    self._stream = gzip.GzipFile(fileobj=outer)
+                self.head = self._fill(HEAD)
+        except InputError:
+            self.close()
+            raise
+        self.drained = len(self.head) < HEAD
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+        if self._file is not sys.stdin.buffer:
+            self._file.close()
 
     def __enter__(self) -> Input:
         return self
@@ -72,8 +81,7 @@ class Input:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._file is not sys.stdin.buffer:
-            self._file.close()
+        self.close()
 
     @property
     def container(self) -> str:

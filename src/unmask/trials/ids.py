@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unmask.errors import InputError
 from unmask.trials.arrays import Codes, Index, as_index, read_only
 
 
@@ -78,6 +79,8 @@ def _string_series(values: pl.Series | Iterable[Any]) -> pl.Series:
     if isinstance(values, pl.Series):
         return values.cast(pl.String)
     if isinstance(values, np.ndarray):
+        if values.ndim != 1 or values.dtype.kind not in "biufUSMO":
+            raise ValueError(f"expected one row of text, got {values.dtype} {values.shape}")
         if values.dtype.kind == "S":
             values = np.char.decode(values, "utf-8")
         return pl.Series(values.astype(str).tolist(), dtype=pl.String)
@@ -107,6 +110,14 @@ def share(first: Ids, second: Ids) -> tuple[Ids, Ids]:
     """Return both columns under one table of names."""
     names, (a, b) = unify([first, second])
     return Ids(a, names), Ids(b, names)
+
+
+def text_ids(values: Any, what: str, name: str) -> Ids:
+    """Encode text that came from a file; anything else there is an error that names the file."""
+    try:
+        return Ids.from_strings(values)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{name}: expected {what} as text, found other data ({error})") from error
 
 
 class Encoder:

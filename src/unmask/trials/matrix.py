@@ -8,7 +8,7 @@ import numpy as np
 
 from unmask.errors import InputError
 from unmask.trials.arrays import Floats, Index, Labels, Mask
-from unmask.trials.ids import Ids
+from unmask.trials.ids import text_ids
 from unmask.trials.labels import NONTARGET, TARGET
 from unmask.trials.parsed import Parsed
 from unmask.trials.registry import Format
@@ -31,7 +31,7 @@ def parse_matrix(
     ``mask`` marks the cells that are trials; ``label`` holds 1 for target, -1 for nontarget and 0
     for no trial. Without either, every cell is one.
     """
-    enrol, test = Ids.from_strings(rows), Ids.from_strings(columns)
+    enrol, test = text_ids(rows, "enrol", name), text_ids(columns, "test", name)
     shape = (len(enrol), len(test))
     tables = {"scores": scores, "mask": mask, "labels": label}
     fitted = {what: _fit(table, shape, name, what) for what, table in tables.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ import polars as pl
 from unmask.errors import InputError
 from unmask.trials.files import Input
 from unmask.trials.frames import parse_frame
-from unmask.trials.ids import Ids
+from unmask.trials.ids import Ids, text_ids
 from unmask.trials.matrix import parse_matrix
 from unmask.trials.parsed import Parsed, labels_of
 from unmask.trials.registry import Format
@@ -36,7 +37,7 @@ def load_npz(source: Input) -> dict[str, np.ndarray]:
     """Arrays of an archive, never unpickling anything."""
     try:
         with np.load(io.BytesIO(source.read_all()), allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+            arrays = {name: archive[name] for name in archive.files}
     except InputError:
         raise
     except ValueError as error:
@@ -47,6 +48,14 @@ def load_npz(source: Input) -> dict[str, np.ndarray]:
         raise InputError(f"{source.name}: the npz file cannot be read ({error})") from error
     except (Exception, zipfile.BadZipFile) as error:
         raise InputError(f"{source.name}: the npz file cannot be read ({error})") from error
+    return _check(source.name, arrays)
+
+
+def _check(name: str, arrays: dict[str, Any]) -> dict[str, np.ndarray]:
+    for entry, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise InputError(f"{name}: expected arrays, found {entry}, which is none")
+    return arrays
 
 
 def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> Parsed:
@@ -83,7 +92,7 @@ def _series(array: np.ndarray, name: str) -> pl.Series:
     if array.dtype.kind in "biuf":
         return pl.Series(array if array.dtype != np.float16 else array.astype(np.float32))
     if array.dtype.kind in "US":
-        return Ids.from_strings(array).to_series()
+        return text_ids(array, "columns", name).to_series()
     raise InputError(f"{name}: expected numbers or text, found {array.dtype}")
 
 

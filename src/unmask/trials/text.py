@@ -32,7 +32,10 @@ class Dialect:
         if self.separator == " ":
             return line.split()
         if self.quoted and '"' in line:
-            return next(csv.reader([line], delimiter=self.separator), [])
+            try:
+                return next(csv.reader([line], delimiter=self.separator))
+            except csv.Error:
+                return [line]
         return line.split(self.separator)
 
 
@@ -52,7 +55,7 @@ def sample_lines(source: Input) -> list[str]:
     if b"\0" in head:
         raise InputError(f"{source.name}: expected text, found a binary file of no known format")
     lines = head.replace(b"\r\n", b"\n").split(b"\n")
-    if len(head) == len(source.head) >= 1 << 20 and len(lines) > 1:
+    if not source.drained and len(lines) > 1:
         lines = lines[:-1]
     lines = lines[:SAMPLE_LINES]
     while lines and not lines[-1].strip():

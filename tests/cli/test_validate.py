@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import typer
+from typer.testing import CliRunner
+
+from unmask.cli.validate import validate
+from unmask.errors import InputError
+
+app = typer.Typer()
+app.command()(validate)
+
+
+def run(*arguments: object, **options: object) -> str:
+    result = CliRunner().invoke(app, [str(a) for a in arguments], **options)  # type: ignore[arg-type]
+    assert result.exit_code == 0, result.exception
+    return " ".join(result.stdout.split())
+
+
+def test_scores_with_key_and_speakers(tmp_path: Path) -> None:
+    (tmp_path / "s").write_text("a-1 a-2 0.5\na-1 b-1 0.5\na-1 b-2 0.25\n")
+    (tmp_path / "k").write_text("a-1 b-1 nontarget\na-1 a-2 target\na-1 b-2 nontarget\n")
+    told = run(tmp_path / "s", "--key", tmp_path / "k", "--speakers", "pattern:^(.)-")
+    assert "kaldi-scores: enrol test score" in told
+    assert "kaldi-trials" in told
+    assert "trials 3 target 1 nontarget 2 other 0" in told
+    assert "speakers 2" in told
+    assert "system s 2 distinct scores from 0.25 to 0.5" in told
+
+
+def test_skipping_is_told(tmp_path: Path) -> None:
+    (tmp_path / "s").write_text("a b 0.5 1\na b 0.5 1\na c 0.25 0\n")
+    assert "0 missing, 1 duplicates left out" in run(tmp_path / "s", "--duplicates", "skip")
+    result = CliRunner().invoke(app, [str(tmp_path / "s")])
+    assert isinstance(result.exception, InputError)
+    assert result.stdout == ""
+
+
+def test_key_and_stdin(tmp_path: Path) -> None:
+    (tmp_path / "k").write_text("1 a b\n0 a c\n")
+    told = run(tmp_path / "k")
+    assert "voxceleb: 0|1 enrol test" in told
+    assert "speakers not known" in told
+    assert "trials 2" in run("-", input="a b target\na c nontarget\n")
+
+
+def test_ambiguous_with_format(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("a b 1\na c 0\n")
+    result = CliRunner().invoke(app, [str(tmp_path / "x")])
+    assert isinstance(result.exception, InputError)
+    assert "kaldi-scores" in run(tmp_path / "x", "--format-in", "kaldi-scores")
+
+
+def test_embeddings(tmp_path: Path) -> None:
+    path = tmp_path / "x.npz"
+    np.savez(
+        path,
+        embeddings=np.eye(3),
+        utt_ids=list("xyz"),
+        speaker_ids=list("aab"),
+        session=list("ppq"),
+    )
+    told = run(path)
+    assert "vectors 3 of 3 dimensions, float64 speakers 2 sessions 2" in told

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from unmask.errors import InputError
+from unmask.trials import Embeddings, Ids, read_any, read_embeddings, write_embeddings
+
+VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3) + 1
+UTTERANCES = ["a/1", "a/2", "b/1", "b/2"]
+SPEAKERS = ["a", "a", "b", "b"]
+
+
+def check(found: Embeddings, *, format: str, columns: tuple[str, ...] = ()) -> None:
+    assert found.vectors.dtype == np.float32
+    assert found.utterances is not None
+    order = np.argsort(found.utterances.to_series().to_numpy())
+    assert (found.vectors[order] == VECTORS).all()
+    assert found.speakers.take(order).to_series().to_list() == SPEAKERS
+    assert found.source is not None
+    assert found.source.format == format
+    assert set(found.columns) == set(columns)
+    assert (len(found), found.dimension, found.n_speakers) == (4, 3, 2)
+
+
+def test_npz(tmp_path: Path) -> None:
+    np.savez(
+        tmp_path / "x.npz",
+        embeddings=VECTORS,
+        utt_ids=UTTERANCES,
+        speaker_ids=SPEAKERS,
+        gender=list("ffmm"),
+        age=[1, 2, 3, 4],
+        session=list("xyxy"),
+    )
+    found = read_embeddings(tmp_path / "x.npz")
+    check(found, format="embeddings-npz", columns=("gender", "age"))
+    assert found.sessions is not None
+    assert found.sessions.n_unique == 2
+    assert isinstance(read_any(tmp_path / "x.npz"), Embeddings)
+
+
+def test_npy_with_utt2spk(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", VECTORS)
+    table = tmp_path / "utt2spk"
+    table.write_text("".join(f"{u} {s}\n" for u, s in zip(UTTERANCES, SPEAKERS, strict=True)))
+    check(read_embeddings(tmp_path / "x.npy", speakers=table), format="embeddings-npy")
+    with pytest.raises(InputError, match="expected an utt2spk"):
+        read_embeddings(tmp_path / "x.npy")
+    table.write_text("a/1 a\n")
+    with pytest.raises(InputError, match="expected 4 speakers, one per vector, found 1"):
+        read_embeddings(tmp_path / "x.npy", speakers=table)
+
+
+def test_hdf5_layouts(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        for utterance, vector in zip(UTTERANCES, VECTORS, strict=True):
+            file[utterance] = vector
+    with pytest.raises(InputError, match="expected speakers in the file or an utt2spk"):
+        read_embeddings(tmp_path / "x.h5")
+    found = read_embeddings(tmp_path / "x.h5", speakers="pattern:^(.)/")
+    check(found, format="embeddings-hdf5")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["embedding"] = VECTORS
+        file["utterance_id"], file["speaker_id"], file["sex"] = UTTERANCES, SPEAKERS, list("ffmm")
+    check(read_embeddings(tmp_path / "x.h5"), format="embeddings-hdf5", columns=("sex",))
+    assert isinstance(read_any(tmp_path / "x.h5"), Embeddings)
+
+
+@pytest.mark.parametrize("dtype", [pl.List(pl.Float32), pl.Array(pl.Float32, 3)])
+def test_parquet(tmp_path: Path, dtype: pl.DataType) -> None:
+    pl.DataFrame(
+        {
+            "utterance_id": UTTERANCES,
+            "speaker_id": SPEAKERS,
+            "age": [1, 2, 3, 4],
+            "embedding": pl.Series(VECTORS.tolist(), dtype=dtype),
+        }
+    ).write_parquet(tmp_path / "x.parquet")
+    check(read_embeddings(tmp_path / "x.parquet"), format="embeddings-parquet", columns=("age",))
+
+
+def test_kaldi_directory_script_and_archive(tmp_path: Path) -> None:
+    kaldiio = pytest.importorskip("kaldiio")
+    vectors = dict(zip(UTTERANCES, VECTORS, strict=True))
+    ark, scp = tmp_path / "xvector.ark", tmp_path / "xvector.scp"
+    kaldiio.save_ark(str(ark), vectors, scp=str(scp))
+    with pytest.raises(InputError, match="expected speakers"):
+        read_embeddings(ark)
+    (tmp_path / "spk2utt").write_text("a a/1 a/2\nb b/1 b/2\n")
+    check(read_embeddings(ark), format="kaldi-ark")
+    (tmp_path / "utt2spk").write_text("b/2 b\nb/1 b\na/1 a\na/2 a\n")
+    check(read_embeddings(scp), format="kaldi-scp")
+    scp.write_text(scp.read_text().replace(str(tmp_path) + "/", ""))
+    check(read_embeddings(scp), format="kaldi-scp")
+    (tmp_path / "spk2gender").write_text("a f\nb m\n")
+    found = read_embeddings(tmp_path)
+    check(found, format="kaldi-dir", columns=("gender",))
+    assert sorted(found.columns["gender"].to_series()) == ["f", "f", "m", "m"]
+    (tmp_path / "spk2gender").write_text("a f\n")
+    with pytest.raises(InputError, match=r"found none for 1 \(first: b\)"):
+        read_embeddings(tmp_path)
+    scp.write_text("a/1 touch${IFS}x|:1\n")
+    with pytest.raises(InputError, match="found a command"):
+        read_embeddings(scp)
+    scp.write_text("a/1 gone.ark:3\n")
+    with pytest.raises(InputError, match="line 1: expected an archive, found none"):
+        read_embeddings(scp)
+
+
+def test_vectors_of_different_length(tmp_path: Path) -> None:
+    kaldiio = pytest.importorskip("kaldiio")
+    kaldiio.save_ark(str(tmp_path / "x.ark"), {"a": np.ones(3, "f4"), "b": np.ones(2, "f4")})
+    with pytest.raises(InputError, match="expected 3 dimensions for b, found 2"):
+        read_embeddings(tmp_path / "x.ark")
+
+
+def test_validation() -> None:
+    with pytest.raises(InputError, match="row 2: expected finite numbers"):
+        Embeddings([[1.0, 2.0], [np.nan, 1.0]], ["a", "b"])
+    with pytest.raises(InputError, match="1 axes"):
+        Embeddings([1.0, 2.0], ["a", "b"])
+    with pytest.raises(InputError, match="expected vectors"):
+        Embeddings(np.zeros((0, 3)), [])
+    with pytest.raises(InputError, match="expected 2 speakers, one per vector, found 1"):
+        Embeddings(np.eye(2), ["a"])
+    with pytest.raises(InputError, match="found u 2 times"):
+        Embeddings(np.eye(2), ["a", "b"], ["u", "u"])
+    with pytest.raises(InputError, match="matrix of numbers"):
+        Embeddings([["x"]], ["a"])
+    with pytest.raises(InputError, match=r"found 1 of length zero \(first: v\)"):
+        Embeddings([[1.0, 0.0], [0.0, 0.0]], ["a", "b"], ["u", "v"]).normalised()
+
+
+def test_selection_and_precision() -> None:
+    found = Embeddings(VECTORS, SPEAKERS, UTTERANCES, columns={"sex": list("ffmm")})
+    kept = found.select(np.array([False, True, True, False]))
+    assert kept.speakers.to_series().to_list() == ["a", "b"]
+    assert kept.columns["sex"].to_series().to_list() == ["f", "m"]
+    assert np.allclose(np.linalg.norm(found.normalised().vectors, axis=1), 1)
+    assert found.normalised().vectors.dtype == np.float32
+    assert Embeddings(np.eye(2, dtype=np.float16), Ids.from_strings("ab")).vectors.dtype == float
+    with pytest.raises(AttributeError):
+        found.vectors = VECTORS  # type: ignore[misc]
+    VECTORS[0, 0] += 0
+
+
+@pytest.mark.parametrize("name", ["x.npz", "x.parquet", "x.h5", "x.ark"])
+def test_written_embeddings_come_back(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("h5py")
+    pytest.importorskip("kaldiio")
+    sessions = None if name == "x.ark" else list("xyxy")
+    columns = None if name == "x.ark" else {"sex": list("ffmm")}
+    given = Embeddings(VECTORS, SPEAKERS, UTTERANCES, sessions, columns=columns)
+    write_embeddings(given, tmp_path / name)
+    found = read_embeddings(tmp_path / name)
+    assert found.source is not None
+    check(found, format=found.source.format, columns=tuple(columns or ()))
+    assert (found.sessions is None) == (sessions is None)
+    with pytest.raises(InputError, match="expected a format of embeddings"):
+        write_embeddings(given, tmp_path / "x.foo")

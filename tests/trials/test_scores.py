@@ -1,0 +1,236 @@
+"""Trials and scores as objects: joins, speakers, selection, digests, merging."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unmask.errors import InputError
+from unmask.trials import Ids, Scores, Source, Trials, merge_systems, read_key, read_scores
+
+pairs = st.lists(
+    st.tuples(st.sampled_from("abcdef"), st.sampled_from("uvwxyz"), st.sampled_from([0, 1, -1])),
+    min_size=1,
+    max_size=36,
+    unique_by=lambda pair: pair[:2],
+)
+
+
+def make(rows: list[tuple[str, str, int]], *, name: str = "s", labels: bool = True) -> Scores:
+    return Scores(
+        Ids.from_strings([e for e, _, _ in rows]),
+        Ids.from_strings([t for _, t, _ in rows]),
+        np.array([w for _, _, w in rows], np.int8) if labels else None,
+        systems={name: np.array([float(ord(e) * 1000 + ord(t)) for e, t, _ in rows])},
+        sources=(Source(f"{name}.txt", "0" * 64, "made"),),
+    )
+
+
+def key_of(rows: list[tuple[str, str, int]]) -> Trials:
+    return Trials(
+        Ids.from_strings([e for e, _, _ in rows]),
+        Ids.from_strings([t for _, t, _ in rows]),
+        np.array([w for _, _, w in rows], np.int8),
+        source=Source("key", "0" * 64, "made"),
+    )
+
+
+@given(pairs, pairs, st.randoms())
+def test_join_equals_a_dictionary(scored, keyed, random) -> None:
+    random.shuffle(keyed)
+    truth = {(e, t): w for e, t, w in keyed}
+    expected = [truth[e, t] for e, t, _ in scored if (e, t) in truth]
+    missing_label = len(scored) - len(expected)
+    missing_score = len(keyed) - len(expected)
+    scores = make(scored, labels=False)
+    if missing_label or missing_score:
+        with pytest.raises(InputError):
+            scores.with_key(key_of(keyed))
+    if not expected:
+        with pytest.raises(InputError, match="none of its"):
+            scores.with_key(key_of(keyed), missing="skip")
+        return
+    joined = scores.with_key(key_of(keyed), missing="skip")
+    assert joined.label is not None
+    assert joined.label.tolist() == expected
+    assert joined.scores().tolist() == [
+        float(ord(e) * 1000 + ord(t)) for e, t, _ in scored if (e, t) in truth
+    ]
+    assert [source.missing for source in joined.sources] == [missing_label, missing_score]
+
+
+def plain_digest(rows: list[tuple[str, str, int]]) -> str:
+    """The definition, with Python's own sorting and packing."""
+    enrol, test = sorted({e for e, _, _ in rows}), sorted({t for _, t, _ in rows})
+    codes = sorted((enrol.index(e) * len(test) + test.index(t)) * 4 + w + 1 for e, t, w in rows)
+    text = "unmask trials 1\n" + "\n".join(enrol) + "\n\n" + "\n".join(test) + "\n\n"
+    packed = text.encode() + struct.pack(f"<{len(codes)}q", *codes)
+    return hashlib.sha256(packed).hexdigest()[:8]
+
+
+@given(pairs, st.randoms())
+def test_digest_ignores_order_and_sees_labels(rows, random) -> None:
+    digest = make(rows).digest
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    assert make(shuffled).digest == digest == key_of(shuffled).digest
+    assert digest == plain_digest(rows)
+    e, t, w = rows[0]
+    assert make([(e, t, 1 - abs(w)), *rows[1:]]).digest != digest
+    assert make([("o", t, w), *rows[1:]]).digest != digest
+    assert make(rows, labels=False).digest != digest
+    padded = make([*rows, ("z", "a", 1)])
+    assert padded.select(np.arange(len(rows))).digest == digest
+
+
+def test_digest_is_stable() -> None:
+    """Fixed for good: a digest in a published signature must stay what it was."""
+    rows = [("a", "u", 1), ("a", "v", 0), ("b", "u", -1)]
+    assert make(rows).digest == "437be064"
+    assert Scores.from_arrays([1.0, 2.0], [0.0, -np.inf]).digest == "dbb5d456"
+
+
+def test_digest_of_arrays_ignores_order() -> None:
+    digest = Scores.from_arrays([1.0, 2.0], [0.0, -1.0]).digest
+    assert Scores.from_arrays([2.0, 1.0], [-1.0, -0.0]).digest == digest
+    assert Scores.from_arrays([2.0, 0.0], [-1.0, 1.0]).digest != digest
+
+
+def test_mismatch_tells_counts_of_both_sides() -> None:
+    scores = make([("a", "u", 1), ("a", "v", 0), ("b", "u", 0)])
+    key = key_of([("a", "u", 1), ("c", "u", 0)])
+    with pytest.raises(InputError) as caught:
+        scores.with_key(key)
+    message = str(caught.value)
+    assert "2 of its 3 trials are not in key (first: a v)" in message
+    assert "1 of the 2 trials of key have no score (first: c u)" in message
+
+
+def test_key_that_contradicts_the_labels() -> None:
+    scores = make([("a", "u", 1), ("a", "v", 0)])
+    with pytest.raises(InputError, match="found 1 trials labelled otherwise"):
+        scores.with_key(key_of([("a", "u", 1), ("a", "v", 1)]))
+
+
+def test_duplicates() -> None:
+    rows = [("a", "u", 1), ("a", "v", 0), ("a", "u", 1)]
+    with pytest.raises(
+        InputError, match="row 3: expected each trial once, found a u again, first in row 1"
+    ):
+        make(rows).with_key(key_of(rows[:2]))
+    with pytest.raises(InputError, match="key, row 3"):
+        make(rows[:2]).with_key(key_of(rows))
+    joined = make(rows).with_key(key_of(rows), duplicates="skip")
+    assert len(joined) == 2
+    assert [source.duplicates for source in joined.sources] == [1, 1]
+
+
+def test_select_and_masks() -> None:
+    scores = make([("a", "u", 1), ("a", "v", 0), ("b", "u", -1), ("b", "v", 0)])
+    assert scores.is_target.tolist() == [True, False, False, False]
+    assert scores.is_nontarget.tolist() == [False, True, False, True]
+    kept = scores.select(~scores.is_target)
+    assert kept.counts == {"target": 0, "nontarget": 2, "other": 1}
+    with pytest.raises(InputError, match="found 0 target and 2 nontarget"):
+        kept.check_classes()
+    with pytest.raises(ValueError, match="mask of 4"):
+        scores.select(np.array([True]))
+
+
+def test_validation() -> None:
+    ids = Ids.from_strings(["a", "b"])
+    with pytest.raises(InputError, match=r"row 2: expected a score of x, found NaN \(1 in all\)"):
+        Scores(ids, ids, None, systems={"x": np.array([1, np.nan])})
+    with pytest.raises(InputError, match="one length"):
+        Scores(ids, ids, None, systems={"x": np.array([1.0])})
+    with pytest.raises(InputError, match="found none"):
+        Scores(ids, ids, None)
+    with pytest.raises(InputError, match="labels 1, 0 or -1"):
+        Trials(ids, ids, np.array([1, 2], np.int8))
+    with pytest.raises(InputError, match="both enrol and test"):
+        Trials(ids, None, np.array([1, 0], np.int8))
+    with pytest.raises(InputError, match="no labels"):
+        _ = Scores(ids, ids, None, systems={"x": np.array([1.0, 2.0])}).is_target
+    with pytest.raises(InputError, match="to join by, found none"):
+        Scores.from_arrays([1], [0]).with_key(key_of([("a", "u", 1)]))
+    scores = Scores(ids, ids, None, systems={"x": np.ones(2), "y": np.ones(2)})
+    for name in (None, "z"):
+        with pytest.raises(InputError, match="one of the systems x, y"):
+            scores.scores(name)
+    values = np.array([1.0, 2.0])
+    frozen = Scores(ids, ids, None, systems={"x": values})
+    with pytest.raises(ValueError, match="read-only"):
+        frozen.scores()[0] = 5
+    values[0] = 3.0
+
+
+def put(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_speakers_from_utt2spk_with_models_named_as_speakers(tmp_path: Path) -> None:
+    table = put(tmp_path / "utt2spk", "u1 A\nu2 A\nv1 B\n")
+    path = put(tmp_path / "x", "A u1 0.5\nA v1 0.1\nu2 v1 0.3\n")
+    scores = read_scores(path, speakers=table)
+    assert scores.enrol_speaker is not None
+    assert scores.test_speaker is not None
+    assert scores.enrol_speaker.to_series().to_list() == ["A", "A", "A"]
+    assert scores.test_speaker.to_series().to_list() == ["A", "B", "B"]
+    assert scores.enrol_speaker.names is scores.test_speaker.names
+    assert (scores.n_speakers, scores.sources[0].speakers) == (2, 2)
+    assert scores.sources[1].format == "utt2spk"
+    put(tmp_path / "utt2spk", "u1 A\n")
+    with pytest.raises(InputError, match=r"found none for 1 of 2 \(first: v1\)"):
+        read_scores(path, speakers=table)
+    put(tmp_path / "utt2spk", "u1 A\nu1 B\n")
+    with pytest.raises(InputError, match="line 2: expected each identifier once"):
+        read_scores(path, speakers=table)
+
+
+def test_speakers_from_a_pattern_or_mapping(tmp_path: Path) -> None:
+    path = put(tmp_path / "x", "11-1-2 11-1-3 target\n11 12-4-5 nontarget\n")
+    key = read_key(path, speakers="pattern:^([^-]+)-")
+    assert key.enrol_speaker is not None
+    assert key.enrol_speaker.to_series().to_list() == ["11", "11"]
+    assert key.n_speakers == 2
+    with pytest.raises(InputError, match="found none for 2"):
+        read_key(path, speakers="pattern:^x(.)")
+    with pytest.raises(InputError, match="a group"):
+        read_key(path, speakers="pattern:abc")
+    with pytest.raises(InputError, match="regular expression"):
+        read_key(path, speakers="pattern:(")
+    mapping = {"11-1-2": "p", "11-1-3": "p", "11": "p", "12-4-5": "q"}
+    assert read_key(path, speakers=mapping).n_speakers == 2
+
+
+def test_merging_systems() -> None:
+    rows = [("a", "u", 1), ("a", "v", 0), ("b", "u", 0)]
+    merged = merge_systems(make(rows), make(rows[::-1], name="t"))
+    assert list(merged.systems) == ["s", "t"]
+    assert merged.scores("s").tolist() == merged.scores("t").tolist()
+    assert [source.name for source in merged.sources] == ["s.txt", "t.txt"]
+    assert merge_systems(make(rows, labels=False), make(rows[::-1], name="t")).label is not None
+    with pytest.raises(InputError, match=r"1 trials of s.txt are not in t.txt"):
+        merge_systems(make(rows), make(rows[:2], name="t"))
+    with pytest.raises(InputError, match=r"1 trials of t.txt are not in s.txt"):
+        merge_systems(make(rows[:2]), make(rows, name="t"))
+    with pytest.raises(InputError, match="1 trials labelled otherwise"):
+        merge_systems(make(rows), make([("a", "u", 0), *rows[1:]], name="t"))
+    with pytest.raises(InputError, match="trial by trial"):
+        merge_systems(make(rows), Scores.from_arrays([1.0], [0.0, 2.0]))
+
+
+def test_equal_system_names_get_their_folder(tmp_path: Path) -> None:
+    tables = []
+    for folder in ("b1", "b2"):
+        (tmp_path / folder).mkdir()
+        tables.append(read_scores(put(tmp_path / folder / "scores.txt", "a b 0.5\n")))
+    assert list(merge_systems(*tables).systems) == ["b1/scores", "b2/scores"]
+    assert list(merge_systems(tables[0], tables[0]).systems) == ["b1/scores", "b1/scores (2)"]
