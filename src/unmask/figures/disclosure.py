@@ -1,0 +1,123 @@
+"""ZEBRA profiles: cross-entropy over the prior, with what is disclosed in the legend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+
+from unmask.arrays import FloatArray
+from unmask.figures.data import join, require_systems, table
+from unmask.figures.encode import is_wide, main_panel, system_colour
+from unmask.figures.figure import Figure
+from unmask.figures.theme import PALETTE, WIDE
+from unmask.privacy.zebra import CalibrationDistortion, Disclosure
+
+HIGHEST = 1.08
+_PRIOR = "perfect privacy"
+
+
+def disclosure_profiles(
+    disclosures: Mapping[str, Disclosure],
+    *,
+    colours: Mapping[str, str] | None = None,
+    width: float = WIDE,
+    name: str = "zebra_profiles",
+    title: str = "ZEBRA: what the scores disclose at every prior",
+) -> Figure:
+    """Oracle profiles of several systems; the legend tells (D_ECE, l_w, tag) of each."""
+    require_systems(disclosures, chart="ZEBRA profiles")
+    first = next(iter(disclosures.values()))
+    notes = {
+        system: f"{d.zebra.d_ece:.3f}, {d.zebra.l_w:.3f}, {d.zebra.tag}"
+        for system, d in disclosures.items()
+    }
+    lines = {system: (d.log_odds, d.oracle) for system, d in disclosures.items()}
+    chart = _profiles(first, lines, colours=colours, notes=notes, width=width)
+    caption = (
+        "Black: no evidence at all, perfect privacy. The nearer a profile is to it, the less the "
+        "scores disclose after oracle calibration. In the legend: expected disclosure D_ECE in bit "
+        "(0 is perfect, 0.721 everything), worst case l_w in powers of ten of a likelihood ratio, "
+        "and its tag (0 and A best, F worst)."
+    )
+    return Figure(name, title, caption, chart)
+
+
+def calibration_profiles(
+    distortions: Sequence[CalibrationDistortion],
+    *,
+    width: float = WIDE,
+    name: str = "calibration_distortion",
+    title: str = "Does a calibration learnt on one run of the safeguard serve on another?",
+) -> Figure:
+    """Both runs after oracle calibration, and the second calibrated by the first (Noé 2022, 8)."""
+    require_systems({d.method: d for d in distortions}, chart="calibration distortion")
+    first = distortions[0].first
+    lines: dict[str, tuple[FloatArray, FloatArray]] = {}
+    notes: dict[str, str] = {}
+    for run in (distortions[0].first, distortions[0].second):
+        lines[f"{run.system}, oracle"] = (run.log_odds, run.oracle)
+        zebra = run.zebra
+        notes[f"{run.system}, oracle"] = f"{zebra.d_ece:.3f}, {zebra.l_w:.3f}, {zebra.tag}"
+    for made in distortions:
+        lines[f"{made.method} calibration"] = (made.second.log_odds, made.actual)
+        notes[f"{made.method} calibration"] = f"[{made.c_ece:.3f}; {made.cllr:.2f}]"
+    colours = dict(zip(lines, ("#0072B2", "#6b7280", *PALETTE[1:]), strict=False))
+    chart = _profiles(first, lines, colours=colours, notes=notes, width=width)
+    caption = (
+        "Blue and grey: the two runs after oracle calibration, with (D_ECE, l_w, tag). The others: "
+        "scores of the second run, calibrated as an attacker can who learnt on the first run, with "
+        "[C_ECE; C_llr]. Above the black line such an attacker is misled, and better off tossing a "
+        f"coin. The panel is cut above {HIGHEST:g} bit."
+    )
+    return Figure(name, title, caption, chart)
+
+
+def _profiles(
+    first: Disclosure,
+    lines: Mapping[str, tuple[FloatArray, FloatArray]],
+    *,
+    colours: Mapping[str, str] | None,
+    notes: Mapping[str, str],
+    width: float,
+) -> alt.Chart:
+    rows = join(
+        [
+            table(system=_PRIOR, log_odds=first.log_odds, bits=first.prior),
+            *(
+                table(system=system, log_odds=log_odds, bits=bits)
+                for system, (log_odds, bits) in lines.items()
+            ),
+        ]
+    )
+    side = main_panel(width)
+    chart: alt.Chart = (
+        alt.Chart(rows)
+        .mark_line(clip=True)
+        .encode(
+            alt.X(
+                "log_odds:Q",
+                title="Prior log-odds of a target, logit π (natural log)",
+                scale=alt.Scale(
+                    domain=[float(first.log_odds[0]), float(first.log_odds[-1])], nice=False
+                ),
+            ).axis(tickCount=10 if is_wide(width) else 5),
+            alt.Y(
+                "bits:Q",
+                title="Empirical cross-entropy (bits)",
+                scale=alt.Scale(domain=[0, HIGHEST]),
+            ).axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".1f"),
+            system_colour(list(lines), colours, notes=notes, width=width, first=_PRIOR),
+            tooltip=[
+                alt.Tooltip("system:N", title="Profile"),
+                alt.Tooltip("log_odds:Q", title="Prior log-odds", format=".2f"),
+                alt.Tooltip("bits:Q", title="Cross-entropy (bits)", format=".4f"),
+            ],
+        )
+        .properties(
+            width=side,
+            height=int(0.78 * side),
+            description=f"Empirical cross-entropy profiles of {', '.join(lines)}",
+        )
+    )
+    return chart

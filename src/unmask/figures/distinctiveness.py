@@ -1,0 +1,127 @@
+"""Gain of voice distinctiveness against de-identification (Noé 2020, Figure 3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from unmask.errors import InputError
+from unmask.estimate import Interval
+from unmask.figures.data import table
+from unmask.figures.encode import main_panel, system_colour
+from unmask.figures.figure import Figure
+from unmask.figures.theme import CHANCE, DASHED, WIDE, shorten
+
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One safeguard on one set of speech: DeID as a fraction, G_VD in dB."""
+
+    system: str
+    dataset: str
+    deid: float
+    g_vd: float
+    deid_interval: Interval | None = None
+    g_vd_interval: Interval | None = None
+
+
+def distinctiveness(
+    points: Sequence[Point],
+    *,
+    colours: Mapping[str, str] | None = None,
+    width: float = WIDE,
+    name: str = "g_vd_deid",
+    title: str = "What protection costs: voice distinctiveness against de-identification",
+) -> Figure:
+    """G_VD against DeID of many safeguards and sets, with the intervals of both as bars."""
+    drawn = [p for p in points if math.isfinite(p.g_vd)]
+    if not drawn:
+        raise InputError("scatter: expected at least one safeguard with a finite G_VD, found none")
+    systems = list(dict.fromkeys(p.system for p in drawn))
+    datasets = list(dict.fromkeys(p.dataset for p in drawn))
+    ends = [(_ends(p.deid, p.deid_interval), _ends(p.g_vd, p.g_vd_interval)) for p in drawn]
+    rows = table(
+        system=[p.system for p in drawn],
+        dataset=[p.dataset for p in drawn],
+        deid=[100 * p.deid for p in drawn],
+        g_vd=[p.g_vd for p in drawn],
+        deid_low=[100 * e[0][0] for e in ends],
+        deid_high=[100 * e[0][1] for e in ends],
+        g_vd_low=[e[1][0] for e in ends],
+        g_vd_high=[e[1][1] for e in ends],
+    )
+    lowest = min(0.0, *(100 * e[0][0] for e in ends))
+    floor, top = min(-1.0, *(e[1][0] for e in ends)), max(1.0, *(e[1][1] for e in ends))
+    x = alt.X(
+        "deid:Q",
+        title="DeID (%)   more de-identified →",
+        scale=alt.Scale(domain=[math.floor(lowest / 10) * 10, 105], nice=False),
+    )
+    y = alt.Y(
+        "g_vd:Q",
+        title="G_VD (dB)   more distinct →",
+        scale=alt.Scale(domain=[math.floor(floor * 1.1), math.ceil(top * 1.1)]),
+    )
+    colour = system_colour(systems, colours, width=width)
+    base = alt.Chart(rows)
+    side = main_panel(width)
+    chart = (
+        alt.layer(
+            alt.Chart(table(at=0.0))
+            .mark_rule(color=CHANCE, strokeDash=list(DASHED))
+            .encode(y="at:Q"),
+            base.mark_rule(strokeWidth=1.2).encode(
+                alt.X("deid_low:Q"), alt.X2("deid_high:Q"), y, colour
+            ),
+            base.mark_rule(strokeWidth=1.2).encode(
+                x, alt.Y("g_vd_low:Q"), alt.Y2("g_vd_high:Q"), colour
+            ),
+            base.mark_point(size=70, filled=True, opacity=1).encode(
+                x,
+                y,
+                colour,
+                alt.Shape(
+                    "dataset:N",
+                    title="Set",
+                    scale=alt.Scale(
+                        domain=datasets,
+                        range=[_SHAPES[i % len(_SHAPES)] for i in range(len(datasets))],
+                    ),
+                    legend=alt.Legend(title="Set") if len(datasets) > 1 else None,
+                ),
+                tooltip=[
+                    alt.Tooltip("system:N", title="System"),
+                    alt.Tooltip("dataset:N", title="Set"),
+                    alt.Tooltip("deid:Q", title="DeID (%)", format=".2f"),
+                    alt.Tooltip("g_vd:Q", title="G_VD (dB)", format=".2f"),
+                ],
+            ),
+        )
+        .resolve_scale(shape="independent")
+        .properties(
+            width=side,
+            height=int(0.8 * side),
+            description=f"Voice distinctiveness against de-identification of {', '.join(systems)}",
+        )
+    )
+    caption = (
+        "To the right, protected voices point less to their owners; on the dashed line, protected "
+        "voices are as distinct from each other as the original ones, below it less. A safeguard "
+        "that does nothing lies at 0 %, 0 dB; ideal pseudonymisation at 100 %, 0 dB. Bars are "
+        "intervals over speakers."
+    )
+    lost = [shorten(p.system) for p in points if not math.isfinite(p.g_vd)]
+    if lost:
+        caption += f" Not drawn, since protected voices are not distinct at all: {', '.join(lost)}."
+    return Figure(name, title, caption, chart)
+
+
+def _ends(value: float, interval: Interval | None) -> tuple[float, float]:
+    if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
+        return value, value
+    return interval.low, interval.high

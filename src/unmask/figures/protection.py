@@ -1,0 +1,85 @@
+"""Protection of each speaker: who is left recognisable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import altair as alt
+import numpy as np
+
+from unmask.figures.data import require_systems, table
+from unmask.figures.encode import colours_for, panel_title
+from unmask.figures.figure import Figure
+from unmask.figures.theme import CHANCE, DASHED, WIDE
+from unmask.privacy.similarity_result import SpeakerProtection
+
+_MOST_NAMES = 80
+
+
+def speaker_protection(
+    protections: Mapping[str, SpeakerProtection],
+    *,
+    overall: Mapping[str, float],
+    colours: Mapping[str, str] | None = None,
+    width: float = WIDE,
+    name: str = "speaker_protection",
+    title: str = "De-identification of each speaker",
+) -> Figure:
+    """Bars of DeID per speaker, the least protected first; a rule marks DeID of all."""
+    require_systems(protections, chart="speaker protection")
+    scale = dict(zip(protections, colours_for(list(protections), colours), strict=True))
+    ends = [float(end) for p in protections.values() for end in (p.deid.min(), p.deid.max())]
+    domain = [min(0.0, 100 * min(ends)), max(100.0, 100 * max(ends))]
+    panels = []
+    for system, protection in protections.items():
+        order = np.argsort(protection.deid, kind="stable")
+        names = [protection.speakers[i] for i in order]
+        rows = table(
+            place=list(range(1, len(names) + 1)),
+            speaker=names,
+            deid=[100 * float(protection.deid[i]) for i in order],
+            similarity=[float(protection.self_similarity["op"][i]) for i in order],
+            l_w=[float(protection.l_w[i]) for i in order],
+        )
+        few = len(names) <= _MOST_NAMES
+        bars = (
+            alt.Chart(rows)
+            .mark_bar(color=scale[system])
+            .encode(
+                alt.X(
+                    "speaker:N" if few else "place:O",
+                    sort=None,
+                    title="Speaker, least protected first",
+                    axis=alt.Axis(labelAngle=-90, labelFontSize=8)
+                    if few
+                    else alt.Axis(labels=False),
+                ),
+                alt.Y("deid:Q", title="DeID (%)", scale=alt.Scale(domain=domain, nice=True)),
+                tooltip=[
+                    alt.Tooltip("speaker:N", title="Speaker"),
+                    alt.Tooltip("deid:Q", title="DeID (%)", format=".1f"),
+                    alt.Tooltip("similarity:Q", title="Original to own protected", format=".3f"),
+                    alt.Tooltip("l_w:Q", title="l_w", format=".2f"),
+                ],
+            )
+        )
+        rule = (
+            alt.Chart(table(at=100 * overall[system]))
+            .mark_rule(color=CHANCE, strokeDash=list(DASHED))
+            .encode(y="at:Q")
+        )
+        panels.append(
+            alt.layer(bars, rule, panel_title(system)).properties(
+                width=int(width - 80), height=150 if len(protections) > 1 else 210
+            )
+        )
+    chart = alt.vconcat(*panels, spacing=22).properties(
+        description=f"De-identification of each speaker under {', '.join(protections)}"
+    )
+    caption = (
+        "Low bars are speakers whose protected voice still points to them; the dashed line is the "
+        "DeID of all speakers, which the bars average to. Below 0 % a speaker's protected voice "
+        "points to its owner more than original voices do on average; above 100 % it is less like "
+        "its owner than like strangers, which is evidence as well."
+    )
+    return Figure(name, title, caption, chart)

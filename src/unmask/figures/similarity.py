@@ -1,0 +1,130 @@
+"""Voice similarity matrices, four quadrants on one colour scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import altair as alt
+
+from unmask.figures.data import require_systems, table
+from unmask.figures.encode import panel_columns, panel_title
+from unmask.figures.figure import Figure, Layers
+from unmask.figures.theme import MUTED, PAPER, SEQUENTIAL, UNIT_DOMAIN, WIDE
+from unmask.privacy.similarity_view import MatrixView
+
+_DIGITS = 3
+
+
+def similarity_matrices(
+    views: Mapping[str, MatrixView],
+    *,
+    width: float = WIDE,
+    name: str = "similarity_matrices",
+    title: str = "Voice similarity of every pair of speakers",
+) -> Figure:
+    """One panel per safeguard: OO, OP and PP as quadrants, speakers named on hover."""
+    require_systems(views, chart="similarity matrices")
+    columns = panel_columns(len(views), width=width)
+    room = (width - 120 - 40 * columns) / columns if columns > 1 else min(width - 120, 440)
+    panels = [
+        matrix_panel(view, room, title=system, key=f"speakers{i}")
+        for i, (system, view) in enumerate(views.items())
+    ]
+    chart = alt.concat(*panels, columns=columns, spacing=26).properties(
+        description=f"Voice similarity matrices of {', '.join(views)}"
+    )
+    return Figure(name, title, _caption(views), chart)
+
+
+def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Layers:
+    """One matrix in cells of whole pixels, at most ``room`` wide."""
+    size = view.values.shape[0]
+    cell = max(1, int(room // size))
+    side = cell * size
+    part = len(view.labels)
+    names = alt.param(name=key, value=list(view.labels))
+    parts = alt.param(name=f"{key}_parts", value=list(view.parts))
+
+    def who(axis: str) -> str:
+        return (
+            f"{key}[datum.{axis} % {part}] + ' (' + {key}_parts[floor(datum.{axis} / {part})] + ')'"
+        )
+
+    flat = [round(float(value), _DIGITS) for value in view.values.reshape(-1)]
+    cells = (
+        alt.Chart(alt.InlineData([{"similarity": flat}]))
+        .transform_flatten(["similarity"])
+        .transform_window(number="row_number()")
+        .transform_calculate(
+            column=f"(datum.number - 1) % {size}", row=f"floor((datum.number - 1) / {size})"
+        )
+        .transform_calculate(
+            left=f"datum.column * {cell}",
+            top=f"datum.row * {cell}",
+            right=f"(datum.column + 1) * {cell}",
+            bottom=f"(datum.row + 1) * {cell}",
+            one=who("row"),
+            other=who("column"),
+        )
+        .mark_rect(strokeWidth=0)
+        .encode(
+            alt.X("left:Q", scale=alt.Scale(domain=[0, side], nice=False), axis=None),
+            alt.X2("right:Q"),
+            alt.Y("top:Q", scale=alt.Scale(domain=[side, 0], nice=False), axis=None),
+            alt.Y2("bottom:Q"),
+            alt.Color(
+                "similarity:Q",
+                title="Similarity",
+                scale=alt.Scale(domain=list(UNIT_DOMAIN), scheme=SEQUENTIAL),
+                legend=alt.Legend(values=[0, 0.25, 0.5, 0.75, 1], format=".2f"),
+            ),
+            tooltip=[
+                alt.Tooltip("one:N", title="Row"),
+                alt.Tooltip("other:N", title="Column"),
+                alt.Tooltip("similarity:Q", title="Similarity", format=f".{_DIGITS}f"),
+            ],
+        )
+        .add_params(names, parts)
+    )
+    layers: list[alt.Chart] = [cells, *_parts(view, side), panel_title(title)]
+    return alt.layer(*layers).properties(width=side, height=side)
+
+
+def _parts(view: MatrixView, side: int) -> list[alt.Chart]:
+    """Lines between the parts, and their names beside and below the matrix."""
+    number = len(view.parts)
+    if number == 1:
+        return []
+    edge = side / number
+    names = table(name=list(view.parts), place=[edge * (i + 0.5) for i in range(number)])
+    cuts = table(place=[edge * (i + 1) for i in range(number - 1)])
+    line: dict[str, Any] = {"color": PAPER, "strokeWidth": 2}
+    text: dict[str, Any] = {"fontSize": 11, "color": MUTED}
+    return [
+        alt.Chart(cuts).mark_rule(**line).encode(x="place:Q"),
+        alt.Chart(cuts).mark_rule(**line).encode(y="place:Q"),
+        alt.Chart(names)
+        .mark_text(baseline="top", **text)
+        .encode(x="place:Q", y=alt.value(side + 6), text="name:N"),
+        alt.Chart(names)
+        .mark_text(baseline="bottom", angle=270, **text)
+        .encode(y="place:Q", x=alt.value(-6), text="name:N"),
+    ]
+
+
+def _caption(views: Mapping[str, MatrixView]) -> str:
+    caption = (
+        "Upper left: original voices against original ones; lower right: protected against "
+        "protected; the other two quadrants: original against protected. A bright diagonal in the "
+        "upper right means the protected voice still points to its owner; a bright diagonal in the "
+        "lower right means protected voices stay distinct. A quadrant without a diagonal says "
+        "nothing about who is who."
+    )
+    most = max(view.per_bin for view in views.values())
+    if most > 1:
+        caption += (
+            f" Large matrices are binned, up to {most} speakers to a cell: diagonal cells show mean "
+            "self-similarity, all others the mean similarity of different speakers."
+        )
+    return caption
