@@ -17,6 +17,7 @@ from unmask.cli.embed import embed
 from unmask.cli.encoders import encoders
 from unmask.cli.eval import evaluate
 from unmask.cli.formats import formats
+from unmask.cli.legal import legal
 from unmask.cli.validate import validate
 from unmask.errors import InputError
 
@@ -35,6 +36,7 @@ app.command("embed")(embed)
 app.command("anonymise")(anonymise)
 app.add_typer(encoders)
 app.command("cpmap")(cpmap)
+app.command("legal")(legal)
 app.command("validate")(validate)
 app.command("formats")(formats)
 app.command("convert")(convert)

@@ -10,6 +10,11 @@ from unmask.privacy.legal import (
     legal_sweep,
     with_backends,
 )
+from unmask.privacy.legal_config import (
+    LegalConfig,
+    legal_from_config,
+    read_legal_config,
+)
 from unmask.privacy.legal_curve import (
     Curve,
     RiskCurve,
@@ -77,6 +82,7 @@ __all__ = [
     "Curve",
     "Disclosure",
     "Inference",
+    "LegalConfig",
     "LegalSweep",
     "Linkability",
     "Pseudonymisation",
@@ -93,6 +99,7 @@ __all__ = [
     "default_counts",
     "disclosure_of",
     "inference",
+    "legal_from_config",
     "legal_sweep",
     "linkability",
     "linkability_from_scores",
@@ -101,6 +108,7 @@ __all__ = [
     "pseudonymisation_from_scores",
     "ranks_from_scores",
     "ranks_of",
+    "read_legal_config",
     "sessions",
     "singling_out",
     "singling_out_from_scores",

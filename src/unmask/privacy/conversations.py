@@ -96,9 +96,7 @@ def average(embeddings: Embeddings, rows: IntArray, sizes: IntArray) -> FloatArr
     while first < len(sizes):
         offset = int(ends[first] - sizes[first])
         last = max(first + 1, int(np.searchsorted(ends, offset + _ROWS, side="right")))
-        part = np.asarray(
-            embeddings.vectors[rows[offset : int(ends[last - 1])]], dtype=np.float64
-        )
+        part = np.asarray(embeddings.vectors[rows[offset : int(ends[last - 1])]], dtype=np.float64)
         part = part / np.sqrt(np.einsum("ij,ij->i", part, part))[:, None]
         if equal:
             means[first:last] = part.reshape(last - first, -1, part.shape[1]).sum(axis=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -88,9 +89,7 @@ class Inference:
             found.append(self._estimate("inference_unprotected", self.unprotected, limits))
         return tuple(found)
 
-    def _estimate(
-        self, metric: str, value: float, limits: tuple[float, float] | None
-    ) -> Estimate:
+    def _estimate(self, metric: str, value: float, limits: tuple[float, float] | None) -> Estimate:
         how = self.resampling
         return Estimate(
             metric,
@@ -196,9 +195,9 @@ class _Attack:
         lone = np.bincount(pairs[:, 0], minlength=len(classes)) == 1
         return cls(
             classes,
-            np.bincount(owner, weights=right),
+            np.asarray(np.bincount(owner, weights=right), dtype=np.float64),
             np.bincount(owner).astype(np.float64),
-            np.bincount(labels, weights=right, minlength=len(classes)),
+            np.asarray(np.bincount(labels, right, len(classes)), dtype=np.float64),
             np.bincount(labels, minlength=len(classes)).astype(np.float64),
             embeddings.speakers.names.gather(present),
             tuple(name for name, alone in zip(classes, lone, strict=True) if alone),
@@ -221,9 +220,7 @@ def _column(embeddings: Embeddings, attribute: str, bands: Sequence[float]) -> I
     """The attribute of every utterance, cut into bands where asked for."""
     if attribute not in embeddings.columns:
         known = ", ".join(embeddings.columns) or "none"
-        raise InputError(
-            f"{source_name(embeddings)}: expected a column {attribute}, found {known}"
-        )
+        raise InputError(f"{source_name(embeddings)}: expected a column {attribute}, found {known}")
     column = embeddings.columns[attribute]
     if not len(bands):
         return column
@@ -237,7 +234,7 @@ def _column(embeddings: Embeddings, attribute: str, bands: Sequence[float]) -> I
         )
     names = [
         f"below {cuts[0]:g}",
-        *(f"{low:g} to below {high:g}" for low, high in zip(cuts, cuts[1:], strict=False)),
+        *(f"{low:g} to below {high:g}" for low, high in pairwise(cuts)),
         f"{cuts[-1]:g} and above",
     ]
     band = np.searchsorted(cuts, numbers.to_numpy(), side="right")

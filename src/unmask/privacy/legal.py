@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +23,7 @@ from unmask.privacy.linkability import Linkability, linkability
 from unmask.privacy.ranks import Ranks
 from unmask.privacy.singling_out import singling_out
 from unmask.scoring import Backend
-from unmask.trials import Embeddings
+from unmask.trials import Embeddings, Source
 
 METRICS = ("singling_out", "linkability", "one_minus_eer")
 LENGTHS = (1, 3, 30)
@@ -84,7 +84,7 @@ def legal_sweep(
     attackers: Mapping[str, Attacker],
     *,
     counts: Sequence[int] | None = None,
-    lengths: Sequence[int] = LENGTHS,
+    lengths: Sequence[int] | None = None,
     metrics: Sequence[str] = METRICS,
     original: str | None = None,
     asked: str | None = None,
@@ -106,7 +106,8 @@ def legal_sweep(
     ``original`` names the attacker on unprotected speech (by default the one called ``original``):
     it shows whether the attack is strong enough to be believed. ``asked`` names the attacker whose
     risk is asked for; the strongest is always named beside it. ``attributes`` are columns for the
-    inference criterion, with the cuts of their bands where they are numbers. A count beyond the
+    inference criterion, with the cuts of their bands where they are numbers. ``lengths`` are those
+    of 1, 3 and 30 that all attackers have speech for, unless given. A count beyond the
     speakers of some length or metric is left out there, with a warning; beyond all it is an error.
     """
     if not attackers:
@@ -128,11 +129,13 @@ def legal_sweep(
         linkability_draws,
     )
     cuts = attributes if isinstance(attributes, Mapping) else dict.fromkeys(attributes, ())
+    notes: list[str] = []
+    if lengths is None:
+        lengths, notes = _possible_lengths(attackers, metrics)
     steps = len(attackers) * (len(lengths) * len(metrics) + len(cuts))
     curves: dict[tuple[str, str, int], Curve] = {}
     ranks: dict[tuple[str, int], Ranks] = {}
     inferences: dict[tuple[str, str], Inference] = {}
-    notes: list[str] = []
     done = 0
 
     def step() -> None:
@@ -172,7 +175,26 @@ def legal_sweep(
         asked=asked,
         seed=seed,
         warnings=(*notes, *sweep_warnings(curves, inferences, ranks, original)),
+        sources=_sources(attackers.values()),
     )
+
+
+def _possible_lengths(
+    attackers: Mapping[str, Attacker], metrics: Sequence[str]
+) -> tuple[list[int], list[str]]:
+    """The usual lengths that every attacker has a speaker for, and a note on the others."""
+    conversations_needed = 2 if "singling_out" in metrics else 1
+    most = min(int(np.bincount(a.test.speakers.codes).max()) for a in attackers.values())
+    possible = [length for length in LENGTHS if conversations_needed * length <= most]
+    lost = [str(length) for length in LENGTHS if length not in possible]
+    notes = [f"length {', '.join(lost)}: no test speaker has enough utterances, left out"]
+    return possible or [1], notes if lost else []
+
+
+def _sources(attackers: Iterable[Attacker]) -> tuple[Source, ...]:
+    """The files that were read, each once."""
+    sets = [s for a in attackers for s in (a.enrol, a.test, a.train) if s is not None]
+    return tuple(dict.fromkeys(s.source for s in sets if s.source is not None))
 
 
 def _known(names: Sequence[str], allowed: tuple[str, ...], what: str) -> None:

@@ -123,7 +123,8 @@ def _outward(bound: FloatArray, own: FloatArray, side: float) -> npt.NDArray[np.
 
 def _column_sums(flags: BoolArray) -> npt.NDArray[np.uint8]:
     """Sums over at most 255 rows, in bytes: eight times narrower than a sum of integers."""
-    return np.add.reduce(flags.view(np.uint8), axis=0, dtype=np.uint8)
+    sums: npt.NDArray[np.uint8] = np.add.reduce(flags.view(np.uint8), axis=0, dtype=np.uint8)
+    return sums
 
 
 def _settle(

@@ -72,9 +72,10 @@ class Curve:
                 f"{self.metric}: the attack is no better than chance with {where} speakers;"
                 " it says nothing about protection"
             )
-        turned = (self.negated > self.value + LEAST_DIFFERENCE) & (self.negated > self.chance)
+        beyond = np.fmax(self.high, self.value + LEAST_DIFFERENCE)
+        turned = (self.negated > beyond) & (self.negated > self.chance)
         if turned.any():
-            i = int(np.argmax(self.negated - self.value))
+            i = int(np.argmax(np.where(turned, self.negated - self.value, -1.0)))
             lines.append(
                 f"{self.metric}: the negated score succeeds more often,"
                 f" {100 * self.negated[i]:.1f} % instead of {100 * self.value[i]:.1f} % with"
@@ -149,6 +150,10 @@ class RiskCurve(Curve):
     def sorted_risks(self, i: int) -> FloatArray:
         """Risks of the speakers at the i-th count, the least protected first."""
         return np.asarray(-np.sort(-self.per_speaker[:, i]))
+
+    def sorted_speakers(self, i: int) -> pl.Series:
+        """The speakers in the same order."""
+        return self.speakers.gather(np.argsort(-self.per_speaker[:, i], kind="stable"))
 
     @property
     def worst_decile(self) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from unmask.privacy.inference import Inference
 from unmask.privacy.legal_curve import Curve
@@ -19,14 +19,26 @@ def sweep_warnings(
     original: str | None,
 ) -> list[str]:
     """Warnings of all parts, each with its attacker and length, and of the strength check."""
-    lines = strength_warnings(curves, original)
+    where: dict[str, dict[str, list[str]]] = {}
     for (name, _, length), curve in curves.items():
-        lines += [f"{name}, length {length}: {line}" for line in curve.warnings]
+        for line in curve.warnings:
+            where.setdefault(line, {}).setdefault(name, []).append(str(length))
     for (name, length), rank in ranks.items():
-        lines += [f"{name}, length {length}: {line}" for line in rank.warnings]
+        for line in rank.warnings:
+            where.setdefault(line, {}).setdefault(name, []).append(str(length))
     for (name, _), probe in inferences.items():
-        lines += [f"{name}: {line}" for line in probe.warnings]
-    return lines
+        for line in probe.warnings:
+            where.setdefault(line, {}).setdefault(name, [])
+    told = [f"{_conditions(names)}: {line}" for line, names in where.items()]
+    return [*strength_warnings(curves, original), *told]
+
+
+def _conditions(names: Mapping[str, Sequence[str]]) -> str:
+    """Attackers and lengths that a warning is about."""
+    return "; ".join(
+        f"{name}, length {', '.join(lengths)}" if lengths else name
+        for name, lengths in names.items()
+    )
 
 
 def strength_warnings(

@@ -88,7 +88,7 @@ def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -
     """Speaker counts N, whole numbers from ``least`` to the speakers there are."""
     array = np.atleast_1d(np.asarray(counts))
     if array.ndim != 1 or not array.size or array.dtype.kind not in "iuf":
-        raise InputError(f"counts: expected numbers of speakers, found {counts}")
+        raise InputError(f"counts: expected numbers of speakers, found {counts!r}")
     whole = array.astype(np.int64)
     bad = (whole != array) | (whole < least)
     if bad.any():
@@ -104,7 +104,7 @@ def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -
 
 
 def side_codes(
-    embeddings: Embeddings, attributes: Sequence[str], names: pl.Series
+    embeddings: Embeddings, names: pl.Series, attributes: Sequence[str]
 ) -> list[list[str]]:
     """The value of each attribute for each named speaker; it must be one per speaker."""
     speakers = embeddings.speakers.to_series()

@@ -71,7 +71,7 @@ class Draw:
 
 
 def threshold_ranks(per_speaker: IntArray, draw: Draw, counts: IntArray) -> IntArray:
-    """k = round(C/N) with C calibration entries of N speakers, for every N."""
+    """Threshold rank k = round(C/N) with C calibration entries of N speakers, for every N."""
     entries = np.cumsum(per_speaker[draw.order])[counts - 1]
     return np.rint((entries - counts) / counts).astype(np.int64)
 
@@ -164,7 +164,7 @@ def isolated(
 
     ``scores`` descend; ``is_test`` has a row per fold. No score that is missing exceeds ``bound``.
     """
-    calibration = np.cumsum(~is_test, axis=1)
+    calibration = np.cumsum(~is_test, axis=1, dtype=np.int64)
     above, below = (_nth(scores, calibration, n) for n in (rank, rank + 1))
     threshold = above / 2 + below / 2
     passes = (is_test & (scores > threshold[:, None])).sum(axis=1)

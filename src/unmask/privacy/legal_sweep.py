@@ -12,6 +12,7 @@ from unmask.estimate import Estimate
 from unmask.privacy.inference import Inference
 from unmask.privacy.legal_curve import Curve
 from unmask.privacy.ranks import Ranks
+from unmask.trials import Source
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class LegalSweep:
     asked: str | None
     seed: int
     warnings: tuple[str, ...]
+    sources: tuple[Source, ...] = ()
 
     @property
     def attackers(self) -> tuple[str, ...]:
@@ -67,9 +69,7 @@ class LegalSweep:
         place = self._place(attacker, metric, length, count)
         return None if place is None else self.curves[attacker, metric, length].estimate(place)
 
-    def details(
-        self, attacker: str, metric: str, length: int, count: int
-    ) -> tuple[Estimate, ...]:
+    def details(self, attacker: str, metric: str, length: int, count: int) -> tuple[Estimate, ...]:
         """Residual risk, negated score and worst decile at one point."""
         place = self._place(attacker, metric, length, count)
         return () if place is None else self.curves[attacker, metric, length].details(place)
@@ -117,7 +117,7 @@ class LegalSweep:
     def _sentence(self, metric: str, length: int, count: int) -> str:
         best = self.strongest(metric, length, count)
         text = (
-            f"{_TITLES[metric]}, {length} utterance{'s' if length > 1 else ''},"
+            f"{TITLES[metric]}, {length} utterance{'s' if length > 1 else ''},"
             f" {count:,} speakers: strongest attacker {best.attacker}, {_shown(best.estimate)}"
         )
         if self.asked is not None and self.asked != best.attacker:
@@ -127,7 +127,7 @@ class LegalSweep:
         return f"{text}; chance {100 * float(best.estimate.chance or 0):.2f} %."
 
 
-_TITLES = {
+TITLES = {
     "singling_out": "Singling Out",
     "linkability": "Linkability",
     "one_minus_eer": "1 − EER",

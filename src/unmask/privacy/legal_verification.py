@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.detection import Roc
+from unmask.detection.operating import equal_error
 from unmask.privacy.conversations import EnrolLength, conversations, enrolment
 from unmask.privacy.legal_backend import as_backend, inner_products
 from unmask.privacy.legal_counts import Progress
@@ -45,9 +46,7 @@ def verification(
     used = length if enrol_length is None else enrol_length
     seeds = np.random.SeedSequence(seed).spawn(3)
     known = enrolment(enrol, length=used, rng=np.random.default_rng(seeds[0]))
-    asked = conversations(
-        test, length=length, least=1, most=1, rng=np.random.default_rng(seeds[1])
-    )
+    asked = conversations(test, length=length, least=1, most=1, rng=np.random.default_rng(seeds[1]))
     true = locate(asked.names, known.names, who="test speakers", where="enrolment")
     sizes = as_counts(counts, speakers=len(known.names), least=2, where="enrolment")
     enrol_side, test_side = pair_codes((enrol, known.names), (test, asked.names), side)
@@ -164,8 +163,9 @@ def _interval(
     scores, gaps = np.arange(size, dtype=np.float64), np.zeros(size + 1)
 
     def binned(times: FloatArray) -> float:
-        target = np.bincount(at, weights=times, minlength=size)
-        return 1 - Roc(scores, target, times @ nontarget, gaps).eer()
+        target = np.asarray(np.bincount(at, times, size), dtype=np.float64)
+        hull = Roc(scores, target, times @ nontarget, gaps).hull
+        return 1 - equal_error(hull)[0]
 
     replicates = np.empty((how.replicates, 1))
     for row in replicates:

@@ -65,7 +65,12 @@ def exact_linkability(at_or_above: IntArray, others: int, counts: IntArray) -> F
 
 
 def sampled_linkability(
-    at_or_above: IntArray, others: int, counts: IntArray, *, draws: int, seed: np.random.SeedSequence
+    at_or_above: IntArray,
+    others: int,
+    counts: IntArray,
+    *,
+    draws: int,
+    seed: np.random.SeedSequence,
 ) -> FloatArray:
     """The paper's protocol: share of ``draws`` random lists of N' in which the link succeeds.
 
@@ -128,9 +133,7 @@ def linkability(
     used = length if enrol_length is None else enrol_length
     seeds = np.random.SeedSequence(seed).spawn(3)
     known = enrolment(enrol, length=used, rng=np.random.default_rng(seeds[0]))
-    asked = conversations(
-        test, length=length, least=1, most=1, rng=np.random.default_rng(seeds[1])
-    )
+    asked = conversations(test, length=length, least=1, most=1, rng=np.random.default_rng(seeds[1]))
     true = locate(asked.names, known.names, who="test speakers", where="enrolment")
     sizes = as_counts(counts, speakers=len(known.names), least=1, where="enrolment")
     if len(known.names) < 2:

@@ -141,9 +141,7 @@ def _statistics(
     return rows
 
 
-def ranks_from_scores(
-    scores: npt.ArrayLike, true_column: npt.ArrayLike, *, seed: int = 0
-) -> Ranks:
+def ranks_from_scores(scores: npt.ArrayLike, true_column: npt.ArrayLike, *, seed: int = 0) -> Ranks:
     """Ranks of the true enrolment column, from test speakers × enrolment speakers."""
     above = count_above_in_scores(scores, true_column)
     return ranks_of(above.at_or_above + 1, above.others + 1, resampling=Resampling(seed=seed))

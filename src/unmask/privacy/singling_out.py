@@ -211,12 +211,6 @@ def singling_out(
         most=max_conversations,
         rng=np.random.default_rng(seeds[1]),
     )
-    locate(
-        known.names,
-        test.speakers.names.gather(test.speakers.used),
-        who="enrolment speakers",
-        where="test",
-    )
     attackers = _choose(known, entries.names, max_enrol, np.random.default_rng(seeds[2]))
     names = known.names.gather(attackers)
     sizes = as_counts(
@@ -252,7 +246,7 @@ def singling_out(
         left_out=entries.left_out,
         short=known.short,
         resampling=how,
-        notes=one_speaker_note(len(names)),
+        notes=(*one_speaker_note(len(names)), *_absent_note(known.names, entries.names)),
         chance_exact=(1 - 1 / sizes) ** (sizes - 1),
         chance_calibrated=(1 + 1 / ranks) ** -(ranks + 1),
         threshold_rank=ranks,
@@ -271,9 +265,20 @@ def _choose(
     if not able.size:
         raise InputError(
             "enrolment speakers: expected one with two test conversations, found none of"
-            f" {len(known.names)}"
+            f" {len(known.names)} (first: {known.names[0]})"
         )
     return np.sort(rng.choice(able, size=most, replace=False)) if able.size > most else able
+
+
+def _absent_note(known: pl.Series, tested: pl.Series) -> tuple[str, ...]:
+    """Count the enrolment speakers whose own test speech is missing."""
+    absent = int((~known.is_in(tested.implode())).sum())
+    if not absent:
+        return ()
+    return (
+        f"singling_out: {absent} of {len(known)} enrolment speakers have no two test conversations"
+        " and are left out",
+    )
 
 
 def _product_rows(
