@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
 import unmask as um
+from unmask.stress.cpmap_hardness import combined
 from unmask.stress.cpmap_prefixes import prefix_sizes
 
 
@@ -186,6 +187,11 @@ def test_several_references_are_combined_by_mean_or_rank(systems):
     expected = um.cp_map(target, nontarget, target_hardness=ranks[0], nontarget_hardness=ranks[1])
     np.testing.assert_array_equal(by_rank.values, expected.values)
     assert (one.hardness, by_rank.hardness) == ("reference", "reference rank")
+
+
+def test_equal_reference_scores_share_their_mean_rank():
+    hardness = combined([[3, 1, 1, 2], [0, 0, 5, 5]], 4, combine="rank", name="target")
+    np.testing.assert_array_equal(hardness, [(4 + 1.5) / 2, 1.5, (1.5 + 3.5) / 2, (3 + 3.5) / 2])
 
 
 def test_hardness_may_be_a_list_of_numbers():

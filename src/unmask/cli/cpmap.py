@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -12,8 +13,8 @@ import typer
 from unmask.cli import common
 from unmask.cli.scores import load
 from unmask.figures import save_all
-from unmask.report import document_of_cp_maps
-from unmask.report.cpmap import cp_figures
+from unmask.report import render_cp_maps
+from unmask.report.cpmap_figures import cp_figures
 from unmask.stress import CpAssessment, assess_cp_maps
 from unmask.trials import read_key
 
@@ -123,7 +124,15 @@ def cpmap(
         common.write_text(cells_csv(assessment), cells)
     if figures is not None:
         save_all(cp_figures(assessment), figures, formats=tuple(figure_formats.split(",")))
-    common.give(document_of_cp_maps(assessment), format=format, output=output, quiet=quiet)
+    text = render_cp_maps(assessment, format.value)
+    if output is None:
+        sys.stdout.write(text)
+    else:
+        common.write_text(text, output)
+        common.remark(f"wrote {output}", quiet=quiet)
+    if format is common.OutputFormat.csv:
+        for line in assessment.warnings:
+            common.remark(f"warning: {line}", quiet=quiet)
     if cells is not None:
         common.remark(f"cells in {cells}", quiet=quiet)
     if figures is not None:

@@ -50,19 +50,19 @@ class Panel:
 def panel_for(cells: Cells, *, side: float) -> Panel:
     """The largest panel up to ``side`` whose cells are whole pixels.
 
-    A fine grid is thinned to at most 100 cells a side, or to half of that where cells would be of
-    one pixel; the last row and column are always drawn.
+    A fine grid is thinned to at most 100 cells a side, and to half of that where the panel would
+    else fill less than three quarters of ``side``; the last row and column are always drawn.
     """
     longest = max(cells.x.size, cells.y.size)
-    least = -(-longest // MOST_CELLS)
-    best = max((least, 2 * least), key=lambda step: _pixels(longest, step, side)[1])
-    pixels, _ = _pixels(longest, best, side)
-    return Panel(best, pixels * _drawn(cells.x.size, best), pixels * _drawn(cells.y.size, best))
+    step = -(-longest // MOST_CELLS)
+    if _pixels(longest, step, side) * _drawn(longest, step) < 0.75 * side:
+        step *= 2
+    pixels = _pixels(longest, step, side)
+    return Panel(step, pixels * _drawn(cells.x.size, step), pixels * _drawn(cells.y.size, step))
 
 
-def _pixels(longest: int, step: int, side: float) -> tuple[int, int]:
-    pixels = max(1, int(side / _drawn(longest, step)))
-    return pixels, pixels * _drawn(longest, step)
+def _pixels(longest: int, step: int, side: float) -> int:
+    return max(1, int(side / _drawn(longest, step)))
 
 
 def _drawn(size: int, step: int) -> int:
@@ -81,7 +81,7 @@ def rectangles(cells: Cells, values: Numbers, panel: Panel, axes: Axes) -> alt.C
     """
     columns, rows = kept(cells.x.size, panel.step), kept(cells.y.size, panel.step)
     row, column = np.nonzero(cells.well_defined[np.ix_(rows, columns)])
-    data = _lines(column, row, values[np.ix_(rows, columns)][row, column])
+    data = text_table(i=column, j=row, value=values[np.ix_(rows, columns)][row, column])
     chart: alt.Chart = (
         alt.Chart(data)
         .transform_calculate(
@@ -100,13 +100,13 @@ def rectangles(cells: Cells, values: Numbers, panel: Panel, axes: Axes) -> alt.C
     return chart
 
 
-def _lines(column: Numbers, row: Numbers, values: Numbers) -> alt.InlineData:
-    """Cells as lines of text, which is a third of the size of named fields and quick to check."""
-    triples = zip(column.tolist(), row.tolist(), values.tolist(), strict=True)
-    lines = [f"{i},{j},{value:.{DIGITS}g}" for i, j, value in triples]
-    numbers = {"i": "number", "j": "number", "value": "number"}
+def text_table(**columns: Numbers | Sequence[float]) -> alt.InlineData:
+    """Numbers as lines of text: a third of the size of named fields, and quick to copy."""
+    rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
+    lines = [",".join(f"{value:.{DIGITS}g}" for value in row) for row in rows]
     return alt.InlineData(
-        "\n".join(["i,j,value", *lines]), format=alt.CsvDataFormat(type="csv", parse=numbers)
+        "\n".join([",".join(columns), *lines]),
+        format=alt.CsvDataFormat(type="csv", parse=dict.fromkeys(columns, "number")),
     )
 
 
@@ -177,7 +177,7 @@ def hatching(cells: Cells, panel: Panel, axes: Axes) -> list[alt.Chart]:
     lines = [line for band in bands for line in _diagonals(band, panel)]
     x, y, x2, y2 = (list(column) for column in zip(*lines, strict=True))
     diagonals = (
-        alt.Chart(table(x=x, y=y, x2=x2, y2=y2))
+        alt.Chart(text_table(x=x, y=y, x2=x2, y2=y2))
         .mark_rule(color=_HATCH, strokeWidth=0.8)
         .encode(*axes, x2="x2:Q", y2="y2:Q")
     )

@@ -1,6 +1,6 @@
 """From numbers to what people read: documents, tables, JSON."""
 
-from unmask.report.cpmap import cp_figures, document_of_cp_maps
+from unmask.report.cpmap import document_of_cp_maps, render_cp_maps
 from unmask.report.detection import document_of_comparison, document_of_evaluation
 from unmask.report.document import Document, Row, json_schema
 from unmask.report.table import FORMATS, render
@@ -9,10 +9,10 @@ __all__ = [
     "FORMATS",
     "Document",
     "Row",
-    "cp_figures",
     "document_of_comparison",
     "document_of_cp_maps",
     "document_of_evaluation",
     "json_schema",
     "render",
+    "render_cp_maps",
 ]

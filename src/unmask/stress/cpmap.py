@@ -257,6 +257,9 @@ def cell_values(
         part = slice(start, start + _CHUNK)
         values[part] = metric.of(trials, a[part], b[part])
 
+    if len(starts) == 1 and progress is None:
+        chunk(0)
+        return values.reshape(nontargets.size, targets.size)
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
         for done, _ in enumerate(pool.map(chunk, starts), start=1):
             if progress is not None:

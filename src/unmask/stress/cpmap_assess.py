@@ -15,8 +15,8 @@ from unmask.detection.bootstrap import Progress, Units
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.stress.cpmap import CpMap, CpMetric, cp_map
-from unmask.stress.cpmap_delta import CpRoadmap, DeltaCpMap, delta_cp_map
-from unmask.stress.cpmap_intervals import INTERVAL_GRID, delta_cp_intervals
+from unmask.stress.cpmap_delta import TOLERANCE, CpRoadmap, DeltaCpMap, delta_cp_map
+from unmask.stress.cpmap_intervals import INTERVAL_GRID, delta_cp_intervals_of
 from unmask.stress.cpmap_positions import (
     CpPosition,
     cp_position,
@@ -28,7 +28,8 @@ from unmask.trials.ids import share
 from unmask.trials.join import codes_like, match
 from unmask.trials.trial_list import TrialList
 
-REPLICATES = 1000
+AUTO_REPLICATES = 1000
+AUTO_TRIALS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,44 +109,51 @@ def assess_cp_maps(
     ``references`` name what orders the trials: systems of the table, or numeric columns of it;
     without any, each system's own scores do. ``deltas`` are (reference, test) pairs of systems; by
     default each system is compared with the one before it, which is the roadmap. Their proportions
-    get intervals by the joint speaker bootstrap (the trial bootstrap where no speakers are known);
-    ``replicates=0`` leaves them out. ``subset`` is a list of trials of the user's deployment.
+    get intervals by the joint speaker bootstrap (the trial bootstrap where no speakers are known),
+    on the map's grid up to 100 x 100; ``replicates=0`` leaves them out, by default there are 1,000
+    for up to 200,000 trials. ``subset`` is a list of trials of the user's deployment.
     """
     scores.check_classes()
     names = list(systems or scores.systems)
     classes = {name: (scores.targets(name), scores.nontargets(name)) for name in names}
     measured = CpMetric(metric, p_target, c_miss, c_fa)
-    options: dict[str, Any] = {
-        **_hardness(scores, references),
-        "combine": combine,
-        "metric": metric,
-        "p_target": p_target,
-        "c_miss": c_miss,
-        "c_fa": c_fa,
+    hardness: dict[str, Any] = {**_hardness(scores, references), "combine": combine}
+    maps = {
+        name: cp_map(
+            *classes[name],
+            system=name,
+            grid=grid,
+            metric=metric,
+            p_target=p_target,
+            c_miss=c_miss,
+            c_fa=c_fa,
+            **hardness,
+        )
+        for name in names
     }
-    maps = {name: cp_map(*classes[name], system=name, grid=grid, **options) for name in names}
     compared = list(pairwise(names)) if deltas is None else list(deltas)
     found = [delta_cp_map(_named(maps, old), _named(maps, new)) for old, new in compared]
     warnings = [text for delta in found for text in delta.warnings]
-    if compared and replicates != 0:
+    if replicates is None:
+        replicates, told = _auto_replicates(scores, bool(compared))
+        warnings += told
+    if compared and replicates:
         units, told = _units(scores)
         warnings += told
-        found = [
-            delta.with_intervals(
-                delta_cp_intervals(
-                    classes[old],
-                    classes[new],
-                    units,
-                    grid=_coarse(grid),
-                    replicates=replicates or REPLICATES,
-                    level=level,
-                    seed=seed,
-                    progress=progress,
-                    **options,
-                )
-            )
-            for delta, (old, new) in zip(found, compared, strict=True)
-        ]
+        intervals = delta_cp_intervals_of(
+            list(classes.values()),
+            [(names.index(old), names.index(new)) for old, new in compared],
+            units,
+            grid=_coarse(grid),
+            metric=measured,
+            tolerance=TOLERANCE,
+            replicates=replicates,
+            level=level,
+            seed=seed,
+            progress=progress,
+            **hardness,
+        )
+        found = [delta.with_intervals(made) for delta, made in zip(found, intervals, strict=True)]
     configs, told = _configs(scores, subset, subset_name)
     target, nontarget = scores.is_target, scores.is_nontarget
     positions = {
@@ -157,7 +165,8 @@ def assess_cp_maps(
     }
     warnings += told
     warnings += [
-        f"{name}: {position.name} is easier than all trials and stands at the edge"
+        f"{'' if references else f'{name}: '}{position.name}: a class is easier than in all trials,"
+        " so it stands at the edge of the map"
         for name, placed in positions.items()
         for position in placed
         if position.easier
@@ -178,7 +187,7 @@ def assess_cp_maps(
 
 def _hardness(scores: Scores, references: Sequence[str]) -> dict[str, Any]:
     if not references:
-        return {}
+        return {"target_hardness": None, "nontarget_hardness": None}
     columns = [_reference(scores, name) for name in references]
     target, nontarget = scores.is_target, scores.is_nontarget
     return {
@@ -211,6 +220,14 @@ def _named(maps: Mapping[str, CpMap], name: str) -> CpMap:
 def _coarse(grid: int | tuple[int, int]) -> tuple[int, int]:
     x, y = grid if isinstance(grid, tuple) else (grid, grid)
     return min(x, INTERVAL_GRID), min(y, INTERVAL_GRID)
+
+
+def _auto_replicates(scores: Scores, compared: bool) -> tuple[int, list[str]]:
+    trials = int(scores.is_target.sum() + scores.is_nontarget.sum())
+    if trials <= AUTO_TRIALS or not compared:
+        return AUTO_REPLICATES, []
+    told = f"no intervals by default for {trials:,} trials: ask for them, they take minutes"
+    return 0, [told]
 
 
 def _units(scores: Scores) -> tuple[Units, list[str]]:

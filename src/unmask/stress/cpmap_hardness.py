@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from unmask.arrays import FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
@@ -37,7 +36,7 @@ def combined(references: Hardness, size: int, *, combine: str, name: str) -> Flo
         raise InputError(f"hardness: expected combine mean or rank, found {combine}")
     rows = [_column(row, size, name) for row in _rows(references, name)]
     if combine == "rank":
-        rows = [np.asarray(rankdata(row), np.float64) for row in rows]
+        rows = [_ranks(row) for row in rows]
     if len(rows) == 1:
         return rows[0]
     with np.errstate(invalid="ignore"):
@@ -59,6 +58,13 @@ def order(scores: FloatArray, hardness: FloatArray | None, *, highest_first: boo
         changes[1:] |= np.diff(key[hardest_first]) != 0
     changes[0] = True
     return Order(hardest_first, _mean_places(hardest_first, changes))
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    """Ranks from the lowest; equal values share the mean of theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2)[place], np.float64)
 
 
 def _mean_places(hardest_first: IntArray, changes: npt.NDArray[np.bool_]) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -27,7 +27,7 @@ from unmask.stress.cpmap_hardness import Hardness
 from unmask.stress.cpmap_prefixes import Prefixes, Ranks, code, prefix_sizes
 
 Pair = tuple[npt.ArrayLike, npt.ArrayLike]
-INTERVAL_GRID = 25
+INTERVAL_GRID = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,38 +74,82 @@ def delta_cp_intervals(
     ``reference`` and ``test`` are (target, nontarget) scores of one trial list, ``units`` tells
     which speakers each trial depends on. A replicate is a trial list of its own, in which a trial
     stands as often as its speakers were drawn; both maps and their proportions are computed on it
-    exactly, on a coarser grid than the map that is drawn (the proportions hardly change with it).
+    exactly. ``grid`` should be that of the map; a coarser one hardly changes the proportions.
     """
+    found = delta_cp_intervals_of(
+        [reference, test],
+        [(0, 1)],
+        units,
+        target_hardness=target_hardness,
+        nontarget_hardness=nontarget_hardness,
+        combine=combine,
+        grid=grid,
+        metric=CpMetric(metric, p_target, c_miss, c_fa),
+        tolerance=tolerance,
+        replicates=replicates,
+        level=level,
+        seed=seed,
+        workers=workers,
+        progress=progress,
+    )
+    return found[0]
+
+
+def delta_cp_intervals_of(
+    scores: Sequence[Pair],
+    compared: Sequence[tuple[int, int]],
+    units: Units,
+    *,
+    target_hardness: Hardness | None,
+    nontarget_hardness: Hardness | None,
+    combine: str,
+    grid: int | tuple[int, int],
+    metric: CpMetric,
+    tolerance: float,
+    replicates: int,
+    level: float,
+    seed: int,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[DeltaIntervals]:
+    """Intervals of several comparisons: the map of each system is computed once per replicate."""
     if replicates < 2:
         raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
-    measured, steps = CpMetric(metric, p_target, c_miss, c_fa), check_grid(grid)
-    systems = [
-        _listed(pair, target_hardness, nontarget_hardness, combine) for pair in (reference, test)
-    ]
+    steps = check_grid(grid)
+    systems = [_listed(pair, target_hardness, nontarget_hardness, combine) for pair in scores]
     for listed in systems:
         _require_units(listed, units)
     if units.method == "speaker" and units.strata[0] < 2:
         none = Interval(float("nan"), float("nan"), level, units.method, replicates, seed)
-        return DeltaIntervals(none, none, none, steps, replicates)
+        return [DeltaIntervals(none, none, none, steps, replicates)] * len(compared)
     seeds = np.random.SeedSequence(seed).spawn(replicates)
-    shares = np.full((3, replicates), np.nan)
+    shares = np.full((len(compared), 3, replicates), np.nan)
 
     def replicate(index: int) -> None:
         times = units.draw(np.random.default_rng(seeds[index])).astype(np.int64)
         drawn = _times(units, times)
         if drawn[0].any() and drawn[1].any():
-            maps = [_values(listed.drawn(*drawn), steps, measured) for listed in systems]
-            rcr = relative_change(maps[0][0], maps[1][0])
-            shares[:, index] = proportions(rcr, maps[0][1], tolerance)
+            maps = [_values(listed.drawn(*drawn), steps, metric) for listed in systems]
+            for row, (old, new) in enumerate(compared):
+                rcr = relative_change(maps[old][0], maps[new][0])
+                shares[row, :, index] = proportions(rcr, maps[old][1], tolerance)
 
     with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
         for done, _ in enumerate(pool.map(replicate, range(replicates)), start=1):
             if progress is not None:
                 progress(done, replicates)
-    rows = {name: row[None] for name, row in zip(OUTCOMES, shares, strict=True)}
+    rows = {name: shares[:, i] for i, name in enumerate(OUTCOMES)}
     table = Replicates(rows, units.method, seed, replicates)
-    win, tie, lose = (table.interval(name, level=level) for name in OUTCOMES)
-    return DeltaIntervals(win, tie, lose, steps, table.undefined("win"))
+    return [
+        DeltaIntervals(
+            table.interval("win", level=level, system=row),
+            table.interval("tie", level=level, system=row),
+            table.interval("lose", level=level, system=row),
+            steps,
+            int(np.isnan(shares[row, 0]).sum()),
+        )
+        for row in range(len(compared))
+    ]
 
 
 def _listed(

@@ -1,0 +1,120 @@
+"""``unmask cpmap`` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import unmask as um
+from unmask.cli import app
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    rng = np.random.default_rng(3)
+    lines, other, key = [], [], []
+    for enrol in range(12):
+        for test in range(60):
+            same = enrol == test // 5
+            score = rng.normal(3 if same else 0)
+            trial = f"s{enrol}-e s{test // 5}-u{test}"
+            lines.append(f"{trial} {score + rng.normal(0, 1):.4f}")
+            other.append(f"{trial} {score:.4f}")
+            key.append(f"{trial} {'target' if same else 'nontarget'}")
+    (tmp_path / "old").write_text("\n".join(lines) + "\n")
+    (tmp_path / "new").write_text("\n".join(other[::-1]) + "\n")
+    (tmp_path / "trials").write_text("\n".join(key) + "\n")
+    (tmp_path / "mine").write_text("\n".join(key[::4]) + "\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+FILES = ("cpmap", "old", "new", "-k", "trials", "-s", "pattern:^(s[0-9]+)-", "--grid", "8")
+
+
+def run(*arguments):
+    done = CliRunner().invoke(app, [str(a) for a in arguments])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def test_tables_of_maps_configs_and_comparisons(folder):
+    done = run(*FILES, "-r", "old", "--ci", 10, "--subset", "mine")
+    assert "old → new" in done.stdout
+    assert "mine" in done.stdout
+    assert "enrolment-fixed" in done.stdout
+    assert "95 % intervals over speakers (10 bootstrap replicates on 8 x 8 cells" in done.stdout
+
+
+def test_json_equals_the_python_api(folder):
+    done = run(
+        *FILES, "-r", "old", "-r", "new", "--combine", "rank", "--ci", 10, "-f", "json", "-q"
+    )
+    found = json.loads(done.stdout)
+    jsonschema.validate(found, um.json_schema())
+    scores = um.merge_systems(
+        *(
+            um.read_scores(name, key="trials", speakers="pattern:^(s[0-9]+)-")
+            for name in ("old", "new")
+        )
+    )
+    expected = um.assess_cp_maps(
+        scores, references=["old", "new"], combine="rank", grid=8, replicates=10
+    )
+    values = {
+        (r["conditions"].get("system", ""), r["metric"]): r["value"]
+        for r in found["results"]
+        if "trials" not in r["conditions"]
+    }
+    assert values["new", "cp_mean"] == expected.maps["new"].summary().mean
+    assert values["", "cp_win"] == expected.deltas[0].win
+
+
+def test_files_of_cells_figures_and_output(folder):
+    run(
+        *FILES, "--delta", "new", "old", "--metric", "min_dcf", "--ci", 0, "--cells", "cells.csv",
+        "--figures", "figures", "--figure-formats", "svg", "-o", "table.md", "-f", "md",
+    )  # fmt: skip
+    cells = pl.read_csv(folder / "cells.csv")
+    assert cells.height == 3 * 64
+    assert cells["system"].unique().sort().to_list() == ["new", "new → old", "old"]
+    assert {"min_dcf", "rcr", "targets", "well_defined"} <= set(cells.columns)
+    assert sorted(p.name for p in (folder / "figures").iterdir()) == [
+        "cp_map.svg",
+        "cp_map_1.svg",
+        "cp_map_2.svg",
+        "delta_cp_map.svg",
+    ]
+    assert "minDCF" in (folder / "table.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--grid", "0"), "grid: expected a whole number from 1 to 1000, found 0"),
+        (("--reference", "x"), "reference: expected one of the columns old, new, found x"),
+        (("--delta", "old", "x"), "expected one of the systems old, new, found x"),
+        (("--system", "x"), "found 'x'"),
+    ],
+)
+def test_bad_requests_are_one_line(folder, arguments, message):
+    done = CliRunner().invoke(app, [*FILES, *arguments])
+    assert isinstance(done.exception, um.InputError)
+    assert message in str(done.exception)
+    assert "\n" not in str(done.exception)
+
+
+def test_systems_on_different_lists_are_refused_with_counts(folder):
+    for name, first in (("one", 0), ("two", 3)):
+        lines = (f"e{i % 9} u{i} {i / 7:.3f} {('target', 'nontarget')[i % 2]}" for i in range(90))
+        (folder / name).write_text("\n".join(list(lines)[first:]) + "\n")
+    done = CliRunner().invoke(app, ["cpmap", "one", "two"])
+    assert isinstance(done.exception, um.InputError)
+    assert "3 trials of one are not in two" in str(done.exception)

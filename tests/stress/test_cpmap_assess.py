@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unmask as um
+from unmask.detection.bootstrap import Units
+from unmask.report import render_cp_maps
+from unmask.stress import contour
+from unmask.trials import Ids
+
+SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "scores"
+
+
+def table(*, speakers=6, utterances=8, seed=0, with_speakers=True):
+    """Every ordered pair of utterances, scored by two systems, the second the better one."""
+    rng = np.random.default_rng(seed)
+    n = speakers * utterances
+    enrol, test = (part.ravel() for part in np.meshgrid(np.arange(n), np.arange(n)))
+    enrol, test = enrol[enrol != test], test[enrol != test]
+    label = (enrol // utterances == test // utterances).astype(np.int8)
+    truth = 2.5 * label + rng.normal(0, 1, label.size)
+    names = np.array([f"s{u // utterances}-u{u % utterances}" for u in range(n)])
+    spoken = {}
+    if with_speakers:
+        spoken = {
+            "enrol_speaker": Ids.from_strings([f"s{u // utterances}" for u in enrol]),
+            "test_speaker": Ids.from_strings([f"s{u // utterances}" for u in test]),
+        }
+    return um.Scores(
+        Ids.from_strings(names[enrol]),
+        Ids.from_strings(names[test]),
+        label,
+        systems={"old": truth + rng.normal(0, 1.5, label.size), "new": truth},
+        columns={
+            "quality": Ids.from_strings([f"{x:.3f}" for x in truth]),
+            "sex": Ids.from_strings(["f"] * label.size),
+        },
+        **spoken,
+    )
+
+
+def test_the_roadmap_is_the_default():
+    scores = table()
+    found = um.assess_cp_maps(scores, references=["old"], grid=12, replicates=20)
+    assert list(found.maps) == ["old", "new"]
+    expected = um.cp_map(
+        scores.targets("new"),
+        scores.nontargets("new"),
+        target_hardness=scores.targets("old"),
+        nontarget_hardness=scores.nontargets("old"),
+        grid=12,
+    )
+    np.testing.assert_array_equal(found.maps["new"].values, expected.values)
+    assert found.roadmap is not None
+    delta = found.deltas[0]
+    assert delta.intervals.grid == (12, 12)
+    assert delta.intervals.win.low <= delta.win <= delta.intervals.win.high
+    assert {e.trials for e in found.estimates("old")} == {scores.digest}
+    assert len(found.warnings) == 2
+
+
+def test_intervals_of_the_chain_are_those_of_each_pair():
+    scores = table()
+    found = um.assess_cp_maps(scores, references=["old"], grid=9, replicates=15, seed=4)
+    alone = um.delta_cp_intervals(
+        *((scores.targets(name), scores.nontargets(name)) for name in ("old", "new")),
+        speaker_units(scores),
+        target_hardness=scores.targets("old"),
+        nontarget_hardness=scores.nontargets("old"),
+        grid=9,
+        replicates=15,
+        seed=4,
+    )
+    assert found.deltas[0].intervals == alone
+
+
+def speaker_units(scores):
+    t, n = scores.is_target, scores.is_nontarget
+    enrol, test = scores.enrol_speaker.codes, scores.test_speaker.codes
+    return Units.speakers(enrol[t], enrol[n], test[n])
+
+
+def test_a_column_may_order_the_trials():
+    scores = table()
+    by_column = um.assess_cp_maps(scores, references=["quality"], grid=5, replicates=0)
+    by_system = um.assess_cp_maps(scores, references=["new"], grid=5, replicates=0)
+    np.testing.assert_allclose(
+        by_column.maps["old"].values, by_system.maps["old"].values, atol=0.02
+    )
+
+
+def test_cross_pairing_and_deployment_are_placed():
+    scores = table()
+    hard = scores.select(np.argsort(scores.systems["old"])[::5])
+    found = um.assess_cp_maps(
+        scores, references=["old"], grid=10, replicates=0, subset=hard, subset_name="mine"
+    )
+    placed = found.positions["new"]
+    assert [p.name for p in placed] == ["full cross-pairing", "enrolment-fixed", "mine"]
+    assert (placed[0].x, placed[0].y) == pytest.approx((1, 1))
+    assert (placed[1].targets, placed[1].nontargets) == (6 * 7, 6 * 5 * 7)
+    assert placed[2].targets + placed[2].nontargets == len(hard)
+    names = [e.metric for e in found.position_estimates("new", placed[2])]
+    assert names == ["eer", "cp_x", "cp_y", "cp_cell", "cp_gap"]
+
+
+def test_a_part_of_cross_pairing_is_called_all_trials():
+    scores = table().select(np.arange(0, 2256, 3))
+    found = um.assess_cp_maps(scores, grid=5, replicates=0)
+    assert found.positions["old"][0].name == "all trials"
+    assert any("ordered by their own scores" in text for text in found.warnings)
+
+
+def test_one_comparison_only():
+    found = um.assess_cp_maps(table(), deltas=[("new", "old")], grid=5, replicates=0)
+    assert [(d.reference, d.test) for d in found.deltas] == [("new", "old")]
+    assert found.roadmap is None
+    single = um.assess_cp_maps(table(), systems=["old"], grid=5)
+    assert single.deltas == ()
+    assert single.roadmap is None
+
+
+def test_without_speakers_trials_are_drawn_and_said_so():
+    scores = table(with_speakers=False)
+    found = um.assess_cp_maps(scores, references=["old"], grid=5, replicates=10)
+    assert found.deltas[0].intervals.win.method == "trial"
+    assert any("no speaker ids" in text for text in found.warnings)
+
+
+def test_bad_requests_are_one_line():
+    scores = table()
+    other = replace(scores.select([0, 1]), enrol=Ids.from_strings(["x", "y"]))
+    wrong = replace(scores.select([0, 100]), label=1 - scores.label[[0, 100]])
+    targets = scores.select(scores.is_target)
+    for change, message in [
+        ({"references": ["none"]}, "columns old, new, quality, sex, found none"),
+        ({"references": ["sex"]}, "expected a number for every trial, found 'f'"),
+        ({"deltas": [("old", "none")]}, "one of the systems old, new, found none"),
+        ({"systems": ["none"]}, "found 'none'"),
+        ({"subset": other}, "deployment: 2 of its 2 trials have no score"),
+        ({"subset": wrong}, "2 trials are labelled otherwise"),
+        ({"subset": targets}, "expected trials of both classes"),
+        ({"grid": 0}, "from 1 to 1000, found 0"),
+    ]:
+        with pytest.raises(um.InputError, match=message) as caught:
+            um.assess_cp_maps(scores, **{"grid": 4, "replicates": 0, **change})
+        assert "\n" not in str(caught.value)
+    with pytest.raises(um.InputError, match="expected trials of both classes"):
+        um.assess_cp_maps(targets)
+
+
+def test_many_trials_get_intervals_only_when_asked(monkeypatch):
+    monkeypatch.setattr("unmask.stress.cpmap_assess.AUTO_TRIALS", 100)
+    found = um.assess_cp_maps(table(), references=["old"], grid=4)
+    assert found.deltas[0].intervals is None
+    assert any("no intervals by default" in text for text in found.warnings)
+
+
+def test_documents_and_tables():
+    found = um.assess_cp_maps(table(), references=["old"], grid=40, replicates=10)
+    document = um.document_of_cp_maps(found)
+    metrics = [e.metric for row in document.rows for e in row.estimates]
+    assert {"eer", "cp_mean", "cp_x", "cp_gap", "cp_win", "cp_tie", "cp_lose"} <= set(metrics)
+    assert "not well-defined" in document.warnings[-1]
+    text = render_cp_maps(found)
+    assert text.count("───") >= 3
+    assert "old → new" in text
+    single = um.assess_cp_maps(table(), systems=["old"], grid=4)
+    assert "full cross-pairing" in render_cp_maps(single, "md")
+
+
+def test_contours_separate_the_cells():
+    cp = um.cp_map(np.arange(60.0) + 25, np.arange(60.0), grid=(6, 4))
+    line = contour(cp, 0.3)
+    below = cp.values < 0.3
+    crossings = int((below[:, 1:] != below[:, :-1])[cp.well_defined[:, :-1]].sum())
+    assert (line.x == line.x2).sum() == crossings
+    assert np.all((line.x == line.x2) ^ (line.y == line.y2))
+    assert contour(cp, 2.0).x.size == 0
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the data are not at hand")
+def test_voxceleb_systems():
+    """EERs of the table that comes with the data: 9.67, 5.69 and 5.56 %."""
+    scores = um.read_scores(SHARED / "voxceleb1_o_3systems_cranDET.tsv.gz")
+    found = um.assess_cp_maps(
+        scores, references=["lda_cosine", "plda"], combine="rank", grid=20, replicates=0
+    )
+    full = [round(100 * cp.full, 2) for cp in found.maps.values()]
+    assert full == [9.67, 5.69, 5.56]
+    assert found.deltas[0].win > 0.99
