@@ -135,9 +135,7 @@ def with_gender(embeddings: Embeddings, gender: dict[str, str]) -> Embeddings:
 
 def compact(vectors: dict[str, Embeddings]) -> bytes:
     """Unit vectors in half precision; the rows of all conditions are those of people.csv."""
-    arrays = {
-        name: one.normalised().vectors.astype(np.float16) for name, one in vectors.items()
-    }
+    arrays = {name: one.normalised().vectors.astype(np.float16) for name, one in vectors.items()}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()

@@ -81,7 +81,7 @@ def test_written_audio_is_sixteen_bit(tmp_path, suffix):
     write_audio(tmp_path / f"a.{suffix}", samples)
     np.testing.assert_allclose(read_audio(tmp_path / f"a.{suffix}").samples, samples, atol=4e-5)
     assert [path.name for path in tmp_path.iterdir()] == [f"a.{suffix}"]
-    with pytest.raises(InputError, match="wav or .flac"):
+    with pytest.raises(InputError, match=r"wav or \.flac"):
         write_audio(tmp_path / "a.mp3", samples)
 
 

@@ -47,7 +47,9 @@ def anonymise(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the audio.")],
     method: Annotated[
         Method | None,
-        typer.Option("--method", "-m", help="McAdams coefficient: b2 0.8, b2r 0.7–0.9, b2w 0.5–0.9."),
+        typer.Option(
+            "--method", "-m", help="McAdams coefficient: b2 0.8, b2r 0.7–0.9, b2w 0.5–0.9."
+        ),
     ] = None,
     command: Annotated[
         str | None,
@@ -105,8 +107,7 @@ def anonymise(
             quiet=quiet,
         )
     common.remark(
-        f"{result.done} of {len(found)} files, {result.seconds / 60:.1f} minutes;"
-        f" wrote {output}",
+        f"{result.done} of {len(found)} files, {result.seconds / 60:.1f} minutes; wrote {output}",
         quiet=quiet,
     )
     if result.failures:

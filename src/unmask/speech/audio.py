@@ -71,9 +71,7 @@ def read_audio(path: str | os.PathLike[str]) -> Audio:
         reason = "no such file" if not Path(path).exists() else f"not readable as audio: {error}"
         raise InputError(f"{path}: {reason}") from None
     if len(samples) < expected:
-        raise InputError(
-            f"{path}: cut short: expected {expected} samples, found {len(samples)}"
-        )
+        raise InputError(f"{path}: cut short: expected {expected} samples, found {len(samples)}")
     channels = int(samples.shape[1])
     mono = samples.mean(axis=1) if channels > 1 else samples[:, 0]
     if mono.size == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from unmask.errors import InputError
@@ -23,7 +23,7 @@ class Recording:
     utterance: str
     speaker: str
     session: str | None = None
-    place: PurePosixPath = PurePosixPath()
+    place: PurePosixPath = field(default_factory=PurePosixPath)
 
 
 Labeller = Callable[[PurePosixPath], tuple[str, str | None]]
@@ -52,7 +52,9 @@ def recordings(
     else:
         found = _from_folder(place, speakers)
     if not found:
-        raise InputError(f"{place}: expected audio files ({' '.join(sorted(SUFFIXES))}), found none")
+        raise InputError(
+            f"{place}: expected audio files ({' '.join(sorted(SUFFIXES))}), found none"
+        )
     _refuse_repeated(found, place)
     return tuple(found)
 

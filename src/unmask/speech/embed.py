@@ -169,8 +169,8 @@ def _embed_shard(recordings: Sequence[Recording]) -> Shard:
         segments += range(len(cut))
         pieces += cut
     vectors, broken = _encoded(encoder, pieces)
-    for piece, error in broken.items():
-        failures.setdefault(rows[piece], _named(recordings[rows[piece]], error))
+    for piece, reason in broken.items():
+        failures.setdefault(rows[piece], _named(recordings[rows[piece]], reason))
     kept = [p for p in range(len(pieces)) if rows[p] not in failures]
     return Shard(
         vectors=np.stack([vectors[p] for p in kept]) if kept else np.zeros((0, 0), np.float32),

@@ -47,8 +47,8 @@ class Wrapped:
 
     def __init__(self, function: Function, *, name: str | None = None, shortest: int = 400) -> None:
         self.function = function
-        self.name = name or getattr(function, "__name__", type(function).__name__)
-        self.fingerprint = self.name
+        self.name: str = name or str(getattr(function, "__name__", type(function).__name__))
+        self.fingerprint: str = self.name
         self.shortest = shortest
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
@@ -191,8 +191,10 @@ def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> E
     if kind in ("speechbrain", "hub") and rest:
         from unmask.speech import adapters
 
-        return adapters.speechbrain(rest, device=device) if kind == "speechbrain" else (
-            adapters.hub(rest, device=device)
+        return (
+            adapters.speechbrain(rest, device=device)
+            if kind == "speechbrain"
+            else (adapters.hub(rest, device=device))
         )
     if colon and rest:
         return Wrapped(_imported(kind, rest), name=encoder)

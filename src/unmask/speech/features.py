@@ -72,9 +72,7 @@ def _slaney(hertz: float) -> float:
 
 
 def _slaney_inverse(mel: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.where(
-        mel < _KNEE, mel * _HZ_PER_MEL, _KNEE_HZ * np.exp(_LOG_STEP * (mel - _KNEE))
-    )
+    return np.where(mel < _KNEE, mel * _HZ_PER_MEL, _KNEE_HZ * np.exp(_LOG_STEP * (mel - _KNEE)))
 
 
 def _enough(samples: Any) -> Float32Array:

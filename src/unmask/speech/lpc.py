@@ -44,7 +44,7 @@ def residual(frames: FloatArray, coefficients: FloatArray) -> FloatArray:
     padded = np.zeros((count, length + order))
     padded[:, order:] = frames
     history = np.lib.stride_tricks.sliding_window_view(padded, order + 1, axis=1)
-    return np.einsum("fnk,fk->fn", history, coefficients[:, ::-1])
+    return np.asarray(np.einsum("fnk,fk->fn", history, coefficients[:, ::-1]))
 
 
 def synthesis(error: FloatArray, coefficients: FloatArray) -> FloatArray:

@@ -33,7 +33,7 @@ def levelled(
     level = 20.0 * np.log10(np.sqrt(np.mean(samples.astype(np.float64) ** 2)))
     if level >= decibels:
         return samples
-    return (samples * 10.0 ** ((decibels - level) / 20.0)).astype(np.float32)
+    return np.asarray(samples * 10.0 ** ((decibels - level) / 20.0), dtype=np.float32)
 
 
 def _speech(samples: npt.NDArray[np.float32]) -> BoolArray:

@@ -80,7 +80,6 @@ def _ark(target: Path, embeddings: Embeddings) -> dict[Path, bytes]:
     for n in order:
         ark.write(f"{utterances[n]} ".encode())
         index.append(f"{utterances[n]} {target}:{ark.tell()}\n")
-        ark.write(b"\0B")
         matio.write_array(ark, np.asarray(embeddings.vectors[n], dtype=np.float32))
     owners = "".join(f"{utterances[n]} {columns['speaker'][n]}\n" for n in order)
     return {
@@ -88,4 +87,3 @@ def _ark(target: Path, embeddings: Embeddings) -> dict[Path, bytes]:
         target.with_suffix(".scp"): "".join(index).encode(),
         target.with_name("utt2spk"): owners.encode(),
     }
-

@@ -1,0 +1,48 @@
+"""The bundled case study: 60 voices, original and protected, through two encoders."""
+
+from __future__ import annotations
+
+import io
+import json
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from unmask.errors import InputError
+from unmask.trials import Embeddings
+
+ENCODERS = ("campplus", "resemblyzer")
+CONDITIONS = ("original", "b2", "b2r", "b2r-again", "b2w", "pooling")
+
+
+def case_study(encoder: str = "campplus") -> dict[str, Embeddings]:
+    """Embeddings by condition: ``original``, ``b2``, two runs of ``b2r``, ``b2w``, ``pooling``.
+
+    1,200 utterances of 60 AudioMNIST speakers, in the same order in every condition, with the
+    columns gender, age, accent and room. :func:`case_study_provenance` tells how they were made.
+    """
+    if encoder not in ENCODERS:
+        raise InputError(f"case study: expected {' or '.join(ENCODERS)}, found {encoder}")
+    people = pl.read_csv(io.BytesIO(_content("people.csv")), infer_schema=False)
+    with np.load(io.BytesIO(_content(f"{encoder}.npz")), allow_pickle=False) as arrays:
+        return {
+            name: Embeddings(
+                arrays[name].astype(np.float32),
+                people["speaker"],
+                people["utterance"],
+                columns={name: people[name] for name in ("gender", "age", "accent", "room")},
+            )
+            for name in CONDITIONS
+        }
+
+
+def case_study_provenance() -> dict[str, Any]:
+    """Source, licence, tool version, seeds and hashes."""
+    note: dict[str, Any] = json.loads(_content("provenance.json"))
+    return note
+
+
+def _content(name: str) -> bytes:
+    return resources.files("unmask.data").joinpath("case_study", name).read_bytes()

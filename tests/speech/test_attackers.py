@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unmask.detection import eer
+from unmask.errors import InputError
+from unmask.speech.attackers import BACKENDS, Attacker, attackers
+from unmask.trials import Embeddings
+
+SPEAKERS, PER, DIMENSION = 40, 6, 30
+
+
+def voices(seed: int = 0, *, shift: float = 0.0, key: int = 0, prefix: str = "s") -> Embeddings:
+    """Speakers on a sphere; the safeguard adds noise along 4 directions, drawn per speaker and key.
+
+    Two runs of the safeguard share the speaker and the residual and differ in that noise.
+    """
+    generator = np.random.default_rng(seed)
+    centres = np.repeat(generator.standard_normal((SPEAKERS, DIMENSION)), PER, axis=0)
+    vectors = centres + 0.35 * generator.standard_normal(centres.shape)
+    noise = np.random.default_rng([seed, key]).standard_normal((SPEAKERS, 4))
+    vectors[:, :4] += shift * np.repeat(noise, PER, axis=0)
+    names = [f"{prefix}{n:02}" for n in range(SPEAKERS) for _ in range(PER)]
+    return Embeddings(vectors, names, [f"{name}-{n % PER}" for n, name in enumerate(names)])
+
+
+def test_folds_cover_every_speaker_once_and_no_utterance_meets_itself():
+    original = voices()
+    attack = Attacker("original", original).attack(original, folds=3, seed=1)
+    groups = [set(fold.test.speakers.to_series()) for fold in attack.folds]
+    assert [len(group) for group in groups] == [14, 13, 13]
+    assert len(set.union(*groups)) == SPEAKERS
+    for fold in attack.folds:
+        assert set(fold.enrol.speakers.to_series()) == set(fold.test.speakers.to_series())
+        assert not set(fold.enrol.utterances.to_series()) & set(fold.test.utterances.to_series())
+    target, nontarget = attack.scores()
+    assert target.size == SPEAKERS * (PER // 2) ** 2
+    assert nontarget.size == (14 * 13 + 2 * 13 * 12) * (PER // 2) ** 2
+
+
+def test_scores_are_the_cosines_of_the_definition():
+    original = voices()
+    attack = Attacker("original", original).attack(original, folds=1)
+    unit = original.vectors / np.linalg.norm(original.vectors, axis=1, keepdims=True)
+    even = np.arange(len(unit)) % 2 == 0
+    cosine = unit[even] @ unit[~even].T
+    owner = np.repeat(np.arange(SPEAKERS), PER // 2)
+    same = owner[:, None] == owner
+    target, nontarget = attack.scores("cosine")
+    np.testing.assert_allclose(np.sort(target), np.sort(cosine[same]), atol=1e-12)
+    np.testing.assert_allclose(np.sort(nontarget), np.sort(cosine[~same]), atol=1e-12)
+
+
+def test_sets_without_shared_utterances_are_used_whole():
+    original = voices()
+    later = Embeddings(
+        original.vectors, original.speakers, [f"later-{n}" for n in range(len(original))]
+    )
+    attack = Attacker("original", original).attack(later)
+    assert sum(len(fold.enrol) for fold in attack.folds) == len(original)
+
+
+def test_who_knows_the_safeguard_sees_through_it():
+    original = voices()
+    protected, own = voices(shift=6.0, key=1), voices(shift=6.0, key=2)
+    more = voices(shift=6.0, key=3)
+    found = attackers(original, own=(own, more), related=(voices(shift=3.0, key=4),))
+    assert list(found) == [
+        *("original", "ignorant", "lazy-informed"),
+        *("semi-informed", "informed", "informed, original enrolment"),
+    ]
+    error = {}
+    for name, attacker in found.items():
+        attack = attacker.attack(original if name == "original" else protected)
+        error[name] = eer(*attack.scores())
+    assert error["original"] < 0.01
+    assert error["lazy-informed"] > 0.3
+    assert error["ignorant"] > 0.15
+    assert error["informed"] < 0.1
+    assert error["informed, original enrolment"] < 0.1
+    assert error["informed"] < error["ignorant"] < error["lazy-informed"]
+
+
+def test_the_strongest_is_named_with_hindsight():
+    original = voices()
+    protected, own = voices(shift=6.0, key=1), voices(shift=6.0, key=2)
+    attack = Attacker("informed", own, (original, own), BACKENDS).attack(protected)
+    assert attack.backends == ("cosine", "centred", "wccn", "lda", "plda")
+    costs = {name: attack.roc(name).min_cllr() for name in attack.backends}
+    assert attack.strongest == min(costs, key=costs.get)
+    np.testing.assert_array_equal(attack.scores()[0], attack.scores(attack.strongest)[0])
+
+
+def test_back_ends_never_see_the_speakers_they_are_tested_on():
+    original = voices()
+    seen = []
+
+    def spy(training: Embeddings):
+        seen.append(set(training.speakers.to_series()))
+        return BACKENDS["cosine"](training)
+
+    attack = Attacker("x", original, (original,), {"spy": spy}).attack(original, folds=2)
+    for fold, trained in zip(attack.folds, seen, strict=True):
+        assert not trained & set(fold.test.speakers.to_series())
+        assert len(trained) == SPEAKERS // 2
+
+
+def test_bad_attacks_are_refused():
+    original = voices()
+    with pytest.raises(InputError, match="at least 2 speakers per fold"):
+        Attacker("x", original).attack(original, folds=21)
+    with pytest.raises(InputError, match="at least 2 speakers per fold"):
+        Attacker("x", original).attack(voices(prefix="t"))
+    with pytest.raises(InputError, match="need a training set"):
+        Attacker("x", original, (), BACKENDS).attack(original)
+    with pytest.raises(InputError, match="training and test speakers must differ"):
+        Attacker("x", original, (original,), BACKENDS).attack(original, folds=1)
+    with pytest.raises(InputError, match="at least one run"):
+        attackers(original, own=())
+    unnamed = Embeddings(original.vectors, original.speakers)
+    with pytest.raises(InputError, match="a name for every utterance"):
+        Attacker("x", unnamed).attack(original)

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unmask.errors import InputError
+from unmask.speech import Extraction, embed, recordings, write_embeddings
+from unmask.speech.embed import forget
+from unmask.trials import Embeddings
+
+soundfile = pytest.importorskip("soundfile")
+
+
+def describe(samples: np.ndarray) -> np.ndarray:
+    """A small encoder: level, zero crossings, length."""
+    crossings = np.mean(np.signbit(samples[1:]) != np.signbit(samples[:-1]))
+    return np.array([np.sqrt(np.mean(samples**2)), crossings, samples.size])
+
+
+def test_vectors_are_those_of_the_encoder_in_order(corpus):
+    found = recordings(corpus)
+    steps = []
+    result = embed(found, describe, shard=4, progress=lambda *step: steps.append(step))
+    assert result.failures == result.remarks == ()
+    assert steps == [(4, 9), (8, 9), (9, 9)]
+    embeddings = result.embeddings
+    assert embeddings.utterances.to_series().to_list() == [one.utterance for one in found]
+    assert embeddings.speakers.to_series().to_list() == [one.speaker for one in found]
+    samples, _ = soundfile.read(found[4].path, dtype="float32")
+    np.testing.assert_allclose(embeddings.vectors[4], describe(samples), rtol=1e-6)
+    assert result.seconds == pytest.approx(9 * 1.2, abs=0.01)
+
+
+def test_segments(corpus):
+    result = embed(recordings(corpus), describe, extraction=Extraction(segment=0.5, most=2))
+    names = result.embeddings.utterances.to_series().to_list()
+    assert names[:3] == ["anna_0_s0", "anna_0_s1", "anna_1_s0"]
+    assert len(names) == 18
+    np.testing.assert_array_equal(result.embeddings.vectors[:, 2], 8000)
+    long = embed(recordings(corpus), describe, extraction=Extraction(segment=2.0))
+    assert long.embeddings is None
+    assert len(long.failures) == 9
+    assert "too short: expected at least 2 s, found 1.2 s" in long.failures[0]
+
+
+def test_pauses_are_shortened(corpus):
+    pytest.importorskip("webrtcvad")
+    spoken, rate = soundfile.read(corpus / "anna" / "anna_0.wav")
+    padded = np.concatenate([np.zeros(rate), spoken, np.zeros(rate)])
+    soundfile.write(corpus / "anna" / "anna_0.wav", padded, rate)
+    result = embed(recordings(corpus)[:1], describe, extraction=Extraction(trim=True))
+    assert result.embeddings.vectors[0, 2] < padded.size - 0.8 * rate
+
+
+def test_each_bad_file_is_reported_and_the_rest_goes_on(corpus):
+    folder = corpus / "anna"
+    (folder / "text.wav").write_text("no audio")
+    soundfile.write(folder / "silent.wav", np.zeros(16000), 16000)
+    soundfile.write(folder / "short.wav", np.full(399, 0.1), 16000)
+    soundfile.write(folder / "nan.wav", np.full(16000, np.nan), 16000, subtype="FLOAT")
+    noise = 0.1 * np.random.default_rng(0).standard_normal((8000, 8))
+    soundfile.write(folder / "eight.wav", noise, 8000)
+    found = recordings(corpus)
+    (corpus / "bert" / "bert_0.wav").unlink()
+    result = embed(found, describe, shard=3)
+    words = {
+        "nan": "NaN",
+        "short": "too short",
+        "silent": "silent",
+        "text": "not readable",
+        "bert_0": "no such file",
+    }
+    assert len(result.failures) == len(words)
+    for line, (name, reason) in zip(result.failures, words.items(), strict=True):
+        assert f"{name}.wav: " in line
+        assert reason in line
+    assert len(result.embeddings) == 9
+    assert result.remarks[0].startswith(str(folder / "eight.wav"))
+    assert "8 channels" in result.remarks[0]
+
+
+def test_an_encoder_that_breaks_on_one_recording(corpus):
+    def moody(samples: np.ndarray) -> np.ndarray:
+        if describe(samples)[1] == worst:
+            raise InputError("not this one")
+        return describe(samples)
+
+    found = recordings(corpus)
+    vectors = embed(found, describe).embeddings.vectors
+    worst = float(vectors[5, 1].astype(np.float64))
+    crossings = [describe(soundfile.read(one.path, dtype="float32")[0])[1] for one in found]
+    worst = crossings[5]
+    result = embed(found, moody)
+    assert result.failures == (f"{found[5].path}: not this one",)
+    assert len(result.embeddings) == 8
+
+
+def test_shards_are_kept_and_used_only_for_the_same_run(corpus, tmp_path):
+    found = recordings(corpus)
+    parts = tmp_path / "x.parts"
+    calls = []
+
+    def counted(samples: np.ndarray) -> np.ndarray:
+        calls.append(samples.size)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return describe(samples)
+
+    with pytest.raises(KeyboardInterrupt):
+        embed(found, counted, shard=2, parts=parts)
+    assert sorted(path.name for path in parts.iterdir()) == ["000000.npz", "000001.npz", "plan"]
+    result = embed(found, counted, shard=2, parts=parts)
+    assert result.resumed == 2
+    assert len(calls) == 6 + 5
+    np.testing.assert_array_equal(
+        result.embeddings.vectors, embed(found, describe, shard=2).embeddings.vectors
+    )
+    os.utime(found[0].path, (1, 1))
+    assert embed(found, counted, shard=2, parts=parts).resumed == 0
+    assert embed(found, counted, shard=3, parts=parts).resumed == 0
+    forget(parts)
+    assert not parts.exists()
+
+
+def test_a_folder_of_something_else_is_not_touched(corpus, tmp_path):
+    (tmp_path / "precious").write_text("x")
+    with pytest.raises(InputError, match="found other files"):
+        embed(recordings(corpus), describe, parts=tmp_path)
+    assert (tmp_path / "precious").exists()
+
+
+SLOW = """
+    import os, time
+    import numpy as np
+
+    def encode(samples):
+        time.sleep(float(os.environ["PAUSE"]))
+        return np.array([samples.mean(), samples.std(), samples.size])
+"""
+RUN = """
+    import sys
+    from pathlib import Path
+    from unmask.speech import embed, recordings, write_embeddings
+
+    if __name__ == "__main__":
+        source, output = map(Path, sys.argv[1:3])
+        parts = output.with_name(output.name + ".parts")
+        result = embed(recordings(source), "slow:encode", shard=1, workers=2, parts=parts)
+        print(result.resumed)
+        write_embeddings(output, result.embeddings)
+"""
+
+
+def test_a_killed_run_goes_on_and_gives_the_same_bytes(corpus, tmp_path):
+    (tmp_path / "slow.py").write_text(textwrap.dedent(SLOW))
+    script = tmp_path / "run.py"
+    script.write_text(textwrap.dedent(RUN))
+    source = str(Path(sys.modules["unmask"].__file__).parents[1])
+    path = os.pathsep.join([source, str(tmp_path)])
+
+    def start(output: str, pause: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, str(script), str(corpus), str(tmp_path / output)],
+            env={**os.environ, "PYTHONPATH": path, "PAUSE": pause},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    undisturbed = start("whole.npz", "0")
+    killed = start("killed.npz", "0.7")
+    parts = tmp_path / "killed.npz.parts"
+    deadline = time.monotonic() + 60
+    while len(list(parts.glob("0*.npz"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert not (tmp_path / "killed.npz").exists()
+    kept = len(list(parts.glob("0*.npz")))
+    assert 2 <= kept < 9
+    again = start("killed.npz", "0")
+    assert int(again.communicate()[0]) == kept
+    undisturbed.communicate()
+    assert again.returncode == undisturbed.returncode == 0
+    assert (tmp_path / "killed.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+
+
+@pytest.fixture
+def few():
+    vectors = np.arange(12, dtype=np.float32).reshape(3, 4)
+    return Embeddings(vectors, ["a", "b", "b"], ["u3", "u1", "u2"], ["x", "x", "y"])
+
+
+def test_npz(few, tmp_path):
+    write_embeddings(tmp_path / "e.npz", few)
+    with np.load(tmp_path / "e.npz", allow_pickle=False) as arrays:
+        np.testing.assert_array_equal(arrays["embeddings"], few.vectors)
+        assert arrays["utt_ids"].tolist() == ["u3", "u1", "u2"]
+        assert arrays["speaker_ids"].tolist() == ["a", "b", "b"]
+        assert arrays["session"].tolist() == ["x", "x", "y"]
+
+
+@pytest.mark.parametrize("suffix", ["npz", "parquet", "ark"])
+def test_what_is_written_can_be_read(few, tmp_path, suffix):
+    from unmask.trials import read_embeddings
+
+    if suffix == "ark":
+        pytest.importorskip("kaldiio")
+    written = write_embeddings(tmp_path / f"e.{suffix}", few)
+    if suffix == "ark":
+        found = read_embeddings(written[1], speakers=str(tmp_path / "utt2spk"))
+    else:
+        found = read_embeddings(written[0])
+    rows = dict(zip(found.utterances.to_series(), found.vectors.tolist(), strict=True))
+    assert rows == dict(zip(["u3", "u1", "u2"], few.vectors.tolist(), strict=True))
+    owners = dict(zip(found.utterances.to_series(), found.speakers.to_series(), strict=True))
+    assert owners == {"u3": "a", "u1": "b", "u2": "b"}
+
+
+def test_other_suffixes_are_refused(few, tmp_path):
+    with pytest.raises(InputError, match=r"\.npz, \.parquet, \.ark"):
+        write_embeddings(tmp_path / "e.txt", few)

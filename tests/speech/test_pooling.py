@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unmask.errors import InputError
+from unmask.speech import pool_voices
+from unmask.trials import Embeddings
+
+
+def voices(count, per, prefix, seed, *, spread=0.3):
+    generator = np.random.default_rng(seed)
+    centres = generator.standard_normal((count, 12))
+    vectors = np.repeat(centres, per, axis=0)
+    vectors += spread * generator.standard_normal(vectors.shape)
+    names = [f"{prefix}{n}" for n in range(count) for _ in range(per)]
+    gender = ["mf"[n % 2] for n in range(count) for _ in range(per)]
+    utterances = [f"{name}_{n}" for n, name in enumerate(names)]
+    return Embeddings(vectors, names, utterances, columns={"gender": gender})
+
+
+@pytest.fixture
+def mine():
+    return voices(6, 5, "s", 1)
+
+
+@pytest.fixture
+def pool():
+    return voices(60, 1, "p", 2)
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+def test_a_pseudo_voice_is_a_mean_of_the_farthest_of_the_same_gender(mine, pool):
+    # With average = farthest nothing is left to chance: the definition written out.
+    found = pool_voices(mine, pool, farthest=10, average=10, variation=False)
+    rows = unit(pool.vectors)[np.array([n % 2 for n in range(60)]) == 0]
+    speaker = unit(unit(mine.vectors[:5]).mean(axis=0))
+    far = rows[np.argsort(rows @ speaker)[:10]]
+    np.testing.assert_allclose(found.vectors[:5], np.tile(far.mean(axis=0), (5, 1)), rtol=1e-12)
+
+
+def test_variation_is_that_of_the_speaker(mine, pool):
+    plain = pool_voices(mine, pool, farthest=20, average=5, variation=False)
+    varied = pool_voices(mine, pool, farthest=20, average=5)
+    own = unit(mine.vectors)
+    expected = own - np.repeat(own.reshape(6, 5, 12).mean(axis=1), 5, axis=0)
+    np.testing.assert_allclose(varied.vectors - plain.vectors, expected, atol=1e-12)
+    assert varied.utterances is mine.utterances
+
+
+def test_the_farthest_voices_point_away_from_the_speaker(mine, pool):
+    found = unit(pool_voices(mine, pool, farthest=10, average=5, variation=False).vectors)
+    assert (found * unit(mine.vectors)).sum(axis=1).max() < 0
+
+
+def test_draws_depend_on_seed_and_speaker_alone(mine, pool):
+    options = {"farthest": 20, "average": 5, "variation": False}
+    whole = pool_voices(mine, pool, seed=3, **options)
+    part = pool_voices(mine.select(np.arange(15, 30)[::-1]), pool, seed=3, **options)
+    np.testing.assert_allclose(part.vectors[::-1], whole.vectors[15:], rtol=1e-12)
+    other = pool_voices(mine, pool, seed=4, **options)
+    assert not np.allclose(other.vectors, whole.vectors)
+
+
+def test_utterance_level_breaks_the_link_between_utterances(mine, pool):
+    found = pool_voices(mine, pool, farthest=25, average=2, level="utterance", variation=False)
+    assert len(np.unique(found.vectors[:5], axis=0)) == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"farthest": 31, "average": 5}, "at least 31 vectors with gender f, found 30"),
+        ({"farthest": 5, "average": 6}, "1 ≤ average ≤ farthest"),
+        ({"farthest": 5, "average": 5, "level": "word"}, "expected speaker or utterance"),
+        ({"farthest": 5, "average": 5, "attribute": "age"}, "expected a column age"),
+    ],
+)
+def test_bad_options_are_refused(mine, pool, options, words):
+    with pytest.raises(InputError, match=words):
+        pool_voices(mine, pool, **options)
+
+
+def test_a_protected_speaker_cannot_be_in_the_pool(mine):
+    with pytest.raises(InputError, match="speaker s0 is also among those to protect"):
+        pool_voices(mine, mine, farthest=2, average=1)
+
+
+def test_one_speaker_has_one_gender(mine, pool):
+    mixed = Embeddings(mine.vectors, mine.speakers, columns={"gender": ["m", "f", *["m"] * 28]})
+    with pytest.raises(InputError, match="one gender per speaker, found several for s0"):
+        pool_voices(mixed, pool, farthest=2, average=1)
