@@ -95,6 +95,19 @@ def test_files_of_cells_figures_and_output(folder):
     assert "minDCF" in (folder / "table.md").read_text()
 
 
+def test_a_reference_may_be_a_file_of_its_own(folder):
+    options = ("-k", "trials", "-s", "pattern:^(s[0-9]+)-", "--grid", "8", "--ci", 0, "-f", "csv")
+    by_file = run("cpmap", "old", "-r", "new", *options)
+    by_column = run("cpmap", "old", "new", "--system", "old", "-r", "new", *options)
+    assert by_file.stdout == by_column.stdout
+    assert "hardness:reference" in by_file.stdout
+    lines = (folder / "new").read_text().splitlines()
+    (folder / "short").write_text("\n".join(lines[:-5]) + "\n")
+    done = CliRunner().invoke(app, ["cpmap", "old", "-r", "short", *map(str, options)])
+    assert isinstance(done.exception, um.InputError)
+    assert "5 of the" in str(done.exception)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -80,7 +80,9 @@ def test_other_formats_into_a_file(folder, format):
 def test_stdin_and_gzip(folder):
     text = (folder / "scores").read_text()
     (folder / "scores.gz").write_bytes(gzip.compress(text.encode()))
-    piped = unmask("eval", "-", "-k", "trials", "--ci", 0, "-f", "csv", "-q", cwd=folder, stdin=text)
+    piped = unmask(
+        "eval", "-", "-k", "trials", "--ci", 0, "-f", "csv", "-q", cwd=folder, stdin=text
+    )
     packed = unmask("eval", "scores.gz", "-k", "trials", "--ci", 0, "-f", "csv", "-q", cwd=folder)
     assert piped.returncode == packed.returncode == 0, piped.stderr + packed.stderr
     values = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 
@@ -21,7 +22,7 @@ def polygon(target, nontarget):
 
 def crossing(points):
     """Where a polygon of exact points crosses Pmiss = Pfa."""
-    for (fa0, miss0), (fa1, miss1) in zip(points, points[1:], strict=False):
+    for (fa0, miss0), (fa1, miss1) in pairwise(points):
         if miss1 >= fa1:
             gap0, gap1 = miss0 - fa0, miss1 - fa1
             if gap1 == gap0:
@@ -58,9 +59,7 @@ def min_dcf(target, nontarget, p, c_miss=1.0, c_fa=1.0):
 def oracle_llrs(target, nontarget, laplace=False):
     """PAV by repeated pooling of exact fractions; LLR of every target, then of every nontarget."""
     distinct = sorted(set(target) | set(nontarget))
-    blocks = [
-        [sum(s == x for s in target), sum(s == x for s in nontarget), [x]] for x in distinct
-    ]
+    blocks = [[sum(s == x for s in target), sum(s == x for s in nontarget), [x]] for x in distinct]
     if laplace:
         blocks = [[1, 0, []], [0, 1, []], *blocks, [1, 0, []], [0, 1, []]]
     done = False
@@ -76,9 +75,7 @@ def oracle_llrs(target, nontarget, laplace=False):
     found = {}
     for a, b, scores in blocks:
         for score in scores:
-            found[score] = (
-                math.inf if b == 0 else -math.inf if a == 0 else math.log(a / b) - prior
-            )
+            found[score] = math.inf if b == 0 else -math.inf if a == 0 else math.log(a / b) - prior
     return [found[s] for s in target], [found[s] for s in nontarget]
 
 

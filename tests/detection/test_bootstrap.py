@@ -81,9 +81,7 @@ def test_workers_and_seeds():
 def test_two_systems_share_their_draws():
     target, nontarget, codes = trials(np.random.default_rng(9), 10)
     units = Units.speakers(*codes)
-    same = [
-        Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds) for _ in range(2)
-    ]
+    same = [Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds) for _ in range(2)]
     drawn = bootstrap(same, units, BATTERY.values, replicates=40)
     interval = drawn.difference("eer", level=0.95, first=0, second=1)
     assert interval.low == interval.high == 0.0

@@ -19,8 +19,8 @@ def interval(low, high):
 
 
 EER = Estimate(
-    "eer", 0.332, "%", interval(0.31, 0.359), 0.5, {"target": 10, "nontarget": 20}, {"est": "rocch"},
-    "3f9a12c0", 1.25,
+    "eer", 0.332, "%", interval(0.31, 0.359), 0.5, {"target": 10, "nontarget": 20},
+    {"est": "rocch"}, "3f9a12c0", 1.25,
 )  # fmt: skip
 SOURCE = Source("scores.txt", "0" * 64, "kaldi-scores", 10, 20, 0, 0, None)
 

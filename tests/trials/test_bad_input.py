@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import io
 import re
+import sys
 import zipfile
 from pathlib import Path
 
@@ -209,7 +210,7 @@ def test_options_are_checked(tmp_path: Path) -> None:
 
 
 READERS = [read_scores, read_key, read_any, read_embeddings]
-fuzz = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+fuzz = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def attempt(path: Path) -> None:
@@ -338,3 +339,21 @@ def test_archive_with_something_else(tmp_path: Path) -> None:
         archive.writestr("scores.npy", b"not an array")
     with pytest.raises(InputError, match=re.escape("x.npz")):
         read_scores(tmp_path / "x.npz")
+
+
+def test_count_of_nan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "HEAD", 64)
+    monkeypatch.setattr(files.Input.blocks, "__defaults__", (128,))
+    lines = [f"e t{i} {'nan' if i % 50 == 20 else i / 7}" for i in range(200)]
+    with pytest.raises(InputError, match=r"line 21: .*found NaN \(4 in all\)"):
+        read_scores(put(tmp_path / "x", lines))
+
+
+@pytest.mark.parametrize(("module", "kind"), [("h5py", "h5"), ("kaldiio", "ark")])
+def test_absent_extras_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, kind: str
+) -> None:
+    (tmp_path / f"x.{kind}").write_bytes(container(kind))
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(InputError, match=r"unmask\[formats\]"):
+        read_embeddings(tmp_path / f"x.{kind}")

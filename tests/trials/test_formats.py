@@ -358,3 +358,19 @@ def test_examples_are_detected(tmp_path: Path, name: str) -> None:
     source = found.sources[0] if isinstance(found, Scores) else found.source
     assert source is not None
     assert source.format == name
+
+
+def test_tables_written_with_quotes_and_blanks(tmp_path: Path) -> None:
+    path = put(tmp_path / "r.tsv", ['"enrol"\t"test"\t"label"\t"plda"', '"a"\t"b"\t"target"\t0.5'])
+    assert read_scores(path).targets().tolist() == [0.5]
+    path = put(tmp_path / "r.csv", ["enrol, test, label, plda", "a, b, 1, 0.5", "a ,c , 0 , 1.5"])
+    found = read_scores(path)
+    assert list(found.systems) == ["plda"]
+    assert found.test is not None
+    assert found.test.to_series().to_list() == ["b", "c"]
+
+
+def test_speakers_of_one_side_are_not_used(tmp_path: Path) -> None:
+    found = read_scores(put(tmp_path / "x.tsv", ["enrol\ttest\ttest_spk\ts", "a\tb\tB\t1"]))
+    assert not found.has_speakers
+    assert "speakers known on one side only" in found.sources[0].detected

@@ -234,3 +234,13 @@ def test_equal_system_names_get_their_folder(tmp_path: Path) -> None:
         tables.append(read_scores(put(tmp_path / folder / "scores.txt", "a b 0.5\n")))
     assert list(merge_systems(*tables).systems) == ["b1/scores", "b2/scores"]
     assert list(merge_systems(tables[0], tables[0]).systems) == ["b1/scores", "b1/scores (2)"]
+
+
+def test_side_in_one_file_only(tmp_path: Path) -> None:
+    key = put(tmp_path / "k", "m x target\nm y nontarget\n")
+    head = "modelid\tsegmentid\tside\tLLR\n"
+    scores = read_scores(put(tmp_path / "s.tsv", head + "m\ty\ta\t0.5\nm\tx\tb\t1.5\n"), key=key)
+    assert scores.targets().tolist() == [1.5]
+    both = put(tmp_path / "s.tsv", head + "m\tx\ta\t0.5\nm\tx\tb\t1.5\nm\ty\ta\t0\n")
+    with pytest.raises(InputError, match="side of segments in both"):
+        read_scores(both, key=key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +17,7 @@ from unmask.figures import save_all
 from unmask.report import render_cp_maps
 from unmask.report.cpmap_figures import cp_figures
 from unmask.stress import CpAssessment, assess_cp_maps
-from unmask.trials import read_key
+from unmask.trials import Scores, merge_systems, read_key
 
 
 class Metric(StrEnum):
@@ -48,7 +49,8 @@ def cpmap(
         typer.Option(
             "--reference",
             "-r",
-            help="System or numeric column that tells hard trials from easy; may be repeated.",
+            help="What tells hard trials from easy: a system, a numeric column, or a score file; "
+            "may be repeated.",
             show_default="each system's own scores",
         ),
     ] = None,
@@ -79,7 +81,15 @@ def cpmap(
     cells: Annotated[
         Path | None, typer.Option("--cells", help="Write the cells of all maps as CSV there.")
     ] = None,
-    ci: common.ReplicatesOption = None,
+    ci: Annotated[
+        int | None,
+        typer.Option(
+            "--ci",
+            min=0,
+            help="Bootstrap replicates of the intervals of win, tie and lose; 0 for none.",
+            show_default="1000, none beyond 200,000 trials",
+        ),
+    ] = None,
     level: common.LevelOption = 0.95,
     seed: common.SeedOption = 0,
     missing: common.MissingOption = common.Missing.error,
@@ -92,8 +102,8 @@ def cpmap(
     quiet: common.QuietOption = False,
 ) -> None:
     """C-P maps, delta maps and roadmap: how systems perform on hard and easy trials."""
-    table = load(
-        scores,
+    read = partial(
+        load,
         key=key,
         speakers=speakers,
         systems=None,
@@ -102,11 +112,17 @@ def cpmap(
         duplicates=duplicates,
         quiet=quiet,
     )
+    table = read(scores)
+    mapped = len(table.systems)
+    named, files = _references(reference or [], table)
+    if files:
+        table = merge_systems(table, read(files))
+    names = list(table.systems)
     with common.progress("bootstrap", quiet=quiet) as bar:
         assessment = assess_cp_maps(
             table,
-            systems=system,
-            references=reference or (),
+            systems=system or names[:mapped],
+            references=[*named, *names[mapped:]],
             combine=combine.value,
             grid=grid,
             metric=metric.value,
@@ -137,6 +153,13 @@ def cpmap(
         common.remark(f"cells in {cells}", quiet=quiet)
     if figures is not None:
         common.remark(f"figures in {figures}", quiet=quiet)
+
+
+def _references(given: list[str], table: Scores) -> tuple[list[str], list[str]]:
+    """Names of columns of the table, and paths of further score files."""
+    columns = {*table.systems, *table.columns}
+    files = [name for name in given if name not in columns and Path(name).is_file()]
+    return [name for name in given if name not in files], files
 
 
 def cells_csv(assessment: CpAssessment) -> str:

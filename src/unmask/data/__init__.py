@@ -8,5 +8,5 @@ from pathlib import Path
 
 
 def demo_scores() -> AbstractContextManager[Path]:
-    """Path of the demo's score table: three encoders on 108,000 trials of 60 AudioMNIST speakers."""
+    """Path of the demo's scores: three encoders on 108,000 trials of 60 AudioMNIST speakers."""
     return resources.as_file(resources.files("unmask.data").joinpath("demo", "audiomnist.parquet"))

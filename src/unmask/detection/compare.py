@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from unmask.detection.battery import Battery
 from unmask.detection.bootstrap import Progress
-from unmask.detection.evaluate import resample, speaker_count
+from unmask.detection.evaluate import resample
+from unmask.detection.units import speaker_count
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.trials import Scores, Source
@@ -90,7 +91,7 @@ def compare(
     )
     sides = [
         battery.estimates(
-            measured.systems[row].roc,
+            measured.rocs[row],
             measured.intervals(battery, level=level, system=row),
             trials=pair.digest,
             speakers=speaker_count(pair),

@@ -8,15 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from unmask.detection.battery import Battery
-from unmask.detection.bootstrap import Progress, Replicates, Resampled, Units, bootstrap
+from unmask.detection.bootstrap import Progress, Replicates, Resampled, bootstrap
 from unmask.detection.metrics import negated_warnings
 from unmask.detection.roc import Roc
+from unmask.detection.units import auto_replicates, speaker_count, units_of
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
-from unmask.trials import Ids, Scores, Source
-
-AUTO_REPLICATES = 1000
-AUTO_TRIALS = 2_000_000
+from unmask.trials import Scores, Source
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +92,7 @@ def evaluate(
         )
         warnings += [where + text for text in told]
         for row, name in enumerate(names):
-            roc = measured.systems[row].roc
+            roc = measured.rocs[row]
             warnings += [f"{where}{name}: {text}" for text in negated_warnings(roc, roc.negated())]
             results.append(
                 SystemResult(
@@ -116,7 +114,7 @@ def evaluate(
 class Measurement:
     """Statistics of all systems on the same trials, with replicates on shared draws."""
 
-    systems: tuple[Resampled, ...]
+    rocs: tuple[Roc, ...]
     replicates: Replicates | None
     one_speaker: bool
     requested: int
@@ -145,78 +143,33 @@ def resample(
 ) -> tuple[Measurement, list[str]]:
     """Count every system's statistic and bootstrap all of them on the same draws."""
     scores.check_classes()
-    warnings: list[str] = []
-    trials = int(scores.is_target.sum() + scores.is_nontarget.sum())
-    if replicates is None:
-        replicates = AUTO_REPLICATES if trials <= AUTO_TRIALS else 0
-        if not replicates:
-            warnings.append(
-                f"no intervals by default for {trials:,} trials: ask for them, they take minutes"
-            )
-    if replicates and not scores.has_speakers:
-        warnings.append(
-            "no speaker ids: intervals are of the trial bootstrap, which takes trials for "
-            "independent and is too narrow where speakers recur"
+    replicates, warnings = auto_replicates(scores, replicates)
+    pairs = [(scores.targets(name), scores.nontargets(name)) for name in scores.systems]
+    units, told = units_of(scores) if replicates else (None, [])
+    warnings += told
+    if units is None:
+        rocs = tuple(
+            Roc.from_scores(*pair, thresholds=battery.thresholds, cllr=True) for pair in pairs
         )
-    units = _units(scores)
-    one_speaker = units.method == "speaker" and units.strata[0] == 1
-    if one_speaker and replicates:
-        warnings.append("one speaker only: no interval can be given")
-    prepared = tuple(
-        Resampled.of(
-            scores.targets(name), scores.nontargets(name), units, thresholds=battery.thresholds
-        )
-        for name in scores.systems
+        return Measurement(rocs, None, bool(replicates), replicates, seed), warnings
+    prepared = [Resampled.of(*pair, units, thresholds=battery.thresholds) for pair in pairs]
+    drawn = bootstrap(
+        prepared,
+        units,
+        battery.values,
+        replicates=replicates,
+        seed=seed,
+        workers=workers,
+        progress=progress,
     )
-    drawn = None
-    if replicates and not one_speaker:
-        drawn = bootstrap(
-            prepared,
-            units,
-            battery.values,
-            replicates=replicates,
-            seed=seed,
-            workers=workers,
-            progress=progress,
+    empty = drawn.undefined("eer")
+    if empty:
+        warnings.append(
+            f"{empty} of {replicates} replicates left a class empty and do not count: "
+            "too few speakers for a reliable interval"
         )
-        empty = drawn.undefined("eer")
-        if empty:
-            warnings.append(
-                f"{empty} of {replicates} replicates left a class empty and do not count: "
-                "too few speakers for a reliable interval"
-            )
-    return Measurement(
-        prepared, drawn, one_speaker and bool(replicates), replicates, seed
-    ), warnings
-
-
-def _units(scores: Scores) -> Units:
-    target, nontarget = scores.is_target, scores.is_nontarget
-    enrol, test = scores.enrol_speaker, scores.test_speaker
-    if enrol is None or test is None:
-        return Units.trials(int(target.sum()), int(nontarget.sum()))
-    _check_speakers(scores, enrol, test)
-    return Units.speakers(enrol.codes[target], enrol.codes[nontarget], test.codes[nontarget])
-
-
-def _check_speakers(scores: Scores, enrol: Ids, test: Ids) -> None:
-    """A target trial has one speaker on both sides."""
-    wrong = np.flatnonzero(scores.is_target & (enrol.codes != test.codes))
-    if wrong.size:
-        raise InputError(
-            f"{scores.sources[0].name if scores.sources else 'scores'}: {wrong.size} target trials "
-            f"have two speakers, the first {enrol.decode(wrong[0])} and {test.decode(wrong[0])}: "
-            "labels or speaker ids are wrong"
-        )
-
-
-def speaker_count(scores: Scores) -> int | None:
-    """How many speakers the trials of both classes have, if that is known."""
-    if scores.enrol_speaker is None or scores.test_speaker is None:
-        return None
-    counted = scores.is_target | scores.is_nontarget
-    codes = [ids.codes[counted] for ids in (scores.enrol_speaker, scores.test_speaker)]
-    return int(np.unique(np.concatenate(codes)).size)
+    rocs = tuple(system.roc for system in prepared)
+    return Measurement(rocs, drawn, False, replicates, seed), warnings
 
 
 def group_masks(

@@ -37,8 +37,18 @@ LABELS = {
     "tpr_at_fpr": "TPR",
     "linkability": "Linkability",
     "singling_out": "Singling Out",
+    "cp_mean": "Mean of cells",
+    "cp_share_below": "Cells",
+    "cp_hardest_decile": "Hardest tenth",
+    "cp_win": "Win",
+    "cp_tie": "Tie",
+    "cp_lose": "Lose",
+    "cp_x": "x",
+    "cp_y": "y",
+    "cp_cell": "Cell",
+    "cp_gap": "Gap",
 }
-SHOWN_PARAMETERS = ("p_target", "fpr", "length", "count")
+SHOWN_PARAMETERS = ("p_target", "fpr", "length", "count", "below")
 _METRICS_ACROSS = 7
 
 

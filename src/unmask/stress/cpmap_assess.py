@@ -10,25 +10,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unmask.arrays import BoolArray, FloatArray
-from unmask.detection.bootstrap import Progress, Units
+from unmask.arrays import FloatArray
+from unmask.detection.bootstrap import Progress
+from unmask.detection.units import auto_replicates, units_of
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.stress.cpmap import CpMap, CpMetric, cp_map
+from unmask.stress.cpmap_configs import trial_configs
 from unmask.stress.cpmap_delta import TOLERANCE, CpRoadmap, DeltaCpMap, delta_cp_map
 from unmask.stress.cpmap_intervals import INTERVAL_GRID, delta_cp_intervals_of
-from unmask.stress.cpmap_positions import (
-    CpPosition,
-    cp_position,
-    enrolment_fixed,
-    full_cross_pairing,
-)
+from unmask.stress.cpmap_positions import CpPosition, cp_position
 from unmask.trials import Scores, Source
-from unmask.trials.ids import share
-from unmask.trials.join import codes_like, match
 from unmask.trials.trial_list import TrialList
 
-AUTO_REPLICATES = 1000
 AUTO_TRIALS = 200_000
 
 
@@ -134,12 +128,14 @@ def assess_cp_maps(
     compared = list(pairwise(names)) if deltas is None else list(deltas)
     found = [delta_cp_map(_named(maps, old), _named(maps, new)) for old, new in compared]
     warnings = [text for delta in found for text in delta.warnings]
-    if replicates is None:
-        replicates, told = _auto_replicates(scores, bool(compared))
+    units = None
+    if compared:
+        replicates, told = auto_replicates(scores, replicates, most=AUTO_TRIALS)
         warnings += told
     if compared and replicates:
-        units, told = _units(scores)
+        units, told = units_of(scores)
         warnings += told
+    if units is not None and replicates:
         intervals = delta_cp_intervals_of(
             list(classes.values()),
             [(names.index(old), names.index(new)) for old, new in compared],
@@ -154,7 +150,7 @@ def assess_cp_maps(
             **hardness,
         )
         found = [delta.with_intervals(made) for delta, made in zip(found, intervals, strict=True)]
-    configs, told = _configs(scores, subset, subset_name)
+    configs, told = trial_configs(scores, subset, subset_name)
     target, nontarget = scores.is_target, scores.is_nontarget
     positions = {
         name: tuple(
@@ -220,78 +216,6 @@ def _named(maps: Mapping[str, CpMap], name: str) -> CpMap:
 def _coarse(grid: int | tuple[int, int]) -> tuple[int, int]:
     x, y = grid if isinstance(grid, tuple) else (grid, grid)
     return min(x, INTERVAL_GRID), min(y, INTERVAL_GRID)
-
-
-def _auto_replicates(scores: Scores, compared: bool) -> tuple[int, list[str]]:
-    trials = int(scores.is_target.sum() + scores.is_nontarget.sum())
-    if trials <= AUTO_TRIALS or not compared:
-        return AUTO_REPLICATES, []
-    told = f"no intervals by default for {trials:,} trials: ask for them, they take minutes"
-    return 0, [told]
-
-
-def _units(scores: Scores) -> tuple[Units, list[str]]:
-    target, nontarget = scores.is_target, scores.is_nontarget
-    enrol, test = scores.enrol_speaker, scores.test_speaker
-    if enrol is None or test is None:
-        told = "no speaker ids: intervals are of the trial bootstrap, which is too narrow"
-        return Units.trials(int(target.sum()), int(nontarget.sum())), [told]
-    units = Units.speakers(enrol.codes[target], enrol.codes[nontarget], test.codes[nontarget])
-    one = units.strata[0] < 2
-    return units, ["one speaker only: no interval can be given"] if one else []
-
-
-def _configs(
-    scores: Scores, subset: TrialList | None, subset_name: str
-) -> tuple[dict[str, BoolArray], list[str]]:
-    """Masks of the trial configs that can be told from the table, and of the user's subset."""
-    counted = np.asarray(scores.is_target | scores.is_nontarget)
-    configs: dict[str, BoolArray] = {"all trials": counted}
-    warnings: list[str] = []
-    if scores.enrol is not None and scores.test is not None:
-        enrol, test = share(scores.enrol, scores.test)
-        rank = np.empty(len(enrol.names), np.int64)
-        rank[enrol.names.arg_sort().to_numpy()] = np.arange(rank.size)
-        codes = rank[enrol.codes], rank[test.codes]
-        if full_cross_pairing(codes[0][counted], codes[1][counted]):
-            configs = {"full cross-pairing": counted}
-        if scores.enrol_speaker is not None:
-            fixed = np.zeros(counted.size, bool)
-            fixed[counted] = enrolment_fixed(
-                codes[0][counted], codes[1][counted], scores.enrol_speaker.codes[counted]
-            )
-            if _has_both(scores, fixed):
-                configs["enrolment-fixed"] = fixed
-            else:
-                warnings.append("enrolment-fixed cross-pairing leaves a class empty: not placed")
-    if subset is not None:
-        configs[subset_name] = _chosen(scores, subset, subset_name)
-    return configs, warnings
-
-
-def _has_both(scores: Scores, mask: BoolArray) -> bool:
-    return bool((mask & scores.is_target).any() and (mask & scores.is_nontarget).any())
-
-
-def _chosen(scores: Scores, subset: TrialList, name: str) -> BoolArray:
-    """The trials of the table that the subset names; all of the subset must be there."""
-    rows = match(codes_like(subset.ids, scores.ids), scores.codes)
-    unknown = np.flatnonzero(rows < 0)
-    if unknown.size:
-        enrol, test, _ = subset.ids
-        raise InputError(
-            f"{name}: {unknown.size} of its {len(subset)} trials have no score "
-            f"(first: {enrol.decode(int(unknown[0]))} {test.decode(int(unknown[0]))})"
-        )
-    if subset.label is not None and scores.label is not None:
-        conflict = int((subset.label != scores.label[rows]).sum())
-        if conflict:
-            raise InputError(f"{name}: {conflict} trials are labelled otherwise than in the scores")
-    mask = np.zeros(len(scores), bool)
-    mask[rows] = True
-    if not _has_both(scores, mask):
-        raise InputError(f"{name}: expected trials of both classes, found one of them only")
-    return mask
 
 
 def _few(maps: Mapping[str, CpMap], metric: CpMetric) -> list[str]:

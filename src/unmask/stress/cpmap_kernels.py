@@ -11,8 +11,6 @@ from unmask.arrays import FloatArray, IntArray
 from unmask.detection.operating import Cost
 from unmask.stress.cpmap_prefixes import Prefixes, Range, code
 
-_CELLS = 1 << 14
-
 
 @dataclass(frozen=True, eq=False)
 class Trials:

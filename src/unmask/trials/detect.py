@@ -12,6 +12,14 @@ from unmask.trials.layouts import LAYOUTS
 from unmask.trials.registry import Format
 from unmask.trials.text import Dialect, columns_of_sample
 
+_EXPECTED = {
+    "score": "a number",
+    "number": "a number",
+    "digit": "0 or 1",
+    "word": "target or nontarget",
+    "label": "a label",
+}
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -31,7 +39,7 @@ def take_sample(name: str, lines: Sequence[str]) -> Sample:
     """Find separator and header of a text file."""
     first = lines[0]
     for separator in ("\t", ",", ";"):
-        dialect = Dialect(separator, quoted=separator != "\t")
+        dialect = Dialect(separator, quoted=separator != "\t" or '"' in first)
         fields = dialect.split(first)
         if looks_like_header(fields):
             return _with_header(name, dialect, fields, lines)
@@ -78,16 +86,43 @@ def _looks_like_scores(values: set[str]) -> bool:
     return all(map(is_number, values)) and not all(value.lstrip("+-").isdigit() for value in values)
 
 
+def _refuse_odd_line(sample: Sample, allowed: Sequence[Format]) -> None:
+    """Name the line that keeps the file from a layout which at least half of the lines fit."""
+    lines = len(sample.columns.get(0, ()))
+    nearest = (lines / 2, lines, 0, "", "")
+    for layout in allowed:
+        if len(layout.roles) != sample.width:
+            continue
+        odd = {
+            row: (column, role)
+            for column, role in enumerate(layout.roles)
+            if role not in ("enrol", "test")
+            for row, value in enumerate(sample.columns[column])
+            if not _fits(role, {value})
+        }
+        if odd and len(odd) <= nearest[0]:
+            row = min(odd)
+            nearest = (len(odd), row, *odd[row], f"{layout.name} ({layout.layout})")
+    _, row, column, role, layout_name = nearest
+    if layout_name:
+        raise InputError(
+            f"{sample.name}, line {row + 1}: expected {_EXPECTED[role]} in column {column + 1} as "
+            f"in {layout_name}, which other lines fit, found {sample.columns[column][row]!r}"
+        )
+
+
 def choose(
-    name: str, found: Sequence[Format], allowed: Sequence[Format], *, role: str
+    sample: Sample, found: Sequence[Format], allowed: Sequence[Format], *, role: str
 ) -> tuple[Format, str]:
     """Return the one layout that fits and serves as ``role``, and a remark if the role decided."""
+    name = sample.name
     usable = [layout for layout in found if layout in allowed]
     if len(usable) == 1:
         others = [layout.name for layout in found if layout is not usable[0]]
         remark = f"read as {role}, so not as {' or '.join(others)}" if others else ""
         return usable[0], remark
     if not found:
+        _refuse_odd_line(sample, allowed)
         listed = "; ".join(f"{layout.name}: {layout.layout}" for layout in allowed)
         raise InputError(
             f"{name}, line 1: expected one of the known layouts ({listed}) or a header, found none "

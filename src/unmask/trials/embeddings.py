@@ -106,12 +106,12 @@ class Embeddings:
 def _matrix(vectors: ArrayLike, name: str) -> Vectors:
     try:
         array = np.asarray(vectors)
-        if array.dtype != np.float32:
-            array = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{name}: expected a matrix of numbers, found something else ({error})"
-        ) from error
+    except ValueError as error:
+        raise InputError(f"{name}: expected vectors of one length, found others") from error
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name}: expected a matrix of numbers, found {array.dtype}")
+    if array.dtype != np.float32:
+        array = array.astype(np.float64)
     if array.ndim != 2:
         raise InputError(
             f"{name}: expected a matrix (vectors x dimensions), found {array.ndim} axes"

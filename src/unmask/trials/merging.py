@@ -10,8 +10,9 @@ import numpy as np
 
 from unmask.errors import InputError
 from unmask.trials.arrays import Floats
-from unmask.trials.join import codes_like, match
+from unmask.trials.join import match
 from unmask.trials.scores import Scores
+from unmask.trials.trial_list import joint_codes
 
 
 def merge_systems(*scores: Scores) -> Scores:
@@ -59,7 +60,7 @@ def _rows(first: Scores, other: Scores) -> np.ndarray[tuple[int], np.dtype[np.in
             )
         if table.first_occurrence is not None:
             raise InputError(f"{table.name}: expected each trial once, found duplicates")
-    rows = match(first.codes, codes_like(other.ids, first.ids))
+    rows = match(*joint_codes(first, other))
     lacking = int((rows < 0).sum())
     surplus = len(other) - (len(first) - lacking)
     told = []

@@ -26,7 +26,7 @@ def detect_layout(
         table = TextTable(source, sample.dialect, names, header=False, layout="as in line 1")
         columns, _ = table.read(names, [])
         found = candidates({i: set(columns[name].names) for i, name in enumerate(names)})
-    return choose(source.name, found, allowed, role=role)
+    return choose(sample, found, allowed, role=role)
 
 
 def parse_plain(source: Input, sample: Sample, layout: Format, *, remark: str = "") -> Parsed:

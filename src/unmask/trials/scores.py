@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 from unmask.errors import InputError
 from unmask.trials.arrays import Floats, as_index, read_only
 from unmask.trials.duplicates import OnProblem, without_duplicates
-from unmask.trials.join import codes_like, digest_of_scores, match
+from unmask.trials.join import digest_of_scores, match
 from unmask.trials.labels import NONTARGET, TARGET
 from unmask.trials.source import Source
 from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
-from unmask.trials.trial_list import TrialList, Trials
+from unmask.trials.trial_list import TrialList, Trials, joint_codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,8 @@ class Scores(TrialList):
         """
         self = without_duplicates(self, duplicates)
         trials = without_duplicates(trials, duplicates)
-        rows = match(self.codes, codes_like(trials.ids, self.ids))
+        codes, key_codes = joint_codes(self, trials)
+        rows = match(codes, key_codes)
         without_label = rows < 0
         n_unlabelled = int(without_label.sum())
         n_unscored = len(trials) - (len(rows) - n_unlabelled)
@@ -187,7 +188,7 @@ class Scores(TrialList):
                 f"(first: {enrol.decode(row)} {test.decode(row)})"
             )
         if unscored:
-            row = int(np.flatnonzero(match(codes_like(trials.ids, self.ids), self.codes) < 0)[0])
+            row = int(np.flatnonzero(match(*joint_codes(self, trials)[::-1]) < 0)[0])
             enrol, test, _ = trials.ids
             told.append(
                 f"{unscored} of the {len(trials)} trials of {key} have no score "

@@ -136,6 +136,8 @@ def assemble(
     remarks = []
     if values:
         remarks.append(f"systems: {', '.join(values)}")
+    if ("enrol_speaker" in by_role) != ("test_speaker" in by_role):
+        remarks.append("speakers known on one side only, so not used")
     if columns:
         remarks.append(f"metadata: {', '.join(columns)}")
     return Parsed(

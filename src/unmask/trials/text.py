@@ -33,10 +33,12 @@ class Dialect:
             return line.split()
         if self.quoted and '"' in line:
             try:
-                return next(csv.reader([line], delimiter=self.separator))
+                fields = next(csv.reader([line], delimiter=self.separator, skipinitialspace=True))
             except csv.Error:
                 return [line]
-        return line.split(self.separator)
+        else:
+            fields = line.split(self.separator)
+        return [field.strip(" ") for field in fields]
 
 
 @dataclass(frozen=True)
@@ -114,10 +116,22 @@ class TextTable:
             rows += frame.height
         if not rows:
             raise InputError(f"{self.source.name}: the file holds no trials")
+        for name in numbers:
+            self._refuse_nan(name, values[name])
         return (
             {name: encoder.finish() for name, encoder in encoders.items()},
             {name: _join_numbers(values[name], absent[name]) for name in numbers},
         )
+
+    def _refuse_nan(self, name: str, blocks: list[Floats]) -> None:
+        counts = [int(np.isnan(block).sum()) for block in blocks]
+        if any(counts):
+            block = next(i for i, count in enumerate(counts) if count)
+            row = sum(map(len, blocks[:block])) + int(np.flatnonzero(np.isnan(blocks[block]))[0])
+            raise InputError(
+                f"{self.line(row)}: expected a number in column {name!r}, found NaN "
+                f"({sum(counts)} in all)"
+            )
 
     def _numbers(self, name: str, column: pl.Series, start: int) -> tuple[Floats, Mask]:
         column = column.fill_null("")
@@ -132,13 +146,6 @@ class TextTable:
                 f"found {column[row]!r}"
             )
         values = parsed.fill_null(0.0).to_numpy()
-        nan = np.isnan(values)
-        if nan.any():
-            first = start + int(np.flatnonzero(nan)[0])
-            raise InputError(
-                f"{self.line(first)}: expected a number in column {name!r}, found NaN "
-                f"({int(nan.sum())} in this part of the file)"
-            )
         return values, gaps
 
     def _frames(self) -> Iterator[pl.DataFrame]:
@@ -182,7 +189,7 @@ class TextTable:
 
     def _csv(self, block: bytes, separator: str) -> pl.DataFrame | None:
         try:
-            return pl.read_csv(
+            frame = pl.read_csv(
                 block,
                 has_header=False,
                 separator=separator,
@@ -191,6 +198,9 @@ class TextTable:
             )
         except pl.exceptions.PolarsError:
             return None
+        if separator in ",;" and b" " in block:
+            frame = frame.with_columns(pl.all().str.strip_chars(" "))
+        return frame
 
     def _empty_line(self, number: int) -> None:
         raise InputError(

@@ -13,7 +13,7 @@ import numpy as np
 from unmask.errors import InputError
 from unmask.trials.arrays import Index, Labels, Mask, as_index, read_only
 from unmask.trials.ids import Ids, share
-from unmask.trials.join import digest_of_trials, first_occurrences, trial_codes
+from unmask.trials.join import codes_like, digest_of_trials, first_occurrences, trial_codes
 from unmask.trials.labels import NONTARGET, OTHER, TARGET
 from unmask.trials.source import Source
 
@@ -184,3 +184,24 @@ class Trials(TrialList):
         if self.source is None:
             return self
         return replace(self, source=replace(self.source, duplicates=self.source.duplicates + count))
+
+
+def joint_codes(first: TrialList, second: TrialList) -> tuple[Index, Index]:
+    """Codes under which the trials of two lists can be compared.
+
+    The side of a segment counts only if both lists have it; the list that alone has it must not
+    need it to tell its trials apart. A trial that ``first`` cannot hold has code -1 in ``second``.
+    """
+    ids, other_ids = first.ids, second.ids
+    if (ids[2] is None) != (other_ids[2] is None):
+        for trials in (first, second):
+            if (
+                trials.side is not None
+                and first_occurrences(trial_codes(*trials.ids[:2])) is not None
+            ):
+                raise InputError(
+                    f"{trials.name}: expected the side of segments in both files, found it in one, "
+                    "where trials differ by it alone"
+                )
+        ids, other_ids = (*ids[:2], None), (*other_ids[:2], None)
+    return trial_codes(*ids), codes_like(other_ids, ids)

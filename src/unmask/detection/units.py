@@ -1,0 +1,64 @@
+"""What a list of trials lets the bootstrap draw: speakers where they are known, else trials."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unmask.detection.bootstrap import Units
+from unmask.errors import InputError
+from unmask.trials import Ids, Scores
+
+AUTO_REPLICATES = 1000
+AUTO_TRIALS = 2_000_000
+
+
+def auto_replicates(
+    scores: Scores, replicates: int | None, *, most: int = AUTO_TRIALS
+) -> tuple[int, list[str]]:
+    """The number asked for, or 1,000 for up to ``most`` trials and none beyond, told in a line."""
+    trials = int(scores.is_target.sum() + scores.is_nontarget.sum())
+    if replicates is not None:
+        return replicates, []
+    if trials <= most:
+        return AUTO_REPLICATES, []
+    return 0, [f"no intervals by default for {trials:,} trials: ask for them, they take minutes"]
+
+
+def units_of(scores: Scores) -> tuple[Units | None, list[str]]:
+    """Units of the bootstrap and what must be said of them; None for a single speaker."""
+    target, nontarget = scores.is_target, scores.is_nontarget
+    enrol, test = scores.enrol_speaker, scores.test_speaker
+    if enrol is None or test is None:
+        told = (
+            "no speaker ids: intervals are of the trial bootstrap, which takes trials for "
+            "independent and is too narrow where speakers recur"
+        )
+        return Units.trials(int(target.sum()), int(nontarget.sum())), [told]
+    _check_speakers(scores, enrol, test)
+    units = Units.speakers(enrol.codes[target], enrol.codes[nontarget], test.codes[nontarget])
+    if units.strata[0] < 2:
+        return None, ["one speaker only: no interval can be given"]
+    return units, []
+
+
+def _check_speakers(scores: Scores, enrol: Ids, test: Ids) -> None:
+    """A target trial has one speaker on both sides."""
+    wrong = np.flatnonzero(scores.is_target & (enrol.codes != test.codes))
+    if wrong.size:
+        raise InputError(
+            f"{scores.sources[0].name if scores.sources else 'scores'}: {wrong.size} target trials "
+            f"have two speakers, the first {enrol.decode(wrong[0])} and {test.decode(wrong[0])}: "
+            "labels or speaker ids are wrong"
+        )
+
+
+def speaker_count(scores: Scores) -> int | None:
+    """How many speakers the trials of both classes have, if that is known."""
+    if scores.enrol_speaker is None or scores.test_speaker is None:
+        return None
+    counted = scores.is_target | scores.is_nontarget
+    seen = [
+        np.bincount(ids.codes[counted], minlength=len(ids.names)) > 0
+        for ids in (scores.enrol_speaker, scores.test_speaker)
+    ]
+    return int((seen[0] | seen[1]).sum())
