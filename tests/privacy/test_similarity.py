@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 
 from unmask import InputError, Plda, Whitening
 from unmask.detection import Roc
+from unmask.detection.information import z
 from unmask.privacy import (
     pseudonymisation,
     pseudonymisation_from_embeddings,
@@ -109,6 +110,7 @@ def test_matrices_agree_with_the_definition(made, mean, pairs):
     negated = d_diag(brute_force(-sets[1], speakers, mean, pairs))
     assert result.negated_deid == pytest.approx(1 - negated / d_diag(expected[0]), abs=1e-9)
     assert result.per_speaker.deid.mean() == pytest.approx(result.deid, abs=1e-9)
+    assert result.per_speaker.negated_deid.mean() == pytest.approx(result.negated_deid, abs=1e-9)
 
 
 @pytest.mark.skipif(not ORACLES.exists(), reason="reference values are not at hand")
@@ -163,6 +165,15 @@ def test_a_safeguard_that_replaces_vectors_by_noise():
     assert result.interval("deid").low > 0.9
 
 
+def test_protected_voices_that_are_all_the_same(matrices):
+    (oo, _, _), speakers = matrices
+    result = pseudonymisation(oo, np.zeros((9, 9)), np.ones((9, 9)), speakers)
+    assert result.deid == 1.0
+    assert result.g_vd == -np.inf
+    assert result.per_speaker.worst() == ()
+    assert result.warnings == ()
+
+
 def test_a_safeguard_that_gives_each_speaker_a_new_voice(original):
     rng = np.random.default_rng(2)
     rotation = np.linalg.qr(rng.normal(size=(8, 8)))[0]
@@ -178,6 +189,10 @@ def test_anti_similar_voices_are_flagged_with_the_numbers_of_the_negated_score(o
     told = " ".join(result.warnings)
     assert f"DeID is {100 * result.negated_deid:.1f} % instead of" in told
     assert "OP: the negated score discloses more" in told
+    speakers = result.per_speaker
+    assert speakers.turned
+    assert speakers.attacked.mean() == pytest.approx(result.negated_deid)
+    assert speakers.worst(1) == (result.speakers[int(speakers.negated_deid.argmin())],)
 
 
 @pytest.mark.parametrize("backend", ["cosine", "plda", "wccn"])
@@ -330,6 +345,30 @@ def test_intervals_are_those_of_resampled_matrices(matrices):
     assert interval.low == pytest.approx(np.quantile(values, 0.025, method="inverted_cdf"))
     assert interval.high == pytest.approx(np.quantile(values, 0.975, method="inverted_cdf"))
     assert "calibration:pav,laplace,held" in result.estimates[0].signature
+
+
+def test_the_interval_of_d_ece_holds_the_calibration():
+    rng = np.random.default_rng(9)
+    speakers = np.repeat(list("abcdef"), 4)
+    same = np.equal.outer(speakers, speakers)
+    sets = [rng.normal(size=same.shape) + s * same for s in (2.0, 1.0, 1.0)]
+    result = pseudonymisation(*sets, speakers, replicates=50, seed=1)
+    op = result.sets["op"]
+    llr = op.roc.pav.apply(sets[1])
+    own_trial = np.eye(24, dtype=bool)
+    values = []
+    for child in np.random.SeedSequence(1).spawn(50):
+        drawn = np.random.default_rng(child).integers(0, 6, 6)
+        times = np.bincount(drawn, minlength=6)[np.repeat(np.arange(6), 4)].astype(float)
+        target = np.repeat(times[:, None], 24, axis=1)[same & ~own_trial]
+        nontarget = np.outer(times, times)[~same]
+        hits = np.average(z(llr[same & ~own_trial]), weights=target)
+        misses = np.average(z(-llr[~same]), weights=nontarget)
+        values.append((hits + misses) / (2 * np.log(2)))
+    interval = result.interval("d_ece")
+    assert interval.low == pytest.approx(np.quantile(values, 0.025, method="inverted_cdf"))
+    assert interval.high == pytest.approx(np.quantile(values, 0.975, method="inverted_cdf"))
+    assert "calibration:pav,held" in result.estimates[2].signature
 
 
 def test_estimates_carry_units_counts_and_signatures(matrices):

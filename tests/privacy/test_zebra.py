@@ -69,9 +69,11 @@ def test_distortion_is_the_formula_on_the_calibrated_scores(scores, method):
     assert found.cllr == pytest.approx(cllr(a, b))
     assert found.raw_cllr == pytest.approx(cllr(*second))
     assert found.c_ece <= found.second.zebra.d_ece
-    assert found.actual[40] == pytest.approx(found.cllr)
+    assert found.actual[80] == pytest.approx(found.cllr)
     c_ece, cost = found.estimates
-    assert (c_ece.metric, c_ece.unit, c_ece.params["calibration"]) == ("c_ece", "bit", method)
+    name = {"linear": "c_ece", "isotonic": "c_ece_isotonic"}[method]
+    assert (c_ece.metric, c_ece.unit, c_ece.params["calibration"]) == (name, "bit", method)
+    assert cost.metric == f"cllr_{method}"
     assert cost.value == found.cllr
 
 

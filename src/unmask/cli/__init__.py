@@ -18,6 +18,7 @@ from unmask.cli.encoders import encoders
 from unmask.cli.eval import evaluate
 from unmask.cli.formats import formats
 from unmask.cli.legal import legal
+from unmask.cli.privacy import privacy
 from unmask.cli.validate import validate
 from unmask.errors import InputError
 
@@ -35,6 +36,7 @@ app.command("compare")(compare)
 app.command("embed")(embed)
 app.command("anonymise")(anonymise)
 app.add_typer(encoders)
+app.command("privacy")(privacy)
 app.command("cpmap")(cpmap)
 app.command("legal")(legal)
 app.command("validate")(validate)

@@ -9,8 +9,8 @@ import altair as alt
 from unmask.arrays import FloatArray
 from unmask.figures.data import join, require_systems, table
 from unmask.figures.encode import is_wide, main_panel, system_colour
-from unmask.figures.figure import Figure
-from unmask.figures.theme import PALETTE, WIDE
+from unmask.figures.figure import Figure, Layers
+from unmask.figures.theme import DASHED, PALETTE, WIDE
 from unmask.privacy.zebra import CalibrationDistortion, Disclosure
 
 HIGHEST = 1.08
@@ -35,10 +35,10 @@ def disclosure_profiles(
     lines = {system: (d.log_odds, d.oracle) for system, d in disclosures.items()}
     chart = _profiles(first, lines, colours=colours, notes=notes, width=width)
     caption = (
-        "Black: no evidence at all, perfect privacy. The nearer a profile is to it, the less the "
-        "scores disclose after oracle calibration. In the legend: expected disclosure D_ECE in bit "
-        "(0 is perfect, 0.721 everything), worst case l_w in powers of ten of a likelihood ratio, "
-        "and its tag (0 and A best, F worst)."
+        "Black, dashed: no evidence at all, perfect privacy. The nearer a profile is to it, the "
+        "less the scores disclose after oracle calibration. In the legend: expected disclosure "
+        "D_ECE in bit (0 is perfect, 0.721 everything), worst case l_w in powers of ten of a "
+        "likelihood ratio, and its tag (0 and A best, F worst)."
     )
     return Figure(name, title, caption, chart)
 
@@ -61,14 +61,14 @@ def calibration_profiles(
         notes[f"{run.system}, oracle"] = f"{zebra.d_ece:.3f}, {zebra.l_w:.3f}, {zebra.tag}"
     for made in distortions:
         lines[f"{made.method} calibration"] = (made.second.log_odds, made.actual)
-        notes[f"{made.method} calibration"] = f"[{made.c_ece:.3f}; {made.cllr:.2f}]"
+        notes[f"{made.method} calibration"] = f"C_ECE {made.c_ece:.3f}, C_llr {made.cllr:.2f}"
     colours = dict(zip(lines, ("#0072B2", "#6b7280", *PALETTE[1:]), strict=False))
     chart = _profiles(first, lines, colours=colours, notes=notes, width=width)
     caption = (
         "Blue and grey: the two runs after oracle calibration, with (D_ECE, l_w, tag). The others: "
-        "scores of the second run, calibrated as an attacker can who learnt on the first run, with "
-        "[C_ECE; C_llr]. Above the black line such an attacker is misled, and better off tossing a "
-        f"coin. The panel is cut above {HIGHEST:g} bit."
+        "scores of the second run, calibrated as an attacker can who learnt on the first. Above "
+        "the black line such an attacker is misled, and better off tossing a coin. The panel is "
+        f"cut above {HIGHEST:g} bit."
     )
     return Figure(name, title, caption, chart)
 
@@ -80,7 +80,7 @@ def _profiles(
     colours: Mapping[str, str] | None,
     notes: Mapping[str, str],
     width: float,
-) -> alt.Chart:
+) -> Layers:
     rows = join(
         [
             table(system=_PRIOR, log_odds=first.log_odds, bits=first.prior),
@@ -90,34 +90,33 @@ def _profiles(
             ),
         ]
     )
-    side = main_panel(width)
-    chart: alt.Chart = (
-        alt.Chart(rows)
-        .mark_line(clip=True)
-        .encode(
-            alt.X(
-                "log_odds:Q",
-                title="Prior log-odds of a target, logit π (natural log)",
-                scale=alt.Scale(
-                    domain=[float(first.log_odds[0]), float(first.log_odds[-1])], nice=False
-                ),
-            ).axis(tickCount=10 if is_wide(width) else 5),
-            alt.Y(
-                "bits:Q",
-                title="Empirical cross-entropy (bits)",
-                scale=alt.Scale(domain=[0, HIGHEST]),
-            ).axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".1f"),
-            system_colour(list(lines), colours, notes=notes, width=width, first=_PRIOR),
-            tooltip=[
-                alt.Tooltip("system:N", title="Profile"),
-                alt.Tooltip("log_odds:Q", title="Prior log-odds", format=".2f"),
-                alt.Tooltip("bits:Q", title="Cross-entropy (bits)", format=".4f"),
-            ],
-        )
-        .properties(
-            width=side,
-            height=int(0.78 * side),
-            description=f"Empirical cross-entropy profiles of {', '.join(lines)}",
-        )
+    encoded = alt.Chart(rows).encode(
+        alt.X(
+            "log_odds:Q",
+            title="Prior log-odds of a target, logit π (natural log)",
+            scale=alt.Scale(
+                domain=[float(first.log_odds[0]), float(first.log_odds[-1])], nice=False
+            ),
+        ).axis(tickCount=10 if is_wide(width) else 5),
+        alt.Y(
+            "bits:Q",
+            title="Empirical cross-entropy (bits)",
+            scale=alt.Scale(domain=[0, HIGHEST]),
+        ).axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".1f"),
+        system_colour(list(lines), colours, notes=notes, width=width, first=_PRIOR),
+        tooltip=[
+            alt.Tooltip("system:N", title="Profile"),
+            alt.Tooltip("log_odds:Q", title="Prior log-odds", format=".2f"),
+            alt.Tooltip("bits:Q", title="Cross-entropy (bits)", format=".4f"),
+        ],
     )
-    return chart
+    side = main_panel(width)
+    is_prior = alt.datum.system == _PRIOR
+    return alt.layer(
+        encoded.transform_filter(~is_prior).mark_line(clip=True),
+        encoded.transform_filter(is_prior).mark_line(clip=True, strokeDash=list(DASHED)),
+    ).properties(
+        width=side,
+        height=int(0.78 * side),
+        description=f"Empirical cross-entropy profiles of {', '.join(lines)}",
+    )

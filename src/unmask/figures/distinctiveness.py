@@ -59,12 +59,12 @@ def distinctiveness(
     floor, top = min(-1.0, *(e[1][0] for e in ends)), max(1.0, *(e[1][1] for e in ends))
     x = alt.X(
         "deid:Q",
-        title="DeID (%)   more de-identified →",
-        scale=alt.Scale(domain=[math.floor(lowest / 10) * 10, 105], nice=False),
+        title="DeID (%), more de-identified →",
+        scale=alt.Scale(domain=[math.floor(lowest / 10) * 10 - 4, 104], nice=False),
     )
     y = alt.Y(
         "g_vd:Q",
-        title="G_VD (dB)   more distinct →",
+        title="G_VD (dB), more distinct →",
         scale=alt.Scale(domain=[math.floor(floor * 1.1), math.ceil(top * 1.1)]),
     )
     colour = system_colour(systems, colours, width=width)
@@ -75,6 +75,9 @@ def distinctiveness(
             alt.Chart(table(at=0.0))
             .mark_rule(color=CHANCE, strokeDash=list(DASHED))
             .encode(y="at:Q"),
+            alt.Chart(table(deid=100.0, g_vd=0.0, text="ideal"))
+            .mark_text(align="right", dx=-4, dy=-9)
+            .encode(x, y, text="text:N"),
             base.mark_rule(strokeWidth=1.2).encode(
                 alt.X("deid_low:Q"), alt.X2("deid_high:Q"), y, colour
             ),

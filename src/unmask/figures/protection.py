@@ -19,7 +19,6 @@ _MOST_NAMES = 80
 def speaker_protection(
     protections: Mapping[str, SpeakerProtection],
     *,
-    overall: Mapping[str, float],
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
     name: str = "speaker_protection",
@@ -28,16 +27,18 @@ def speaker_protection(
     """Bars of DeID per speaker, the least protected first; a rule marks DeID of all."""
     require_systems(protections, chart="speaker protection")
     scale = dict(zip(protections, colours_for(list(protections), colours), strict=True))
-    ends = [float(end) for p in protections.values() for end in (p.deid.min(), p.deid.max())]
+    ends = [
+        float(end) for p in protections.values() for end in (p.attacked.min(), p.attacked.max())
+    ]
     domain = [min(0.0, 100 * min(ends)), max(100.0, 100 * max(ends))]
     panels = []
     for system, protection in protections.items():
-        order = np.argsort(protection.deid, kind="stable")
+        order = np.argsort(protection.attacked, kind="stable")
         names = [protection.speakers[i] for i in order]
         rows = table(
             place=list(range(1, len(names) + 1)),
             speaker=names,
-            deid=[100 * float(protection.deid[i]) for i in order],
+            deid=[100 * float(protection.attacked[i]) for i in order],
             similarity=[float(protection.self_similarity["op"][i]) for i in order],
             l_w=[float(protection.l_w[i]) for i in order],
         )
@@ -64,14 +65,14 @@ def speaker_protection(
             )
         )
         rule = (
-            alt.Chart(table(at=100 * overall[system]))
+            alt.Chart(table(at=100 * float(protection.attacked.mean())))
             .mark_rule(color=CHANCE, strokeDash=list(DASHED))
             .encode(y="at:Q")
         )
         panels.append(
-            alt.layer(bars, rule, panel_title(system)).properties(
-                width=int(width - 80), height=150 if len(protections) > 1 else 210
-            )
+            alt.layer(
+                bars, rule, panel_title(system + (" (score negated)" if protection.turned else ""))
+            ).properties(width=int(width - 80), height=150 if len(protections) > 1 else 210)
         )
     chart = alt.vconcat(*panels, spacing=22).properties(
         description=f"De-identification of each speaker under {', '.join(protections)}"
@@ -82,4 +83,9 @@ def speaker_protection(
         "points to its owner more than original voices do on average; above 100 % it is less like "
         "its owner than like strangers, which is evidence as well."
     )
+    if any(protection.turned for protection in protections.values()):
+        caption += (
+            " Where it says so, an attacker does better with the sign of the scores turned, and "
+            "the bars are those of that attacker."
+        )
     return Figure(name, title, caption, chart)

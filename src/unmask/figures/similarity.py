@@ -25,7 +25,7 @@ def similarity_matrices(
 ) -> Figure:
     """One panel per safeguard: OO, OP and PP as quadrants, speakers named on hover."""
     require_systems(views, chart="similarity matrices")
-    columns = panel_columns(len(views), width=width)
+    columns = min(2, panel_columns(len(views), width=width))
     room = (width - 120 - 40 * columns) / columns if columns > 1 else min(width - 120, 440)
     panels = [
         matrix_panel(view, room, title=system, key=f"speakers{i}")
@@ -67,7 +67,7 @@ def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Laye
             one=who("row"),
             other=who("column"),
         )
-        .mark_rect(strokeWidth=0)
+        .mark_rect(strokeWidth=0, aria=False)
         .encode(
             alt.X("left:Q", scale=alt.Scale(domain=[0, side], nice=False), axis=None),
             alt.X2("right:Q"),
@@ -77,7 +77,9 @@ def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Laye
                 "similarity:Q",
                 title="Similarity",
                 scale=alt.Scale(domain=list(UNIT_DOMAIN), scheme=SEQUENTIAL),
-                legend=alt.Legend(values=[0, 0.25, 0.5, 0.75, 1], format=".2f"),
+                legend=alt.Legend(
+                    values=[0, 0.25, 0.5, 0.75, 1], format=".2f", gradientLength=min(160, side)
+                ),
             ),
             tooltip=[
                 alt.Tooltip("one:N", title="Row"),
@@ -124,7 +126,7 @@ def _caption(views: Mapping[str, MatrixView]) -> str:
     most = max(view.per_bin for view in views.values())
     if most > 1:
         caption += (
-            f" Large matrices are binned, up to {most} speakers to a cell: diagonal cells show mean "
-            "self-similarity, all others the mean similarity of different speakers."
+            f" Large matrices are binned, up to {most} speakers to a cell: diagonal cells show "
+            "the mean self-similarity, all others the mean similarity of different speakers."
         )
     return caption

@@ -59,9 +59,9 @@ def zoo_plots(
         for system, zoo in zoos.items()
     )
     caption = (
-        "Every point is a speaker. To the right: recognised well; up: confused with others. Dashed: "
-        "outer quartiles; their corners are doves (lower right), chameleons (upper right), phantoms "
-        f"(lower left) and worms (upper left). {told}."
+        "Every point is a speaker. To the right: recognised well; up: confused with others. "
+        "Dashed: outer quartiles; their corners are doves (lower right), chameleons (upper right), "
+        f"phantoms (lower left) and worms (upper left). {told}."
     )
     return Figure(name, title, caption, chart)
 

@@ -38,12 +38,21 @@ from unmask.privacy.ranks import (
 )
 from unmask.privacy.sessions import (
     SessionAssessment,
+    assess_sessions,
     sessions,
 )
 from unmask.privacy.similarity import (
     pseudonymisation,
     pseudonymisation_from_embeddings,
     pseudonymisation_from_scores,
+)
+from unmask.privacy.similarity_assessment import (
+    PrivacyAssessment,
+    Safeguard,
+    assess_safeguards,
+)
+from unmask.privacy.similarity_files import (
+    read_matrices,
 )
 from unmask.privacy.similarity_matrix import (
     SimilaritySet,
@@ -63,6 +72,10 @@ from unmask.privacy.zebra import (
     calibration_distortion,
     disclosure_of,
     zebra_profiles,
+)
+from unmask.privacy.zebra_runs import (
+    calibration_distortion_from_embeddings,
+    calibration_distortion_from_scores,
 )
 from unmask.privacy.zebra_speakers import (
     SpeakerDisclosure,
@@ -85,9 +98,11 @@ __all__ = [
     "LegalConfig",
     "LegalSweep",
     "Linkability",
+    "PrivacyAssessment",
     "Pseudonymisation",
     "Ranks",
     "RiskCurve",
+    "Safeguard",
     "SessionAssessment",
     "SimilaritySet",
     "SinglingOut",
@@ -95,7 +110,11 @@ __all__ = [
     "SpeakerProtection",
     "Strongest",
     "Zoo",
+    "assess_safeguards",
+    "assess_sessions",
     "calibration_distortion",
+    "calibration_distortion_from_embeddings",
+    "calibration_distortion_from_scores",
     "default_counts",
     "disclosure_of",
     "inference",
@@ -109,6 +128,7 @@ __all__ = [
     "ranks_from_scores",
     "ranks_of",
     "read_legal_config",
+    "read_matrices",
     "sessions",
     "singling_out",
     "singling_out_from_scores",

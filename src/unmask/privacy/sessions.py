@@ -20,7 +20,7 @@ from unmask.privacy.similarity import similarity_set
 from unmask.privacy.similarity_align import aligned
 from unmask.privacy.similarity_matrix import SimilaritySet, resampled_dominance
 from unmask.privacy.similarity_pairs import EmbeddingPairs, Pairs, Sessions
-from unmask.privacy.similarity_result import LEAST_DOMINANCE, draws, gain
+from unmask.privacy.similarity_result import draws, gain
 from unmask.scoring import Backend, resolve
 from unmask.trials import Embeddings
 
@@ -42,7 +42,7 @@ class SessionAssessment:
 
     def __post_init__(self) -> None:
         for name in ("oo_within", "oo_between"):
-            if self.sets[name].d_diag < LEAST_DOMINANCE:
+            if self.sets[name].d_diag == 0:
                 raise InputError(f"{name}: D_diag is 0, original voices cannot be told apart")
 
     @property
@@ -126,7 +126,7 @@ class SessionAssessment:
         return tuple(told)
 
 
-def sessions(
+def assess_sessions(
     original: Embeddings,
     protected: Embeddings,
     *,

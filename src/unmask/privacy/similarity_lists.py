@@ -55,14 +55,9 @@ def set_from_list(
 ) -> tuple[SimilaritySet, int]:
     """One set and how many trials of a segment with itself were left out."""
     enrol, test = (_codes(ids, names) for ids in _sides(scores, name))
-    values = scores.scores(system)
-    _refuse_contradiction(scores, enrol == test, name)
-    own = np.zeros(len(values), dtype=bool)
-    if scores.enrol is not None and scores.test is not None:
-        a, b = share(scores.enrol, scores.test)
-        own = a.codes == b.codes
-    enrol, test, values = enrol[~own], test[~own], values[~own]
-    same = enrol == test
+    own, same = _own_and_same(scores, name)
+    values = scores.scores(system)[~own]
+    enrol, test, same = enrol[~own], test[~own], same[~own]
     try:
         roc = Roc.from_scores(values[same], values[~same])
     except InputError as error:
@@ -75,6 +70,27 @@ def set_from_list(
         negated = list_sums(-values, pair, roc.negated(), len(names), mirror=mirror)
         turned = similarity(negated, mean)
     return SimilaritySet(name, names, mean, sums, roc, turned), int(own.sum())
+
+
+def speaker_trials(
+    scores: Scores, name: str, *, system: str | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """(target, nontarget) scores by the speakers on both sides, no segment against itself."""
+    own, same = _own_and_same(scores, name)
+    values = scores.scores(system)
+    return values[same & ~own], values[~same & ~own]
+
+
+def _own_and_same(scores: Scores, name: str) -> tuple[BoolArray, BoolArray]:
+    """Which trials compare a segment with itself, and which have one speaker."""
+    enrol, test = share(*_sides(scores, name))
+    same = np.asarray(enrol.codes == test.codes)
+    _refuse_contradiction(scores, same, name)
+    own = np.zeros(same.size, dtype=bool)
+    if scores.enrol is not None and scores.test is not None:
+        a, b = share(scores.enrol, scores.test)
+        own = np.asarray(a.codes == b.codes)
+    return own, same
 
 
 def list_sums(

@@ -15,6 +15,7 @@ from unmask.errors import InputError
 from unmask.privacy.similarity_sums import PairSums
 
 MEANS = ("geometric", "arithmetic")
+LEAST_DOMINANCE = 1e-12
 
 
 def similarity(sums: PairSums, mean: str) -> FloatArray:
@@ -34,18 +35,15 @@ def similarity(sums: PairSums, mean: str) -> FloatArray:
 def dominance(matrix: FloatArray) -> float:
     """Mean of the diagonal minus mean of the rest, signed (Noé 2022, eq. 8 without the modulus).
 
-    Pairs of speakers that were not compared (NaN) do not count.
+    Pairs of speakers that were not compared (NaN) do not count. What rounding leaves of a uniform
+    matrix is 0.
     """
-    return float(np.mean(speaker_dominance(matrix))) if _complete(matrix) else _known(matrix)
-
-
-def _complete(matrix: FloatArray) -> bool:
-    return not np.isnan(matrix).any()
-
-
-def _known(matrix: FloatArray) -> float:
     off = ~np.eye(matrix.shape[0], dtype=bool) & ~np.isnan(matrix)
-    return float(np.diag(matrix).mean() - matrix[off].mean())
+    return float(_rounded(np.diag(matrix).mean() - matrix[off].mean()))
+
+
+def _rounded(difference: FloatArray) -> FloatArray:
+    return np.where(np.abs(difference) < LEAST_DOMINANCE, 0.0, difference)
 
 
 def speaker_dominance(matrix: FloatArray) -> FloatArray:
@@ -69,7 +67,22 @@ def resampled_dominance(matrix: FloatArray, times: FloatArray) -> FloatArray:
     other = ((times @ np.where(off, matrix, 0.0)) * times).sum(axis=1)
     weight = ((times @ off.astype(np.float64)) * times).sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(own - other / weight)
+        return _rounded(own - other / weight)
+
+
+def resampled_disclosure(sums: PairSums, times: FloatArray) -> FloatArray:
+    """D_ECE of every replicate in bits, the calibration held: trials within a speaker weigh m_i,
+    those of two speakers m_i·m_j.
+    """
+    off = ~np.eye(sums.count.shape[0], dtype=bool)
+
+    def between(table: FloatArray) -> FloatArray:
+        return np.asarray(((times @ (table * off)) * times).sum(axis=1))
+
+    own = times @ np.diag(sums.disclosure) / (times @ np.diag(sums.count))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        other = between(sums.disclosure) / between(sums.count.astype(np.float64))
+    return np.asarray((own + other) / (2 * np.log(2)))
 
 
 @dataclass(frozen=True, eq=False)

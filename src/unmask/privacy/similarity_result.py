@@ -13,11 +13,16 @@ from unmask.detection.bootstrap import Replicates, Units
 from unmask.detection.metrics import negated_warnings
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
-from unmask.privacy.similarity_matrix import SimilaritySet, dominance, resampled_dominance
-from unmask.privacy.similarity_matrix import speaker_dominance as dominance_of_speakers
+from unmask.privacy.similarity_matrix import (
+    LEAST_DOMINANCE,
+    SimilaritySet,
+    dominance,
+    resampled_disclosure,
+    resampled_dominance,
+    speaker_dominance,
+)
 
 SETS = ("oo", "op", "pp")
-LEAST_DOMINANCE = 1e-12
 LEAST_DIFFERENCE = 0.01
 
 
@@ -29,19 +34,30 @@ def gain(value: float | FloatArray, reference: float | FloatArray) -> FloatArray
 
 @dataclass(frozen=True, eq=False)
 class SpeakerProtection:
-    """One value per speaker. ``deid`` averages to the DeID of all; ``d_ece`` and ``l_w`` are those
-    of the speaker's OP comparisons.
+    """One value per speaker. ``deid`` and ``negated_deid`` average to those of all speakers;
+    ``d_ece`` and ``l_w`` are those of the speaker's OP comparisons.
+
+    ``turned`` says that an attacker does better with the sign of the scores turned.
     """
 
     speakers: tuple[str, ...]
     deid: FloatArray
+    negated_deid: FloatArray
+    turned: bool
     self_similarity: Mapping[str, FloatArray]
     d_ece: FloatArray
     l_w: FloatArray
 
+    @property
+    def attacked(self) -> FloatArray:
+        """DeID under the sign of the scores that serves the attacker better."""
+        return self.negated_deid if self.turned else self.deid
+
     def worst(self, number: int = 5) -> tuple[str, ...]:
-        """The speakers with the lowest DeID, the least protected first."""
-        order = np.argsort(self.deid, kind="stable")[:number]
+        """The least protected speakers first, none where all are protected alike."""
+        if np.ptp(self.attacked) < LEAST_DOMINANCE:
+            return ()
+        order = np.argsort(self.attacked, kind="stable")[:number]
         return tuple(self.speakers[i] for i in order)
 
 
@@ -63,7 +79,7 @@ class Pseudonymisation:
     notes: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        if self.sets["oo"].d_diag < LEAST_DOMINANCE:
+        if self.sets["oo"].d_diag == 0:
             raise InputError(
                 "OO: D_diag is 0, original voices cannot be told apart by these scores:"
                 " DeID and G_VD are not defined"
@@ -146,20 +162,31 @@ class Pseudonymisation:
         assert negated is not None
         return 1 - abs(dominance(negated)) / self.d_diag["oo"]
 
+    @property
+    def turned(self) -> bool:
+        """Whether the negated OP scores identify clearly better than the scores."""
+        return self.negated_deid < self.deid - LEAST_DIFFERENCE
+
     @cached_property
     def per_speaker(self) -> SpeakerProtection:
         """Who is left unprotected: DeID_i = 1 ∓ d_i(OP)/D_diag(OO), with d_i the speaker's share of
         the signed difference and the sign that of the whole, so that the values average to DeID.
         """
         op = self.sets["op"]
-        sign = -1.0 if op.signed < 0 else 1.0
+        assert op.negated is not None
         return SpeakerProtection(
             self.speakers,
-            1 - sign * dominance_of_speakers(op.matrix) / self.d_diag["oo"],
+            self._speaker_deid(op.matrix),
+            self._speaker_deid(op.negated),
+            self.turned,
             {name: self.sets[name].self_similarity for name in SETS},
             op.speaker_d_ece,
             op.speaker_l_w,
         )
+
+    def _speaker_deid(self, matrix: FloatArray) -> FloatArray:
+        share = speaker_dominance(matrix)
+        return 1 - (-share if share.mean() < 0 else share) / self.d_diag["oo"]
 
     @cached_property
     def _drawn(self) -> Replicates | None:
@@ -171,12 +198,13 @@ class Pseudonymisation:
             values = {
                 "deid": (1 - d_diag["op"] / d_diag["oo"])[None],
                 "g_vd": gain(d_diag["pp"], d_diag["oo"])[None],
+                "d_ece": resampled_disclosure(self.sets["op"].sums, times)[None],
                 **{f"d_diag_{name}": d_diag[name][None] for name in SETS},
             }
         return Replicates(values, "speaker", self.seed, self.replicates)
 
     def interval(self, metric: str) -> Interval | None:
-        """Interval of ``deid``, ``g_vd``, ``d_diag_oo``, ``d_diag_op``, ``d_diag_pp``."""
+        """Interval of ``deid``, ``g_vd``, ``d_ece`` or ``d_diag_`` and the name of a set."""
         drawn = self._drawn
         return None if drawn is None else drawn.interval(metric, level=self.level)
 
@@ -188,12 +216,12 @@ class Pseudonymisation:
             similarity_set = self.sets[name]
             roc = similarity_set.roc
             told += [f"{name.upper()}: {text}" for text in negated_warnings(roc, roc.negated())]
-            if similarity_set.signed < -LEAST_DOMINANCE:
+            if similarity_set.signed < 0:
                 told.append(
                     f"{name.upper()}: D_diag is {similarity_set.signed:.4f} with its sign: speakers"
                     " are less like themselves than like others"
                 )
-        if self.negated_deid < self.deid - LEAST_DIFFERENCE:
+        if self.turned:
             told.append(
                 f"OP: with the score negated DeID is {100 * self.negated_deid:.1f} % instead of"
                 f" {100 * self.deid:.1f} %: protected voices are less like their owner than like"
@@ -262,7 +290,8 @@ class Pseudonymisation:
                 "mean": self.mean,
                 "pairs": self.pairs,
                 "backend": self.backend,
-                "calibration": "pav,laplace" if interval is None else "pav,laplace,held",
+                "calibration": ("pav" if metric == "d_ece" else "pav,laplace")
+                + ("" if interval is None else ",held"),
             },
             trials=self.trials,
         )

@@ -19,8 +19,8 @@ ORDERS = ("given", "cluster")
 
 @dataclass(frozen=True, eq=False)
 class MatrixView:
-    """A square of similarities; each of ``parts`` (such as original, protected) takes an equal share
-    of the rows and of the columns.
+    """A square of similarities; each of ``parts`` (original, protected) takes an equal share of the
+    rows and of the columns.
 
     ``labels`` name the speakers of one part, or the first and last speaker of each bin of
     ``per_bin`` speakers. A bin on the diagonal shows the mean self-similarity, any other bin the
@@ -72,7 +72,7 @@ def _place(matrices: list[FloatArray], order: str) -> IntArray:
     distance = 1 - np.asarray(alike)
     np.fill_diagonal(distance, 0.0)
     tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=size <= 300)
-    return leaves_list(tree).astype(np.int64)
+    return np.asarray(leaves_list(tree), dtype=np.int64)
 
 
 def _binned(matrix: FloatArray, step: int) -> FloatArray:

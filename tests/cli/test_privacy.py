@@ -1,0 +1,163 @@
+"""``unmask privacy`` as a user runs it."""
+
+import json
+
+import jsonschema
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import unmask as um
+from unmask.cli import app
+from unmask.scoring import Cosine
+
+SPEAKERS, EACH = 8, 5
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["privacy", *map(str, arguments)], catch_exceptions=True)
+
+
+def fails(*arguments):
+    done = run(*arguments)
+    assert isinstance(done.exception, um.InputError), done.output
+    return str(done.exception)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(SPEAKERS), EACH)
+    vectors = rng.normal(size=(SPEAKERS, 6))[codes] + 0.3 * rng.normal(size=(codes.size, 6))
+    noise = [vectors + rng.normal(size=vectors.shape) for _ in range(2)]
+    for name, rows in (("o", vectors), ("p", noise[0]), ("again", noise[1]), ("q", -vectors)):
+        np.savez(
+            tmp_path / f"{name}.npz",
+            embeddings=rows,
+            utt_ids=[f"u{i}" for i in range(codes.size)],
+            speaker_ids=[f"s{c}" for c in codes],
+            gender=["f" if c % 2 else "m" for c in codes],
+            session=[str(i % 2) for i in range(codes.size)],
+        )
+    o, p = Cosine().prepare(vectors), Cosine().prepare(noise[0])
+    sets = {"oo": o @ o.T, "op": o @ p.T, "pp": p @ p.T}
+    np.savez(tmp_path / "m.npz", spk=[f"s{c}" for c in codes], **sets)
+    for name, scores in sets.items():
+        lines = [
+            f"s{codes[k]}-u{k} s{codes[m]}-u{m} {scores[k, m]:.17g}"
+            for k in range(codes.size)
+            for m in range(codes.size)
+        ]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_table_of_two_safeguards(folder):
+    done = run(
+        "--original", "o.npz", "--protected", "noise=p.npz", "--protected", "turned=q.npz",
+        "--again", "noise=again.npz", "--ci", 50, "--quiet",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    for heading in ("DeID [%]", "G_VD [dB]", "D_ECE [bit]", "C_ECE [bit]", "l_w", "Tag"):
+        assert heading in done.stdout
+    assert "turned: OP: the negated score discloses more" in done.stdout
+    assert "noise: least protected are s" in done.stdout
+    assert "calibration held" in done.stdout
+
+
+def test_json_equals_the_python_api(folder):
+    done = run("--original", "o.npz", "--protected", "a=p.npz", "-f", "json", "--seed", 3, "-q")
+    found = json.loads(done.stdout)
+    jsonschema.validate(found, um.json_schema())
+    expected = um.pseudonymisation_from_embeddings(
+        um.read_embeddings("o.npz"), um.read_embeddings("p.npz"), seed=3
+    )
+    by_name = {r["metric"]: r for r in found["results"] if r["conditions"]["system"] == "a"}
+    assert by_name["deid"]["value"] == expected.deid
+    interval = expected.interval("deid")
+    assert by_name["deid"]["interval"] == [interval.low, interval.high]
+    assert by_name["tag"]["value"] == expected.sets["op"].zebra.tag
+    assert [entry["name"] for entry in found["inputs"]] == ["o.npz", "p.npz"]
+
+
+def test_matrices_lists_and_embeddings_agree(folder):
+    ways = (
+        ("--original", "o.npz", "--protected", "a=p.npz"),
+        ("--matrices", "a=m.npz"),
+        ("--scores", "a=oo,op,pp", "--speakers", "pattern:^(s[0-9]+)-"),
+    )
+    values = []
+    for way in ways:
+        done = run(*way, "-f", "json", "-q", "--details")
+        assert done.exit_code == 0, done.output
+        results = json.loads(done.stdout)["results"]
+        values.append({r["metric"]: r["value"] for r in results if r["metric"] != "tag"})
+    for other in values[1:]:
+        assert other == pytest.approx(values[0], abs=1e-9)
+
+
+def test_sets_sessions_and_details(folder):
+    done = run(
+        "--original", "o.npz", "--protected", "a=p.npz", "--by", "gender", "--sessions",
+        "--details", "-f", "csv", "-q", "--ci", 20,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("set,system,metric,value")
+    for text in ("f,a,g_vd_within", "m,a,unlinkability_between", "f,a,deid_min_cllr", "m,original"):
+        assert any(line.startswith(text) for line in lines), text
+
+
+def test_trained_back_ends(folder):
+    args = ("--original", "o.npz", "--protected", "a=p.npz", "-f", "json", "-q", "--ci", 0)
+    plda = um.Plda.fit(um.read_embeddings("o.npz"))
+    plda.save("plda.npz")
+    trained = run(*args, "--backend", "plda", "--train", "o.npz")
+    saved = run(*args, "--backend", "plda.npz")
+    assert json.loads(trained.stdout)["results"] == json.loads(saved.stdout)["results"]
+    assert run(*args, "--backend", "wccn", "--train", "o.npz").exit_code == 0
+    assert "--train" in fails(*args, "--backend", "plda")
+
+
+def test_figures_are_written(folder):
+    done = run(
+        "--original", "o.npz", "--protected", "a=p.npz", "--again", "a=again.npz",
+        "--figures", "figures", "--figure-formats", "json", "-q", "--ci", 20, "-o", "t.md",
+        "-f", "md",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    names = {path.stem for path in (folder / "figures").iterdir()}
+    assert names == {
+        "g_vd_deid",
+        "similarity_matrices",
+        "zebra_profiles",
+        "speaker_protection",
+        "zoo_original",
+        "zoo_a",
+        "calibration_distortion_a",
+    }
+    assert (folder / "t.md").read_text().startswith("| system | DeID [%] |")
+
+
+def test_bad_options_are_told_in_one_line(folder):
+    assert "--original with --protected" in fails()
+    assert "one of them is missing" in fails("--original", "o.npz")
+    both = ("--original", "o.npz", "--protected", "a=p.npz")
+    assert "NAME=FILE" in fails("--original", "o.npz", "--protected", "p.npz")
+    assert "found a twice" in fails(*both, "--protected", "a=q.npz")
+    assert "no first run" in fails(*both, "--again", "b=q.npz")
+    assert "the columns are gender" in fails(*both, "--by", "age")
+    assert "expected three files" in fails("--scores", "a=oo,op")
+    assert "need embeddings" in fails("--matrices", "a=m.npz", "--by", "gender")
+    assert "need embeddings" in fails("--matrices", "a=m.npz", "--backend", "plda")
+    assert "--again needs" in fails("--matrices", "a=m.npz", "--again", "a=m.npz")
+    assert "no safeguard of that name" in fails(
+        "--scores", "a=oo,op,pp", "--again", "b=op", "--speakers", "pattern:^(s[0-9]+)-"
+    )
+    np.savez("bad.npz", oo=np.eye(3))
+    assert "bad.npz: expected the arrays oo, op, pp" in fails("--matrices", "a=bad.npz")
+    np.savez("bad.npz", oo=np.eye(3), op=np.eye(3), pp=np.eye(4), spk=[1, 1, 2])
+    assert "bad.npz: speaker 2 has 1 segment" in fails("--matrices", "a=bad.npz")
+    (folder / "text.npz").write_text("no archive")
+    assert "text.npz: expected an npz file" in fails("--matrices", "a=text.npz")
