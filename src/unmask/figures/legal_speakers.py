@@ -36,7 +36,7 @@ def speaker_risks(
     name: str = "speaker_risks",
     title: str = "Risk of each speaker, the least protected first",
 ) -> Figure:
-    """One line per attacker at one number of speakers, by default the second largest."""
+    """One line per attacker at one number of speakers, by default the smallest."""
     require_systems(curves, chart="speaker risks")
     places = {n: _place(c, count) for n, c in curves.items()}
     rows = join(_rows(n, c, places[n]) for n, c in curves.items())
@@ -112,7 +112,7 @@ def speaker_risks(
 
 def _place(curve: RiskCurve, count: int | None) -> int:
     if count is None:
-        return int(np.argsort(curve.counts)[-2:][0])
+        return int(curve.counts.argmin())
     return int(np.flatnonzero(curve.counts == count)[0])
 
 

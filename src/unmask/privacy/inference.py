@@ -121,13 +121,13 @@ def inference(
     Speakers are disjoint between training and test (``folds``-fold cross-validation over speakers).
     ``bands`` cuts a column of numbers at these values (age bands). Chance is the majority class.
     """
-    fold_seed, other_seed = np.random.SeedSequence(seed).spawn(2)
+    fold_seed = np.random.SeedSequence(seed)
     how = Resampling(level, replicates, seed)
     attack = _Attack.run(protected, attribute, bands, folds, penalty, fold_seed)
     low, high = attack.interval(how)
     bare, bare_low, bare_high = np.nan, np.nan, np.nan
     if unprotected is not None:
-        control = _Attack.run(unprotected, attribute, bands, folds, penalty, other_seed)
+        control = _Attack.run(unprotected, attribute, bands, folds, penalty, fold_seed)
         bare, (bare_low, bare_high) = control.accuracy, control.interval(how)
     shares = attack.class_sizes / attack.class_sizes.sum()
     return Inference(

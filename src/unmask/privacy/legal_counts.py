@@ -7,7 +7,7 @@ time: the counts are those of double precision, whatever the size of the blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +17,10 @@ from unmask.arrays import BoolArray, FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
 
 Progress = Callable[[int, int], None]
-ENROL_BLOCK = 240
-TEST_BLOCK = 1280
+ENROL_BLOCK = 1920
+TEST_BLOCK = 5120
 _RECHECK = 1 << 16
-_BYTES = 255
+_STRIP = 240
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,6 @@ def count_above(
     ``true[i]`` is the row of ``enrol`` that belongs to test row i. With side information a pair
     whose codes differ cannot be chosen: it scores −inf.
     """
-    enrol_block = min(enrol_block, _BYTES)
     everyone = np.arange(len(true))
     own = pair_scores(test, enrol, everyone, true)
     if test_side is not None and enrol_side is not None:
@@ -87,9 +86,8 @@ def count_above(
         columns = slice(first, first + test_block)
         side = tests[columns].T
         close_i, close_j = [], []
-        for start in range(0, len(enrols), enrol_block):
-            rows = slice(start, start + enrol_block)
-            scores = enrols[rows] @ side
+        for start, scores in _strips(enrols, side, enrol_block):
+            rows = slice(start, start + len(scores))
             if test_side is not None and enrol_side is not None:
                 scores[enrol_side[rows, None] != test_side[None, columns]] = -np.inf
             reaches, exceeds = scores >= low[columns], scores > high[columns]
@@ -110,6 +108,18 @@ def count_above(
         if progress is not None:
             progress(min(first + test_block, len(tests)), len(tests))
     return Above(at_or_above, above, len(enrol) - 1)
+
+
+def _strips(
+    enrol: npt.NDArray[np.float32], test: npt.NDArray[np.float32], block: int
+) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+    """Strips of at most 240 rows of the product, cut from few large products: many small ones wait
+    for each other's threads.
+    """
+    for first in range(0, len(enrol), block):
+        product = enrol[first : first + block] @ test
+        for start in range(0, len(product), _STRIP):
+            yield first + start, product[start : start + _STRIP]
 
 
 def _outward(bound: FloatArray, own: FloatArray, side: float) -> npt.NDArray[np.float32]:

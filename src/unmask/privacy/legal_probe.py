@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
-from scipy.special import logsumexp, softmax
 
 from unmask.arrays import FloatArray, IntArray
 
@@ -36,13 +35,17 @@ class Probe:
         size, dimension = features.shape
         present, dense = np.unique(labels, return_inverse=True)
         truth = np.zeros((size, len(present)))
-        truth[np.arange(size), dense] = 1.0
+        rows = np.arange(size)
+        truth[rows, dense] = 1.0
 
         def loss(flat: FloatArray) -> tuple[float, FloatArray]:
             both = flat.reshape(dimension + 1, len(present))
             scores = features @ both[:-1] + both[-1]
-            entropy = (logsumexp(scores, axis=1) - (scores * truth).sum(axis=1)).sum()
-            rest = (softmax(scores, axis=1) - truth) / size
+            scores -= scores.max(axis=1, keepdims=True)
+            odds = np.exp(scores)
+            total = odds.sum(axis=1, keepdims=True)
+            entropy = np.log(total).sum() - scores[rows, dense].sum()
+            rest = (odds / total - truth) / size
             slope = np.vstack([features.T @ rest + penalty * both[:-1] / size, rest.sum(axis=0)])
             return (entropy + penalty * (both[:-1] ** 2).sum() / 2) / size, slope.ravel()
 

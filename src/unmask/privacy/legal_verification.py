@@ -20,6 +20,7 @@ from unmask.trials import Embeddings
 
 _BLOCK = 240
 _BINS = 256
+_REPLICATES = 64
 
 
 def verification(
@@ -109,6 +110,7 @@ def _nested(
         scores = block(start, start + _BLOCK)
         target[here] = scores[place[here] - start, everyone[here]]
     edges = np.unique(np.quantile(target, np.linspace(0, 1, _BINS), method="inverted_cdf"))
+    at = np.searchsorted(edges, target, side="right")
     bins = np.zeros((len(test), len(edges) + 1))
     roc: Roc | None = None
     done = 0
@@ -116,13 +118,14 @@ def _nested(
         for start, stop in _pieces(done, int(count) - 1):
             first = start - start % _BLOCK
             scores = block(first, first + _BLOCK)[start - first : stop - first]
-            other = np.arange(start, stop)[:, None] != place
-            nontarget = scores[other]
-            if nontarget.size:
-                part = Roc.from_scores(target, nontarget)
+            within = np.flatnonzero((place >= start) & (place < stop))
+            _count(bins, everyone, np.searchsorted(edges, scores, side="right"))
+            bins[within, at[within]] -= 1
+            other = np.ones(scores.shape, dtype=bool)
+            other[place[within] - start, within] = False
+            if other.any():
+                part = Roc.from_scores(target, scores[other])
                 roc = part if roc is None else roc + part
-                _, owner = np.nonzero(other)
-                _count(bins, owner, np.searchsorted(edges, nontarget, side="right"))
         done = int(count) - 1
         inside = np.flatnonzero(place < done)
         whole, spread = roc, bins
@@ -135,7 +138,7 @@ def _nested(
             spread = bins.copy()
             _count(spread, inside, np.searchsorted(edges, extra, side="right"))
         assert whole is not None
-        yield whole, (np.searchsorted(edges, target, side="right"), spread)
+        yield whole, (at, spread)
 
 
 def _pieces(start: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -148,7 +151,7 @@ def _pieces(start: int, stop: int) -> Iterator[tuple[int, int]]:
 
 def _count(bins: FloatArray, owner: IntArray, which: IntArray) -> None:
     flat = owner * bins.shape[1] + which
-    bins += np.bincount(flat, minlength=bins.size).reshape(bins.shape)
+    bins += np.bincount(flat.ravel(), minlength=bins.size).reshape(bins.shape)
 
 
 def _interval(
@@ -160,17 +163,22 @@ def _interval(
     if speakers < 2 or how.replicates < 1:
         return np.nan, np.nan
     rng = np.random.default_rng(np.random.SeedSequence(how.seed))
+    own = np.zeros(nontarget.shape)
+    own[np.arange(speakers), at] = 1.0
     scores, gaps = np.arange(size, dtype=np.float64), np.zeros(size + 1)
 
-    def binned(times: FloatArray) -> float:
-        target = np.asarray(np.bincount(at, times, size), dtype=np.float64)
-        hull = Roc(scores, target, times @ nontarget, gaps).hull
-        return 1 - equal_error(hull)[0]
+    def binned(times: FloatArray) -> list[float]:
+        return [
+            1 - equal_error(Roc(scores, target, weighted, gaps).hull)[0]
+            for target, weighted in zip(times @ own, times @ nontarget, strict=True)
+        ]
 
-    replicates = np.empty((how.replicates, 1))
-    for row in replicates:
-        drawn = np.bincount(rng.integers(0, speakers, speakers), minlength=speakers)
-        row[0] = binned(drawn.astype(np.float64))
-    low, high = percentiles(replicates, how.level)
-    move = value - binned(np.ones(speakers))
+    replicates: list[float] = []
+    while len(replicates) < how.replicates:
+        rows = min(_REPLICATES, how.replicates - len(replicates))
+        drawn = rng.integers(0, speakers, (rows, speakers)) + np.arange(rows)[:, None] * speakers
+        times = np.bincount(drawn.ravel(), minlength=rows * speakers).reshape(rows, speakers)
+        replicates += binned(times.astype(np.float64))
+    low, high = percentiles(np.array(replicates)[:, None], how.level)
+    move = value - binned(np.ones((1, speakers)))[0]
     return float(np.clip(low[0] + move, 0, 1)), float(np.clip(high[0] + move, 0, 1))

@@ -16,18 +16,17 @@ def document_of_legal(sweep: LegalSweep) -> Document:
     """One row per attacker, length and number of speakers; chance beside every risk."""
     rows = [
         Row(
-            {"attacker": attacker, "L": str(length), "N": f"{count}"},
-            _estimates(sweep, attacker, length, count),
+            {"attacker": attacker, "L": str(length), "N": str(count)},
+            (
+                *_estimates(sweep, attacker, length, count),
+                *_ranks(sweep, attacker, length, count),
+            ),
         )
         for attacker in sweep.attackers
         for length in sweep.lengths
-        for count in sweep.counts(length)
+        for count in _counts(sweep, attacker, length)
     ]
     rows = [row for row in rows if row.estimates]
-    rows += [
-        Row({"attacker": attacker, "L": str(length), "N": str(ranks.candidates)}, ranks.estimates)
-        for (attacker, length), ranks in sweep.ranks.items()
-    ]
     rows += [
         Row({"attacker": attacker, "attribute": attribute}, result.estimates)
         for (attacker, attribute), result in sweep.inferences.items()
@@ -52,6 +51,18 @@ def _estimates(sweep: LegalSweep, attacker: str, length: int, count: int) -> tup
         *(_chance(estimate) for estimate, _ in found),
         *(detail for _, details in found for detail in details),
     )
+
+
+def _counts(sweep: LegalSweep, attacker: str, length: int) -> list[int]:
+    """Counts of the curves, and the number of candidates of the ranks."""
+    ranks = sweep.ranks.get((attacker, length))
+    found = {*sweep.counts(length), *(() if ranks is None else (ranks.candidates,))}
+    return sorted(found)
+
+
+def _ranks(sweep: LegalSweep, attacker: str, length: int, count: int) -> tuple[Estimate, ...]:
+    ranks = sweep.ranks.get((attacker, length))
+    return ranks.estimates if ranks is not None and ranks.candidates == count else ()
 
 
 def _chance(estimate: Estimate) -> Estimate:

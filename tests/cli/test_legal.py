@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from unmask.cli import app
+from unmask.errors import InputError
+
+QUICK = ["--draws", "2", "--folds", "3", "--ci", "50", "--quiet"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("legal")
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(24, 12))
+    for name, noise in (("original", 0.4), ("informed", 1.5)):
+        for side in ("enrol", "test"):
+            vectors = np.repeat(centres, 6, axis=0)
+            np.savez(
+                folder / f"{name}-{side}.npz",
+                embeddings=vectors + noise * rng.normal(size=vectors.shape),
+                speaker_ids=np.repeat([f"s{i}" for i in range(24)], 6),
+                utt_ids=[f"{name}-{side}-{i}" for i in range(144)],
+                gender=np.repeat(np.where(centres[:, 0] > 0, "f", "m"), 6),
+            )
+    return folder
+
+
+def run(files, *options, attackers=("original", "informed")):
+    given = []
+    for name in attackers:
+        given += ["-a", f"{name}={files}/{name}-enrol.npz,{files}/{name}-test.npz"]
+    return CliRunner().invoke(app, ["legal", *given, *QUICK, *options])
+
+
+def test_json_holds_risk_interval_chance_and_attacker(files):
+    result = run(files, "--counts", "5,20", "--lengths", "1,3", "--format", "json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    rows = [
+        r
+        for r in found["results"]
+        if r["metric"] == "linkability" and r["conditions"]["attacker"] == "informed"
+    ]
+    assert [(r["conditions"]["L"], r["conditions"]["N"]) for r in rows] == [
+        ("1", "5"), ("1", "20"), ("3", "5"), ("3", "20"),
+    ]  # fmt: skip
+    low, high = rows[0]["interval"]
+    assert low <= rows[0]["value"] <= high
+    assert rows[0]["chance"] == pytest.approx(0.2)
+    assert rows[0]["n"]["attacks"] == 24
+    assert len(found["inputs"]) == 4
+    assert {"singling_out", "one_minus_eer", "mean_d"} <= {r["metric"] for r in found["results"]}
+
+
+@pytest.mark.parametrize("format", ["text", "csv", "md", "latex"])
+def test_every_format(files, format):
+    result = run(files, "--counts", "20", "--lengths", "1", "--format", format)
+    assert result.exit_code == 0, result.output
+    assert "informed" in result.stdout
+    assert "anonymous" not in result.stdout.lower()
+
+
+def test_figures_output_and_attributes(files, tmp_path):
+    result = run(
+        files,
+        *("--counts", "5,20", "--lengths", "1", "--attribute", "gender", "--asked", "informed"),
+        *("--figures", str(tmp_path / "f"), "--figure-formats", "svg"),
+        *("-o", str(tmp_path / "out.md"), "--format", "md"),
+    )
+    assert result.exit_code == 0, result.output
+    assert "gender" in (tmp_path / "out.md").read_text()
+    drawn = {path.name for path in (tmp_path / "f").iterdir()}
+    assert {"legal_panel.svg", "rank_histograms_1.svg"} <= drawn
+
+
+def test_config_equals_options(files, tmp_path):
+    path = files / "legal.toml"
+    path.write_text(
+        "counts = [5]\nlengths = [1]\ndraws = 2\nfolds = 3\nreplicates = 50\n"
+        + "".join(
+            f'[attackers.{n}]\nenrol = "{n}-enrol.npz"\ntest = "{n}-test.npz"\n'
+            for n in ("original", "informed")
+        )
+    )
+    by_config = CliRunner().invoke(app, ["legal", "--config", str(path), "--format", "csv", "-q"])
+    by_options = run(files, "--counts", "5", "--lengths", "1", "--format", "csv")
+    assert by_config.exit_code == 0, by_config.output
+    assert by_config.stdout == by_options.stdout
+    both = CliRunner().invoke(app, ["legal", "--config", str(path), "--counts", "5"])
+    assert both.exit_code == 2
+
+
+def test_a_backend_is_one_option_away(files):
+    train = f"{files}/informed-enrol.npz"
+    informed = f"informed={train},{files}/informed-test.npz,{train}"
+    what = ["--counts", "20", "--lengths", "1", "--metrics", "linkability", "--format", "csv"]
+    backends = ["--backends", "cosine,wccn,plda"]
+    result = CliRunner().invoke(app, ["legal", "-a", informed, *backends, *what, *QUICK])
+    assert result.exit_code == 0, result.output
+    for name in ("informed (cosine)", "informed (wccn)", "informed (plda)"):
+        assert name in result.stdout
+
+
+def test_bad_usage_and_bad_input(files):
+    runner = CliRunner()
+    assert runner.invoke(app, ["legal"]).exit_code == 2
+    assert runner.invoke(app, ["legal", "-a", "x=only.npz"]).exit_code == 2
+    assert run(files, "--counts", "many").exit_code == 2
+    assert run(files, "--attribute", "age:old").exit_code == 2
+    result = run(files, "--counts", "99")
+    assert isinstance(result.exception, InputError)
+    assert "at most the 24 speakers" in str(result.exception)

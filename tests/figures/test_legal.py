@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import unmask as um
+from unmask.figures import NARROW, save
+from unmask.figures.legal import legal_figures
+from unmask.figures.legal_panel import legal_panel
+from unmask.figures.legal_ranks import rank_histograms
+from unmask.figures.legal_speakers import speaker_risks
+
+
+@pytest.fixture(scope="module")
+def sweep():
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(30, 12))
+
+    def made(noise, tag):
+        vectors = np.repeat(centres, 6, axis=0)
+        return um.Embeddings(
+            vectors + noise * rng.normal(size=vectors.shape),
+            np.repeat(np.arange(30), 6).astype(str),
+            [f"{tag}{i}" for i in range(180)],
+        )
+
+    attackers = {
+        name: um.Attacker(made(noise, "e"), made(noise, "t"))
+        for name, noise in (("original", 0.3), ("ignorant", 5.0), ("informed", 1.5))
+    }
+    return um.legal_sweep(
+        attackers, counts=[5, 20, 30], lengths=[1, 3], draws=1, folds=2, replicates=20
+    )
+
+
+def values(spec):
+    """All data rows of a specification."""
+    return [row for rows in spec["datasets"].values() for row in rows]
+
+
+def test_the_panel_carries_the_numbers(sweep):
+    figure = legal_panel(sweep)
+    spec = figure.spec()
+    assert len(spec["concat"]) == 6
+    rows = [r for r in values(spec) if r.get("attacker") == "informed" and r.get("low") is not None]
+    curve = sweep.curves["informed", "linkability", 3]
+    shown = {(r["count"], r["value"]) for r in rows}
+    for count, value in zip(curve.counts, curve.value, strict=True):
+        assert any(c == count and v == pytest.approx(value, rel=1e-5) for c, v in shown)
+    chance = [r for r in values(spec) if r.get("attacker") == "chance"]
+    assert {r["value"] for r in chance if r["count"] == 20} == {0.05, 0.5, 0.367879}
+    assert "Lower is more protective" in figure.caption
+
+
+def test_speakers_and_ranks(sweep):
+    curves = {n: sweep.curves[n, "linkability", 1] for n in sweep.attackers}
+    spec = speaker_risks(curves, count=5, original="original").spec()
+    risks = [r["risk"] for r in values(spec) if r.get("attacker") == "ignorant"]
+    assert risks == sorted(risks, reverse=True)
+    assert len(risks) == 30
+    ranks = {n: sweep.ranks[n, 1] for n in sweep.attackers}
+    figure = rank_histograms(ranks)
+    assert "1/N" in figure.caption
+    assert any(
+        r.get("probability") == pytest.approx(1 / 30, rel=1e-5) for r in values(figure.spec())
+    )
+
+
+@pytest.mark.parametrize("width", [NARROW, 691])
+def test_all_are_drawn(sweep, tmp_path, width):
+    drawn = legal_figures(sweep, width=width)
+    assert len(drawn) == 1 + 2 * 3
+    for figure in drawn[:1]:
+        save(figure, tmp_path / f"{figure.name}.svg")
+        assert (tmp_path / f"{figure.name}.svg").stat().st_size > 2_000
+
+
+def test_nothing_to_draw_is_refused():
+    with pytest.raises(um.InputError, match="found none"):
+        rank_histograms({})
+    with pytest.raises(um.InputError, match="found none"):
+        speaker_risks({})

@@ -1,0 +1,35 @@
+"""Populations with a known amount of speaker information."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import unmask as um
+
+
+def population(
+    speakers: int,
+    utterances: int | list[int],
+    *,
+    noise: float,
+    tag: str,
+    seed: int = 0,
+    dimension: int = 16,
+    signal: float = 1.0,
+    columns: bool = False,
+    named: bool = True,
+) -> um.Embeddings:
+    """Speaker vectors depend on ``dimension`` and ``signal`` only; ``seed`` and ``tag`` vary."""
+    centres = signal * np.random.default_rng(1234).normal(size=(speakers, dimension))
+    sizes = np.broadcast_to(np.asarray(utterances), speakers)
+    owner = np.repeat(np.arange(speakers), sizes)
+    rng = np.random.default_rng([seed, sum(map(ord, tag))])
+    vectors = centres[owner] + noise * rng.normal(size=(len(owner), dimension))
+    more = {}
+    if columns:
+        more = {
+            "gender": np.where(centres[owner, 0] > 0, "f", "m"),
+            "age": (30 + 10 * centres[owner, 1]).round(1).astype(str),
+        }
+    names = [f"{tag}-{i}" for i in range(len(owner))] if named else None
+    return um.Embeddings(vectors, [f"s{i}" for i in owner], names, columns=more)

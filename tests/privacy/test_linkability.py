@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from legal_sets import population
+
+import unmask as um
+from unmask.privacy.legal_counts import count_above, count_above_in_scores
+from unmask.privacy.linkability import exact_linkability, sampled_linkability
+
+
+def brute(scores, true, count):
+    """Every subset of N' speakers that holds the true one, one after another."""
+    total = 0.0
+    for i, own in enumerate(true):
+        others = [j for j in range(scores.shape[1]) if j != own]
+        subsets = list(itertools.combinations(others, count - 1))
+        wins = sum(all(scores[i, j] < scores[i, own] for j in subset) for subset in subsets)
+        total += wins / len(subsets)
+    return total / len(true)
+
+
+small = hnp.arrays(
+    np.int64,
+    st.tuples(st.integers(1, 5), st.integers(2, 7)),
+    elements=st.integers(-3, 3),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(small, st.randoms(use_true_random=False))
+def test_closed_form_equals_all_subsets(scores, random):
+    scores = scores.astype(float)
+    true = [random.randrange(scores.shape[1]) for _ in scores]
+    counts = range(1, scores.shape[1] + 1)
+    exact = um.linkability_from_scores(scores, true, counts=list(counts))
+    assert exact == pytest.approx([brute(scores, true, n) for n in counts], abs=1e-12)
+
+
+def test_closed_form_equals_binomials_at_the_paper_size():
+    others, counts = 22_023, np.array([2, 20, 1_000, 22_024])
+    stronger = np.array([0, 1, 17, 4_000, 22_023])
+    values = exact_linkability(stronger, others, counts)
+    for row, r in zip(values, stronger.tolist(), strict=True):
+        for value, n in zip(row, counts.tolist(), strict=True):
+            truth = math.comb(others - r, n - 1) / math.comb(others, n - 1)
+            assert value == pytest.approx(truth, rel=1e-10, abs=1e-300)
+
+
+def test_a_tie_is_a_failure():
+    scores = np.array([[1.0, 1.0, 0.0]])
+    assert um.linkability_from_scores(scores, [0], counts=[1, 2, 3]) == pytest.approx([1, 0.5, 0])
+
+
+def test_sampled_agrees_with_exact_within_its_error():
+    rng = np.random.default_rng(3)
+    stronger = rng.integers(0, 60, 4_000)
+    counts = np.array([5, 20, 60])
+    exact = exact_linkability(stronger, 200, counts).mean(axis=0)
+    drawn = sampled_linkability(
+        stronger, 200, counts, draws=5, seed=np.random.SeedSequence(0)
+    ).mean(axis=0)
+    assert np.abs(drawn - exact).max() < 4 * 0.5 / math.sqrt(5 * 4_000)
+
+
+def test_sampled_agrees_with_lists_really_drawn():
+    rng = np.random.default_rng(4)
+    scores = rng.normal(size=(40, 30)) + 1.5 * np.eye(40, 30)
+    true = np.arange(40) % 30
+    won = []
+    for i, own in enumerate(true):
+        others = np.delete(np.arange(30), own)
+        for _ in range(400):
+            chosen = rng.choice(others, 9, replace=False)
+            won.append(scores[i, own] > scores[i, chosen].max())
+    exact = um.linkability_from_scores(scores, true, counts=[10])[0]
+    assert np.mean(won) == pytest.approx(exact, abs=0.02)
+
+
+def test_embeddings_equal_scores_by_hand():
+    enrol = population(50, 4, noise=1.0, tag="e")
+    test = population(50, 4, noise=1.0, tag="t")
+
+    def means(embeddings):
+        rows = embeddings.vectors / np.linalg.norm(embeddings.vectors, axis=1, keepdims=True)
+        average = rows.reshape(50, 4, -1).mean(axis=1)
+        return average / np.linalg.norm(average, axis=1, keepdims=True)
+
+    scores = means(test) @ means(enrol).T
+    result = um.linkability(enrol, test, counts=[2, 10, 50], length=4)
+    by_hand = um.linkability_from_scores(scores, np.arange(50), counts=[2, 10, 50])
+    assert result.value == pytest.approx(by_hand, abs=1e-12)
+    assert result.chance == pytest.approx([1 / 2, 1 / 10, 1 / 50])
+    assert (result.low <= result.value).all()
+    assert (result.value <= result.high).all()
+    assert result.residual == pytest.approx((result.value - result.chance) / (1 - result.chance))
+    turned = um.linkability_from_scores(-scores, np.arange(50), counts=[2, 10, 50])
+    assert result.negated == pytest.approx(turned, abs=1e-12)
+
+
+def test_separable_is_one_and_exchangeable_is_chance():
+    enrol, test = (population(80, 2, noise=1e-3, tag=t) for t in "et")
+    sure = um.linkability(enrol, test, counts=[2, 20, 80])
+    assert sure.value == pytest.approx([1, 1, 1])
+    assert not sure.warnings
+    enrol, test = (population(600, 1, noise=1.0, signal=0.0, tag=t) for t in "et")
+    blind = um.linkability(enrol, test, counts=[2, 20])
+    assert blind.value == pytest.approx(blind.chance, abs=0.04)
+    assert blind.at_chance.all()
+    assert "no better than chance" in " ".join(blind.warnings)
+
+
+@pytest.mark.parametrize(("enrol_block", "test_block"), [(1, 7), (13, 100), (240, 1280)])
+def test_blocks_do_not_matter_even_with_equal_vectors(enrol_block, test_block):
+    rng = np.random.default_rng(0)
+    enrol = rng.normal(size=(60, 24))
+    enrol[30:] = enrol[:30]
+    test = enrol[:45] + 0.5 * rng.normal(size=(45, 24))
+    test[40] = enrol[40]
+    true = np.arange(45)
+    blocks = {"enrol_block": enrol_block, "test_block": test_block}
+    above = count_above(test, enrol, true, **blocks)
+    exact = np.array([[math.fsum(a * b) for b in enrol] for a in test])
+    expected = count_above_in_scores(exact, true)
+    assert above.at_or_above.tolist() == expected.at_or_above.tolist()
+    assert above.above.tolist() == expected.above.tolist()
+    assert (above.at_or_above[:30] >= 1).all(), "a twin ties with its speaker"
+    sides = rng.integers(0, 2, 45), rng.integers(0, 2, 60)
+    narrowed = count_above(test, enrol, true, test_side=sides[0], enrol_side=sides[1], **blocks)
+    matches = sides[0][:, None] == sides[1]
+    expected = count_above_in_scores(exact, true, matches=matches)
+    assert narrowed.at_or_above.tolist() == expected.at_or_above.tolist()
+
+
+def test_side_information_narrows():
+    enrol, test = (population(60, 1, noise=1.5, tag=t, columns=True) for t in "et")
+    plain = um.linkability(enrol, test, counts=[60])
+    known = um.linkability(enrol, test, counts=[60], side=["gender"])
+    assert known.value[0] >= plain.value[0]
+    assert known.estimates[0].params["side"] == "gender"
+
+
+def test_longer_conversations_and_more_enrolment_link_more():
+    enrol, test = (population(60, 6, noise=2.0, tag=t) for t in "et")
+    short = um.linkability(enrol, test, counts=[60]).value[0]
+    every = um.linkability(enrol, test, counts=[60], enrol_length="all").value[0]
+    long = um.linkability(enrol, test, counts=[60], length=6).value[0]
+    assert short < every < long
+
+
+def test_plda_finds_what_cosine_misses():
+    rng = np.random.default_rng(0)
+    mixing = np.diag([1.0] * 16)
+    noise = np.diag([6.0] * 8 + [0.5] * 8)
+
+    def made(count, first):
+        centres = np.random.default_rng(5).normal(size=(first + count, 16))[first:] @ mixing
+        vectors = centres[:, None] + rng.normal(size=(count, 6, 16)) @ noise
+        return um.Embeddings(vectors.reshape(-1, 16), np.repeat(np.arange(count), 6).astype(str))
+
+    enrol, test, train = made(100, 0), made(100, 0), made(300, 100)
+    cosine = um.linkability(enrol, test, counts=[100]).value[0]
+    plda = um.Plda.fit(train.normalised())
+    informed = um.linkability(enrol, test, counts=[100], backend=plda)
+    assert informed.value[0] > 2 * cosine
+    assert informed.backend == "plda"
+    one = [e.select(np.arange(0, 600, 6)) for e in (enrol, test)]
+    scores = plda.score_block(*(plda.prepare(e.normalised().vectors) for e in one))
+    result = um.linkability(*one, counts=[7, 100], backend=plda)
+    by_hand = um.linkability_from_scores(scores.T, np.arange(100), counts=[7, 100])
+    assert result.value == pytest.approx(by_hand, abs=1e-12)
+
+
+def test_worst_decile_and_speakers():
+    enrol, test = (population(40, 1, noise=1.5, tag=t) for t in "et")
+    result = um.linkability(enrol, test, counts=[5])
+    column = np.sort(result.per_speaker[:, 0])[::-1]
+    assert result.worst_decile[0] == pytest.approx(column[:4].mean())
+    assert result.per_speaker.mean(axis=0) == pytest.approx(result.value)
+    assert result.sorted_speakers(0)[0] in result.speakers.to_list()
+
+
+def test_same_seed_same_result():
+    enrol, test = (population(30, 5, noise=1.5, tag=t) for t in "et")
+    first, again, other = (
+        um.linkability(enrol, test, counts=[30], draws=5, length=2, seed=s) for s in (3, 3, 4)
+    )
+    assert first.value == again.value
+    assert first.low == again.low
+    assert (first.per_speaker != other.per_speaker).any()
+
+
+def test_few_utterances_are_counted():
+    test = population(30, [1] * 10 + [4] * 20, noise=1.0, tag="t")
+    enrol = population(30, [2] * 5 + [4] * 25, noise=1.0, tag="e")
+    result = um.linkability(enrol, test, counts=[30], length=3)
+    assert (result.left_out, result.short, len(result.speakers)) == (10, 5, 20)
+    assert result.attacks.tolist() == [20]
+    assert "10 speakers with too few utterances" in " ".join(result.warnings)
+
+
+def test_one_speaker_has_no_interval():
+    enrol, test = population(5, 1, noise=1.0, tag="e"), population(1, 1, noise=1.0, tag="t")
+    result = um.linkability(enrol, test, counts=[5])
+    assert np.isnan(result.low[0])
+    assert "one speaker only" in " ".join(result.warnings)
+
+
+def refused(match, **changes):
+    options = {"counts": [10], **changes}
+    enrol = options.pop("enrol", population(20, 3, noise=1.0, tag="e"))
+    test = options.pop("test", population(20, 3, noise=1.0, tag="t"))
+    with pytest.raises(um.InputError, match=match) as error:
+        um.linkability(enrol, test, **options)
+    assert "\n" not in str(error.value)
+
+
+def test_bad_input_is_told_in_one_line():
+    refused("4 of 24 absent .first: s20", test=population(24, 1, noise=1.0, tag="t"))
+    refused("at most the 20 speakers in enrolment, found 21", counts=[10, 21])
+    refused("length 9: .* at least 9 utterances, found at most 3 .all 20", length=9)
+    refused(
+        "20 in enrolment and 16 in test", enrol=population(20, 1, noise=1, tag="e", dimension=20)
+    )
+    zeros = um.Embeddings(np.zeros((2, 16)), ["s1", "s2"])
+    refused("2 zero vectors .first: row 1", test=zeros)
+    refused("60 in enrolment and in test .first: e-0", test=population(20, 3, noise=1.0, tag="e"))
+    refused("whole numbers of at least 1, found 0", counts=[0])
+    refused("expected a column gender, found none", side=["gender"])
+    refused("expected cosine, wccn, plda", backend="svm")
+    refused("training|train", backend="plda")
+    refused("draws: expected at least 1", draws=0)
+
+
+def test_shared_utterances_pass_by_name():
+    both = population(20, 3, noise=1.0, tag="x")
+    result = um.linkability(both, both, counts=[20], length=3, allow_shared_utterances=True)
+    assert result.value == pytest.approx([1.0])
+
+
+def test_scores_are_checked():
+    with pytest.raises(um.InputError, match="NaN"):
+        um.linkability_from_scores([[np.nan, 1.0]], [0], counts=[2])
+    with pytest.raises(um.InputError, match="outside the 2 enrolment columns"):
+        um.linkability_from_scores([[0.0, 1.0]], [2], counts=[2])
+    with pytest.raises(um.InputError, match="expected a matrix"):
+        um.linkability_from_scores([0.0, 1.0], [0], counts=[2])
+    with pytest.raises(um.InputError, match="expected 1 column numbers"):
+        um.linkability_from_scores([[0.0, 1.0]], [0, 1], counts=[2])
+
+
+def test_plda_of_raw_vectors_is_refused():
+    enrol, test = (population(20, 3, noise=1.0, tag=t) for t in "et")
+    raw = um.Embeddings(enrol.vectors + 9, enrol.speakers)
+    with pytest.raises(um.InputError, match="trained on length-normalised"):
+        um.linkability(enrol, test, counts=[20], backend=um.Plda.fit(raw))

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from legal_sets import population
+
+import unmask as um
+from unmask.privacy.legal_folds import test_slots as fold_slots
+from unmask.privacy.legal_isolation import Best, Draw, Given, Population, Products, single_out
+
+
+def brute(scores, population, draw, count):
+    """The definition, one fold and one speaker after another."""
+    speakers = draw.order[:count]
+    won = []
+    for slots in draw.slots:
+        calibration, entries = [], []
+        for speaker in speakers:
+            start, size = population.start[speaker], population.per_speaker[speaker]
+            for slot in range(size):
+                group = entries if slot == slots[speaker] else calibration
+                group.append(scores[start + slot])
+        k = round(len(calibration) / count)
+        ordered = sorted(calibration, reverse=True)
+        threshold = (ordered[k - 1] + ordered[k]) / 2
+        won.append(sum(score > threshold for score in entries) == 1)
+    return np.mean(won)
+
+
+def draws_of(people, speaker, number, folds, seed=0):
+    seeds = np.random.SeedSequence(seed).spawn(number)
+    return [
+        Draw.of(
+            speaker,
+            len(people.per_speaker),
+            fold_slots(people.per_speaker, folds, child),
+            np.random.default_rng(child),
+        )
+        for child in seeds
+    ]
+
+
+@pytest.mark.parametrize("levels", [5, 60, None])
+@pytest.mark.parametrize("sizes", [[10] * 400, [2] * 300, [2, 3, 7, 10] * 90])
+def test_equals_the_definition(sizes, levels):
+    people = Population.of(np.repeat(np.arange(len(sizes)), sizes))
+    rng = np.random.default_rng(len(sizes))
+    scores = rng.normal(size=len(people.owner))
+    if levels is not None:
+        scores = np.round(scores * levels / 4) / levels
+    counts = np.array([2, 3, 20, 150, len(sizes)])
+    draws = draws_of(people, 7, 3, 10)
+    found = single_out(Best(scores.astype(np.float32), people), Given(scores, 1e-6), draws, counts)
+    expected = [[brute(scores, people, draw, n) for n in counts] for draw in draws]
+    assert found.tolist() == expected
+
+
+def test_side_information_equals_the_definition():
+    people = Population.of(np.repeat(np.arange(300), 5))
+    rng = np.random.default_rng(0)
+    vectors, enrol = rng.normal(size=(1500, 8)), rng.normal(size=8)
+    for share in (0.5, 0.02):
+        allowed = (rng.random(300) < share)[people.owner]
+        scores = np.where(allowed, vectors @ enrol, -np.inf)
+        exact = Products(enrol, vectors, 1e-4, allowed)
+        draws = draws_of(people, 0, 2, 4)
+        counts = np.array([2, 30, 300])
+        found = single_out(Best(scores.astype(np.float32), people), exact, draws, counts)
+        assert found.tolist() == [[brute(scores, people, d, n) for n in counts] for d in draws]
+
+
+def test_every_conversation_is_tested_once_in_a_round():
+    per_speaker = np.array([10, 10, 2, 3])
+    slots = fold_slots(per_speaker, 10, np.random.SeedSequence(0))
+    assert sorted(slots[:, 0]) == sorted(slots[:, 1]) == list(range(10))
+    assert slots[:, 0].tolist() != slots[:, 1].tolist()
+    for fold in range(0, 10, 2):
+        assert sorted(slots[fold : fold + 2, 2]) == [0, 1]
+    assert sorted(slots[:3, 3]) == [0, 1, 2]
+
+
+def test_speaker_free_scores_land_below_the_random_predicate():
+    rng = np.random.default_rng(0)
+    owner = np.repeat(np.arange(200), 10)
+    scores = rng.normal(size=(150, 2000))
+    value = um.singling_out_from_scores(scores, np.arange(150), owner, counts=[100, 200])
+    assert value == pytest.approx([0.349, 0.349], abs=0.02)
+    assert (value < np.exp(-1)).all()
+
+
+def test_exchangeable_embeddings_are_flagged_with_three_chance_levels():
+    enrol, test = (population(120, 10, noise=1.0, signal=0.0, tag=t) for t in "et")
+    result = um.singling_out(enrol, test, counts=[20, 120])
+    assert result.value == pytest.approx([0.357, 0.35], abs=0.03)
+    assert result.chance == pytest.approx([np.exp(-1)] * 2)
+    assert result.chance_exact == pytest.approx([(1 - 1 / n) ** (n - 1) for n in (20, 120)])
+    assert result.chance_calibrated == pytest.approx([(1 + 1 / 9) ** -10] * 2)
+    assert result.threshold_rank.tolist() == [9, 9]
+    assert result.at_chance.all()
+    assert "no better than chance" in " ".join(result.warnings)
+
+
+def test_separable_is_certain():
+    enrol, test = (population(60, 10, noise=1e-3, tag=t) for t in "et")
+    result = um.singling_out(enrol, test, counts=[5, 20, 60], draws=2)
+    assert result.value == pytest.approx([1, 1, 1])
+    assert result.residual == pytest.approx([1, 1, 1])
+    assert result.attacks.tolist() == [60 * 10 * 2] * 3
+
+
+def test_unequal_conversations():
+    sizes = [1] * 5 + [2] * 10 + [5] * 10 + [23] * 35
+    enrol = population(60, 3, noise=1e-3, tag="e")
+    test = population(60, sizes, noise=1e-3, tag="t")
+    result = um.singling_out(enrol, test, counts=[10, 55])
+    assert result.left_out == 5
+    assert len(result.speakers) == 55
+    assert result.threshold_rank[1] == round((10 * 1 + 10 * 4 + 35 * 9) / 55)
+    assert "5 of 60 enrolment speakers have no two test conversations" in " ".join(result.warnings)
+    pairs = um.singling_out(enrol, population(60, 2, noise=1e-3, tag="t"), counts=[60])
+    assert pairs.threshold_rank.tolist() == [1]
+    assert pairs.value == pytest.approx([1])
+
+
+def test_blocks_do_not_matter():
+    enrol, test = (population(40, 10, noise=1.0, tag=t) for t in "et")
+    options = {"counts": [5, 20, 40], "draws": 2, "folds": 4, "seed": 5}
+    results = [um.singling_out(enrol, test, **options, enrol_block=b) for b in (1, 7, 64)]
+    for other in results[1:]:
+        assert other.per_speaker.tolist() == results[0].per_speaker.tolist()
+        assert other.negated.tolist() == results[0].negated.tolist()
+
+
+def test_folds_draws_and_seeds_change_the_result():
+    enrol, test = (population(40, 10, noise=1.5, tag=t) for t in "et")
+    base = um.singling_out(enrol, test, counts=[40], draws=1, folds=1)
+    other = um.singling_out(enrol, test, counts=[40], draws=1, folds=1, seed=1)
+    folds = um.singling_out(enrol, test, counts=[40], draws=1, folds=10)
+    assert (base.per_speaker != other.per_speaker).any()
+    assert ((folds.per_speaker > 0) & (folds.per_speaker < 1)).any()
+
+
+def test_an_independent_protocol_agrees():
+    rng = np.random.default_rng(8)
+    enrol, test = (population(50, 10, noise=1.2, tag=t) for t in "et")
+    rows = test.vectors / np.linalg.norm(test.vectors, axis=1, keepdims=True)
+    first = enrol.vectors[::10] / np.linalg.norm(enrol.vectors[::10], axis=1, keepdims=True)
+    scores = (first @ rows.T).reshape(50, 50, 10)
+    won = []
+    for e in range(50):
+        for _ in range(40):
+            others = rng.choice(np.delete(np.arange(50), e), 19, replace=False)
+            part = scores[e][np.append(others, e)]
+            pick = rng.integers(0, 10, 20)
+            entries = part[np.arange(20), pick]
+            rest = np.sort(np.delete(part.ravel(), np.arange(20) * 10 + pick))[::-1]
+            won.append((entries > (rest[8] + rest[9]) / 2).sum() == 1)
+    value = um.singling_out_from_scores(
+        scores.reshape(50, 500), np.arange(50), np.repeat(np.arange(50), 10), counts=[20], draws=20
+    )
+    assert value[0] == pytest.approx(np.mean(won), abs=0.04)
+
+
+def test_at_most_so_many_enrolment_speakers():
+    enrol, test = (population(40, 4, noise=1.0, tag=t) for t in "et")
+    result = um.singling_out(enrol, test, counts=[20], max_enrol=7, draws=1)
+    assert len(result.speakers) == 7
+    assert result.per_speaker.shape == (7, 1)
+
+
+def refused(match, **changes):
+    options = {"counts": [10], **changes}
+    enrol = options.pop("enrol", population(20, 4, noise=1.0, tag="e"))
+    test = options.pop("test", population(20, 4, noise=1.0, tag="t"))
+    with pytest.raises(um.InputError, match=match):
+        um.singling_out(enrol, test, **options)
+
+
+def test_bad_input_is_told_in_one_line():
+    refused("at most the 20 speakers in test with 2 utterances, found 21", counts=[21])
+    refused("at least 6 utterances, found at most 4", length=3)
+    refused("whole numbers of at least 2, found 1", counts=[1])
+    refused("folds: expected at least 1", folds=0)
+    refused("max_enrol", max_enrol=0)
+    strangers = um.Embeddings(np.ones((2, 16)), ["x", "y"])
+    refused("found none of 2 .first: x", enrol=strangers)
+    refused("80 in enrolment and in test", test=population(20, 4, noise=1.0, tag="e"))
+    with pytest.raises(um.InputError, match=r"1 with one .first: 1"):
+        um.singling_out_from_scores(np.zeros((1, 3)), [0], [0, 0, 1], counts=[2])
+    with pytest.raises(um.InputError, match="1 absent"):
+        um.singling_out_from_scores(np.zeros((1, 2)), [4], [0, 0], counts=[2])
+    with pytest.raises(um.InputError, match="1 × 3"):
+        um.singling_out_from_scores(np.zeros((1, 2)), [0], [0, 0, 1], counts=[2])

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from legal_sets import population
+
+import unmask as um
+
+
+def cosines(enrol, test):
+    left, right = (e.vectors / np.linalg.norm(e.vectors, axis=1)[:, None] for e in (enrol, test))
+    return right @ left.T
+
+
+def test_everyone_against_everyone_is_the_engine_on_the_whole_matrix():
+    enrol, test = population(300, 1, noise=1.0, tag="e"), population(250, 1, noise=1.0, tag="t")
+    scores = cosines(enrol, test)
+    own = np.eye(250, 300, dtype=bool)
+    result = um.verification(enrol, test, counts=[300, 20, 2], replicates=100)
+    assert result.value[0] == pytest.approx(1 - um.eer(scores[own], scores[~own]), abs=1e-12)
+    assert result.value == pytest.approx(np.full(3, result.value[0]), abs=0.05)
+    assert result.attacks.tolist() == [75_000, 5_000, 500]
+    assert (result.low <= result.value).all()
+    assert (result.value <= result.high).all()
+    assert result.chance.tolist() == [0.5] * 3
+
+
+def test_a_small_count_uses_so_many_others():
+    enrol, test = (population(30, 1, noise=1.0, tag=t) for t in "et")
+    scores = cosines(enrol, test)
+    seeds = np.random.SeedSequence(9).spawn(3)
+    order = np.random.default_rng(seeds[2]).permutation(30)
+    target = np.diag(scores)
+    others = [[j for j in order if j != i][:6] for i in range(30)]
+    nontarget = np.concatenate([scores[i, others[i]] for i in range(30)])
+    result = um.verification(enrol, test, counts=[7], seed=9, replicates=0)
+    assert result.value[0] == pytest.approx(1 - um.eer(target, nontarget), abs=1e-12)
+    assert np.isnan(result.low[0])
+
+
+def test_separable_and_reversed():
+    enrol, test = (population(50, 1, noise=1e-3, tag=t) for t in "et")
+    assert um.verification(enrol, test, counts=[50], replicates=50).value[0] == 1.0
+    turned = um.Embeddings(-test.vectors, test.speakers)
+    result = um.verification(enrol, turned, counts=[50], replicates=50)
+    assert result.value[0] == pytest.approx(0.5)
+    assert result.negated[0] == pytest.approx(1.0)
+    assert "the negated score succeeds more often" in " ".join(result.warnings)
+
+
+def test_equal_scores_say_nothing():
+    same = um.Embeddings(np.ones((20, 4)), [str(i) for i in range(20)])
+    assert um.verification(same, same, counts=[20], replicates=20).value[0] == pytest.approx(0.5)
+    assert um.linkability(same, same, counts=[2, 20]).value == pytest.approx([0, 0])
+
+
+@pytest.mark.parametrize("speakers", [500])
+def test_the_interval_covers_the_truth(speakers):
+    inside = 0
+    for seed in range(12):
+        sets = [population(60, 1, noise=1.2, tag=t, seed=seed) for t in "et"]
+        result = um.verification(*sets, counts=[60], replicates=100, seed=seed)
+        inside += bool(result.low[0] <= 0.83 <= result.high[0])
+    wide = [population(speakers, 1, noise=1.2, tag=t) for t in "et"]
+    truth = um.verification(*wide, counts=[speakers], replicates=0).value[0]
+    assert truth == pytest.approx(0.83, abs=0.03)
+    assert inside >= 9
