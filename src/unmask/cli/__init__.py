@@ -20,6 +20,7 @@ from unmask.cli.formats import formats
 from unmask.cli.legal import legal
 from unmask.cli.privacy import privacy
 from unmask.cli.validate import validate
+from unmask.cli.worstcase import worstcase
 from unmask.errors import InputError
 
 app = typer.Typer(
@@ -41,6 +42,7 @@ app.command("cpmap")(cpmap)
 app.command("legal")(legal)
 app.command("legal")(legal)
 app.command("cpmap")(cpmap)
+app.command("worstcase")(worstcase)
 app.command("validate")(validate)
 app.command("formats")(formats)
 app.command("convert")(convert)

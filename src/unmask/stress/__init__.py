@@ -1,8 +1,19 @@
 """How a system fails: C-P maps over hard trials, worst-case false alarms."""
 
-from unmask.stress.cpmap import CpMap, CpMetric, CpSummary, cp_map
-from unmask.stress.cpmap_assess import CpAssessment, assess_cp_maps
-from unmask.stress.cpmap_contours import Contour, contour
+from unmask.stress.cpmap import (
+    CpMap,
+    CpMetric,
+    CpSummary,
+    cp_map,
+)
+from unmask.stress.cpmap_assess import (
+    CpAssessment,
+    assess_cp_maps,
+)
+from unmask.stress.cpmap_contours import (
+    Contour,
+    contour,
+)
 from unmask.stress.cpmap_delta import (
     CpRoadmap,
     DeltaCpMap,
@@ -10,15 +21,45 @@ from unmask.stress.cpmap_delta import (
     cp_roadmap,
     delta_cp_map,
 )
-from unmask.stress.cpmap_intervals import delta_cp_intervals
+from unmask.stress.cpmap_intervals import (
+    delta_cp_intervals,
+)
 from unmask.stress.cpmap_positions import (
     CpPosition,
     cp_position,
     enrolment_fixed,
     full_cross_pairing,
 )
+from unmask.stress.extrapolation import (
+    Comparison,
+    Extrapolation,
+    Population,
+    Prediction,
+    compare_models,
+    extrapolate,
+    truth_of,
+)
+from unmask.stress.worst_case import (
+    WorstCase,
+    measure_worst_case,
+    simulate_worst_case,
+    worst_case_by_target,
+    worst_case_false_alarms,
+)
+from unmask.stress.worst_case_input import (
+    pairs_of_embeddings,
+    pairs_of_scores,
+)
+from unmask.stress.worst_case_pairs import (
+    PairScores,
+)
+from unmask.stress.worst_case_study import (
+    WorstCaseStudy,
+    worst_case_study,
+)
 
 __all__ = [
+    "Comparison",
     "Contour",
     "CpAssessment",
     "CpMap",
@@ -28,7 +69,14 @@ __all__ = [
     "CpSummary",
     "DeltaCpMap",
     "DeltaIntervals",
+    "Extrapolation",
+    "PairScores",
+    "Population",
+    "Prediction",
+    "WorstCase",
+    "WorstCaseStudy",
     "assess_cp_maps",
+    "compare_models",
     "contour",
     "cp_map",
     "cp_position",
@@ -36,5 +84,14 @@ __all__ = [
     "delta_cp_intervals",
     "delta_cp_map",
     "enrolment_fixed",
+    "extrapolate",
     "full_cross_pairing",
+    "measure_worst_case",
+    "pairs_of_embeddings",
+    "pairs_of_scores",
+    "simulate_worst_case",
+    "truth_of",
+    "worst_case_by_target",
+    "worst_case_false_alarms",
+    "worst_case_study",
 ]

@@ -20,6 +20,7 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
 from unmask.stress.worst_case_pairs import PairScores, as_pairs
 
+_TOGETHER = 32
 _NEGLIGIBLE = 1e-200  # subnormal weights change nothing and slow a product twentyfold
 
 Proxy = PairScores | npt.ArrayLike | None
@@ -78,15 +79,24 @@ def worst_case_by_target(
     pairs = as_pairs(scores)
     levels, place = _levels(thresholds)
     wanted = checked_counts(counts, pairs)
-    weights: dict[int, FloatArray] = {}
     result = np.empty((len(pairs.target_names), wanted.size, levels.size))
+    waiting: dict[int, list[tuple[int, FloatArray]]] = {}
+
+    def settle(size: int) -> None:
+        targets, rates = zip(*waiting.pop(size), strict=True)
+        product = closest_weights(size, wanted) @ np.concatenate(rates, axis=1)
+        parts = product.reshape(wanted.size, len(targets), levels.size)
+        result[list(targets)] = parts.transpose(1, 0, 2)
+
     for target, rates in _ranked_rates(pairs, levels, _similarity(pairs, proxy)):
         size = rates.shape[0]
-        if size not in weights:
-            weights[size] = closest_weights(size, wanted)
-        result[target] = weights[size] @ rates
+        waiting.setdefault(size, []).append((target, rates))
+        if len(waiting[size]) == _TOGETHER:
+            settle(size)
         if progress is not None:
             progress(target + 1, result.shape[0])
+    for size in tuple(waiting):
+        settle(size)
     return np.clip(result, 0.0, 1.0)[:, :, place]
 
 
@@ -129,7 +139,7 @@ class WorstCase:
         )
 
 
-def worst_case(
+def measure_worst_case(
     scores: PairScores | npt.ArrayLike,
     thresholds: npt.ArrayLike,
     *,
@@ -242,8 +252,9 @@ def _similarity(pairs: PairScores, proxy: Proxy) -> FloatArray:
     values = np.asarray(proxy, dtype=np.float64)
     shape = (len(pairs.target_names), len(pairs.impostor_names))
     if values.ndim not in (2, 3) or values.shape[:2] != shape:
-        raise InputError(f"proxy: expected {shape[0]} targets × {shape[1]} impostors,"
-                         f" found shape {values.shape}")
+        raise InputError(
+            f"proxy: expected {shape[0]} targets × {shape[1]} impostors, found shape {values.shape}"
+        )
     reject_nan(values.reshape(-1), "proxy")
     means = values if values.ndim == 2 else values.mean(axis=2)
     return np.asarray(means[pairs.target, pairs.impostor])

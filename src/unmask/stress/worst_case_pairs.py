@@ -232,7 +232,7 @@ class PairScores:
             raise InputError(
                 f"pairs: {int(single.sum())} of {single.size} have one score, the first"
                 f" {self._pair_name(int(single.argmax()))}: a mean over one score picks the very"
-                " score that attacks (leave them out with without_single_scores)"
+                " score that attacks (without_single_scores or --skip-single leaves them out)"
             )
         if self.scores.min() == self.scores.max():
             raise InputError(f"pair scores: all {self.scores.size} equal {self.scores[0]}")

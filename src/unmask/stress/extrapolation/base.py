@@ -15,45 +15,53 @@ from unmask.stress.worst_case import worst_case_by_target
 from unmask.stress.worst_case_pairs import PairScores
 
 UPPER = 0.3
+LOWER_WEIGHT = 0.2
 HARD = (0.02, 0.98)
 _TRIM = 5e-4
 _LEAST_COUNT = 3
+_SAMPLE = 1_000_000
+_TELLING = 20  # scores above a threshold, below which its rate says little
 
 
 @dataclass(frozen=True, eq=False)
 class Surface:
     """Exact P_FA^N(τ) on the training cells: ``values`` (counts, thresholds).
 
-    ``each`` holds the same for each target alone, from which bootstrap surfaces are averaged;
-    ``weights`` weighs the counts in a fit: those of the upper part, [0.3, 1]·N_max, count fully.
+    ``each`` holds the same for each target alone, from which bootstrap surfaces are averaged.
     """
 
     counts: IntArray
     thresholds: FloatArray
     values: FloatArray
-    each: FloatArray
-    weights: FloatArray
+    each: FloatArray | None = None
 
     @classmethod
-    def of(
-        cls, pairs: PairScores, max_count: int, *, progress: Progress | None = None
-    ) -> Surface:
+    def of(cls, pairs: PairScores, max_count: int, *, progress: Progress | None = None) -> Surface:
         """The training surface of a set of pairs for N up to ``max_count``."""
-        if not _LEAST_COUNT <= max_count <= pairs.max_count:
-            raise InputError(
-                f"max_count: expected {_LEAST_COUNT} to {pairs.max_count}, found {max_count}"
-            )
-        counts = training_counts(max_count)
+        counts = training_counts(checked_max_count(max_count, pairs))
         thresholds = training_thresholds(pairs, max_count)
         each = worst_case_by_target(pairs, thresholds, counts=counts, progress=progress)
-        upper = counts >= UPPER * max_count
-        weights = np.where(upper, 1.0, 0.2)
-        return cls(counts, thresholds, each.mean(axis=0), each, weights)
+        return cls(counts, thresholds, each.mean(axis=0), each)
+
+    @property
+    def weights(self) -> FloatArray:
+        """Weight of each count in a fit: those of the upper part, [0.3, 1]·N_max, count fully."""
+        return np.where(self.counts >= UPPER * self.counts.max(), 1.0, LOWER_WEIGHT)
 
     def drawn(self, times: IntArray) -> Surface:
         """The surface of a bootstrap draw in which target i appears ``times[i]`` times."""
-        values = np.tensordot(times / times.sum(), self.each, axes=1)
-        return replace(self, values=values)
+        if self.each is None:
+            raise InputError("surface: expected the rates of each target, found their mean only")
+        return replace(self, values=np.tensordot(times / times.sum(), self.each, axes=1))
+
+
+def checked_max_count(max_count: int, pairs: PairScores) -> int:
+    """A largest training count that the pairs allow."""
+    if not _LEAST_COUNT <= max_count <= pairs.max_count:
+        raise InputError(
+            f"max_count: expected {_LEAST_COUNT} to {pairs.max_count}, found {max_count}"
+        )
+    return max_count
 
 
 def training_counts(max_count: int) -> IntArray:
@@ -64,15 +72,18 @@ def training_counts(max_count: int) -> IntArray:
 
 
 def training_thresholds(pairs: PairScores, max_count: int) -> FloatArray:
-    """Even steps over the range where rates at N = 1 … max_count tell anything, and finer ones
-    over the hard thresholds.
+    """Even steps over the range in which rates move at all, and finer ones over that of the
+    closest of ``max_count`` impostors.
     """
-    span = np.linspace(pairs.scores.min(), pairs.scores.max(), 257)
-    rates = worst_case_by_target(pairs, span, counts=[1, max_count]).mean(axis=0)
-    told = (rates[0] < 1 - _TRIM) & (rates[1] > _TRIM)
-    wide = np.linspace(span[told][0], span[told][-1], 48) if told.any() else span[::6]
-    hard = hard_thresholds(rates[1])
-    fine = np.linspace(span[hard][0], span[hard][-1], 40) if hard.any() else wide[:0]
+    rank = np.maximum(pairs.impostors // max_count, 1)
+    order = np.lexsort((-pairs.similarity, pairs.target))
+    closest = order[pairs.first[:-1] + rank - 1]
+    near = np.concatenate([pairs.scores[pairs.start[p] : pairs.start[p + 1]] for p in closest])
+    some = pairs.scores[:: max(pairs.scores.size // _SAMPLE, 1)]
+    trim = max(_TRIM, _TELLING / near.size)
+    wide = np.linspace(np.quantile(some, _TRIM), np.quantile(near, 1 - trim), 48)
+    first, last = np.quantile(near, [0.01, 1 - max(0.01, trim)])
+    fine = np.linspace(float(first), float(last), 40)
     return np.unique(np.concatenate([wide, fine]))
 
 

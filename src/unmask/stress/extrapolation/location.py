@@ -23,13 +23,20 @@ from scipy.special import ndtr, softmax
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.stress.extrapolation.base import Model, Surface
-from unmask.stress.extrapolation.grid import CENTRES, closest_mass, normal_nodes, rising
+from unmask.stress.extrapolation.grid import (
+    EDGES,
+    FIT_EDGES,
+    centres,
+    closest_mass,
+    normal_nodes,
+    rising,
+)
 from unmask.stress.extrapolation.moments import Moments
-from unmask.stress.extrapolation.warp import Warp, eliminate
+from unmask.stress.extrapolation.warp import Warp, eliminate, fitted_warp
 
 KNOTS: FloatArray = np.concatenate([[-8.0], np.linspace(-3.0, 3.0, 13), [8.0]])
-_AXIS: FloatArray = np.linspace(-6.0, 11.0, 180)
-_SCALE_NODES = 5
+_AXIS: FloatArray = np.linspace(-6.0, 10.0, 128)
+_SCALE_NODES = 3
 _TARGET_NODES = 7
 
 
@@ -63,22 +70,25 @@ RECIPES: dict[str, Recipe] = {
 }
 
 
-def rate_table(given: Mapping[str, float], counts: IntArray, axis: FloatArray) -> FloatArray:
+def rate_table(
+    given: Mapping[str, float], counts: IntArray, axis: FloatArray, edges: FloatArray = EDGES
+) -> FloatArray:
     """P_N (counts, axis) at thresholds in units of the location's spread."""
     shift, spread = given.get("target_shift", 0.0), given.get("target_spread", 0.0)
     bend, slope = given.get("bend", 0.0), given.get("slope", 0.0)
     effects, of_effect = normal_nodes(_TARGET_NODES if shift or spread else 1)
+    base = _base(given)
     noise, of_noise = normal_nodes(_SCALE_NODES)
-    quantile = np.expm1(bend * CENTRES) / bend if abs(bend) > 1e-9 else CENTRES
+    z = centres(edges)
+    quantile = np.expm1(bend * z) / bend if abs(bend) > 1e-9 else z
     location = shift * effects[:, None] + np.exp(spread * effects)[:, None] * quantile
     log_scale = given.get("log_scale", 0.0) + slope * np.clip(location, -8, 20)
     rates = np.zeros((*location.shape, axis.size))
-    base = _base(given)
     for node, weight in zip(noise, of_noise, strict=True):
         scale = np.exp(np.clip(log_scale + np.exp(given["log_scale_spread"]) * node, -12, 12))
         distance = (location[:, :, None] - axis) / scale[:, :, None]
         rates += weight * (ndtr(distance) if base is None else _above(distance, base))
-    return closest_mass(counts) @ np.tensordot(of_effect, rising(rates), axes=1)
+    return closest_mass(counts, edges) @ np.tensordot(of_effect, rising(rates), axes=1)
 
 
 def _base(given: Mapping[str, float]) -> FloatArray | None:
@@ -111,17 +121,12 @@ class LocationScale(Model):
 
     def numbers(self) -> Mapping[str, FloatArray]:
         arrays = {name: np.array([value]) for name, value in self.given.items()}
-        if self.warp is not None:
-            arrays |= {"warp_thresholds": self.warp.thresholds, "warp_values": self.warp.values}
-        return arrays
+        return arrays if self.warp is None else arrays | self.warp.numbers()
 
     @classmethod
     def restore(cls, name: str, arrays: Mapping[str, FloatArray]) -> LocationScale:
-        warp = None
-        if "warp_values" in arrays:
-            warp = Warp(arrays["warp_thresholds"], arrays["warp_values"])
         given = {key: float(v[0]) for key, v in arrays.items() if not key.startswith("warp_")}
-        return cls(name, given, warp)
+        return cls(name, given, Warp.restore(arrays))
 
 
 def fit_location_scale(
@@ -129,7 +134,7 @@ def fit_location_scale(
 ) -> LocationScale:
     """Levenberg–Marquardt on the exact surface, the warping eliminated; from ``start`` if given."""
     names = recipe.parameters
-    begin = dict(start.given) if start is not None else _start(recipe, moments)
+    begin = dict(start.given) if start is not None else _start(moments)
     if recipe.general and start is None:
         simple = Recipe(recipe.name, recipe.extras, recipe.warped)
         plain = fit_location_scale(simple, surface, moments).given
@@ -140,57 +145,87 @@ def fit_location_scale(
     def residual(vector: FloatArray) -> FloatArray:
         given = dict(zip(names, vector, strict=True))
         if recipe.warped:
-            table = rate_table(given, surface.counts, _AXIS)
+            table = rate_table(given, surface.counts, _AXIS, FIT_EDGES)
             _, fitted = eliminate(table, _AXIS, surface.values, surface.weights)
         else:
             axis = (surface.thresholds - given["location"]) / np.exp(given["log_spread"])
-            fitted = rate_table(given, surface.counts, axis)
+            fitted = rate_table(given, surface.counts, axis, FIT_EDGES)
         return np.asarray((root * (fitted - surface.values)).ravel())
 
     found = least_squares(
         residual,
         [begin[name] for name in names],
-        bounds=([_LOW.get(name, -np.inf) for name in names],
-                [_HIGH.get(name, np.inf) for name in names]),
+        bounds=(
+            [_LOW.get(name, -np.inf) for name in names],
+            [_HIGH.get(name, np.inf) for name in names],
+        ),
         diff_step=1e-4,
         x_scale=[_STEP.get(name, 0.1) for name in names],
         ftol=1e-7,
         xtol=1e-6,
-        max_nfev=4 if start is not None else 40,
+        max_nfev=3 if start is not None else (12 if recipe.general else 40),
     )
     given = dict(zip(names, (float(value) for value in found.x), strict=True))
     warp = None
     if recipe.warped:
         table = rate_table(given, surface.counts, _AXIS)
-        values, _ = eliminate(table, _AXIS, surface.values, surface.weights)
-        steep = np.gradient(table, _AXIS, axis=1)
-        at = np.stack([np.interp(values, _AXIS, row) for row in steep])
-        warp = Warp.through(surface.thresholds, values, surface.weights @ at**2)
+        warp = fitted_warp(table, _AXIS, surface.thresholds, surface.values, surface.weights)
     return LocationScale(recipe.name, given, warp)
 
 
-_LOW = {"log_scale": -4.0, "log_scale_spread": -6.0, "slope": -1.0, "target_shift": -2.0,
-        "target_spread": -0.8, "bend": -0.4}
-_HIGH = {"log_scale": 2.0, "log_scale_spread": 0.7, "slope": 1.0, "target_shift": 2.0,
-         "target_spread": 0.8, "bend": 0.4}
+_LOW = {
+    "log_scale": -4.0,
+    "log_scale_spread": -6.0,
+    "slope": -1.0,
+    "target_shift": -2.0,
+    "target_spread": -0.8,
+    "bend": -0.4,
+}
+_HIGH = {
+    "log_scale": 2.0,
+    "log_scale_spread": 0.7,
+    "slope": 1.0,
+    "target_shift": 2.0,
+    "target_spread": 0.8,
+    "bend": 0.4,
+}
 _STEP = {"log_scale_spread": 0.5, "bend": 0.05, "slope": 0.05}
 
 
-def _start(recipe: Recipe, moments: Moments) -> dict[str, float]:
-    begin = {
+def _start(moments: Moments) -> dict[str, float]:
+    return {
         "location": moments.location,
         "log_spread": float(np.log(moments.spread)),
-        "log_scale": float(np.log(moments.scale / moments.spread)),
-        "log_scale_spread": float(np.log(max(moments.log_scale_spread, 0.02))),
+        "log_scale": float(np.clip(np.log(moments.scale / moments.spread), -3.9, 1.9)),
+        "log_scale_spread": float(np.log(np.clip(moments.log_scale_spread, 0.02, 1.9))),
         "slope": 0.0,
         "target_shift": 0.05,
         "target_spread": 0.05,
         "bend": 0.0,
     }
-    return begin
 
 
 def _gaussian_base(scale: float) -> dict[str, float]:
     """Steps of the base that make it a normal distribution of this standard deviation."""
     steps = np.maximum(np.diff(ndtr(KNOTS / scale)), 1e-4)
     return {f"base{k}": float(value) for k, value in enumerate(np.log(steps))}
+
+
+def fit_generative(moments: Moments, times: IntArray | None = None) -> LocationScale:
+    """The authors' earlier model: normal locations, log-normal scales, fitted to the scores and not
+    to P_FA^N (Sholokhov 2020, reference [3]).
+    """
+    drawn = np.ones(moments.by_target.centre.size) if times is None else times
+    centre, spread = moments.by_target.centre, moments.by_target.spread
+    location = float(np.average(centre, weights=drawn))
+    variance = float(np.average(spread**2 + (centre - location) ** 2, weights=drawn))
+    return LocationScale(
+        "ls-generative",
+        {
+            "location": location,
+            "log_spread": 0.5 * float(np.log(variance)),
+            "log_scale": float(np.log(moments.scale)) - 0.5 * float(np.log(variance)),
+            "log_scale_spread": float(np.log(max(moments.log_scale_spread, 1e-3))),
+        },
+        None,
+    )

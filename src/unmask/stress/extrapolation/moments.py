@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from unmask.arrays import FloatArray, IntArray
-from unmask.stress.extrapolation.grid import CENTRES
+from unmask.stress.extrapolation.grid import EDGES, centres
 from unmask.stress.worst_case_pairs import PairScores
 
 TAIL = 0.02
@@ -32,8 +32,9 @@ class Located:
         targets = len(pairs.target_names)
         size = np.bincount(pairs.target, minlength=targets)
         centre = np.bincount(pairs.target, pairs.similarity) / size
-        spread = np.sqrt(np.bincount(pairs.target, (pairs.similarity - centre[pairs.target]) ** 2)
-                         / (size - 1))
+        spread = np.sqrt(
+            np.bincount(pairs.target, (pairs.similarity - centre[pairs.target]) ** 2) / (size - 1)
+        )
         if not by_target:
             centre = np.full(targets, pairs.similarity.mean())
             spread = np.full(targets, pairs.similarity.std())
@@ -53,14 +54,16 @@ class Located:
         drawn = weight > 0
         values, share = self.ordered[drawn], share[drawn]
         tail = max(TAIL, min(_LEAST_TAIL / values.size, 0.5))
-        body = np.interp(ndtr(CENTRES), share, values)
+        z = centres(EDGES)
+        body = np.interp(ndtr(z), share, values)
         edge = float(np.interp(1 - tail, share, values))
         above = values > edge
         shape, scale = pareto_tail(values[above] - edge, weight[drawn][above])
-        beyond = ndtr(-CENTRES) / tail
+        beyond = ndtr(-z) / tail
         far = edge + scale * (
             np.expm1(-shape * np.log(np.maximum(beyond, 1e-300))) / shape
-            if abs(shape) > 1e-9 else -np.log(np.maximum(beyond, 1e-300))
+            if abs(shape) > 1e-9
+            else -np.log(np.maximum(beyond, 1e-300))
         )
         return np.maximum.accumulate(np.where(beyond < 1, far, body))
 

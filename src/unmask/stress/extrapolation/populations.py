@@ -86,7 +86,7 @@ class Population:
     @property
     def speakers(self) -> int:
         """Number of speakers."""
-        return self.utterances.shape[0]
+        return int(self.utterances.shape[0])
 
     def pairs(self, speakers: int | None = None) -> PairScores:
         """All pairs among the first ``speakers`` speakers."""
@@ -120,9 +120,7 @@ class Population:
             surface += weights @ self._rates(stacked, own, ranks, levels)
         return surface / targets
 
-    def _rates(
-        self, stacked: Vectors, own: IntArray, ranks: int, levels: FloatArray
-    ) -> FloatArray:
+    def _rates(self, stacked: Vectors, own: IntArray, ranks: int, levels: FloatArray) -> FloatArray:
         """False-alarm rates (ranks, thresholds) of some targets, summed over them."""
         similarity = stacked[own] @ stacked.T
         similarity[np.arange(own.size), own] = -np.inf
@@ -134,4 +132,4 @@ class Population:
             scores = np.sort(scores.astype(np.float64), axis=1)
             for rank in range(ranks):
                 total[rank] += np.searchsorted(-scores[rank, ::-1], -levels)
-        return total / self.utterances.shape[1]
+        return np.asarray(total / self.utterances.shape[1])

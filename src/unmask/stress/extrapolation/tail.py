@@ -9,7 +9,7 @@ log-linear scale. Nothing is fitted to P_FA^N; the warped variant reads threshol
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from unmask.arrays import FloatArray, IntArray
 from unmask.stress.extrapolation.base import Model, Surface
 from unmask.stress.extrapolation.grid import closest_mass, rising
 from unmask.stress.extrapolation.moments import Located, Moments
-from unmask.stress.extrapolation.warp import Warp, eliminate
+from unmask.stress.extrapolation.warp import Warp, fitted_warp
 
 _MOST_TARGETS = 250
 _AXIS_POINTS = 160
@@ -65,17 +65,19 @@ class TailModel(Model):
             "near": self.near,
             "residuals": self.residuals,
         }
-        if self.warp is not None:
-            arrays |= {"warp_thresholds": self.warp.thresholds, "warp_values": self.warp.values}
-        return arrays
+        return arrays if self.warp is None else arrays | self.warp.numbers()
 
     @classmethod
     def restore(cls, name: str, arrays: Mapping[str, FloatArray]) -> TailModel:
-        parts = [arrays[key] for key in ("centre", "spread", "quantile", "near", "residuals")]
-        warp = None
-        if "warp_values" in arrays:
-            warp = Warp(arrays["warp_thresholds"], arrays["warp_values"])
-        return cls(name, *parts, warp)
+        return cls(
+            name,
+            arrays["centre"],
+            arrays["spread"],
+            arrays["quantile"],
+            arrays["near"],
+            arrays["residuals"],
+            Warp.restore(arrays),
+        )
 
 
 def fit_tail(
@@ -88,8 +90,11 @@ def fit_tail(
     warped: bool,
 ) -> TailModel:
     """Measure the tail; ``times`` tells how often each target was drawn."""
-    drawn = np.arange(located.centre.size) if times is None else np.repeat(
-        np.arange(located.centre.size), times)
+    drawn = (
+        np.arange(located.centre.size)
+        if times is None
+        else np.repeat(np.arange(located.centre.size), times)
+    )
     reach = located.centre[drawn] + 3 * located.spread[drawn]
     drawn = drawn[np.argsort(reach, kind="stable")]
     if np.unique(reach).size == 1:
@@ -107,12 +112,11 @@ def fit_tail(
     )
     if not warped:
         return model
-    axis = np.linspace(2 * surface.thresholds[0] - surface.thresholds[-1],
-                       2 * surface.thresholds[-1] - surface.thresholds[0], 2 * _AXIS_POINTS)
+    axis = np.linspace(
+        2 * surface.thresholds[0] - surface.thresholds[-1],
+        2 * surface.thresholds[-1] - surface.thresholds[0],
+        2 * _AXIS_POINTS,
+    )
     table = model.table(surface.counts, axis)
-    values, _ = eliminate(table, axis, surface.values, surface.weights)
-    steep = np.gradient(table, axis, axis=1)
-    at = np.stack([np.interp(values, axis, row) for row in steep])
-    warp = Warp.through(surface.thresholds, values, surface.weights @ at**2)
-    parts = (model.centre, model.spread, model.quantile, model.near, model.residuals)
-    return TailModel(name, *parts, warp)
+    warp = fitted_warp(table, axis, surface.thresholds, surface.values, surface.weights)
+    return replace(model, warp=warp)

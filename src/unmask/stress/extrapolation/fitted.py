@@ -1,0 +1,263 @@
+"""A fitted extrapolation: predictions with intervals, the spread of the models, saving."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit, ndtri
+
+from unmask.arrays import FloatArray, IntArray, reject_nan
+from unmask.errors import InputError
+from unmask.estimate import Estimate, Interval
+from unmask.stress.extrapolation.base import Model
+from unmask.stress.extrapolation.models import restore_model
+from unmask.stress.worst_case import as_counts
+
+LEVEL = 0.99
+DISAGREEMENT = 0.05
+_EDGE = 1e-9
+_STEPS = 201
+_FORMAT = "unmask-extrapolation-1"
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """P_FA^N(τ) with a confidence interval, and the range over all models that fit about as well.
+
+    Arrays are (counts, thresholds). The interval tells how much the targets at hand say; the spread
+    tells how much the choice of a model matters, which far out is the larger part.
+    """
+
+    model: str
+    counts: IntArray
+    thresholds: FloatArray
+    values: FloatArray
+    low: FloatArray
+    high: FloatArray
+    spread_low: FloatArray
+    spread_high: FloatArray
+    rivals: Mapping[str, FloatArray]
+    level: float
+    replicates: int
+    seed: int
+    warnings: tuple[str, ...]
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """One estimate per (N, τ)."""
+        return tuple(
+            Estimate(
+                "extrapolate",
+                float(self.values[c, t]),
+                "%",
+                Interval(
+                    float(self.low[c, t]),
+                    float(self.high[c, t]),
+                    self.level,
+                    "target speaker",
+                    self.replicates,
+                    self.seed,
+                ),
+                params={
+                    "model": self.model,
+                    "count": int(count),
+                    "threshold": float(threshold),
+                    "spread_low": float(self.spread_low[c, t]),
+                    "spread_high": float(self.spread_high[c, t]),
+                },
+            )
+            for c, count in enumerate(self.counts)
+            for t, threshold in enumerate(self.thresholds)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Extrapolation:
+    """A model fitted to scores, with its bootstrap replicates and its rivals.
+
+    ``errors`` holds the held-out mean absolute error on hard thresholds of each model that was
+    tried; ``rivals`` those models that did about as well as the chosen one, fitted to all counts.
+    ``thresholds`` is the range of scores the model has seen.
+    """
+
+    model: Model
+    replicates: tuple[Model, ...]
+    rivals: tuple[Model, ...]
+    errors: Mapping[str, float]
+    max_count: int
+    thresholds: tuple[float, float]
+    seed: int
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    def predict(self, counts: npt.ArrayLike, thresholds: npt.ArrayLike) -> FloatArray:
+        """P_FA^N(τ), an array (counts, thresholds); monotone in both and within [0, 1]."""
+        return _rates(self.model, as_counts(counts), _levels(thresholds))
+
+    def predict_interval(
+        self, counts: npt.ArrayLike, thresholds: npt.ArrayLike, *, level: float = LEVEL
+    ) -> Prediction:
+        """The same with intervals (normal on the log-odds over bootstrap refits) and the spread
+        over models, and a warning where the models part.
+        """
+        if not 0 < level < 1:
+            raise InputError(f"level: expected a share between 0 and 1, found {level}")
+        n, levels = as_counts(counts), _levels(thresholds)
+        values = _rates(self.model, n, levels)
+        low = high = np.full(values.shape, np.nan)
+        if self.replicates:
+            drawn = logit(np.clip([m.rates(n, levels) for m in self.replicates], _EDGE, 1 - _EDGE))
+            reach = ndtri((1 + level) / 2) * drawn.std(axis=0, ddof=1)
+            middle = logit(np.clip(values, _EDGE, 1 - _EDGE))
+            low = _monotone(np.minimum(expit(middle - reach), values), n, levels)
+            high = _monotone(np.maximum(expit(middle + reach), values), n, levels)
+        rivals = {rival.name: _rates(rival, n, levels) for rival in self.rivals}
+        every = np.stack([values, *rivals.values()])
+        spread_low, spread_high = every.min(axis=0), every.max(axis=0)
+        return Prediction(
+            self.name,
+            n,
+            levels,
+            values,
+            low,
+            high,
+            spread_low,
+            spread_high,
+            rivals,
+            level,
+            len(self.replicates),
+            self.seed,
+            self._warnings(n, levels, spread_high - spread_low),
+        )
+
+    def threshold_for(self, rate: float, count: int) -> float:
+        """The lowest threshold at which P_FA^N does not exceed ``rate``."""
+        return float(self.thresholds_for(rate, [count])[0])
+
+    def thresholds_for(self, rate: float, counts: npt.ArrayLike) -> FloatArray:
+        """The same for several N at once; infinite where no finite threshold is high enough."""
+        if not 0 < rate < 1:
+            raise InputError(f"target rate: expected a share between 0 and 1, found {rate}")
+        n = as_counts(counts)
+        lowest, highest = self.thresholds
+        width = highest - lowest
+        grid = np.linspace(lowest - width, highest + 3 * width, _STEPS)
+        found = np.empty(n.size)
+        for k, row in enumerate(_rates(self.model, n, grid)):
+            place = int(np.argmax(row <= rate))
+            if row[place] > rate or place == 0:
+                found[k] = np.inf if row[-1] > rate else -np.inf
+                continue
+            fine = np.linspace(grid[place - 1], grid[place], _STEPS)
+            found[k] = fine[np.argmax(_rates(self.model, n[k : k + 1], fine)[0] <= rate)]
+        return found
+
+    def _warnings(self, n: IntArray, levels: FloatArray, gap: FloatArray) -> tuple[str, ...]:
+        told = list(self.notes)
+        if gap.size and gap.max() > DISAGREEMENT:
+            c, t = np.unravel_index(int(gap.argmax()), gap.shape)
+            told.append(
+                f"models that fit about as well differ by {100 * gap[c, t]:.1f} points at"
+                f" N = {n[c]:,}, threshold {levels[t]:.4g}: read the spread, not the interval"
+            )
+        if (levels > self.thresholds[1]).any():
+            told.append(
+                f"thresholds above {self.thresholds[1]:.4g}, the highest impostor score seen, are"
+                " extrapolated in the score as well"
+            )
+        return tuple(told)
+
+    def save(self, path: str | Path) -> Path:
+        """Write everything to an npz file, without pickle, whole or not at all."""
+        arrays: dict[str, npt.NDArray[np.generic]] = {
+            "format": np.array(_FORMAT),
+            "max_count": np.array(self.max_count),
+            "thresholds": np.array(self.thresholds),
+            "seed": np.array(self.seed),
+            "notes": np.array(self.notes, dtype=np.str_),
+            "error_names": np.array(list(self.errors), dtype=np.str_),
+            "error_values": np.array(list(self.errors.values()), dtype=np.float64),
+        }
+        for kind, models in _kinds(self.model, self.replicates, self.rivals).items():
+            arrays[f"{kind}_names"] = np.array([m.name for m in models], dtype=np.str_)
+            for k, model in enumerate(models):
+                arrays |= {f"{kind}.{k}.{key}": v for key, v in model.numbers().items()}
+        final = Path(path)
+        temporary = final.with_name(f".{final.name}.{os.getpid()}.part")
+        try:
+            with temporary.open("wb") as file:
+                np.savez_compressed(file, allow_pickle=False, **arrays)
+            temporary.replace(final)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise InputError(f"{final}: cannot be written: {error.strerror}") from None
+        return final
+
+    @classmethod
+    def load(cls, path: str | Path) -> Extrapolation:
+        """Read what :meth:`save` wrote."""
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {key: file[key] for key in file.files}
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: expected a saved extrapolation, found {error}") from None
+        if str(arrays.get("format")) != _FORMAT:
+            raise InputError(f"{path}: expected format {_FORMAT}, found {arrays.get('format')}")
+        model, replicates, rivals = (_models(arrays, kind) for kind in ("model", "draw", "rival"))
+        return cls(
+            model[0],
+            replicates,
+            rivals,
+            dict(zip(arrays["error_names"].tolist(), arrays["error_values"].tolist(), strict=True)),
+            int(arrays["max_count"]),
+            (float(arrays["thresholds"][0]), float(arrays["thresholds"][1])),
+            int(arrays["seed"]),
+            tuple(arrays["notes"].tolist()),
+        )
+
+
+def _kinds(
+    model: Model, replicates: tuple[Model, ...], rivals: tuple[Model, ...]
+) -> dict[str, tuple[Model, ...]]:
+    return {"model": (model,), "draw": replicates, "rival": rivals}
+
+
+def _models(arrays: Mapping[str, FloatArray], kind: str) -> tuple[Model, ...]:
+    models = []
+    for k, name in enumerate(arrays[f"{kind}_names"].tolist()):
+        start = f"{kind}.{k}."
+        own = {key[len(start) :]: v for key, v in arrays.items() if key.startswith(start)}
+        models.append(restore_model(str(name), own))
+    return tuple(models)
+
+
+def _levels(thresholds: npt.ArrayLike) -> FloatArray:
+    levels = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
+    if levels.ndim != 1 or levels.size == 0:
+        raise InputError(f"thresholds: expected a list of numbers, found shape {levels.shape}")
+    reject_nan(levels, "threshold")
+    return levels
+
+
+def _rates(model: Model, n: IntArray, levels: FloatArray) -> FloatArray:
+    """A model's rates, free of the last bit's rounding."""
+    return _monotone(model.rates(n, levels), n, levels)
+
+
+def _monotone(values: FloatArray, n: IntArray, levels: FloatArray) -> FloatArray:
+    """Rates that rise with N and fall with τ."""
+    rows, columns = np.argsort(n, kind="stable"), np.argsort(-levels, kind="stable")
+    sorted_values = values[np.ix_(rows, columns)]
+    risen = np.maximum.accumulate(np.maximum.accumulate(sorted_values, axis=0), axis=1)
+    result = np.empty_like(values)
+    result[np.ix_(rows, columns)] = risen
+    return result

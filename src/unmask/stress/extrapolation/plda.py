@@ -1,0 +1,190 @@
+"""PLDA in score space (Sholokhov 2020, sections 2.3 and 3.2) without drawing impostors.
+
+Identity variables are N(0, 1) and residuals N(0, d_k) in each of D dimensions. With t = 1 + d,
+a = 1/(t² − 1), b = a/t, the log-likelihood ratio of two vectors is, up to a constant,
+Σ a·φ_e·φ_t − ½b·(φ_e² + φ_t²). For a target y_e, an impostor's similarity S = Σ a·y_e·y_t − ½b·y_t²
+has the cumulant generating function
+
+    K(θ) = Σ −½ log(1 + bθ) + ½ θ²a²y_e²/(1 + bθ).
+
+The saddle point gives its distribution function in the form Φ(r*) (Barndorff-Nielsen), with
+r²/2 = θK′ − K and r* = r + log(θ√K″/r)/r; at that point y_t is normal with mean θ·a·y_e/(1 + bθ)
+and variance 1/(1 + bθ). A score scatters around its similarity with three cumulants of the
+quadratic form in the residuals, read through the Wilson–Hilferty transform because the scatter is
+skewed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.optimize import least_squares
+from scipy.special import ndtr, ndtri
+from scipy.stats import qmc
+
+from unmask.arrays import FloatArray, IntArray
+from unmask.stress.extrapolation.base import Model, Surface
+from unmask.stress.extrapolation.grid import EDGES, FIT_EDGES, centres, closest_mass, rising
+from unmask.stress.extrapolation.moments import Moments
+from unmask.stress.extrapolation.warp import Warp, eliminate, fitted_warp
+
+DIMENSION = 10
+_TARGETS = 64
+_AXIS: FloatArray = np.linspace(-5.0, 4.5, 96)
+_TILT: FloatArray = np.geomspace(0.02, 1e6, 120)
+_START: FloatArray = np.geomspace(0.4, 4.0, DIMENSION)
+
+
+@cache
+def _enrolled(size: int, dimension: int) -> FloatArray:
+    """Quasi-random identity variables of the targets; −y would give the same as y."""
+    points = ndtri(qmc.Sobol(dimension, scramble=True, seed=0).random(size))
+    return np.asarray(points / np.sqrt(np.mean(points**2, axis=0)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Located:
+    """For each target (rows) and grid cell: location of the scores and their central cumulants."""
+
+    location: FloatArray
+    deviation: FloatArray
+    skewness: FloatArray
+
+
+def _located(within: FloatArray, quantiles: FloatArray) -> _Located:
+    t = 1 + within
+    a = 1 / (t**2 - 1)
+    b = a / t
+    y = _enrolled(_TARGETS, within.size)
+    spread = np.sqrt(np.sum(0.5 * b**2 + (a * y) ** 2, axis=1))
+    tilt = _tilts(spread, float(b.max()), quantiles, a, b, y)[:, :, None]
+    u = 1 + b * tilt
+    mean = tilt * a * y[:, None, :] / u
+    square = mean**2 + 1 / u
+    similarity = -0.5 * b / u + a**2 * y[:, None, :] ** 2 * (tilt / u - 0.5 * b * (tilt / u) ** 2)
+    own = -0.5 * b * y[:, None, :] ** 2 - b * within
+    e = y[:, None, :]
+    length = (a**2 + b**2) * (square + e**2) - 4 * a * b * e * mean
+    product = (a**2 + b**2) * e * mean - a * b * (square + e**2)
+    second = within**2 * (a**2 + b**2) + within * length
+    third = within**3 * (-6 * a**2 * b - 2 * b**3) + 3 * within**2 * (-b * length + 2 * a * product)
+    variance = second.sum(axis=2)
+    return _Located(
+        (similarity + own).sum(axis=2), np.sqrt(variance), third.sum(axis=2) / variance**1.5
+    )
+
+
+def _tilts(
+    spread: FloatArray,
+    most: float,
+    quantiles: FloatArray,
+    a: FloatArray,
+    b: FloatArray,
+    y: FloatArray,
+) -> FloatArray:
+    """The saddle point θ (targets, cells) at which S has the normal ``quantiles``."""
+    below = -1 / (most + spread[:, None] / _TILT[::-1])
+    theta = np.concatenate([below, _TILT / spread[:, None]], axis=1)
+    u = 1 + b * theta[:, :, None]
+    pull = (a * y)[:, None, :] ** 2
+    half = 0.5 * (np.log(u) - (u - 1) / u) + 0.5 * theta[:, :, None] ** 2 * pull / u**2
+    curve = np.sum(0.5 * (b / u) ** 2 + pull / u**3, axis=2)
+    r = np.sign(theta) * np.sqrt(2 * half.sum(axis=2))
+    star = np.maximum.accumulate(r + np.log(theta * np.sqrt(curve) / r) / r, axis=1)
+    stretched = np.arcsinh(10 * theta * spread[:, None])
+    found = np.stack([np.interp(quantiles, s, x) for s, x in zip(star, stretched, strict=True)])
+    lowest = theta[:, :1]
+    return np.asarray(np.maximum(np.sinh(found) / (10 * spread[:, None]), lowest))
+
+
+def score_moments(within: FloatArray) -> tuple[float, float]:
+    """Mean −Σa and standard deviation √Σt²(a² + b²) of the scores of random pairs."""
+    t = 1 + within
+    a = 1 / (t**2 - 1)
+    return -float(a.sum()), float(np.sqrt(np.sum(a**2 * (t**2 + 1))))
+
+
+def rate_table(
+    within: FloatArray, counts: IntArray, axis: FloatArray, edges: FloatArray
+) -> FloatArray:
+    """P_N (counts, axis); the axis is in standard deviations of the scores around their mean."""
+    at = _located(within, centres(edges))
+    centre, unit = score_moments(within)
+    away = (centre + unit * axis - at.location[:, :, None]) / at.deviation[:, :, None]
+    skew = at.skewness[:, :, None]
+    skew = np.where(np.abs(skew) < 1e-4, 1e-4, skew)
+    root = np.cbrt(np.maximum(1 + 0.5 * skew * away, 0.0))
+    normal = 6 / skew * (root - 1) + skew / 6
+    rates = rising(ndtr(-normal)).mean(axis=0)
+    return np.asarray(closest_mass(counts, edges) @ rates)
+
+
+@dataclass(frozen=True, eq=False)
+class Plda(Model):
+    """A fitted PLDA score generator: within-speaker variances and how thresholds are read."""
+
+    name: str
+    within: FloatArray
+    affine: FloatArray
+    warp: Warp | None
+
+    def rates(self, counts: IntArray, thresholds: FloatArray) -> FloatArray:
+        if self.warp is None:
+            axis = (thresholds - self.affine[0]) / np.exp(self.affine[1])
+        else:
+            axis = self.warp(thresholds)
+        return np.clip(rate_table(self.within, counts, axis, EDGES), 0.0, 1.0)
+
+    def numbers(self) -> Mapping[str, FloatArray]:
+        arrays = {"within": self.within, "affine": self.affine}
+        return arrays if self.warp is None else arrays | self.warp.numbers()
+
+    @classmethod
+    def restore(cls, name: str, arrays: Mapping[str, FloatArray]) -> Plda:
+        return cls(name, arrays["within"], arrays["affine"], Warp.restore(arrays))
+
+
+def fit_plda(name: str, surface: Surface, moments: Moments, start: Plda | None = None) -> Plda:
+    """Levenberg–Marquardt over log d_k (and an affine map without warping), warping eliminated."""
+    warped = name.endswith("+")
+    root = np.sqrt(surface.weights)[:, None]
+    if start is not None:
+        begin = np.concatenate([np.log(start.within), start.affine])
+    else:
+        affine = [moments.location, np.log(moments.scale)]
+        begin = np.concatenate([np.log(_START), affine])
+    if warped:
+        begin = begin[:DIMENSION]
+
+    def residual(vector: FloatArray) -> FloatArray:
+        within = np.exp(vector[:DIMENSION])
+        if warped:
+            table = rate_table(within, surface.counts, _AXIS, FIT_EDGES)
+            _, fitted = eliminate(table, _AXIS, surface.values, surface.weights)
+        else:
+            axis = (surface.thresholds - vector[-2]) / np.exp(vector[-1])
+            fitted = rate_table(within, surface.counts, axis, FIT_EDGES)
+        near = 1e-3 * (vector[:DIMENSION] - np.log(_START))
+        return np.concatenate([(root * (fitted - surface.values)).ravel(), near])
+
+    limit = np.full(begin.size, np.inf)
+    limit[:DIMENSION] = 6.0
+    found = least_squares(
+        residual,
+        begin,
+        bounds=(-limit, limit),
+        diff_step=1e-4,
+        x_scale=0.3,
+        ftol=1e-5,
+        xtol=1e-4,
+        max_nfev=3 if start is not None else 15,
+    )
+    within = np.exp(found.x[:DIMENSION])
+    if not warped:
+        return Plda(name, within, found.x[DIMENSION:], None)
+    table = rate_table(within, surface.counts, _AXIS, EDGES)
+    warp = fitted_warp(table, _AXIS, surface.thresholds, surface.values, surface.weights)
+    return Plda(name, within, np.zeros(2), warp)

@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from scipy.stats import genpareto
+
+from unmask.errors import InputError
+from unmask.stress import (
+    Extrapolation,
+    PairScores,
+    Population,
+    compare_models,
+    extrapolate,
+    truth_of,
+    worst_case_false_alarms,
+)
+from unmask.stress.extrapolation import MODELS, location, plda
+from unmask.stress.extrapolation.base import Surface
+from unmask.stress.extrapolation.grid import EDGES, FIT_EDGES, closest_mass
+from unmask.stress.extrapolation.models import fit_model
+from unmask.stress.extrapolation.moments import Moments, pareto_tail
+from unmask.stress.extrapolation.warp import Warp, eliminate
+
+
+@pytest.fixture(scope="module")
+def pairs() -> PairScores:
+    return Population.synthetic(120, utterances=10, seed=3).pairs()
+
+
+@pytest.fixture(scope="module")
+def surface(pairs: PairScores) -> Surface:
+    return Surface.of(pairs, pairs.max_count)
+
+
+@pytest.fixture(scope="module")
+def moments(pairs: PairScores) -> Moments:
+    return Moments.of(pairs)
+
+
+@pytest.fixture(scope="module")
+def fitted(pairs: PairScores) -> Extrapolation:
+    return extrapolate(pairs, model="ls-target+", replicates=3)
+
+
+def test_the_mass_of_the_closest_sums_to_one_for_any_count() -> None:
+    mass = closest_mass([1, 1000, 10**9])
+    np.testing.assert_allclose(mass.sum(axis=1), 1.0)
+    middle = (EDGES[1:] + EDGES[:-1]) / 2
+    # Mean of the largest of 1000 standard normal draws: 3.2414 (tables of order statistics).
+    assert mass[1] @ middle == pytest.approx(3.2414, abs=2e-3)
+
+
+def test_a_gaussian_location_scale_model_has_a_closed_form_at_one_impostor() -> None:
+    given = {"log_scale": np.log(0.7), "log_scale_spread": -9.0}
+    axis = np.linspace(-3, 3, 13)
+    table = location.rate_table(given, np.array([1]), axis)
+    np.testing.assert_allclose(table[0], ndtr(-axis / np.sqrt(1 + 0.49)), atol=2e-4)
+
+
+def test_the_grid_of_the_fit_is_as_good_as_that_of_predictions() -> None:
+    given = {"log_scale": -0.3, "log_scale_spread": -2.0, "target_spread": 0.1, "bend": -0.05}
+    axis = np.linspace(-3, 6, 30)
+    counts = np.array([1, 30, 1000])
+    fine = location.rate_table(given, counts, axis)
+    coarse = location.rate_table(given, counts, axis, FIT_EDGES)
+    assert np.abs(fine - coarse).max() < 5e-4
+
+
+def test_plda_by_saddle_point_agrees_with_drawn_impostors() -> None:
+    rng = np.random.default_rng(0)
+    within = np.full(10, 1.5)
+    t = 1 + within
+    a = 1 / (t**2 - 1)
+    b = a / t
+    draws, count = 3000, 50
+    enrolled = rng.normal(size=(draws, 10))
+    test = rng.normal(size=(draws, count, 10))
+    similarity = np.einsum("id,ijd->ij", a * enrolled, test) - 0.5 * (test**2 @ b)
+    closest = test[np.arange(draws), similarity.argmax(axis=1)]
+    noise = np.sqrt(within)
+    left = enrolled[:, None] + noise * rng.normal(size=(draws, 40, 10))
+    right = closest[:, None] + noise * rng.normal(size=(draws, 40, 10))
+    scores = (left * right) @ a - 0.5 * (left**2 + right**2) @ b
+    centre, unit = plda.score_moments(within)
+    axis = np.linspace(-2, 3, 11)
+    drawn = (scores[:, :, None] > centre + unit * axis).mean(axis=(0, 1))
+    table = plda.rate_table(within, np.array([count]), axis, EDGES)[0]
+    assert np.abs(drawn - table).max() < 0.015
+
+
+def test_the_pareto_tail_finds_shape_and_scale() -> None:
+    share = (np.arange(20_000) + 0.5) / 20_000
+    for shape in (-0.2, 0.0, 0.15):
+        excess = genpareto.ppf(share, shape, scale=2.0)
+        found = pareto_tail(excess, np.ones(excess.size))
+        assert found == pytest.approx((shape, 2.0), abs=0.03)
+
+
+def test_the_warping_is_found_and_stays_monotone() -> None:
+    axis = np.linspace(-6, 6, 100)
+    shifts = np.array([0.0, 1.0, 2.0])[:, None]
+    table = ndtr(shifts - axis)
+    thresholds = np.linspace(-1, 1, 9)
+    true = thresholds**3 + thresholds
+    values, rates = eliminate(table, axis, ndtr(shifts - true), np.ones(3))
+    np.testing.assert_allclose(values, true, atol=1e-4)
+    np.testing.assert_allclose(rates, ndtr(shifts - true), atol=1e-5)
+    warp = Warp.through(thresholds, values[::-1], np.ones(9))
+    wide = warp(np.linspace(-3, 3, 50))
+    assert (np.diff(wide) > 0).all()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_is_monotone_bounded_and_survives_a_file(
+    name: str, pairs: PairScores, surface: Surface, moments: Moments, tmp_path: Path
+) -> None:
+    model = fit_model(name, surface, moments)
+    seen = (float(pairs.scores.min()), float(pairs.scores.max()))
+    result = Extrapolation(model, (), (), {}, 119, seen, 0)
+    counts = [1, 2, 10, 119, 1000, 10**5, 10**9]
+    thresholds = np.linspace(seen[0] - 0.2, 1.2, 40)
+    rates = result.predict(counts, thresholds)
+    assert rates.shape == (7, 40)
+    assert (np.diff(rates, axis=0) >= 0).all()
+    assert (np.diff(rates, axis=1) <= 0).all()
+    assert rates.min() >= 0
+    assert rates.max() <= 1
+    again = Extrapolation.load(result.save(tmp_path / "model.npz"))
+    assert again.name == name
+    np.testing.assert_array_equal(again.predict(counts, thresholds), rates)
+
+
+def test_a_location_scale_population_is_recovered() -> None:
+    rng = np.random.default_rng(5)
+    effect = np.exp(0.15 * rng.normal(size=(200, 1)))
+    locations = effect * rng.normal(size=(200, 200))
+    scores = locations[:, :, None] + 0.6 * rng.normal(size=(200, 200, 12))
+    pairs = PairScores.from_array(scores)
+    table = compare_models(pairs, models=("ls+", "ls-target+"))
+    assert table["ls-target+"].mae_hard < 0.004
+    assert table["ls-target+"].mae_hard < table["carry-forward"].mae_hard / 4
+
+
+def test_a_plda_population_is_recovered() -> None:
+    rng = np.random.default_rng(6)
+    within = np.full(10, 1.2)
+    t = 1 + within
+    a = 1 / (t**2 - 1)
+    b = a / t
+    speakers = rng.normal(size=(200, 10))
+    noisy = speakers[:, None] + np.sqrt(within) * rng.normal(size=(200, 12, 10))
+    own = -0.5 * (noisy**2 @ b)
+    scores = np.einsum("ikd,jkd->ijk", a * noisy, noisy) + own[:, None] + own[None]
+    pairs = PairScores.from_array(scores, present=~np.eye(200, dtype=bool))
+    table = compare_models(pairs, models=("plda+",))
+    assert table["plda+"].mae_hard < 0.005
+    assert table["plda+"].mae_hard < table["carry-forward"].mae_hard / 2
+
+
+def test_one_impostor_is_the_false_alarm_rate_within_the_fit(
+    pairs: PairScores, fitted: Extrapolation
+) -> None:
+    thresholds = np.linspace(-0.5, 0.9, 30)
+    exact = worst_case_false_alarms(pairs, thresholds, counts=[1, 119])
+    assert np.abs(fitted.predict([1, 119], thresholds) - exact).max() < 0.015
+
+
+def test_a_fit_repeats_itself_and_brings_intervals(
+    pairs: PairScores, fitted: Extrapolation
+) -> None:
+    seen: list[tuple[int, int]] = []
+    again = extrapolate(
+        pairs, model="ls-target+", replicates=3, progress=lambda *now: seen.append(now)
+    )
+    counts, thresholds = [10, 10**4], [0.4, 0.5, 0.6]
+    first = fitted.predict_interval(counts, thresholds)
+    second = again.predict_interval(counts, thresholds)
+    np.testing.assert_array_equal(first.low, second.low)
+    assert (first.low < first.values).all()
+    assert (first.values < first.high).all()
+    assert first.level == 0.99
+    assert len(first.estimates) == 6
+    assert seen[-1][0] == seen[-1][1]
+
+
+def test_the_threshold_for_a_rate_gives_that_rate(fitted: Extrapolation) -> None:
+    threshold = fitted.threshold_for(0.01, 10**5)
+    assert fitted.predict([10**5], [threshold])[0, 0] == pytest.approx(0.01, rel=1e-3)
+
+
+def test_auto_takes_the_least_held_out_error_and_shows_the_spread(pairs: PairScores) -> None:
+    chosen = extrapolate(pairs, replicates=0)
+    assert chosen.errors[chosen.name] == min(chosen.errors.values())
+    far = chosen.predict_interval([10**7], np.linspace(0.5, 0.8, 7))
+    assert (far.spread_low <= far.values).all()
+    assert (far.values <= far.spread_high).all()
+    assert any("models that fit about as well differ" in line for line in far.warnings)
+    assert np.isnan(far.low).all()
+
+
+def test_the_truth_of_a_population_is_the_exact_surface_of_all_its_pairs() -> None:
+    population = Population.synthetic(60, utterances=4, seed=1)
+    thresholds = np.linspace(-0.5, 0.9, 11)
+    truth = population.truth(thresholds, counts=[6, 59], targets=60)
+    exact = worst_case_false_alarms(population.pairs(), thresholds, counts=[6, 59])
+    np.testing.assert_allclose(truth, exact, atol=1e-6)
+
+
+def test_far_extrapolation_is_close_to_a_known_population() -> None:
+    population = Population.synthetic(6000, utterances=8, seed=2)
+    seen = population.pairs(300)
+    thresholds = np.linspace(seen.scores.min(), seen.scores.max(), 60)
+    values = population.truth(thresholds, counts=[5999], targets=300)
+    judged = truth_of(seen, thresholds, [5999], values)
+    table = compare_models(seen, models=("ls-target+",), truth=judged)
+    assert table.train_count == 299
+    assert table["ls-target+"].mae < 0.01
+    assert table["carry-forward"].mae_hard > 5 * table["ls-target+"].mae_hard
+    assert "ls-target+" in str(table)
+
+
+def test_bad_requests_are_told_in_one_line(
+    pairs: PairScores, fitted: Extrapolation, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="model: expected auto or one of"):
+        extrapolate(pairs, model="magic")
+    with pytest.raises(InputError, match="max_count: expected 3 to 119, found 200"):
+        extrapolate(pairs, max_count=200)
+    with pytest.raises(InputError, match="counts: expected whole numbers of at least 1"):
+        fitted.predict([0], [0.5])
+    with pytest.raises(InputError, match="target rate"):
+        fitted.threshold_for(1.5, 100)
+    other = tmp_path / "other.npz"
+    np.savez(other, a=np.ones(2))
+    with pytest.raises(InputError, match="expected format"):
+        Extrapolation.load(other)
+    with pytest.raises(InputError, match="expected a saved extrapolation"):
+        Extrapolation.load(tmp_path / "none.npz")
