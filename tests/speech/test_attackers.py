@@ -5,7 +5,7 @@ import pytest
 
 from unmask.detection import eer
 from unmask.errors import InputError
-from unmask.speech.attackers import BACKENDS, Attacker, attackers
+from unmask.speech.attackers import BACKENDS, AttackModel, attack_models
 from unmask.trials import Embeddings
 
 SPEAKERS, PER, DIMENSION = 40, 6, 30
@@ -27,7 +27,7 @@ def voices(seed: int = 0, *, shift: float = 0.0, key: int = 0, prefix: str = "s"
 
 def test_folds_cover_every_speaker_once_and_no_utterance_meets_itself():
     original = voices()
-    attack = Attacker("original", original).attack(original, folds=3, seed=1)
+    attack = AttackModel("original", original).attack(original, folds=3, seed=1)
     groups = [set(fold.test.speakers.to_series()) for fold in attack.folds]
     assert [len(group) for group in groups] == [14, 13, 13]
     assert len(set.union(*groups)) == SPEAKERS
@@ -41,7 +41,7 @@ def test_folds_cover_every_speaker_once_and_no_utterance_meets_itself():
 
 def test_scores_are_the_cosines_of_the_definition():
     original = voices()
-    attack = Attacker("original", original).attack(original, folds=1)
+    attack = AttackModel("original", original).attack(original, folds=1)
     unit = original.vectors / np.linalg.norm(original.vectors, axis=1, keepdims=True)
     even = np.arange(len(unit)) % 2 == 0
     cosine = unit[even] @ unit[~even].T
@@ -57,7 +57,7 @@ def test_sets_without_shared_utterances_are_used_whole():
     later = Embeddings(
         original.vectors, original.speakers, [f"later-{n}" for n in range(len(original))]
     )
-    attack = Attacker("original", original).attack(later)
+    attack = AttackModel("original", original).attack(later)
     assert sum(len(fold.enrol) for fold in attack.folds) == len(original)
 
 
@@ -65,7 +65,7 @@ def test_who_knows_the_safeguard_sees_through_it():
     original = voices()
     protected, own = voices(shift=6.0, key=1), voices(shift=6.0, key=2)
     more = voices(shift=6.0, key=3)
-    found = attackers(original, own=(own, more), related=(voices(shift=3.0, key=4),))
+    found = attack_models(original, own=(own, more), related=(voices(shift=3.0, key=4),))
     assert list(found) == [
         *("original", "ignorant", "lazy-informed"),
         *("semi-informed", "informed", "informed, original enrolment"),
@@ -85,7 +85,7 @@ def test_who_knows_the_safeguard_sees_through_it():
 def test_the_strongest_is_named_with_hindsight():
     original = voices()
     protected, own = voices(shift=6.0, key=1), voices(shift=6.0, key=2)
-    attack = Attacker("informed", own, (original, own), BACKENDS).attack(protected)
+    attack = AttackModel("informed", own, (original, own), BACKENDS).attack(protected)
     assert attack.backends == ("cosine", "centred", "wccn", "lda", "plda")
     costs = {name: attack.roc(name).min_cllr() for name in attack.backends}
     assert attack.strongest == min(costs, key=costs.get)
@@ -100,7 +100,7 @@ def test_back_ends_never_see_the_speakers_they_are_tested_on():
         seen.append(set(training.speakers.to_series()))
         return BACKENDS["cosine"](training)
 
-    attack = Attacker("x", original, (original,), {"spy": spy}).attack(original, folds=2)
+    attack = AttackModel("x", original, (original,), {"spy": spy}).attack(original, folds=2)
     for fold, trained in zip(attack.folds, seen, strict=True):
         assert not trained & set(fold.test.speakers.to_series())
         assert len(trained) == SPEAKERS // 2
@@ -109,15 +109,15 @@ def test_back_ends_never_see_the_speakers_they_are_tested_on():
 def test_bad_attacks_are_refused():
     original = voices()
     with pytest.raises(InputError, match="at least 2 speakers per fold"):
-        Attacker("x", original).attack(original, folds=21)
+        AttackModel("x", original).attack(original, folds=21)
     with pytest.raises(InputError, match="at least 2 speakers per fold"):
-        Attacker("x", original).attack(voices(prefix="t"))
+        AttackModel("x", original).attack(voices(prefix="t"))
     with pytest.raises(InputError, match="need a training set"):
-        Attacker("x", original, (), BACKENDS).attack(original)
+        AttackModel("x", original, (), BACKENDS).attack(original)
     with pytest.raises(InputError, match="training and test speakers must differ"):
-        Attacker("x", original, (original,), BACKENDS).attack(original, folds=1)
+        AttackModel("x", original, (original,), BACKENDS).attack(original, folds=1)
     with pytest.raises(InputError, match="at least one run"):
-        attackers(original, own=())
+        attack_models(original, own=())
     unnamed = Embeddings(original.vectors, original.speakers)
     with pytest.raises(InputError, match="a name for every utterance"):
-        Attacker("x", unnamed).attack(original)
+        AttackModel("x", unnamed).attack(original)

@@ -54,6 +54,8 @@ def bad_files(folder):
     soundfile.write(folder / "whole.flac", samples, 16000)
     whole = (folder / "whole.flac").read_bytes()
     (folder / "cut.flac").write_bytes(whole[: len(whole) // 2])
+    soundfile.write(folder / "cut.wav", samples, 16000)
+    (folder / "cut.wav").write_bytes((folder / "cut.wav").read_bytes()[:20000])
 
 
 @pytest.mark.parametrize(
@@ -65,6 +67,7 @@ def bad_files(folder):
         ("silent.wav", "silent"),
         ("nan.wav", "16000 of 16000 samples are NaN"),
         ("cut.flac", "cut short|not readable"),
+        ("cut.wav", "cut short: expected 32044 bytes, found 20000"),
         ("absent.wav", "no such file"),
     ],
 )

@@ -90,6 +90,13 @@ def test_bad_corpora_are_refused(tmp_path, names, speakers, words):
         recordings(tmp_path, speakers=speakers)
 
 
+@pytest.mark.parametrize("line", ["../../etc anna a.wav", "u .. a.wav", "u /root a.wav"])
+def test_names_cannot_lead_out_of_the_output_folder(tmp_path, line):
+    (tmp_path / "list").write_text(line + "\n")
+    with pytest.raises(InputError, match="cannot name a file after"):
+        recordings(tmp_path / "list")
+
+
 def test_a_place_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="no such file or folder"):
         recordings(tmp_path / "absent")

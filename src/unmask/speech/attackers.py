@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from unmask.arrays import BoolArray, FloatArray
 from unmask.detection import Roc
 from unmask.errors import InputError
 from unmask.scoring import Backend, Cosine, Plda, Whitening, length_normalised, score_blocks
-from unmask.scoring.backend import Rows, as_vectors
+from unmask.scoring.backend import as_vectors
 from unmask.scoring.moments import Moments
 from unmask.scoring.plda import discriminants
 from unmask.trials import Embeddings
@@ -22,27 +21,18 @@ SHRINKAGE = 0.1
 LDA_DIRECTIONS = 20
 
 
-@dataclass(frozen=True, eq=False)
-class Projected:
-    """Length-normalise, centre, project, and take the cosine."""
+class Projected(Whitening):
+    """Length-normalise, centre, project by any matrix, and take the cosine."""
 
-    name: str
-    centre: FloatArray
-    projection: FloatArray | None = None
-
-    def prepare(self, vectors: npt.ArrayLike) -> FloatArray:
-        """Rows ready for a product."""
-        rows = length_normalised(as_vectors(vectors, dimension=self.centre.size)) - self.centre
-        return length_normalised(rows if self.projection is None else rows @ self.projection)
-
-    def score_block(self, enrol: Rows, test: Rows) -> Rows:
-        """Cosines of every enrolment row with every test row."""
-        return np.asarray(enrol @ test.T)
+    @property
+    def name(self) -> str:
+        return self.covariance
 
 
 def centred(training: Embeddings) -> Backend:
     """Cosine about the mean of the training vectors."""
-    return Projected("centred", length_normalised(as_vectors(training.vectors)).mean(axis=0))
+    rows = length_normalised(as_vectors(training.vectors))
+    return Projected(rows.mean(axis=0), np.eye(training.dimension), "centred")
 
 
 def lda(training: Embeddings) -> Backend:
@@ -51,7 +41,7 @@ def lda(training: Embeddings) -> Backend:
     centre = rows.mean(axis=0)
     directions = min(LDA_DIRECTIONS, training.n_speakers - 1, training.dimension)
     moments = Moments.of(rows - centre, training.speakers.codes)
-    return Projected("lda", centre, discriminants(moments, directions, SHRINKAGE))
+    return Projected(centre, discriminants(moments, directions, SHRINKAGE), "lda")
 
 
 BACKENDS: Mapping[str, Callable[[Embeddings], Backend]] = {
@@ -123,7 +113,7 @@ class Attack:
 
 
 @dataclass(frozen=True, eq=False)
-class Attacker:
+class AttackModel:
     """Enrols ``enrolment``, trains ``backends`` on ``training``, and never on speakers it tests.
 
     Several training sets are pooled under the speakers' names: a back-end that sees the same
@@ -152,13 +142,13 @@ class Attacker:
                 f"attack: expected at least 2 speakers per fold in enrolment and test, found"
                 f" {len(names)} for {folds} folds"
             )
-        enrol, tested = _apart(self.enrolment, test)
+        enrol, tested = _apart(self.enrolment.normalised(), test.normalised())
         order = np.random.default_rng(seed).permutation(len(names))
         groups = [{names[i] for i in order[n::folds]} for n in range(folds)]
         return Attack(self.name, tuple(self._fold(enrol, tested, group) for group in groups))
 
     def _fold(self, enrol: Embeddings, test: Embeddings, group: set[str]) -> Fold:
-        seen = _pooled([_among(one, group, inside=False) for one in self.training])
+        seen = _pooled([_among(one, group, inside=False).normalised() for one in self.training])
         chosen = _among(enrol, group, inside=True), _among(test, group, inside=True)
         if seen is None and set(self.backends) != {"cosine"}:
             raise InputError(f"attacker {self.name}: its back-ends need a training set")
@@ -168,12 +158,12 @@ class Attacker:
         return Fold(*chosen, trained)
 
 
-def attackers(
+def attack_models(
     original: Embeddings,
     *,
     own: Sequence[Embeddings],
     related: Sequence[Embeddings] = (),
-) -> dict[str, Attacker]:
+) -> dict[str, AttackModel]:
     """The usual attackers on a safeguard, from the weakest to the strongest.
 
     ``own`` are runs of the very safeguard that the attacker made (with keys of its own: never the
@@ -187,16 +177,16 @@ def attackers(
     if not own:
         raise InputError("attackers: expected at least one run of the safeguard, found none")
     found = {
-        "original": Attacker("original", original),
-        "ignorant": Attacker("ignorant", original),
-        "lazy-informed": Attacker("lazy-informed", own[0]),
+        "original": AttackModel("original", original),
+        "ignorant": AttackModel("ignorant", original),
+        "lazy-informed": AttackModel("lazy-informed", own[0]),
     }
     if related:
-        found["semi-informed"] = Attacker(
+        found["semi-informed"] = AttackModel(
             "semi-informed", related[0], (original, *related), BACKENDS
         )
     for name, enrolment in (("informed", own[0]), ("informed, original enrolment", original)):
-        found[name] = Attacker(name, enrolment, (original, *own), BACKENDS)
+        found[name] = AttackModel(name, enrolment, (original, *own), BACKENDS)
     return found
 
 

@@ -72,6 +72,7 @@ def read_audio(path: str | os.PathLike[str]) -> Audio:
         raise InputError(f"{path}: {reason}") from None
     if len(samples) < expected:
         raise InputError(f"{path}: cut short: expected {expected} samples, found {len(samples)}")
+    _refuse_cut_riff(Path(path))
     channels = int(samples.shape[1])
     mono = samples.mean(axis=1) if channels > 1 else samples[:, 0]
     if mono.size == 0:
@@ -84,6 +85,19 @@ def read_audio(path: str | os.PathLike[str]) -> Audio:
     if rate != SAMPLE_RATE:
         mono = needed("soxr", "soxr", "audio").resample(mono, rate, SAMPLE_RATE, quality="HQ")
     return Audio(np.ascontiguousarray(mono, dtype=np.float32), rate, channels)
+
+
+def _refuse_cut_riff(path: Path) -> None:
+    """A WAV file states its length; libsndfile reads a shorter one without a word.
+
+    Lengths of 0 and of 2 GB or more are those of a stream whose end was not known.
+    """
+    with open(path, "rb") as file:
+        head = file.read(8)
+    stated = int.from_bytes(head[4:], "little") + 8
+    found = path.stat().st_size
+    if head[:4] == b"RIFF" and 8 < stated < 2**31 - 4096 and found < stated - 1:
+        raise InputError(f"{path}: cut short: expected {stated} bytes, found {found}")
 
 
 def write_audio(path: str | os.PathLike[str], samples: npt.ArrayLike) -> None:

@@ -175,9 +175,10 @@ def _from_list(place: Path, speakers: str | None) -> list[Recording]:
 
 
 def _placed(path: Path, utterance: str, speaker: str, session: str | None) -> Recording:
-    if {"..", "/"} & {speaker, utterance} or utterance.startswith("/"):
+    place = PurePosixPath(speaker) / utterance
+    if place.is_absolute() or ".." in place.parts:
         raise InputError(f"{path}: cannot name a file after speaker {speaker}, {utterance}")
-    return Recording(path, utterance, speaker, session, PurePosixPath(speaker) / utterance)
+    return Recording(path, utterance, speaker, session, place)
 
 
 def _two_columns(path: Path) -> dict[str, str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -48,7 +50,7 @@ class Wrapped:
     def __init__(self, function: Function, *, name: str | None = None, shortest: int = 400) -> None:
         self.function = function
         self.name: str = name or str(getattr(function, "__name__", type(function).__name__))
-        self.fingerprint: str = self.name
+        self.fingerprint: str = f"{self.name}:{_source(function)}"
         self.shortest = shortest
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
@@ -77,7 +79,7 @@ class CamPlusPlusEncoder:
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
         features = [filterbanks(one) for one in recordings]
         with _one_thread(self._torch, self.device), self._torch.inference_mode():
-            return _by_length(features, self._forward)
+            return _by_length(features, self._forward, batch=_batch(self.device))
 
     def _forward(self, batch: Float32Array) -> Float32Array:
         return np.asarray(self.network(self._torch.from_numpy(batch).to(self.device)).cpu().numpy())
@@ -214,6 +216,14 @@ def _imported(module: str, attribute: str) -> Function:
     return function  # type: ignore[no-any-return]
 
 
+def _source(function: Function) -> str:
+    """A hash of the function's own lines, where they can be had."""
+    try:
+        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()
+    except (OSError, TypeError):
+        return "unknown"
+
+
 def _torch() -> Any:
     return needed("torch", "torch", "torch")
 
@@ -224,19 +234,26 @@ def _tensors(name: str, torch: Any) -> dict[str, Any]:
 
 
 def _by_length(
-    features: Sequence[Float32Array], forward: Callable[[Float32Array], Float32Array]
+    features: Sequence[Float32Array],
+    forward: Callable[[Float32Array], Float32Array],
+    *,
+    batch: int,
 ) -> Float32Array:
-    """Run recordings of equal length as one batch; vectors in the order of the recordings."""
-    groups: dict[int, list[int]] = {}
-    for index, one in enumerate(features):
-        groups.setdefault(len(one), []).append(index)
-    vectors: list[Float32Array] = [np.empty(0, np.float32)] * len(features)
-    for members in groups.values():
-        for index, vector in zip(
-            members, forward(np.stack([features[i] for i in members])), strict=True
-        ):
-            vectors[index] = vector
-    return np.stack(vectors)
+    """Run up to ``batch`` recordings of equal length at once; vectors in the order given."""
+    order = sorted(range(len(features)), key=lambda n: len(features[n]))
+    vectors: dict[int, Float32Array] = {}
+    for _, group in groupby(order, key=lambda n: len(features[n])):
+        members = list(group)
+        for start in range(0, len(members), batch):
+            some = members[start : start + batch]
+            found = forward(np.stack([features[n] for n in some]))
+            vectors |= dict(zip(some, found, strict=True))
+    return np.stack([vectors[n] for n in range(len(features))])
+
+
+def _batch(device: str) -> int:
+    """Recordings at once: a GPU wants many, a processor core has no cache for more than one."""
+    return 1 if device == "cpu" else 32
 
 
 _THREADS = threading.Lock()

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import hashlib
+from importlib import resources
+
+import numpy as np
+import pytest
+
+from unmask.detection import eer
+from unmask.errors import InputError
+from unmask.speech import case_study, case_study_provenance
+from unmask.speech.case_study import CONDITIONS, ENCODERS
+
+
+@pytest.mark.parametrize(("encoder", "dimension"), [("campplus", 192), ("resemblyzer", 256)])
+def test_sixty_voices_in_six_conditions(encoder, dimension):
+    sets = case_study(encoder)
+    assert tuple(sets) == CONDITIONS
+    for name, one in sets.items():
+        assert (len(one), one.n_speakers, one.dimension) == (1200, 60, dimension), name
+        np.testing.assert_allclose(np.linalg.norm(one.vectors, axis=1), 1.0, atol=2e-3)
+        assert one.columns["gender"].n_unique == 2
+
+
+# EER of all pairs of original utterances, in percent: measured with the reference
+# implementations of both encoders on the same recordings.
+@pytest.mark.parametrize(("encoder", "expected"), [("campplus", 0.56), ("resemblyzer", 2.79)])
+def test_unprotected_voices_have_the_eer_of_the_reference(encoder, expected):
+    original = case_study(encoder)["original"].normalised()
+    scores = original.vectors @ original.vectors.T
+    first, second = np.triu_indices(len(scores), 1)
+    same = original.speakers.codes[first] == original.speakers.codes[second]
+    pairs = scores[first, second]
+    assert 100 * eer(pairs[same], pairs[~same]) == pytest.approx(expected, abs=0.1)
+
+
+def test_provenance_names_source_licence_seeds_and_hashes():
+    note = case_study_provenance()
+    assert note["source"]["recordings"]["licence"] == "MIT"
+    assert note["conditions"]["b2r"]["seed"] != note["conditions"]["b2r-again"]["seed"]
+    assert set(note["encoders"]) == set(ENCODERS)
+    folder = resources.files("unmask.data").joinpath("case_study")
+    for name, digest in note["files"].items():
+        assert hashlib.sha256(folder.joinpath(name).read_bytes()).hexdigest() == digest
+    total = sum(len(folder.joinpath(name).read_bytes()) for name in note["files"])
+    assert total < 8e6
+
+
+def test_an_unknown_encoder_is_refused():
+    with pytest.raises(InputError, match="expected campplus or resemblyzer"):
+        case_study("ecapa")
