@@ -83,12 +83,18 @@ def _panel(
         scale=alt.Scale(type="log", domain=[least, max(most, least + 1)], nice=False),
         axis=alt.Axis(values=ticks, format=",", labelFlush=True, grid=False),
     )
-    y = alt.Y(
-        "value:Q",
-        title=_TITLES.get(lines[0].metric, lines[0].metric),
-        scale=alt.Scale(domain=[0, 1], nice=False),
-        axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], labelExpr="format(100 * datum.value, 'd')"),
-    )
+
+    def vertical(field: str) -> alt.Y:
+        return alt.Y(
+            field,
+            title=_TITLES.get(lines[0].metric, lines[0].metric),
+            scale=alt.Scale(domain=[0, 1], nice=False),
+            axis=alt.Axis(
+                values=[0, 0.25, 0.5, 0.75, 1], labelExpr="format(100 * datum.value, 'd')"
+            ),
+        )
+
+    y = vertical("value:Q")
     colour = alt.Color(
         "system:N",
         scale=alt.Scale(domain=names, range=[colours[name] for name in names]),
@@ -130,7 +136,7 @@ def _panel(
     length = lines[0].length
     return alt.layer(
         base.mark_area(fillOpacity=0.13, strokeWidth=0, clip=True).encode(
-            x, alt.Y("low:Q", title=y.title, scale=y.scale, axis=y.axis), alt.Y2("high:Q"), colour
+            x, vertical("low:Q"), alt.Y2("high:Q"), colour
         ),
         alt.Chart(table(count=first.counts, value=first.chance))
         .mark_line(color=CHANCE, strokeDash=list(DASHED), strokeWidth=1.1, clip=True)

@@ -51,12 +51,18 @@ def worst_case_growth(
             grid=False,
         ),
     )
-    y = alt.Y(
-        "value:Q",
-        title="False alarms (%)",
-        scale=alt.Scale(domain=[0, 1], nice=False),
-        axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], labelExpr="format(100 * datum.value, 'd')"),
-    )
+
+    def vertical(field: str) -> alt.Y:
+        return alt.Y(
+            field,
+            title="False alarms (%)",
+            scale=alt.Scale(domain=[0, 1], nice=False),
+            axis=alt.Axis(
+                values=[0, 0.25, 0.5, 0.75, 1], labelExpr="format(100 * datum.value, 'd')"
+            ),
+        )
+
+    y = vertical("value:Q")
     rows = join(
         table(
             system=line.system,
@@ -83,7 +89,7 @@ def worst_case_growth(
     chart = alt.layer(
         base.mark_area(fillOpacity=0.12, strokeWidth=0, clip=True).encode(
             x,
-            alt.Y("low:Q", title=y.title, scale=y.scale, axis=y.axis),
+            vertical("low:Q"),
             alt.Y2("high:Q"),
             colour,
             detail,

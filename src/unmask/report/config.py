@@ -33,11 +33,17 @@ class _Part(BaseModel):
 class Voices(_Part):
     """Speech of known speakers: embeddings, or audio that is embedded first."""
 
-    embeddings: Path | None = Field(default=None, description="npz, parquet, HDF5, Kaldi ark or folder.")
-    audio: Path | None = Field(default=None, description="Folder of recordings, embedded by encoder.")
+    embeddings: Path | None = Field(
+        default=None, description="npz, parquet, HDF5, Kaldi ark or folder."
+    )
+    audio: Path | None = Field(
+        default=None, description="Folder of recordings, embedded by encoder."
+    )
     encoder: str = Field(default="campplus", description="campplus, resemblyzer or an ONNX file.")
     speakers: str | None = Field(default=None, description="utt2spk file, or pattern:REGEX.")
-    sessions: Path | None = Field(default=None, description="Session of each utterance: utterance session.")
+    sessions: Path | None = Field(
+        default=None, description="Session of each utterance: utterance session."
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -66,11 +72,14 @@ class Safeguard(Voices):
     """One protected version of the same speech."""
 
     name: Name
-    again: str | None = Field(default=None,
+    again: str | None = Field(
+        default=None,
         description="Another run, or a related safeguard, that a semi-informed attacker has: the "
         "name of a safeguard here, or a file of embeddings.",
     )
-    hidden: bool = Field(default=False, description="Used as another's run only, not assessed itself.")
+    hidden: bool = Field(
+        default=False, description="Used as another's run only, not assessed itself."
+    )
     scores: ScoreSets | None = None
 
     @model_validator(mode="after")
@@ -107,15 +116,20 @@ class ScoreTable(_Part):
     key: Path | None = None
     speakers: str | None = None
     systems: tuple[str, ...] | None = None
-    reference: tuple[str, ...] = Field(default=(), description="Systems that tell hard trials from easy.")
+    reference: tuple[str, ...] = Field(
+        default=(), description="Systems that tell hard trials from easy."
+    )
 
 
 class Split(_Part):
     """Which utterances enrol and which are attacked: no utterance does both."""
 
-    enrol: Annotated[int | float, Field(gt=0)] = Field(default=0.5, description="Share of each speaker's utterances, or how many of them."
+    enrol: Annotated[int | float, Field(gt=0)] = Field(
+        default=0.5, description="Share of each speaker's utterances, or how many of them."
     )
-    utterances: Path | None = Field(default=None, description="File of those that enrol, one a line.")
+    utterances: Path | None = Field(
+        default=None, description="File of those that enrol, one a line."
+    )
 
 
 class Intervals(_Part):
@@ -128,7 +142,9 @@ class Intervals(_Part):
 class Legal(_Part):
     """Singling Out, Linkability, inference (Vauquier 2025)."""
 
-    counts: tuple[Count, ...] | None = Field(default=None, description="Numbers of speakers N and N'.")
+    counts: tuple[Count, ...] | None = Field(
+        default=None, description="Numbers of speakers N and N'."
+    )
     lengths: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 3)
     metrics: Annotated[
         tuple[Literal["singling_out", "linkability", "one_minus_eer"], ...], Field(min_length=1)
@@ -154,8 +170,11 @@ class Verification(_Part):
 
     p_target: tuple[Share, ...] = (0.01,)
     fpr: tuple[Share, ...] = (0.01, 0.001)
-    by: str | None = Field(default=None, description="Also by groups of this column, such as gender.")
-    replicates: Annotated[int, Field(ge=0)] | None = Field(default=None, description="Replicates of these intervals, where they should differ."
+    by: str | None = Field(
+        default=None, description="Also by groups of this column, such as gender."
+    )
+    replicates: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="Replicates of these intervals, where they should differ."
     )
     max_trials: Count = 20_000_000
 
@@ -180,10 +199,15 @@ class Config(_Part):
     """A whole assessment."""
 
     title: Name = "Assessment of voice anonymisation"
-    description: str = Field(default="", description="A few sentences for the reader of the report.")
-    date: str | None = Field(default=None, description="Printed in the report; nothing else dates it.")
+    description: str = Field(
+        default="", description="A few sentences for the reader of the report."
+    )
+    date: str | None = Field(
+        default=None, description="Printed in the report; nothing else dates it."
+    )
     seed: Annotated[int, Field(ge=0)] = 0
-    frameworks: Annotated[tuple[Framework, ...], Field(min_length=1)] | None = Field(default=None, description="Which to run; all that the data allow by default."
+    frameworks: Annotated[tuple[Framework, ...], Field(min_length=1)] | None = Field(
+        default=None, description="Which to run; all that the data allow by default."
     )
     redact: bool = False
     figures: tuple[Literal["svg", "png", "pdf"], ...] = ("svg", "png", "pdf")

@@ -78,9 +78,7 @@ VAUQUIER_2025 = (
     "Vauquier, Srivastava, Hosseini, Vincent: Legally validated evaluation framework for voice"
     " anonymization. 2025."
 )
-LI_2022 = (
-    "Li, Wang, Du, Wang: C-P map: a novel evaluation toolkit for speaker verification. 2022."
-)
+LI_2022 = "Li, Wang, Du, Wang: C-P map: a novel evaluation toolkit for speaker verification. 2022."
 SHOLOKHOV_2020 = (
     "Sholokhov, Kinnunen, Vestman, Lee: Extrapolating false alarm rates in automatic speaker"
     " verification. 2020."

@@ -10,7 +10,7 @@ import numpy as np
 from unmask.arrays import FloatArray, IntArray
 from unmask.detection import curves
 from unmask.detection.battery import Battery
-from unmask.detection.evaluate import SystemResult, evaluate
+from unmask.detection.evaluate import SystemResult, evaluate, group_masks
 from unmask.errors import InputError
 from unmask.privacy.legal_backend import train_backend
 from unmask.privacy.legal_counts import count_above_in_scores
@@ -158,7 +158,6 @@ class Trialled:
     label: str
     enrols: str
     result: SystemResult
-    groups: tuple[SystemResult, ...]
     warnings: tuple[str, ...]
     det: curves.DetCurve
     ece: curves.EceProfile
@@ -185,7 +184,6 @@ def trial_step(attack: Attack, config: Config) -> Step:
     params = {
         "p_target": how.p_target,
         "fpr": how.fpr,
-        "by": how.by,
         "replicates": replicates,
         "level": config.intervals.level,
         "seed": config.seed,
@@ -205,7 +203,6 @@ def trial_step(attack: Attack, config: Config) -> Step:
         scores = attack.scores()
         found = evaluate(
             scores,
-            by=how.by,
             battery=Battery(p_target=how.p_target, fpr=how.fpr),
             replicates=replicates,
             level=config.intervals.level,
@@ -219,7 +216,6 @@ def trial_step(attack: Attack, config: Config) -> Step:
             attack.label,
             attack.enrols,
             whole,
-            tuple(r for r in found if r.group is not None),
             found.warnings,
             curves.det_curve(whole.roc, p_target=how.p_target[0]),
             curves.ece_profile(scores.targets(), scores.nontargets(), whole.roc),
@@ -231,6 +227,50 @@ def trial_step(attack: Attack, config: Config) -> Step:
     seconds = 1 + models * len(attack.test) * replicates / 5e6
     what = f"verification of {attack.safeguard}, {attack.label}"
     return Step(what, attack.inputs, params, compute, weight=seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """An attack on groups of speakers, such as women and men."""
+
+    label: str
+    results: tuple[SystemResult, ...]
+    warnings: tuple[str, ...]
+
+
+def group_step(attack: Attack, config: Config, by: str) -> Step:
+    """Measure an attack within and between the groups of a column."""
+    how = config.verification
+    replicates = config.intervals.replicates if how.replicates is None else how.replicates
+    params = {
+        "by": by,
+        "replicates": replicates,
+        "level": config.intervals.level,
+        "seed": config.seed,
+        "backend": attack.backend,
+        "label": attack.label,
+    }
+
+    def compute(progress: Progress) -> Groups:
+        scores = attack.scores()
+        parts = []
+        told: list[str] = []
+        masks = group_masks(scores, by)
+        for done, (group, mask) in enumerate(masks, start=1):
+            part = scores.select(mask)
+            if not (part.is_target.any() and part.is_nontarget.any()):
+                told.append(f"group {group} has no trials of both kinds and is left out")
+                continue
+            found = evaluate(
+                part, replicates=replicates, level=config.intervals.level, seed=config.seed
+            )
+            parts.append(replace(found.results[0], group=group))
+            told += [f"group {group}: {line}" for line in found.warnings]
+            progress(done, len(masks))
+        return Groups(attack.label, tuple(parts), tuple(told))
+
+    what = f"groups of {by} under {attack.safeguard}, {attack.label}"
+    return Step(what, attack.inputs, params, compute, weight=1.5)
 
 
 def _identified(scores: Scores, models: int) -> tuple[tuple[str, ...], FloatArray, IntArray]:

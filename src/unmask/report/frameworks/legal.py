@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from unmask.estimate import Estimate
 from unmask.figures import Figure
 from unmask.figures.legal_panel import legal_panel
@@ -144,7 +142,7 @@ class LegalResults:
 
     def _joined(self, name: str) -> LegalSweep:
         """Unprotected speech and all attackers of a safeguard in one sweep."""
-        attack, control = self.control
+        control = self.control[1]
         curves = {(ORIGINAL, m, n): c for (_, m, n), c in control.curves.items()}
         ranks = {(ORIGINAL, n): r for (_, n), r in control.ranks.items()}
         for sweep in self.single[name].values():
@@ -228,7 +226,7 @@ def _answers(results: LegalResults) -> list[str]:
             chance = float(e.chance or 0)
             told.append(
                 f"{name}: {TITLES[metric]} {100 * float(e.value):.1f} % among"
-                f" {e.params["N"]:,} speakers by {found.attack.label}; chance"
+                f" {e.params['N']:,} speakers by {found.attack.label}; chance"
                 f" {100 * chance:.1f} %."
             )
     return told
@@ -237,12 +235,10 @@ def _answers(results: LegalResults) -> list[str]:
 def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
     config = results.config
     largest, curves, details, ranks = [], [], [], []
-    named = {ORIGINAL: {ORIGINAL: results.control[1]}, **results.single}
-    for name, sweeps in named.items():
-        for label, sweep in sweeps.items():
-            key = results.control[0].label if name == ORIGINAL else label
+    for name, sweeps in results.single.items():
+        for key, sweep in sweeps.items():
             for length in config.legal.lengths:
-                base = {"safeguard": name, "attacker": label, "utterances": str(length)}
+                base = {"safeguard": name, "attacker": key, "utterances": str(length)}
                 at_most = []
                 for metric in config.legal.metrics:
                     curve = sweep.curves[key, metric, length]
@@ -303,5 +299,3 @@ _METHOD = (
         "How many bits of identity the rank of the true speaker gives away.",
     ),
 )
-
-

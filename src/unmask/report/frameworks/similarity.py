@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from unmask.figures import Figure
 from unmask.figures.distinctiveness import Point, distinctiveness
@@ -14,7 +15,7 @@ from unmask.privacy import (
     pseudonymisation_from_embeddings,
     pseudonymisation_from_scores,
 )
-from unmask.privacy.sessions import SessionAssessment, sessions
+from unmask.privacy.sessions import SessionAssessment, assess_sessions
 from unmask.privacy.similarity_view import quadrants
 from unmask.privacy.zoo import zoo_of_set
 from unmask.report.cache import Progress, Step, digest_of_embeddings, digest_of_scores
@@ -28,7 +29,7 @@ LEAST_SHOWN = 5
 
 def similarity_steps(config: Config, inputs: Inputs) -> dict[str, Step]:
     """The three matrices of each safeguard."""
-    how = {
+    how: dict[str, Any] = {
         "mean": config.similarity.mean,
         "pairs": config.similarity.pairs,
         "replicates": config.intervals.replicates,
@@ -58,7 +59,7 @@ def similarity_steps(config: Config, inputs: Inputs) -> dict[str, Step]:
 def session_steps(config: Config, inputs: Inputs) -> dict[str, Step]:
     """Within and between sessions, where protected utterances name theirs."""
     steps = {}
-    how = {
+    how: dict[str, Any] = {
         "mean": config.similarity.mean,
         "replicates": config.intervals.replicates,
         "level": config.intervals.level,
@@ -71,7 +72,7 @@ def session_steps(config: Config, inputs: Inputs) -> dict[str, Step]:
         assert original is not None
 
         def compute(progress: Progress, o=original, p=protected) -> SessionAssessment:  # type: ignore[no-untyped-def]
-            return sessions(o, p, **how)
+            return assess_sessions(o, p, **how)
 
         digests = [digest_of_embeddings(original), digest_of_embeddings(protected)]
         steps[name] = Step(f"sessions of {name}", digests, how, compute, weight=2.0)
@@ -100,7 +101,6 @@ def section(
             name,
             speaker_protection(
                 {name: result.per_speaker},
-                overall={name: result.deid},
                 colours=colours,
                 name=f"speaker_protection_{number}",
                 title=f"{name}: de-identification of each speaker",
@@ -152,8 +152,11 @@ def section(
         tables=tuple(tables),
         warnings=tuple(
             f"{name}: {line}"
-            for name, result in [*found.items(), *within.items()]
-            for line in result.warnings
+            for name, lines in [
+                *((n, r.warnings) for n, r in found.items()),
+                *((n, s.warnings) for n, s in within.items()),
+            ]
+            for line in lines
         ),
         method=_METHOD,
         citation=f"{NOE_2020} {NOE_2022}",

@@ -12,11 +12,16 @@ from unmask.estimate import Estimate
 from unmask.figures.det import det
 from unmask.figures.disclosure import calibration_profiles, disclosure_profiles
 from unmask.figures.theme import ORIGINAL as GREY
-from unmask.privacy.zebra import CalibrationDistortion, Disclosure, calibration_distortion, disclosure_of
+from unmask.privacy.zebra import (
+    CalibrationDistortion,
+    Disclosure,
+    calibration_distortion,
+    disclosure_of,
+)
 from unmask.report.cache import Progress, Step, digest_of_scores
-from unmask.report.config import ORIGINAL, Config
+from unmask.report.config import Config
 from unmask.report.document import Row
-from unmask.report.frameworks.attacks import Attack, Trialled
+from unmask.report.frameworks.attacks import Attack, Groups, Trialled
 from unmask.report.inputs import Inputs
 from unmask.report.section import NOE_2022, Choice, Method, Section, TableBlock
 from unmask.trials import Scores
@@ -65,10 +70,7 @@ def table_steps(config: Config, inputs: Inputs) -> dict[str, Step]:
             return TableResult(
                 found,
                 {n: curves.det_curve(r, p_target=how.p_target[0]) for n, r in rocs.items()},
-                {
-                    n: curves.histogram(s.targets(n), s.nontargets(n), r)
-                    for n, r in rocs.items()
-                },
+                {n: curves.histogram(s.targets(n), s.nontargets(n), r) for n, r in rocs.items()},
                 s.digest,
             )
 
@@ -105,9 +107,7 @@ def distortion_steps(
     return steps
 
 
-def named_colours(
-    systems: Mapping[str, Trialled], colours: Mapping[str, str]
-) -> dict[str, str]:
+def named_colours(systems: Mapping[str, Trialled], colours: Mapping[str, str]) -> dict[str, str]:
     """The safeguard's colour for each system of a chart."""
     return {label: colours.get(one.safeguard, GREY) for label, one in systems.items()}
 
@@ -189,6 +189,7 @@ def section(
     trialled: Mapping[str, Sequence[Trialled]],
     best: Mapping[str, int],
     tables: Mapping[str, TableResult],
+    groups: Mapping[str, Groups],
     colours: Mapping[str, str],
 ) -> Section:
     """Error rates of the attacks, and of the systems whose scores were given."""
@@ -207,6 +208,17 @@ def section(
         )
         every = [one for found in trialled.values() for one in found]
         blocks += _blocks("Attackers as verification systems", every)
+        by = tuple(
+            Row(
+                {"safeguard": name, "attacker": one.label, "group": str(r.group)},
+                _ordered(r.estimates, ("eer", "d_ece", "l_w", "tag")),
+            )
+            for name, one in groups.items()
+            for r in one.results
+        )
+        if by:
+            blocks.append(TableBlock("Strongest attacker, by group", by))
+            warnings += [f"{n}: {line}" for n, one in groups.items() for line in one.warnings]
     for number, (name, found) in enumerate(tables.items(), start=1):
         figures.append(
             det(found.det, name=f"det_scores_{number}", title=f"{name}: errors of every system")
@@ -247,21 +259,10 @@ def _blocks(title: str, every: Sequence[Trialled]) -> list[TableBlock]:
             for one in every
         )
 
-    blocks = [
+    return [
         TableBlock(title, rows(_ERRORS[:2])),
         TableBlock("All detection metrics", rows(_ERRORS[2:]), folded=True),
     ]
-    groups = tuple(
-        Row(
-            {"safeguard": one.safeguard, "attacker": one.label, "group": str(r.group)},
-            _ordered(r.estimates, ("eer", "d_ece", "l_w", "tag")),
-        )
-        for one in every
-        for r in one.groups
-    )
-    if groups:
-        blocks.append(TableBlock("By group", groups, folded=True))
-    return blocks
 
 
 def _table_blocks(name: str, found: TableResult) -> list[TableBlock]:
@@ -280,7 +281,11 @@ def _table_blocks(name: str, found: TableResult) -> list[TableBlock]:
 
     return [
         TableBlock(name, rows(("eer", "min_dcf", "min_cllr", "d_ece", "l_w", "tag"))),
-        TableBlock(f"{name}: all metrics", rows(("eer_raw", "act_dcf", "cllr", "d_sys", "tpr_at_fpr")), folded=True),
+        TableBlock(
+            f"{name}: all metrics",
+            rows(("eer_raw", "act_dcf", "cllr", "d_sys", "tpr_at_fpr")),
+            folded=True,
+        ),
     ]
 
 

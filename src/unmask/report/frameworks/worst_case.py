@@ -13,7 +13,7 @@ from unmask.report.cache import Progress, Step, digest_of_scores
 from unmask.report.config import Config
 from unmask.report.document import Row
 from unmask.report.section import SHOLOKHOV_2020, Method, Section, TableBlock
-from unmask.stress.worst_case import WorstCase, worst_case
+from unmask.stress.worst_case import WorstCase, measure_worst_case
 from unmask.stress.worst_case_pairs import PairScores
 from unmask.trials import Scores
 
@@ -73,7 +73,7 @@ def worst_case_step(name: str, scores: Scores, config: Config) -> Step:
                 n for n in how.counts or default_counts(pairs.max_count) if n <= pairs.max_count
             ]
             thresholds.append(roc.eer_point().threshold)
-            found = worst_case(
+            found = measure_worst_case(
                 pairs,
                 thresholds,
                 counts=counts,
