@@ -73,6 +73,8 @@ def test_scatter_draws_intervals_and_tells_what_it_leaves_out():
     assert "80.0" in text
     assert "Not drawn" in figure.caption
     assert figure.caption.endswith(": b.")
+    turned = distinctiveness([Point("a", "one", 1.0, 0.0, turned=-0.03)])
+    assert "hollow" in turned.caption
     with pytest.raises(InputError, match="finite G_VD"):
         distinctiveness(points[1:2])
 
@@ -83,6 +85,9 @@ def test_profiles_have_the_disclosure_in_the_legend():
     found = zebra_profiles({"a": runs[0]})
     text = json.dumps(disclosure_profiles(found).spec(), ensure_ascii=False)
     assert f"{found['a'].zebra.d_ece:.3f}, {found['a'].zebra.l_w:.3f}" in text
+    both = disclosure_profiles(found, negated=found)
+    assert "a, negated" in json.dumps(both.spec())
+    assert "Dotted" in both.caption
     made = [calibration_distortion(*runs, method=m) for m in ("linear", "isotonic")]
     text = json.dumps(calibration_profiles(made).spec(), ensure_ascii=False)
     assert f"C_ECE {made[1].c_ece:.3f}, C_llr {made[1].cllr:.2f}" in text

@@ -8,7 +8,7 @@ import altair as alt
 
 from unmask.arrays import FloatArray
 from unmask.figures.data import join, require_systems, table
-from unmask.figures.encode import is_wide, main_panel, system_colour
+from unmask.figures.encode import colours_for, is_wide, main_panel, system_colour
 from unmask.figures.figure import Figure, Layers
 from unmask.figures.theme import DASHED, PALETTE, WIDE
 from unmask.privacy.zebra import CalibrationDistortion, Disclosure
@@ -20,26 +20,33 @@ _PRIOR = "perfect privacy"
 def disclosure_profiles(
     disclosures: Mapping[str, Disclosure],
     *,
+    negated: Mapping[str, Disclosure] | None = None,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
     name: str = "zebra_profiles",
     title: str = "ZEBRA: what the scores disclose at every prior",
 ) -> Figure:
-    """Oracle profiles of several systems; the legend tells (D_ECE, l_w, tag) of each."""
+    """Oracle profiles of several systems; the legend tells (D_ECE, l_w, tag) of each.
+
+    ``negated`` holds the disclosure of the negated scores of systems where it is the larger one.
+    """
     require_systems(disclosures, chart="ZEBRA profiles")
     first = next(iter(disclosures.values()))
-    notes = {
-        system: f"{d.zebra.d_ece:.3f}, {d.zebra.l_w:.3f}, {d.zebra.tag}"
-        for system, d in disclosures.items()
-    }
-    lines = {system: (d.log_odds, d.oracle) for system, d in disclosures.items()}
-    chart = _profiles(first, lines, colours=colours, notes=notes, width=width)
+    turned = {_turned(system): d for system, d in (negated or {}).items()}
+    shown = dict(zip(disclosures, colours_for(list(disclosures), colours), strict=True))
+    shown |= {_turned(system): shown[system] for system in negated or {}}
+    every = {**disclosures, **turned}
+    notes = {system: d.note for system, d in every.items()}
+    lines = {system: (d.log_odds, d.oracle) for system, d in every.items()}
+    chart = _profiles(first, lines, colours=shown, notes=notes, width=width, dotted=list(turned))
     caption = (
         "Black, dashed: no evidence at all, perfect privacy. The nearer a profile is to it, the "
         "less the scores disclose after oracle calibration. In the legend: expected disclosure "
         "D_ECE in bit (0 is perfect, 0.721 everything), worst case l_w in powers of ten of a "
         "likelihood ratio, and its tag (0 and A best, F worst)."
     )
+    if turned:
+        caption += " Dotted: the same scores with their sign turned, where they disclose more so."
     return Figure(name, title, caption, chart)
 
 
@@ -57,8 +64,7 @@ def calibration_profiles(
     notes: dict[str, str] = {}
     for run in (distortions[0].first, distortions[0].second):
         lines[f"{run.system}, oracle"] = (run.log_odds, run.oracle)
-        zebra = run.zebra
-        notes[f"{run.system}, oracle"] = f"{zebra.d_ece:.3f}, {zebra.l_w:.3f}, {zebra.tag}"
+        notes[f"{run.system}, oracle"] = run.note
     for made in distortions:
         lines[f"{made.method} calibration"] = (made.second.log_odds, made.actual)
         notes[f"{made.method} calibration"] = f"C_ECE {made.c_ece:.3f}, C_llr {made.cllr:.2f}"
@@ -80,6 +86,7 @@ def _profiles(
     colours: Mapping[str, str] | None,
     notes: Mapping[str, str],
     width: float,
+    dotted: Sequence[str] = (),
 ) -> Layers:
     rows = join(
         [
@@ -113,10 +120,22 @@ def _profiles(
     side = main_panel(width)
     is_prior = alt.datum.system == _PRIOR
     return alt.layer(
-        encoded.transform_filter(~is_prior).mark_line(clip=True),
+        encoded.transform_filter(~is_prior)
+        .mark_line(clip=True)
+        .encode(
+            strokeDash=alt.condition(
+                alt.FieldOneOfPredicate(field="system", oneOf=list(dotted)),
+                alt.value([1.5, 2]),
+                alt.value([1, 0]),
+            )
+        ),
         encoded.transform_filter(is_prior).mark_line(clip=True, strokeDash=list(DASHED)),
     ).properties(
         width=side,
         height=int(0.78 * side),
         description=f"Empirical cross-entropy profiles of {', '.join(lines)}",
     )
+
+
+def _turned(system: str) -> str:
+    return f"{system}, negated"

@@ -20,7 +20,10 @@ _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down
 
 @dataclass(frozen=True)
 class Point:
-    """One safeguard on one set of speech: DeID as a fraction, G_VD in dB."""
+    """One safeguard on one set of speech: DeID as a fraction, G_VD in dB.
+
+    ``turned`` is DeID with the sign of the scores turned, where that serves an attacker better.
+    """
 
     system: str
     dataset: str
@@ -28,6 +31,7 @@ class Point:
     g_vd: float
     deid_interval: Interval | None = None
     g_vd_interval: Interval | None = None
+    turned: float | None = None
 
 
 def distinctiveness(
@@ -54,8 +58,10 @@ def distinctiveness(
         deid_high=[100 * e[0][1] for e in ends],
         g_vd_low=[e[1][0] for e in ends],
         g_vd_high=[e[1][1] for e in ends],
+        turned=[100 * p.turned if p.turned is not None else None for p in drawn],
     )
-    lowest = min(0.0, *(100 * e[0][0] for e in ends))
+    turned = [100 * p.turned for p in drawn if p.turned is not None]
+    lowest = min(0.0, *turned, *(100 * e[0][0] for e in ends))
     floor, top = min(-1.0, *(e[1][0] for e in ends)), max(1.0, *(e[1][1] for e in ends))
     x = alt.X(
         "deid:Q",
@@ -84,6 +90,12 @@ def distinctiveness(
             base.mark_rule(strokeWidth=1.2).encode(
                 x, alt.Y("g_vd_low:Q"), alt.Y2("g_vd_high:Q"), colour
             ),
+            base.transform_filter("datum.turned !== null")
+            .mark_rule(strokeDash=[2, 3])
+            .encode(alt.X("turned:Q"), alt.X2("deid:Q"), y, colour),
+            base.transform_filter("datum.turned !== null")
+            .mark_point(size=70, filled=False, opacity=1)
+            .encode(alt.X("turned:Q"), y, colour),
             base.mark_point(size=70, filled=True, opacity=1).encode(
                 x,
                 y,
@@ -118,6 +130,11 @@ def distinctiveness(
         "that does nothing lies at 0 %, 0 dB; ideal pseudonymisation at 100 %, 0 dB. Bars are "
         "intervals over speakers."
     )
+    if turned:
+        caption += (
+            " A hollow point is where an attacker finds the safeguard who turns the sign of the "
+            "scores: that is what it achieves."
+        )
     lost = [shorten(p.system) for p in points if not math.isfinite(p.g_vd)]
     if lost:
         caption += f" Not drawn, since protected voices are not distinct at all: {', '.join(lost)}."

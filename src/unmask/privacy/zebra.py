@@ -51,7 +51,12 @@ class Disclosure:
     @property
     def label(self) -> str:
         """``name (D_ECE, l_w, tag)`` as in the papers' legends."""
-        return f"{self.system} ({self.zebra.d_ece:.3f}, {self.zebra.l_w:.3f}, {self.zebra.tag})"
+        return f"{self.system} ({self.note})"
+
+    @property
+    def note(self) -> str:
+        """``D_ECE, l_w, tag``; what rounding leaves below a D_ECE of 0 is 0."""
+        return f"{max(0.0, self.zebra.d_ece):.3f}, {self.zebra.l_w:.3f}, {self.zebra.tag}"
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:

@@ -34,6 +34,7 @@ def privacy_figures(assessment: PrivacyAssessment, *, order: str = "given") -> l
             s.result.g_vd,
             s.result.interval("deid"),
             s.result.interval("g_vd"),
+            s.result.negated_deid if s.result.turned else None,
         )
         for s in assessment
     ]
@@ -56,9 +57,16 @@ def _of_set(
         system: disclosure_of(result.sets["op"].roc, system=system)
         for system, result in results.items()
     }
+    negated = {
+        system: disclosure_of(result.sets["op"].roc.negated(), system=system)
+        for system, result in results.items()
+        if result.sets["op"].zebra.warnings
+    }
     figures = [
         *_matrices(results, order, suffix),
-        disclosure_profiles(disclosures, colours=colours, name=f"zebra_profiles{suffix}"),
+        disclosure_profiles(
+            disclosures, negated=negated, colours=colours, name=f"zebra_profiles{suffix}"
+        ),
         speaker_protection(
             {system: result.per_speaker for system, result in results.items()},
             colours=colours,

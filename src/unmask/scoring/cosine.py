@@ -44,7 +44,7 @@ class Whitening:
 
     @classmethod
     def fit(
-        cls, embeddings: Labelled, *, covariance: str = "within", shrinkage: float = 0.01
+        cls, embeddings: Labelled, *, covariance: str = "within", shrinkage: float = 0.1
     ) -> Whitening:
         """Estimate from labelled embeddings, length-normalised first.
 

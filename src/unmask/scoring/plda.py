@@ -32,9 +32,9 @@ class Models:
 class Plda:
     r"""A vector is mean + speaker + residual, with speaker ~ N(0, B) and residual ~ N(0, W).
 
-    Vectors are centred, projected by LDA where asked for, and length-normalised before the model
-    applies. With W = I and B = diag(ψ) in the basis that diagonalises both, the LLR of one
-    enrolment vector u against a test vector v is
+    Vectors are length-normalised, centred, projected by LDA where asked for, and length-normalised
+    again before the model applies. With W = I and B = diag(ψ) in the basis that diagonalises both,
+    the LLR of one enrolment vector u against a test vector v is
 
     .. math:: Σ_d \frac{ψ u v}{1 + 2ψ} − \frac{ψ² (u² + v²)}{2 (1 + ψ)(1 + 2ψ)}
         + \log(1 + ψ) − ½ \log(1 + 2ψ),
@@ -56,7 +56,7 @@ class Plda:
         embeddings: Labelled,
         *,
         lda: int | None = None,
-        shrinkage: float = 0.01,
+        shrinkage: float = 0.1,
         iterations: int = 10,
     ) -> Plda:
         """Estimate from labelled embeddings.
@@ -65,7 +65,7 @@ class Plda:
         ``lda`` keeps that many discriminant directions. ``shrinkage`` pulls the within-speaker
         covariance towards a multiple of the identity, before LDA and in the model.
         """
-        vectors = as_vectors(embeddings.vectors)
+        vectors = length_normalised(as_vectors(embeddings.vectors))
         codes = embeddings.speakers.codes
         centre = vectors.mean(axis=0)
         rows = vectors - centre
@@ -101,8 +101,8 @@ class Plda:
         return int(self._basis[0].size)
 
     def transform(self, vectors: npt.ArrayLike) -> FloatArray:
-        """Vectors as the model sees them: centred, LDA, length-normalised, the mean taken off."""
-        rows = as_vectors(vectors, dimension=self.centre.size) - self.centre
+        """Vectors as the model sees them, its mean taken off."""
+        rows = length_normalised(as_vectors(vectors, dimension=self.centre.size)) - self.centre
         if self.lda is not None:
             rows = rows @ self.lda
         return length_normalised(rows) - self.mean
