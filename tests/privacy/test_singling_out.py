@@ -191,3 +191,20 @@ def test_bad_input_is_told_in_one_line():
         um.singling_out_from_scores(np.zeros((1, 2)), [4], [0, 0], counts=[2])
     with pytest.raises(um.InputError, match="1 × 3"):
         um.singling_out_from_scores(np.zeros((1, 2)), [0], [0, 0, 1], counts=[2])
+
+
+def test_side_information_by_column_and_by_pair():
+    enrol, test = (population(60, 6, noise=1.5, tag=t, columns=True) for t in "et")
+    options = {"counts": [20, 60], "draws": 2, "folds": 6}
+    plain = um.singling_out(enrol, test, **options)
+    known = um.singling_out(enrol, test, **options, side=["gender"])
+    assert known.estimates[0].params["side"] == "gender"
+    assert known.per_speaker.tolist() != plain.per_speaker.tolist()
+    assert np.isfinite(known.negated).all()
+    owner = np.repeat(np.arange(60), 6)
+    scores = np.random.default_rng(0).normal(size=(60, 360))
+    own = np.arange(60)[:, None] == owner
+    alone = um.singling_out_from_scores(scores, np.arange(60), owner, counts=[20, 60], matches=own)
+    assert alone == pytest.approx([1, 1]), "an attribute that only the speaker has isolates"
+    with pytest.raises(um.InputError, match="matches: expected shape"):
+        um.singling_out_from_scores(scores, np.arange(60), owner, counts=[20], matches=own[:, 1:])

@@ -27,24 +27,13 @@ from unmask.privacy.legal_curve import (
     one_speaker_note,
     speaker_interval,
 )
-from unmask.privacy.legal_folds import test_slots
 from unmask.privacy.legal_input import as_counts, check_pair, locate, pair_codes
-from unmask.privacy.legal_isolation import (
-    Best,
-    Draw,
-    Exact,
-    Given,
-    Population,
-    Products,
-    Row,
-    single_out,
-    threshold_ranks,
-)
+from unmask.privacy.legal_isolation import Exact, Given, Population, Products, Row
+from unmask.privacy.legal_protocol import Protocol
 from unmask.scoring import Backend
 from unmask.trials import Embeddings
 
 ENROL_BLOCK = 32
-_SIGNS = (1.0, -1.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,56 +61,6 @@ class SinglingOut(RiskCurve):
         }
 
 
-@dataclass(frozen=True, eq=False)
-class _Protocol:
-    """Folds, draws and numbers of speakers, all from one seed."""
-
-    population: Population
-    counts: IntArray
-    folds: int
-    draws: int
-    seed: np.random.SeedSequence
-
-    def __post_init__(self) -> None:
-        for name in ("folds", "draws"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}: expected at least 1, found {getattr(self, name)}")
-
-    def run(
-        self,
-        speakers: IntArray,
-        rows: Iterator[tuple[Row, tuple[Exact, Exact]]],
-        progress: Progress | None,
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Success per enrolment speaker and count, the same for the negated score, and mean k."""
-        fold_seed, draw_seed = self.seed.spawn(2)
-        slots = [
-            test_slots(self.population.per_speaker, self.folds, child)
-            for child in fold_seed.spawn(self.draws)
-        ]
-        success = np.empty((len(_SIGNS), len(speakers), len(self.counts)))
-        ranks = np.zeros(len(self.counts))
-        seeds = draw_seed.spawn(len(speakers))
-        for e, (row, exacts) in enumerate(rows):
-            chosen = [
-                Draw.of(
-                    int(speakers[e]),
-                    len(self.population.per_speaker),
-                    slots[d],
-                    np.random.default_rng(child),
-                )
-                for d, child in enumerate(seeds[e].spawn(self.draws))
-            ]
-            for draw in chosen:
-                ranks += threshold_ranks(self.population.per_speaker, draw, self.counts)
-            for s, sign in enumerate(_SIGNS):
-                best = Best(np.float32(sign) * row, self.population)
-                success[s, e] = single_out(best, exacts[s], chosen, self.counts).mean(axis=0)
-            if progress is not None:
-                progress(e + 1, len(speakers))
-        return success[0], success[1], ranks / (len(speakers) * self.draws)
-
-
 def singling_out_from_scores(
     scores: npt.ArrayLike,
     enrol_speaker: npt.ArrayLike,
@@ -131,11 +70,13 @@ def singling_out_from_scores(
     folds: int = 10,
     draws: int = 5,
     seed: int = 0,
+    matches: npt.ArrayLike | None = None,
 ) -> FloatArray:
     """Singling Out for every N in ``counts`` from enrolment speakers × test conversations.
 
     ``enrol_speaker`` and ``test_speaker`` are codes 0, 1, …, of rows and columns; each speaker
-    needs at least two conversations.
+    needs at least two conversations. ``matches`` is side information: a pair where it is False
+    cannot satisfy the predicate.
     """
     matrix = np.asarray(scores, dtype=np.float64)
     rows, columns = np.asarray(enrol_speaker), np.asarray(test_speaker)
@@ -145,6 +86,11 @@ def singling_out_from_scores(
             f" ({rows.size} × {columns.size}), found shape {matrix.shape}"
         )
     reject_nan(matrix.reshape(-1), "pair")
+    if matches is not None:
+        allowed = np.asarray(matches, dtype=bool)
+        if allowed.shape != matrix.shape:
+            raise InputError(f"matches: expected shape {matrix.shape}, found {allowed.shape}")
+        matrix = np.where(allowed, matrix, -np.inf)
     order = np.argsort(columns, kind="stable")
     names, owner = np.unique(columns[order], return_inverse=True)
     absent = ~np.isin(rows, names)
@@ -160,12 +106,12 @@ def singling_out_from_scores(
             f" {int(few.sum())} with one (first: {names[few][0]})"
         )
     sizes = as_counts(counts, speakers=len(names), least=2, where="test")
-    protocol = _Protocol(population, sizes, folds, draws, np.random.SeedSequence(seed))
+    protocol = Protocol(population, sizes, folds, draws, np.random.SeedSequence(seed))
 
-    def score_rows() -> Iterator[tuple[Row, tuple[Exact, Exact]]]:
+    def score_rows() -> Iterator[tuple[Row, tuple[Exact, ...]]]:
         for values in matrix[:, order]:
             margin = float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) * 2.0**-23
-            yield values.astype(np.float32), (Given(values, margin), Given(-values, margin))
+            yield values.astype(np.float32), (Given(values, margin),)
 
     success = protocol.run(np.searchsorted(names, rows), score_rows(), None)[0]
     return np.asarray(success.mean(axis=0))
@@ -217,7 +163,7 @@ def singling_out(
         counts, speakers=len(entries.names), least=2, where=f"test with {2 * length} utterances"
     )
     population = Population.of(entries.speakers)
-    protocol = _Protocol(population, sizes, folds, draws, seeds[3])
+    protocol = Protocol(population, sizes, folds, draws, seeds[3])
     sides = pair_codes((enrol, names), (test, entries.names), side)
     scorer = as_backend(backend)
     left, right = inner_products(scorer, known.vectors[attackers], entries.vectors)
@@ -287,7 +233,7 @@ def _product_rows(
     population: Population,
     sides: tuple[IntArray, IntArray] | tuple[None, None],
     block: int,
-) -> Iterator[tuple[Row, tuple[Exact, Exact]]]:
+) -> Iterator[tuple[Row, tuple[Exact, ...]]]:
     """Scores of each enrolment speaker, computed block by block in single precision."""
     margins = rounding(enrol, test)
     tests = np.asfortranarray(test.astype(np.float32).T)
