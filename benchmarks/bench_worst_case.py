@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.harness import ratio, seconds
 from unmask.stress import (
-    Comparison,
+    ModelComparison,
     PairScores,
     Population,
     compare_models,
@@ -51,7 +51,7 @@ def fit_time(pairs: PairScores) -> None:
     ratio("extrapolate, auto, 1,000 x 999 pairs", whole, once, "bare sort", limit="180 s")
 
 
-def tables(pairs: PairScores) -> list[Comparison]:
+def tables(pairs: PairScores) -> list[ModelComparison]:
     """Table 1 on a synthetic, a semi-real and a far population."""
     result = [compare_models(pairs, population="(i) synthetic")]
     if EMBEDDINGS.is_dir():
@@ -64,7 +64,7 @@ def tables(pairs: PairScores) -> list[Comparison]:
     return result
 
 
-def far(population: Population, count: int, name: str) -> Comparison:
+def far(population: Population, count: int, name: str) -> ModelComparison:
     """Train on the first 1,000 speakers, judge at one count of the whole population."""
     seen = population.pairs(SEEN)
     thresholds = np.linspace(seen.scores.min(), seen.scores.max(), 201)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from unmask.stress import (
     truth_of,
     worst_case_false_alarms,
 )
-from unmask.stress.extrapolation import MODELS, location, plda
+from unmask.stress.extrapolation import MODELS, choose, location, plda
 from unmask.stress.extrapolation.base import Surface
 from unmask.stress.extrapolation.grid import EDGES, FIT_EDGES, closest_mass
 from unmask.stress.extrapolation.models import fit_model
@@ -117,7 +118,11 @@ def test_the_warping_is_found_and_stays_monotone() -> None:
 def test_every_model_is_monotone_bounded_and_survives_a_file(
     name: str, pairs: PairScores, surface: Surface, moments: Moments, tmp_path: Path
 ) -> None:
-    model = fit_model(name, surface, moments)
+    start = None
+    if name.startswith("plda"):
+        affine = np.array([moments.location, np.log(moments.scale)])
+        start = plda.Plda(name, np.geomspace(0.4, 4.0, 10), affine, None)
+    model = fit_model(name, surface, moments, start=start)
     seen = (float(pairs.scores.min()), float(pairs.scores.max()))
     result = Extrapolation(model, (), (), {}, 119, seen, 0)
     counts = [1, 2, 10, 119, 1000, 10**5, 10**9]
@@ -188,10 +193,15 @@ def test_a_fit_repeats_itself_and_brings_intervals(
 
 def test_the_threshold_for_a_rate_gives_that_rate(fitted: Extrapolation) -> None:
     threshold = fitted.threshold_for(0.01, 10**5)
-    assert fitted.predict([10**5], [threshold])[0, 0] == pytest.approx(0.01, rel=1e-3)
+    rate = fitted.predict([10**5], [threshold])[0, 0]
+    assert rate <= 0.01
+    assert rate == pytest.approx(0.01, rel=0.02)
 
 
-def test_auto_takes_the_least_held_out_error_and_shows_the_spread(pairs: PairScores) -> None:
+def test_auto_takes_the_least_held_out_error_and_shows_the_spread(
+    pairs: PairScores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choose, "CANDIDATES", ("ls+", "ls-target+", "gpd-target+"))
     chosen = extrapolate(pairs, replicates=0)
     assert chosen.errors[chosen.name] == min(chosen.errors.values())
     far = chosen.predict_interval([10**7], np.linspace(0.5, 0.8, 7))
@@ -239,3 +249,30 @@ def test_bad_requests_are_told_in_one_line(
         Extrapolation.load(other)
     with pytest.raises(InputError, match="expected a saved extrapolation"):
         Extrapolation.load(tmp_path / "none.npz")
+
+
+@pytest.mark.parametrize(("name", "steps"), [("ls+", 100), ("plda", 15)])
+def test_the_papers_training_reduces_its_error(name: str, steps: int, pairs: PairScores) -> None:
+    pytest.importorskip("torch")
+    from unmask.stress.extrapolation.paper import fit_paper
+
+    thresholds = np.linspace(0.0, 0.7, 15)
+    exact = worst_case_false_alarms(pairs, thresholds, counts=[30, 119])
+    first, last, again = (
+        fit_paper(pairs, model=name, max_count=119, seed=0, steps=number).predict(
+            [30, 119], thresholds
+        )
+        for number in (1, steps, steps)
+    )
+    assert np.abs(last - exact).mean() < np.abs(first - exact).mean()
+    np.testing.assert_array_equal(last, again)
+
+
+def test_the_papers_training_needs_torch_and_a_model_it_knows(
+    pairs: PairScores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match="training: expected exact or paper, found quick"):
+        extrapolate(pairs, training="quick")  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(InputError, match="expected torch, found none"):
+        extrapolate(pairs, model="ls", training="paper")

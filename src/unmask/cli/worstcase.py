@@ -113,7 +113,12 @@ def worstcase(
 
     parts = {"all": table}
     if by is not None:
-        parts = {group: table.select(mask) for group, mask in group_masks(table, by)}
+        groups = {group: table.select(mask) for group, mask in group_masks(table, by)}
+        parts = {group: part for group, part in groups.items() if part.is_target.any()}
+        for group in sorted(set(groups) - set(parts)):
+            common.remark(f"{group}: no target trials, left out", quiet=quiet)
+        if not parts:
+            raise InputError(f"by {by}: expected a group with target trials, found none")
     studies = {group: study(part) for group, part in parts.items()}
     if figures is not None:
         for group, found in studies.items():

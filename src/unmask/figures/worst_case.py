@@ -145,7 +145,11 @@ def worst_case_map(
             alt.Color(
                 "rate:Q",
                 scale=alt.Scale(scheme=SEQUENTIAL, domain=[0, 100]),
-                legend=legend(width=width, title="False alarms (%)"),
+                legend=legend(
+                    width=width,
+                    title="False alarms (%)",
+                    direction="vertical" if is_wide(width) else "horizontal",
+                ),
             ),
             tooltip=[
                 alt.Tooltip("count:Q", title="Impostors", format=","),

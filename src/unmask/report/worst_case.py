@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from unmask.report.document import Document, Row
-from unmask.stress.extrapolation import Comparison
+from unmask.stress.extrapolation import ModelComparison
 from unmask.stress.worst_case_study import WorstCaseStudy
 from unmask.trials import Source
 
@@ -49,7 +49,7 @@ def document_of_worst_case(
     )
 
 
-def document_of_models(comparisons: Sequence[Comparison]) -> Document:
+def document_of_models(comparisons: Sequence[ModelComparison]) -> Document:
     """One row per population and model."""
     rows = tuple(
         Row({"population": table.population, "model": row.model}, table.estimates(row))

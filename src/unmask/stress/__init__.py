@@ -33,6 +33,7 @@ from unmask.stress.cpmap_positions import (
 from unmask.stress.extrapolation import (
     Comparison,
     Extrapolation,
+    ModelComparison,
     Population,
     Prediction,
     compare_models,
@@ -70,6 +71,7 @@ __all__ = [
     "DeltaCpMap",
     "DeltaIntervals",
     "Extrapolation",
+    "ModelComparison",
     "PairScores",
     "Population",
     "Prediction",

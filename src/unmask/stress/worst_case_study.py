@@ -159,7 +159,7 @@ def worst_case_study(
     predicted = fitted.predict_interval(reach, levels, level=level)
     limits = {rate: fitted.thresholds_for(rate, reach) for rate in tuple(target_rates) or LIMITS}
     top = max(fitted.thresholds[1], float(levels.max()))
-    grid = np.linspace(float(np.quantile(pairs.scores, 0.001)), top, _MAP)
+    grid = np.linspace(float(np.quantile(pairs.scores, 0.02)), top, _MAP)
     surface = fitted.predict(reach, grid)
     asked = [(rate, fitted.threshold_for(rate, count)) for rate in target_rates]
     needed = tuple(

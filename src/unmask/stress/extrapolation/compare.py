@@ -60,7 +60,7 @@ class ModelError:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ModelComparison:
     """Errors of every model on the same cells; the first row is the carry-forward baseline."""
 
     population: str
@@ -109,7 +109,7 @@ def compare_models(
     truth: Judged | None = None,
     population: str = "population",
     progress: Progress | None = None,
-) -> Comparison:
+) -> ModelComparison:
     """Fit every model to N ≤ ``max_count`` and judge it beyond.
 
     By default the upper third of N is held out (N ≤ 660 trains, 660 … 999 judges, as in Table 1 of
@@ -133,7 +133,7 @@ def compare_models(
         rows.append(judge(model, judged, seconds))
         if progress is not None:
             progress(done, len(models))
-    return Comparison(population, count, tuple(int(n) for n in judged.counts), tuple(rows))
+    return ModelComparison(population, count, tuple(int(n) for n in judged.counts), tuple(rows))
 
 
 def held_out(pairs: PairScores, count: int, *, last: int | None = None) -> tuple[Surface, Judged]:

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unmask.cli import app
+from unmask.errors import InputError
+from unmask.figures import NARROW, save
+from unmask.figures.worst_case import worst_case_figures
+from unmask.report import render
+from unmask.report.worst_case import document_of_models, document_of_worst_case
+from unmask.stress import (
+    PairScores,
+    Population,
+    compare_models,
+    pairs_of_embeddings,
+    pairs_of_scores,
+    worst_case_study,
+)
+from unmask.stress.worst_case_study import WorstCaseStudy, operating_thresholds
+from unmask.trials import Embeddings, read_scores
+
+
+@pytest.fixture(scope="module")
+def population() -> Population:
+    return Population.synthetic(24, utterances=4, seed=7)
+
+
+def same_speaker(population: Population) -> np.ndarray:
+    vectors = population.utterances
+    left, right = np.triu_indices(vectors.shape[1], 1)
+    return np.einsum("sld,sld->sl", vectors[:, left], vectors[:, right]).reshape(-1)
+
+
+@pytest.fixture(scope="module")
+def study(population: Population) -> WorstCaseStudy:
+    return worst_case_study(
+        population.pairs(),
+        same_speaker(population),
+        population=5000,
+        model="ls+",
+        target_rates=[0.05],
+        replicates=50,
+        refits=2,
+    )
+
+
+@pytest.fixture(scope="module")
+def score_file(population: Population, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every utterance against every later one, with speakers and sex."""
+    vectors = population.utterances
+    speakers, size = vectors.shape[:2]
+    flat = vectors.reshape(speakers * size, -1)
+    matrix = flat @ flat.T
+    lines = ["enrol\ttest\tenrol_spk\ttest_spk\tenrol_sex\ttest_sex\tlabel\tcosine"]
+    for i in range(len(flat)):
+        for j in range(i + 1, len(flat)):
+            a, b = i // size, j // size
+            lines.append(
+                f"u{i}\tu{j}\ts{a}\ts{b}\t{'fm'[a % 2]}\t{'fm'[b % 2]}\t{int(a == b)}"
+                f"\t{matrix[i, j]:.6f}"
+            )
+    path = tmp_path_factory.mktemp("scores") / "scores.tsv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def run(*arguments: str) -> None:
+    app([*arguments, "--quiet"], standalone_mode=False)
+
+
+def test_thresholds_are_exclusive_and_counted_with_their_misses() -> None:
+    target, nontarget = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.0, 1.0, 2.0, 2.5])
+    (point,) = operating_thresholds(target, nontarget, thresholds=[2.0])
+    assert (point.p_miss, point.p_fa) == (0.5, 0.25)
+    costs = operating_thresholds(target, nontarget)
+    assert [p.name for p in costs] == ["τ₁", "τ₂", "τ₃"]
+    assert [p.p_miss for p in costs] == sorted(p.p_miss for p in costs)
+
+
+def test_a_study_joins_the_measured_and_the_extrapolated_part(study: WorstCaseStudy) -> None:
+    assert study.empirical.impostors == 23
+    assert 23 in study.predicted.counts
+    assert 5000 in study.predicted.counts
+    one, every, far, misses = study.estimates(1)
+    assert one.value < every.value < far.value
+    assert far.params["count"] == 5000
+    assert misses.metric == "p_miss"
+    (need,) = study.needed
+    rate = study.extrapolation.predict([5000], [need.threshold])[0, 0]
+    assert rate == pytest.approx(0.05, rel=0.02)
+    assert np.all(np.diff(study.limits[0.05]) >= 0)
+
+
+def test_figures_are_drawn_in_both_widths(study: WorstCaseStudy, tmp_path: Path) -> None:
+    for figure in (*worst_case_figures(study), *worst_case_figures(study, width=NARROW)):
+        assert figure.spec()
+        assert save(figure, tmp_path / f"{figure.name}.svg").stat().st_size > 1000
+
+
+def test_documents_hold_what_the_study_found(study: WorstCaseStudy) -> None:
+    document = document_of_worst_case({"all": study})
+    values = document.to_dict()["results"]
+    assert values[2]["value"] == pytest.approx(study.estimates(0)[2].value)
+    assert "accept above" in render(document, "text")
+    grouped = render(document_of_worst_case({"f": study, "m": study}), "md")
+    assert "| f |" in grouped
+
+
+def test_the_comparison_is_a_document(population: Population) -> None:
+    table = compare_models(population.pairs(), models=("ls", "gpd"))
+    text = render(document_of_models([table]), "csv")
+    assert "carry-forward" in text
+    assert "gpd" in text
+
+
+def test_score_lists_and_embeddings_give_the_same_pairs(
+    population: Population, score_file: Path
+) -> None:
+    listed = pairs_of_scores(read_scores(score_file))
+    vectors = population.utterances
+    names = [f"s{k}" for k in range(24) for _ in range(4)]
+    embedded = pairs_of_embeddings(Embeddings(vectors.reshape(96, -1), names))
+    assert listed.max_count == embedded.max_count == 23
+    order = [embedded.target_names.index(name) for name in listed.target_names]
+    mine = listed.similarity.reshape(24, 23).sum(axis=1)
+    np.testing.assert_allclose(
+        mine, embedded.similarity.reshape(24, 23).sum(axis=1)[order], atol=1e-4
+    )
+
+
+def test_the_command_answers_in_json_and_draws(
+    score_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(
+        *("worstcase", str(score_file), "--population", "1e4", "--model", "gpd-target"),
+        *("--threshold", "0.5", "--target-rate", "0.01", "--format", "json"),
+        *("--figures", str(tmp_path / "figures"), "--figure-formats", "svg"),
+    )
+    answer = json.loads(capsys.readouterr().out)
+    assert [row["params"]["count"] for row in answer["results"][:3]] == [1, 23, 10_000]
+    assert any("misses" in note for note in answer["notes"])
+    assert len(list((tmp_path / "figures").glob("*.svg"))) == 3
+
+
+def test_the_command_works_within_groups(
+    score_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("worstcase", str(score_file), "--by", "sex", "--model", "gpd", "--dcf", "0.1")
+    printed = capsys.readouterr().out
+    assert "minDCF(0.1)" in printed
+    assert "f: 12 targets with at least 11 impostors" in printed
+
+
+def test_a_population_below_one_is_refused(score_file: Path) -> None:
+    with pytest.raises(InputError, match="population: expected at least 1, found 0"):
+        run("worstcase", str(score_file), "--population", "0")
+
+
+def test_lists_without_speakers_are_refused() -> None:
+    from unmask.trials import Scores
+
+    with pytest.raises(InputError, match="expected the speaker of each side"):
+        pairs_of_scores(Scores.from_arrays([1.0], [0.0]))
+
+
+def test_real_scores_of_voxceleb1() -> None:
+    path = Path(__file__).parents[2] / ".." / "shared" / "data" / "scores"
+    if not path.is_dir():
+        pytest.skip("the data are not at hand")
+    trials = read_scores(path / "voxceleb1_o_3systems_cranDET.tsv.gz")
+    pairs = pairs_of_scores(trials, system="plda")
+    assert len(pairs) == 2 * 780
+    with pytest.raises(InputError, match="2 of 1560 have one score"):
+        pairs.checked()
+    assert isinstance(pairs.without_single_scores().checked(), PairScores)
