@@ -39,7 +39,6 @@ from unmask.privacy.ranks import (
 from unmask.privacy.sessions import (
     SessionAssessment,
     assess_sessions,
-    sessions,
 )
 from unmask.privacy.similarity import (
     pseudonymisation,
@@ -129,7 +128,6 @@ __all__ = [
     "ranks_of",
     "read_legal_config",
     "read_matrices",
-    "sessions",
     "singling_out",
     "singling_out_from_scores",
     "verification",

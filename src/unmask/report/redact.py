@@ -38,7 +38,7 @@ class Labels:
         """The same vectors under labels."""
         return Embeddings(
             embeddings.vectors,
-            _relabel(embeddings.speakers, self.speakers),
+            _labelled(embeddings.speakers, self.speakers),
             _relabel(embeddings.utterances, self.utterances),
             embeddings.sessions,
             columns=embeddings.columns,
@@ -67,6 +67,8 @@ def _numbered(names: list[str], word: str, rng: np.random.Generator) -> dict[str
 
 
 def _relabel(ids: Ids | None, labels: Mapping[str, str]) -> Ids | None:
-    if ids is None:
-        return None
+    return None if ids is None else _labelled(ids, labels)
+
+
+def _labelled(ids: Ids, labels: Mapping[str, str]) -> Ids:
     return Ids(ids.codes, pl.Series([labels.get(n, "") for n in ids.names], dtype=pl.String))

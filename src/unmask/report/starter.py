@@ -12,6 +12,7 @@ from unmask.trials import Embeddings, Scores, read_any
 
 _SOUND = (".flac", ".wav", ".ogg", ".mp3")
 _ORIGINAL = ("original", "orig", "clean", "raw", "unprotected")
+_AGAIN = ("-again", "_again", "-run2", "_run2")
 _SKIPPED = (".toml", ".md", ".html", ".json", ".png", ".svg", ".pdf", ".tex", ".yaml", ".py")
 _KEPT_LISTS = ("utt2spk", "spk2utt", "spk2gender", "wav.scp", "utt2sess")
 
@@ -80,7 +81,13 @@ def _voices(voices: dict[str, Path], kind: str, where: Path) -> list[str]:
             continue
         lines += ["", "[[safeguards]]", f"name = {_text(name)}"]
         lines.append(f"{kind} = {_path(voices[name], where)}")
-        lines.append('# again = "another run or a related safeguard: what the attacker has"')
+        other = next((f"{name}{end}" for end in _AGAIN if f"{name}{end}" in names), None)
+        if any(name.endswith(end) and name.removesuffix(end) in names for end in _AGAIN):
+            lines.append("hidden = true  # only what a semi-informed attacker has")
+        elif other is not None:
+            lines.append(f"again = {_text(other)}  # what a semi-informed attacker has")
+        else:
+            lines.append('# again = "another run or a related safeguard: what the attacker has"')
     lines += [
         "",
         "# Half of each speaker's utterances enrol, the others are attacked.",

@@ -100,7 +100,7 @@ def _object(where: str, values: Mapping[str, Any]) -> Any:
     module, name = where.split(":")
     if not module.startswith(_PACKAGE):
         raise ValueError(f"{where} is not part of this package")
-    kind = import_module(module)
+    kind: Any = import_module(module)
     for part in name.split("."):
         kind = getattr(kind, part)
     if not isinstance(kind, type) or not is_dataclass(kind):

@@ -31,7 +31,6 @@ from unmask.stress.cpmap_positions import (
     full_cross_pairing,
 )
 from unmask.stress.extrapolation import (
-    Comparison,
     Extrapolation,
     ModelComparison,
     Population,
@@ -60,7 +59,6 @@ from unmask.stress.worst_case_study import (
 )
 
 __all__ = [
-    "Comparison",
     "Contour",
     "CpAssessment",
     "CpMap",
