@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unmask.trials import Embeddings, Scores, write_embeddings, write_scores
+from unmask.trials import Embeddings, Ids, Scores, write_embeddings, write_scores
 
 SPEAKERS = [
     "<script>alert(1)</script>",
@@ -87,11 +87,11 @@ def make(place: Path) -> Path:
              for n, (s, t) in enumerate(zip(speaker, label, strict=True))]  # fmt: skip
     write_scores(
         Scores(
-            [f"e{n}" for n in range(480)],
-            [f"t{n}" for n in range(480)],
+            Ids.from_strings([f"e{n}" for n in range(480)]),
+            Ids.from_strings([f"t{n}" for n in range(480)]),
             label.astype(np.int8),
-            enrol_speaker=speaker,
-            test_speaker=other,
+            enrol_speaker=Ids.from_strings(speaker),
+            test_speaker=Ids.from_strings(other),
             systems={
                 name: rng.normal(size=480) + gap * label for name, gap in (("a", 2), ("b", 3))
             },

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unmask.detection.roc import Roc
@@ -26,6 +26,7 @@ plain = st.recursive(
 )
 
 
+@settings(max_examples=20)
 @given(plain)
 def test_plain_values_come_back(value):
     assert store.from_bytes(store.to_bytes(value)) == value

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from unmask.errors import InputError
 from unmask.estimate import Estimate
-from unmask.figures import Figure, system_colours
+from unmask.figures import system_colours
 from unmask.figures.speaker_strip import Strip, speaker_strip
 from unmask.report.cache import Cache, Step, Told, Work
 from unmask.report.config import FRAMEWORKS, ORIGINAL, Config
@@ -19,7 +20,6 @@ from unmask.report.drawn import Drawn
 from unmask.report.frameworks import cpmap, legal, similarity, verification, worst_case
 from unmask.report.frameworks.attacks import (
     Attack,
-    Groups,
     Trialled,
     attacks_of,
     group_step,
@@ -29,10 +29,11 @@ from unmask.report.frameworks.attacks import (
 )
 from unmask.report.headline import Card, cards
 from unmask.report.inputs import Inputs, read_inputs
-from unmask.report.section import Choice, Section, TableBlock
+from unmask.report.section import Section, TableBlock
 from unmask.trials import Scores
 
 CACHE = ".cache"
+K = TypeVar("K")
 ATTACKS = "Attacks"
 
 
@@ -44,7 +45,7 @@ class Assessment:
     facts: tuple[tuple[str, str], ...]
     line: str
     cards: tuple[Card, ...]
-    strip: Figure | None
+    strip: Drawn | None
     least: tuple[TableBlock, ...]
     sections: tuple[Section, ...]
     document: Document
@@ -54,7 +55,7 @@ class Assessment:
     computed: int = 0
 
     @property
-    def figures(self) -> tuple[Figure, ...]:
+    def figures(self) -> tuple[Drawn, ...]:
         """Every figure of the report."""
         found = [f for section in self.sections for f in section.all_figures]
         return (*([] if self.strip is None else [self.strip]), *found)
@@ -110,29 +111,74 @@ class _Run:
             name: self.work.run_all(steps) for name, steps in every["trials"].items()
         }
         best = strongest(trialled)
+        tried = [step for steps in every["trials"].values() for step in steps]
         sections = []
         if every["legal"]:
-            sweeps = {name: self.work.run_all(steps) for name, steps in every["legal"].items()}
-            inferences = {key: self.work.run(step) for key, step in probes.items()}
-            results = legal.LegalResults(self.attacks, sweeps, inferences, config)
-            sections.append(legal.section(results, self.colours))
+            sweeps = every["legal"]
+
+            def legal_section() -> Section:
+                results = legal.LegalResults(
+                    self.attacks,
+                    {name: self.work.run_all(steps) for name, steps in sweeps.items()},
+                    self._run(probes),
+                    config,
+                )
+                return legal.section(results, self.colours)
+
+            parts = [s for steps in sweeps.values() for s in steps] + list(probes.values())
+            sections.append(self._section("legal", parts, legal_section))
         if matrices:
-            found = {name: self.work.run(step) for name, step in matrices.items()}
-            sessions = {name: self.work.run(step) for name, step in within.items()}
-            sections.append(similarity.section(found, sessions, self.colours))
-        evaluated = {name: self.work.run(step) for name, step in tables.items()}
-        if "zebra" in wanted and trialled:
-            distortions = {name: self.work.run(step) for name, step in runs.items()}
-            sections.append(verification.zebra_section(trialled, best, distortions, self.colours))
-        if "verification" in wanted and (trialled or evaluated):
             sections.append(
-                verification.section(trialled, best, evaluated, self._groups(best), self.colours)
+                self._section(
+                    "similarity",
+                    [*matrices.values(), *within.values()],
+                    lambda: similarity.section(
+                        self._run(matrices), self._run(within), self.colours
+                    ),
+                )
+            )
+        if "zebra" in wanted and trialled:
+            sections.append(
+                self._section(
+                    "zebra",
+                    [*tried, *runs.values()],
+                    lambda: verification.zebra_section(
+                        trialled, best, self._run(runs), self.colours
+                    ),
+                )
+            )
+        if "verification" in wanted and (trialled or tables):
+            groups = self._group_steps(best)
+            sections.append(
+                self._section(
+                    "verification",
+                    [*tried, *tables.values(), *groups.values()],
+                    lambda: verification.section(
+                        trialled, best, self._run(tables), self._run(groups), self.colours
+                    ),
+                )
             )
         self.work.total -= late
         sections += self._stress(best)
         if not sections:
             raise InputError("frameworks: none of those named can be run on these data")
         return self._assessment(sections, trialled, best)
+
+    def _run(self, steps: Mapping[K, Step]) -> dict[K, Any]:
+        return {name: self.work.run(step) for name, step in steps.items()}
+
+    def _section(self, key: str, steps: Sequence[Step], make: Callable[[], Section]) -> Section:
+        """A section with its figures, kept under the keys of the steps it is made from."""
+        step = Step(
+            f"charts and tables of {key}",
+            [one.key for one in steps],
+            {"colours": self.colours, "steps": [one.what for one in steps]},
+            lambda progress: make().drawn(),
+            weight=1.0,
+        )
+        self.work.expect([step])
+        made: Section = self.work.run(step)
+        return made
 
     @property
     def _trials(self) -> bool:
@@ -147,7 +193,7 @@ class _Run:
     def _table_steps(self) -> dict[str, Step]:
         return verification.table_steps(self.config, replace(self.inputs, tables=self.rooms))
 
-    def _groups(self, best: Mapping[str, int]) -> dict[str, Groups]:
+    def _group_steps(self, best: Mapping[str, int]) -> dict[str, Step]:
         """The strongest attack on each safeguard, by the groups of a column."""
         by = self.config.verification.by
         if by is None:
@@ -157,7 +203,7 @@ class _Run:
             for name, place in best.items()
         }
         self.work.expect(list(steps.values()))
-        return {name: self.work.run(step) for name, step in steps.items()}
+        return steps
 
     def _stress(self, best: Mapping[str, int]) -> list[Section]:
         """C-P maps and worst case of the strongest attacks and of the tables."""
@@ -186,10 +232,17 @@ class _Run:
         self.work.expect([*maps.values(), *growth.values()])
         sections = []
         if maps:
-            sections.append(cpmap.section({n: self.work.run(s) for n, s in maps.items()}))
+            sections.append(
+                self._section("cpmap", list(maps.values()), lambda: cpmap.section(self._run(maps)))
+            )
         if growth:
-            found = {n: self.work.run(s) for n, s in growth.items()}
-            sections.append(worst_case.section(found, self.colours))
+            sections.append(
+                self._section(
+                    "worst_case",
+                    list(growth.values()),
+                    lambda: worst_case.section(self._run(growth), self.colours),
+                )
+            )
         return sections
 
     def _assessment(
@@ -199,7 +252,6 @@ class _Run:
         best: Mapping[str, int],
     ) -> Assessment:
         strip, least = self._least(trialled, best)
-        sections = [_drawn(section) for section in sections]
         ordered = sorted(sections, key=lambda s: FRAMEWORKS.index(s.key))
         told = [line for section in ordered for line in section.warnings]
         rows = {section.key: section.tables[0].rows for section in ordered}
@@ -240,7 +292,7 @@ class _Run:
             facts,
             self._line(),
             tuple(card for card in made if card.numbers),
-            None if strip is None else Drawn.of(strip),
+            strip,
             least,
             tuple(ordered),
             document,
@@ -252,7 +304,7 @@ class _Run:
 
     def _least(
         self, trialled: Mapping[str, Sequence[Trialled]], best: Mapping[str, int]
-    ) -> tuple[Figure | None, tuple[TableBlock, ...]]:
+    ) -> tuple[Drawn | None, tuple[TableBlock, ...]]:
         chosen = {n: found[best[n]] for n, found in trialled.items() if n != ORIGINAL}
         if not chosen:
             return None, ()
@@ -280,7 +332,7 @@ class _Run:
         ]
         rows.sort(key=lambda row: -float(row.estimates[0].value))
         table = TableBlock("Every speaker, the least protected first", tuple(rows), folded=True)
-        return speaker_strip(strips, colours=self.colours), (table,)
+        return Drawn.of(speaker_strip(strips, colours=self.colours)), (table,)
 
     def _facts(self) -> tuple[tuple[str, str], ...]:
         inputs, config = self.inputs, self.config
@@ -326,17 +378,6 @@ class _Run:
         if self.rooms:
             parts.append(f"{len(self.rooms)} score table{'s' if len(self.rooms) > 1 else ''}")
         return "; ".join(parts) + "."
-
-
-def _drawn(section: Section) -> Section:
-    """The same section, the specification of each figure made once."""
-
-    def made(part: Figure | Choice) -> Figure | Choice:
-        if isinstance(part, Choice):
-            return replace(part, figures=tuple((n, Drawn.of(f)) for n, f in part.figures))
-        return Drawn.of(part)
-
-    return replace(section, figures=tuple(made(part) for part in section.figures))
 
 
 def _date(config: Config) -> str | None:

@@ -1,4 +1,4 @@
-"""Figures whose specification is made once, and drawn once for all kinds of files."""
+"""Figures whose specification is made once, kept, and drawn once for all kinds of files."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ from unmask.figures.theme import PIXELS_PER_INCH
 
 _POINTS = 72 / PIXELS_PER_INCH
 _SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
+_NUMBERED = re.compile(r"\b(clip|gradient_?)(\d+)\b")
 
 
 @dataclass(frozen=True)
-class Drawn(Figure):
-    """A figure that keeps its Vega-Lite specification: making it again is slow."""
+class Drawn:
+    """A figure as plain values: its words and its Vega-Lite specification."""
 
-    made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    name: str
+    title: str
+    caption: str
+    made: dict[str, Any] = field(repr=False)
 
     @classmethod
     def of(cls, figure: Figure) -> Drawn:
-        """The same figure with its specification made."""
-        if isinstance(figure, Drawn):
-            return figure
-        return cls(figure.name, figure.title, figure.caption, alt.Chart(), figure.spec())
-
-    def spec(self) -> dict[str, Any]:
-        return self.made
+        """Make the specification, which takes longer than everything that follows."""
+        return cls(figure.name, figure.title, figure.caption, figure.spec())
 
     @property
     def key(self) -> str:
@@ -41,10 +40,22 @@ class Drawn(Figure):
         told = json.dumps([self.made, self.title, self.caption], sort_keys=True)
         return hashlib.sha256(told.encode()).hexdigest()
 
+    def figure(self) -> Figure:
+        """What the figures' own functions take."""
+        return _Made(self.name, self.title, self.caption, alt.Chart(), self.made)
 
-def draw(figure: Figure, kinds: tuple[str, ...]) -> dict[str, bytes]:
+
+@dataclass(frozen=True)
+class _Made(Figure):
+    made: dict[str, Any] = field(default_factory=dict)
+
+    def spec(self) -> dict[str, Any]:
+        return self.made
+
+
+def draw(drawn: Drawn, kinds: tuple[str, ...]) -> dict[str, bytes]:
     """The figure as svg, png and pdf, as asked for, from one drawing."""
-    text = svg(figure)
+    text = _renumbered(svg(drawn.figure()))
     found: dict[str, bytes] = {}
     for kind in kinds:
         if kind == "svg":
@@ -54,6 +65,12 @@ def draw(figure: Figure, kinds: tuple[str, ...]) -> dict[str, bytes]:
         else:
             found[kind] = vl_convert.svg_to_pdf(_scaled(text))
     return found
+
+
+def _renumbered(text: str) -> str:
+    """The renderer counts its clips over all drawings; here each drawing counts from 0."""
+    seen: dict[str, int] = {}
+    return _NUMBERED.sub(lambda m: f"{m[1]}{seen.setdefault(m[0], len(seen))}", text)
 
 
 def _scaled(text: str) -> str:

@@ -13,10 +13,11 @@ from markupsafe import Markup
 
 from unmask._version import __version__
 from unmask.estimate import Estimate
-from unmask.figures import STYLE, Figure, fragment, javascript
+from unmask.figures import STYLE, fragment, javascript
 from unmask.figures.page import POLICY
 from unmask.report.assess import Assessment
 from unmask.report.document import Document, Row
+from unmask.report.drawn import Drawn
 from unmask.report.headline import Headline
 from unmask.report.section import Choice, Section, TableBlock
 from unmask.report.table import DIGITS, label, shown_value
@@ -124,9 +125,9 @@ def _head(estimate: Estimate, rows: Sequence[Row]) -> str:
     return label(replace(estimate, params={}) if estimate.metric not in _NEED else estimate)
 
 
-def figure_html(figure: Figure) -> Markup:
-    """The chart with its title; the words around it are escaped where they are made."""
-    return Markup(fragment(figure))
+def figure_html(drawn: Drawn) -> Markup:
+    """The chart with its caption, which the figures' own function escapes."""
+    return Markup(fragment(drawn.figure()))
 
 
 @cache

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unmask.figures import Figure
 from unmask.report.document import Row
+from unmask.report.drawn import Drawn
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Choice:
     """Figures of which one is shown at a time, by the name of what is chosen."""
 
     title: str
-    figures: tuple[tuple[str, Figure], ...]
+    figures: tuple[tuple[str, Figure | Drawn], ...]
 
 
 @dataclass(frozen=True)
@@ -43,27 +44,41 @@ class Section:
     title: str
     question: str
     answer: tuple[str, ...]
-    figures: tuple[Figure | Choice, ...]
+    figures: tuple[Figure | Drawn | Choice, ...]
     tables: tuple[TableBlock, ...]
     warnings: tuple[str, ...]
     method: tuple[Method, ...]
     citation: str
 
+    def drawn(self) -> Section:
+        """The same section, its figures as plain values."""
+
+        def made(part: Figure | Drawn | Choice) -> Drawn | Choice:
+            if isinstance(part, Choice):
+                return replace(part, figures=tuple((n, _drawn(f)) for n, f in part.figures))
+            return _drawn(part)
+
+        return replace(self, figures=tuple(made(part) for part in self.figures))
+
     @property
-    def all_figures(self) -> tuple[Figure, ...]:
+    def all_figures(self) -> tuple[Drawn, ...]:
         """Every figure, those to choose from too."""
-        found: list[Figure] = []
+        found: list[Drawn] = []
         for part in self.figures:
             if isinstance(part, Choice):
-                found += [figure for _, figure in part.figures]
+                found += [_drawn(figure) for _, figure in part.figures]
             else:
-                found.append(part)
+                found.append(_drawn(part))
         return tuple(found)
 
     @property
     def rows(self) -> tuple[Row, ...]:
         """Every row of every table."""
         return tuple(row for block in self.tables for row in block.rows)
+
+
+def _drawn(figure: Figure | Drawn) -> Drawn:
+    return figure if isinstance(figure, Drawn) else Drawn.of(figure)
 
 
 NOE_2020 = (

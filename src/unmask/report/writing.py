@@ -57,10 +57,7 @@ def _make(assessment: Assessment, made: Path, folder: Path, told: Told | None) -
     figures, kinds = assessment.figures, assessment.config.figures
     kept = folder / CACHE / "figures"
     with ThreadPoolExecutor(2) as pool:
-        jobs = [
-            pool.submit(_draw, Drawn.of(figure), kinds, made / "figures", kept)
-            for figure in figures
-        ]
+        jobs = [pool.submit(_draw, figure, kinds, made / "figures", kept) for figure in figures]
         for done, job in enumerate(jobs):
             if told is not None:
                 told("drawing figures", done, len(figures))
