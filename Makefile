@@ -2,28 +2,41 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+CORE := $(VENV)/.core
+FULL := $(VENV)/.full
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench docs clean
 
-demo: $(STAMP)
+demo: $(CORE)
 	$(BIN)/unmask demo
 
-test: $(STAMP)
+test: $(FULL)
 	$(BIN)/python -m pytest
 
-lint: $(STAMP)
+lint: $(FULL)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(STAMP)
+bench: $(FULL)
 	$(BIN)/python -m benchmarks
 
-$(STAMP): pyproject.toml constraints.txt src/unmask/_version.py
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test,lint]'
-	touch $(STAMP)
+docs: $(FULL)
+	$(BIN)/mkdocs build --strict
+
+$(CORE): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) -e .
+	touch $@
+
+# Speaker encoders and the browser make some tests possible; without network or root these skip.
+$(FULL): $(CORE)
+	$(PIP) -e '.[test,lint]'
+	-$(BIN)/unmask encoders install campplus
+	-$(BIN)/unmask encoders install resemblyzer
+	-command -v chromium > /dev/null || (apt-get update -qq && apt-get install -qq -y chromium)
+	touch $@
 
 clean:
-	rm -rf $(VENV) unmask-demo
+	rm -rf $(VENV) unmask-demo site

@@ -253,10 +253,3 @@ def test_scores_are_checked():
         um.linkability_from_scores([0.0, 1.0], [0], counts=[2])
     with pytest.raises(um.InputError, match="expected 1 column numbers"):
         um.linkability_from_scores([[0.0, 1.0]], [0, 1], counts=[2])
-
-
-def test_plda_of_raw_vectors_is_refused():
-    enrol, test = (population(20, 3, noise=1.0, tag=t) for t in "et")
-    raw = um.Embeddings(enrol.vectors + 9, enrol.speakers)
-    with pytest.raises(um.InputError, match="trained on length-normalised"):
-        um.linkability(enrol, test, counts=[20], backend=um.Plda.fit(raw))

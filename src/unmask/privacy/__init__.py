@@ -1,4 +1,4 @@
-"""How much of an identity survives a safeguard."""
+"""What anonymisation leaves of an identity."""
 
 from unmask.privacy.inference import (
     Inference,

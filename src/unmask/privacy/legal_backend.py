@@ -14,18 +14,14 @@ NAMES = ("cosine", "wccn", "plda")
 
 
 def train_backend(name: str, train: Embeddings | None = None) -> Backend:
-    """A back-end by name; ``wccn`` and ``plda`` need the attacker's own training speech.
-
-    Attacks score length-normalised vectors, so back-ends are trained on such.
-    """
+    """A back-end by name; ``wccn`` and ``plda`` need the attacker's own training speech."""
     if name not in NAMES:
         raise InputError(f"back-end: expected {', '.join(NAMES)}, found {name}")
     if name == "cosine":
         return Cosine()
     if train is None:
         raise InputError(f"back-end {name}: expected embeddings to train on, found none")
-    unit = train.normalised()
-    return Whitening.fit(unit) if name == "wccn" else Plda.fit(unit)
+    return Whitening.fit(train) if name == "wccn" else Plda.fit(train)
 
 
 def as_backend(backend: Backend | str) -> Backend:
@@ -44,11 +40,6 @@ def inner_products(
     backend = as_backend(backend)
     left, right = backend.prepare(enrol), backend.prepare(test)
     if isinstance(backend, Plda):
-        if np.linalg.norm(backend.centre) > 1:
-            raise InputError(
-                "PLDA: expected one trained on length-normalised embeddings, found a mean of length"
-                f" {np.linalg.norm(backend.centre):.3g}: fit it on embeddings.normalised()"
-            )
         ones_left, ones_right = np.ones((len(left), 1)), np.ones((len(right), 1))
         left = np.hstack([left, ones_left])
         right = np.hstack([right[:, :-1], ones_right, right[:, -1:]])
