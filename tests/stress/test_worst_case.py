@@ -16,6 +16,7 @@ from unmask.stress import (
     worst_case_false_alarms,
 )
 from unmask.stress.worst_case import closest_weights
+from unmask.stress.worst_case_input import pairs_of_blocks
 
 LEVELS = np.linspace(-2.5, 2.5, 9)
 
@@ -150,15 +151,17 @@ def test_embeddings_are_scored_pair_by_pair() -> None:
     speakers = np.array([0, 1, 2, 3, 0, 1, 2, 3, 0, 0])
     matrix = vectors @ vectors.T
     names = ["a", "b", "c", "d"]
-    pairs = PairScores.from_blocks(lambda k: matrix[speakers == k], speakers, names)
+    pairs = pairs_of_blocks(lambda k: matrix[speakers == k], speakers, names)
     assert len(pairs) == 12
     for p in range(len(pairs)):
         own = matrix[speakers == pairs.target[p]][:, speakers == pairs.impostor[p]]
         held = pairs.scores[pairs.start[p] : pairs.start[p + 1]]
         np.testing.assert_allclose(np.sort(held), np.sort(own.reshape(-1)))
-    fewer = PairScores.from_blocks(lambda k: matrix[speakers == k], speakers, names, per_pair=2)
+    fewer = pairs_of_blocks(lambda k: matrix[speakers == k], speakers, names, per_pair=2)
     assert set(fewer.sizes.tolist()) == {2}
     assert np.isin(fewer.scores, pairs.scores).all()
+    every = pairs_of_blocks(lambda k: matrix[speakers == k], speakers, names, per_pair=99)
+    np.testing.assert_allclose(np.sort(every.scores), np.sort(pairs.scores))
 
 
 def test_groups_keep_pairs_of_their_own() -> None:
@@ -214,6 +217,7 @@ def test_more_impostors_never_lower_the_closest_mean(
         (cube(4, 4, 1), "have one score"),
         (np.ones((4, 4, 3)), "all 48 equal 1.0"),
         (np.full((4, 4, 3), np.nan), "48 of 48 are NaN"),
+        (np.full((4, 4, 3), np.inf), "48 of 48 are infinite"),
         (np.ones((4, 4)), "expected targets × impostors × scores"),
     ],
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
-from unmask.arrays import FloatArray
+from unmask.arrays import FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.stress.worst_case_pairs import PairScores
+from unmask.stress.worst_case_pairs import PairScores, from_zero
 from unmask.trials import Embeddings, Scores
 
 
@@ -39,4 +41,51 @@ def pairs_of_embeddings(embeddings: Embeddings, *, per_pair: int | None = None) 
     def block(speaker: int) -> FloatArray:
         return np.asarray(vectors[codes == speaker] @ vectors.T, dtype=np.float64)
 
-    return PairScores.from_blocks(block, codes, names, per_pair=per_pair)
+    return pairs_of_blocks(block, codes, names, per_pair=per_pair)
+
+
+def pairs_of_blocks(
+    score: Callable[[int], FloatArray],
+    speakers: IntArray,
+    names: Sequence[str],
+    *,
+    per_pair: int | None = None,
+) -> PairScores:
+    """From embeddings' scores: ``score(k)`` gives utterances of speaker k × all utterances.
+
+    ``speakers`` holds each utterance's speaker code. ``per_pair`` keeps that many scores of a
+    pair, spread evenly over its utterance pairs; by default all are kept.
+    """
+    order = np.argsort(speakers, kind="stable")
+    sizes = np.bincount(speakers, minlength=len(names))
+    edges = from_zero(sizes)
+    kept: list[FloatArray] = []
+    counts: list[IntArray] = []
+    for k in range(len(names)):
+        block = np.asarray(score(k), dtype=np.float64)[:, order]
+        rows = block.shape[0]
+        total = rows * sizes
+        take = total if per_pair is None else np.minimum(total, per_pair)
+        take = np.where(np.arange(len(names)) == k, 0, take)
+        other = np.repeat(np.arange(len(names)), take)
+        place = np.arange(other.size) - from_zero(take)[other]
+        cell = place * total[other] // take[other]
+        if per_pair is not None:
+            # Latin-square order: consecutive cells use different utterances on both sides.
+            row = cell % rows
+            column = (cell // rows + row) % sizes[other]
+        else:
+            row, column = cell // sizes[other], cell % sizes[other]
+        kept.append(block[row, edges[other] + column])
+        counts.append(take)
+    take = np.stack(counts)
+    target, impostor = np.nonzero(take)
+    table = tuple(names)
+    return PairScores(
+        np.concatenate(kept),
+        from_zero(take[target, impostor]),
+        target,
+        impostor,
+        table,
+        table,
+    ).checked_numbers()

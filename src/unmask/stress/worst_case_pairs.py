@@ -6,7 +6,7 @@ flat array, pair after pair, and a target's pairs lie next to each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,12 +66,12 @@ class PairScores:
         target, impostor = np.nonzero(sizes)
         return cls(
             flat,
-            _from_zero(sizes[target, impostor]),
+            from_zero(sizes[target, impostor]),
             target,
             impostor,
             _names(target_names, cube.shape[0], "target"),
             _names(impostor_names, cube.shape[1], "impostor"),
-        )._checked_numbers()
+        ).checked_numbers()
 
     @classmethod
     def from_trials(
@@ -111,54 +111,6 @@ class PairScores:
         return cls._grouped(left, right, values, tuple(str(name) for name in names))
 
     @classmethod
-    def from_blocks(
-        cls,
-        score: Callable[[int], FloatArray],
-        speakers: IntArray,
-        names: Sequence[str],
-        *,
-        per_pair: int | None = None,
-    ) -> PairScores:
-        """From embeddings' scores: ``score(k)`` gives utterances of speaker k × all utterances.
-
-        ``speakers`` holds each utterance's speaker code. ``per_pair`` keeps that many scores of a
-        pair, spread evenly over its utterance pairs; by default all are kept.
-        """
-        order = np.argsort(speakers, kind="stable")
-        sizes = np.bincount(speakers, minlength=len(names))
-        edges = _from_zero(sizes)
-        kept: list[FloatArray] = []
-        counts: list[IntArray] = []
-        for k in range(len(names)):
-            block = np.asarray(score(k), dtype=np.float64)[:, order]
-            rows = block.shape[0]
-            total = rows * sizes
-            take = total if per_pair is None else np.minimum(total, per_pair)
-            take = np.where(np.arange(len(names)) == k, 0, take)
-            other = np.repeat(np.arange(len(names)), take)
-            place = np.arange(other.size) - _from_zero(take)[other]
-            cell = place * total[other] // take[other]
-            if per_pair is not None:
-                # Latin-square order: consecutive cells use different utterances on both sides.
-                row = cell % rows
-                column = (cell // rows + cell) % sizes[other]
-            else:
-                row, column = cell // sizes[other], cell % sizes[other]
-            kept.append(block[row, edges[other] + column])
-            counts.append(take)
-        take = np.stack(counts)
-        target, impostor = np.nonzero(take)
-        table = tuple(names)
-        return cls(
-            np.concatenate(kept),
-            _from_zero(take[target, impostor]),
-            target,
-            impostor,
-            table,
-            table,
-        )._checked_numbers()
-
-    @classmethod
     def _grouped(
         cls, left: IntArray, right: IntArray, values: FloatArray, names: tuple[str, ...]
     ) -> PairScores:
@@ -168,14 +120,15 @@ class PairScores:
         present, target = np.unique(pairs // len(names), return_inverse=True)
         return cls(
             values[order],
-            _from_zero(sizes),
+            from_zero(sizes),
             target,
             pairs % len(names),
             tuple(names[k] for k in present),
             names,
-        )._checked_numbers()
+        ).checked_numbers()
 
-    def _checked_numbers(self) -> PairScores:
+    def checked_numbers(self) -> PairScores:
+        """The same pairs, or an error if a score is NaN."""
         reject_nan(self.scores, "pair")
         return self
 
@@ -234,6 +187,12 @@ class PairScores:
                 f" {self._pair_name(int(single.argmax()))}: a mean over one score picks the very"
                 " score that attacks (without_single_scores or --skip-single leaves them out)"
             )
+        infinite = int(np.isinf(self.scores).sum())
+        if infinite:
+            raise InputError(
+                f"pair scores: {infinite} of {self.scores.size} are infinite, so their mean over a"
+                " pair orders nothing"
+            )
         if self.scores.min() == self.scores.max():
             raise InputError(f"pair scores: all {self.scores.size} equal {self.scores[0]}")
         return self
@@ -251,7 +210,7 @@ class PairScores:
         present, target = np.unique(self.target[keep], return_inverse=True)
         return PairScores(
             self.scores[np.repeat(keep, self.sizes)],
-            _from_zero(self.sizes[keep]),
+            from_zero(self.sizes[keep]),
             target,
             self.impostor[keep],
             tuple(self.target_names[k] for k in present),
@@ -336,5 +295,6 @@ def _names(names: Sequence[str] | None, size: int, side: str) -> tuple[str, ...]
     return tuple(names)
 
 
-def _from_zero(sizes: IntArray) -> IntArray:
+def from_zero(sizes: IntArray) -> IntArray:
+    """Running totals, 0 first."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

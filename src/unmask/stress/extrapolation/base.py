@@ -80,7 +80,7 @@ def training_thresholds(pairs: PairScores, max_count: int) -> FloatArray:
     closest = order[pairs.first[:-1] + rank - 1]
     near = np.concatenate([pairs.scores[pairs.start[p] : pairs.start[p + 1]] for p in closest])
     some = pairs.scores[:: max(pairs.scores.size // _SAMPLE, 1)]
-    trim = max(_TRIM, _TELLING / near.size)
+    trim = min(max(_TRIM, _TELLING / near.size), 0.05)
     wide = np.linspace(np.quantile(some, _TRIM), np.quantile(near, 1 - trim), 48)
     first, last = np.quantile(near, [0.01, 1 - max(0.01, trim)])
     fine = np.linspace(float(first), float(last), 40)
