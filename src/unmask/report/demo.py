@@ -9,7 +9,8 @@ from unmask.report.config import Config, check_config, resolved
 from unmask.speech.case_study import case_study
 from unmask.trials import write_embeddings
 
-REPLICATES = 200
+REPLICATES = 500
+QUICK = 100
 SAFEGUARDS = {
     "B2": ("b2", "B2r"),
     "B2r": ("b2r", "data/b2r-again.npz"),
@@ -36,11 +37,12 @@ def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = N
         write_embeddings(embeddings, data / f"{name}.npz")
     with demo_scores() as path:
         (data / "encoders.parquet").write_bytes(path.read_bytes())
+    chosen = REPLICATES if replicates is None else max(replicates, 2)
     raw = {
         "title": "Case study: what anonymisation leaves of sixty voices",
         "description": DESCRIPTION,
         "seed": seed,
-        "intervals": {"replicates": REPLICATES if replicates is None else max(replicates, 2)},
+        "intervals": {"replicates": chosen},
         "original": {"embeddings": "data/original.npz"},
         "safeguards": [
             {
@@ -54,6 +56,7 @@ def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = N
             {"name": ENCODERS, "files": ["data/encoders.parquet"]},
         ],
         "legal": {"attributes": {"gender": []}},
-        "verification": {"by": "gender"},
+        "verification": {"replicates": min(chosen, QUICK)},
+        "figures": ["svg", "png"],
     }
     return resolved(check_config(raw, name="demo"), place)
