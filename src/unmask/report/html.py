@@ -20,7 +20,7 @@ from unmask.report.document import Document, Row
 from unmask.report.drawn import Drawn
 from unmask.report.headline import Headline
 from unmask.report.section import Choice, Section, TableBlock
-from unmask.report.table import DIGITS, label, shown_value
+from unmask.report.table import DIGITS, LABELS, label, shown_value
 from unmask.report.words import METRICS, condition_label
 
 FOLDED_WARNINGS = 3
@@ -120,9 +120,9 @@ def _is_count(name: str) -> bool:
 def _head(estimate: Estimate, rows: Sequence[Row]) -> str:
     """The metric's heading; parameters only where they tell columns of one row apart."""
     several = sum(e.metric == estimate.metric for e in rows[0].estimates) > 1
-    if several:
-        return label(estimate)
-    return label(replace(estimate, params={}) if estimate.metric not in _NEED else estimate)
+    told = several or estimate.metric in _NEED
+    text = label(estimate if told else replace(estimate, params={}))
+    return text if estimate.metric in LABELS else text[:1].upper() + text[1:]
 
 
 def figure_html(drawn: Drawn) -> Markup:
