@@ -1,6 +1,8 @@
 """Measure how recognisable a voice is: verification, its worst case, and anonymisation."""
 
-from unmask._version import __version__
+from unmask._version import (
+    __version__,
+)
 from unmask.detection import (
     Battery,
     Comparison,
@@ -13,6 +15,7 @@ from unmask.detection import (
     act_dcf,
     cllr,
     compare,
+    cross_pairing,
     d_sys,
     detection,
     ece,
@@ -22,6 +25,7 @@ from unmask.detection import (
     fit_linear,
     min_cllr,
     min_dcf,
+    stream_scores,
     tpr_at_fpr,
     zebra,
 )
@@ -60,6 +64,7 @@ from unmask.privacy import (
     pseudonymisation_from_scores,
     ranks_from_scores,
     read_legal_config,
+    sessions,
     singling_out,
     singling_out_from_scores,
     verification,
@@ -70,13 +75,20 @@ from unmask.privacy import (
     zoo_of_set,
 )
 from unmask.report import (
+    Assessment,
+    Config,
     Document,
+    assess,
+    config_schema,
     document_of_comparison,
     document_of_cp_maps,
     document_of_evaluation,
     document_of_privacy,
     json_schema,
+    load_config,
     render,
+    starter_config,
+    write_report,
 )
 from unmask.scoring import (
     Cosine,
@@ -135,10 +147,12 @@ from unmask.trials import (
 )
 
 __all__ = [
+    "Assessment",
     "AttackModel",
     "Attacker",
     "Battery",
     "Comparison",
+    "Config",
     "Cosine",
     "CpAssessment",
     "CpMap",
@@ -184,6 +198,7 @@ __all__ = [
     "__version__",
     "act_dcf",
     "anonymise",
+    "assess",
     "assess_cp_maps",
     "assess_safeguards",
     "assess_sessions",
@@ -193,9 +208,11 @@ __all__ = [
     "cllr",
     "compare",
     "compare_models",
+    "config_schema",
     "cp_map",
     "cp_position",
     "cp_roadmap",
+    "cross_pairing",
     "d_sys",
     "delta_cp_intervals",
     "delta_cp_map",
@@ -217,6 +234,7 @@ __all__ = [
     "legal_sweep",
     "linkability",
     "linkability_from_scores",
+    "load_config",
     "load_encoder",
     "mcadams",
     "merge_systems",
@@ -236,15 +254,19 @@ __all__ = [
     "recordings",
     "render",
     "safeguard",
+    "sessions",
     "simulate_worst_case",
     "singling_out",
     "singling_out_from_scores",
+    "starter_config",
+    "stream_scores",
     "tpr_at_fpr",
     "verification",
     "with_backends",
     "worst_case_false_alarms",
     "worst_case_study",
     "write_embeddings",
+    "write_report",
     "zebra",
     "zebra_by_speaker",
     "zebra_profiles",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,8 +19,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from unmask.atomic import write_whole
 from unmask.detection.bootstrap import Progress as Callback
-from unmask.errors import InputError
 from unmask.report.document import Document
 from unmask.report.table import render
 
@@ -69,6 +68,26 @@ LevelOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random draws.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks.")]
+OnOption = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        help="Where blocks run: local, processes, dask, dask://HOST:PORT or cuda.",
+        metavar="PLACE",
+    ),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option("--workers", min=1, help="Workers.", show_default="one per processor"),
+]
+StateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--state",
+        help="Folder of what is done, to go on from after a fault; workers must see it.",
+        show_default="a temporary folder",
+    ),
+]
 KeyOption = Annotated[
     str | None, typer.Option("--key", "-k", help="Key: which trials are target and nontarget.")
 ]
@@ -92,24 +111,13 @@ InputFormatOption = Annotated[
 ]
 
 
-def write_text(text: str, path: Path) -> None:
-    """Write a whole file or none: to a temporary name beside it, then renamed."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
-
-
 def give(document: Document, *, format: OutputFormat, output: Path | None, quiet: bool) -> None:
     """Write the result to stdout or to a file, warnings to stderr where they are not part of it."""
     text = render(document, format.value)
     if output is None:
         sys.stdout.write(text)
     else:
-        write_text(text, output)
+        write_whole(output, text.encode())
         remark(f"wrote {output}", quiet=quiet)
     if format in (OutputFormat.csv,):
         for line in document.warnings:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from unmask.cli import common
 from unmask.errors import InputError
 from unmask.trials import (
     Embeddings,
@@ -24,23 +25,17 @@ def convert(
     to: Annotated[
         str | None, typer.Option(help="Format to write; without it, the ending tells.")
     ] = None,
-    key: Annotated[str | None, typer.Option(help="Key to join the scores with.")] = None,
+    key: common.KeyOption = None,
     key_out: Annotated[
         str | None, typer.Option("--key-out", help="Write the labels as kaldi-trials, too.")
     ] = None,
-    speakers: Annotated[
-        str | None, typer.Option(help="utt2spk file, or pattern:REGEX with a group on the id.")
-    ] = None,
+    speakers: common.SpeakersOption = None,
     system: Annotated[
         str | None, typer.Option(help="System to write, for formats that hold one.")
     ] = None,
-    format_in: Annotated[
-        str | None, typer.Option("--format-in", help="Format of the file, see 'unmask formats'.")
-    ] = None,
-    missing: Annotated[
-        str, typer.Option(help="Trials that find no partner: error or skip.")
-    ] = "error",
-    duplicates: Annotated[str, typer.Option(help="Repeated trials: error or skip.")] = "error",
+    format_in: common.InputFormatOption = None,
+    missing: common.MissingOption = common.Missing.error,
+    duplicates: common.DuplicatesOption = common.Missing.error,
 ) -> None:
     """Write a file in another format; nothing is left behind if that fails."""
     found = read_any(
@@ -48,8 +43,8 @@ def convert(
         key=key,
         speakers=speakers,
         format=format_in,
-        missing=missing,  # type: ignore[arg-type]
-        duplicates=duplicates,  # type: ignore[arg-type]
+        missing=missing.value,
+        duplicates=duplicates.value,
     )
     if isinstance(found, Scores) and key_out is not None and found.label is None:
         raise InputError(f"{file}: expected labels for --key-out, found none; give a key (--key)")

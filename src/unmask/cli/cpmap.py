@@ -11,6 +11,7 @@ from typing import Annotated
 import polars as pl
 import typer
 
+from unmask.atomic import write_whole
 from unmask.cli import common
 from unmask.cli.scores import load
 from unmask.figures import save_all
@@ -137,14 +138,14 @@ def cpmap(
             progress=bar,
         )
     if cells is not None:
-        common.write_text(cells_csv(assessment), cells)
+        write_whole(cells, cells_csv(assessment).encode())
     if figures is not None:
         save_all(cp_figures(assessment), figures, formats=tuple(figure_formats.split(",")))
     text = render_cp_maps(assessment, format.value)
     if output is None:
         sys.stdout.write(text)
     else:
-        common.write_text(text, output)
+        write_whole(output, text.encode())
         common.remark(f"wrote {output}", quiet=quiet)
     if format is common.OutputFormat.csv:
         for line in assessment.warnings:

@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from unmask.cli import common
+from unmask.cli.counted import counted
 from unmask.cli.scores import load
 from unmask.detection.battery import Battery
 from unmask.detection.evaluate import evaluate as evaluate_scores
 from unmask.figures import save_all
 from unmask.report import document_of_evaluation
-from unmask.report.detection_figures import detection_figures
+from unmask.report.detection_figures import counted_figures, detection_figures
 
 
 def evaluate(
@@ -48,6 +49,29 @@ def evaluate(
     missing: common.MissingOption = common.Missing.error,
     duplicates: common.DuplicatesOption = common.Missing.error,
     input_format: common.InputFormatOption = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(
+            "--pairs", help="Cross-pair embeddings instead: all, or enrolment-fixed.", metavar="HOW"
+        ),
+    ] = None,
+    enrolment: Annotated[
+        int, typer.Option("--enrolment", min=1, help="Utterances enrolled, where that is fixed.")
+    ] = 1,
+    backend: Annotated[
+        str, typer.Option("--backend", help="cosine, or the file of a trained PLDA.")
+    ] = "cosine",
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream",
+            help="Read scores in batches, in bounded memory.",
+            show_default="files over 2 GB",
+        ),
+    ] = None,
+    on: common.OnOption = "local",
+    workers: common.WorkersOption = None,
+    state: common.StateOption = None,
     format: common.FormatOption = common.OutputFormat.text,
     output: common.OutputOption = None,
     figures: common.FiguresOption = None,
@@ -61,6 +85,34 @@ def evaluate(
         c_fa=c_fa,
         fpr=tuple(fpr or (1e-2, 1e-3)),
     )
+    found = counted(
+        scores,
+        pairs=pairs,
+        enrolment=enrolment,
+        backend=backend,
+        stream=stream,
+        key=key,
+        speakers=speakers,
+        systems=system,
+        format=input_format,
+        battery=battery,
+        needs_table={
+            "--by": by is not None,
+            "--ci": bool(ci),
+            "--missing skip": missing is common.Missing.skip,
+            "--duplicates skip": duplicates is common.Missing.skip,
+        },
+        on=on,
+        workers=workers,
+        state=state,
+        quiet=quiet,
+    )
+    if found is not None:
+        if figures is not None:
+            drawn = counted_figures(found, p_target=battery.p_target[0])
+            save_all(drawn, Path(figures), formats=tuple(figure_formats.split(",")))
+        common.give(document_of_evaluation(found), format=format, output=output, quiet=quiet)
+        return
     table = load(
         scores,
         key=key,

@@ -7,22 +7,17 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from unmask.cli import common
 from unmask.trials import Embeddings, Scores, Source, Trials, read_any
 
 
 def validate(
     file: Annotated[str, typer.Argument(help="Scores, key or embeddings; - reads stdin.")],
-    key: Annotated[str | None, typer.Option(help="Key to join the scores with.")] = None,
-    speakers: Annotated[
-        str | None, typer.Option(help="utt2spk file, or pattern:REGEX with a group on the id.")
-    ] = None,
-    format_in: Annotated[
-        str | None, typer.Option("--format-in", help="Format of the file, see 'unmask formats'.")
-    ] = None,
-    missing: Annotated[
-        str, typer.Option(help="Trials that find no partner: error or skip.")
-    ] = "error",
-    duplicates: Annotated[str, typer.Option(help="Repeated trials: error or skip.")] = "error",
+    key: common.KeyOption = None,
+    speakers: common.SpeakersOption = None,
+    format_in: common.InputFormatOption = None,
+    missing: common.MissingOption = common.Missing.error,
+    duplicates: common.DuplicatesOption = common.Missing.error,
 ) -> None:
     """Check a file and say what was found in it."""
     found = read_any(
@@ -30,8 +25,8 @@ def validate(
         key=key,
         speakers=speakers,
         format=format_in,
-        missing=missing,  # type: ignore[arg-type]
-        duplicates=duplicates,  # type: ignore[arg-type]
+        missing=missing.value,
+        duplicates=duplicates.value,
     )
     lines = _embeddings(found) if isinstance(found, Embeddings) else _trials(found)
     width = max(len(name) for name, _ in lines)

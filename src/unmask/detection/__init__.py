@@ -8,6 +8,7 @@ from unmask.detection.calibration import (
     fit_linear,
 )
 from unmask.detection.compare import Comparison, compare
+from unmask.detection.cross_pairing import cross_pairing
 from unmask.detection.evaluate import Evaluation, evaluate
 from unmask.detection.metrics import (
     Detection,
@@ -24,6 +25,7 @@ from unmask.detection.metrics import (
     zebra,
 )
 from unmask.detection.roc import Roc
+from unmask.detection.stream import stream_scores
 
 __all__ = [
     "Battery",
@@ -37,6 +39,7 @@ __all__ = [
     "act_dcf",
     "cllr",
     "compare",
+    "cross_pairing",
     "d_sys",
     "detection",
     "ece",
@@ -46,6 +49,7 @@ __all__ = [
     "fit_linear",
     "min_cllr",
     "min_dcf",
+    "stream_scores",
     "tpr_at_fpr",
     "zebra",
 ]

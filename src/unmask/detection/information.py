@@ -132,7 +132,7 @@ def d_ece(pav: Pav) -> float:
     """Expected disclosure of the oracle LLRs (Noé 2022, eq. 13), 0 … 0.7213 bit."""
     hits = _mean(pav.target, pav.total_target, z(pav.llr))
     misses = _mean(pav.nontarget, pav.total_nontarget, z(-pav.llr))
-    return float((hits + misses) / (2 * np.log(2)))
+    return max(0.0, float((hits + misses) / (2 * np.log(2))))
 
 
 def l_w(pav_laplace: Pav) -> float:

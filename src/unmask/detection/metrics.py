@@ -134,7 +134,7 @@ def zebra_of(roc: Roc) -> Zebra:
 
 def negated_warnings(roc: Roc, negated: Roc) -> tuple[str, ...]:
     """Say so if the scores with their sign turned disclose more than the scores themselves."""
-    d_ece, turned = max(roc.d_ece(), 0.0), negated.d_ece()
+    d_ece, turned = roc.d_ece(), negated.d_ece()
     if turned <= d_ece + LEAST_DIFFERENCE:
         return ()
     return (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from unmask.atomic import write_whole
 from unmask.errors import InputError
 from unmask.figures import image, page
 from unmask.figures.figure import Figure
@@ -40,15 +40,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
         )
     content = writer(figure)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_whole(path, content)
     return path
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from unmask.errors import InputError
 from unmask.estimate import Parameter
 from unmask.privacy.conversations import EnrolLength, conversations, enrolment
 from unmask.privacy.legal_backend import as_backend, inner_products
-from unmask.privacy.legal_counts import Above, Progress, count_above, count_above_in_scores
+from unmask.privacy.legal_counts import Above, Progress, count_above_in_scores
 from unmask.privacy.legal_curve import (
     Resampling,
     RiskCurve,
@@ -21,6 +22,7 @@ from unmask.privacy.legal_curve import (
     speaker_interval,
 )
 from unmask.privacy.legal_input import as_counts, check_pair, locate, pair_codes
+from unmask.privacy.legal_places import count_above_on
 from unmask.privacy.ranks import Ranks, ranks_of
 from unmask.scoring import Backend
 from unmask.trials import Embeddings
@@ -119,6 +121,9 @@ def linkability(
     allow_shared_utterances: bool = False,
     level: float = 0.95,
     replicates: int = 1000,
+    on: str = "local",
+    workers: int | None = None,
+    state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Linkability:
     """Probability that a conversation of ``length`` utterances is linked to its speaker among N'.
@@ -127,7 +132,8 @@ def linkability(
     the expectation over all lists of N' enrolment speakers that hold the true one; a number draws
     as many. Enrolment averages ``enrol_length`` utterances: ``length`` of them by default,
     ``"all"`` as in the paper. ``side`` names columns that must match as well. Speakers with fewer
-    than ``length`` test utterances are left out and counted.
+    than ``length`` test utterances are left out and counted. ``on``, ``workers`` and ``state`` say
+    where the scores are counted, as in :func:`unmask.cross_pairing`; the counts are the same.
     """
     check_pair(enrol, test, allow_shared_utterances=allow_shared_utterances)
     used = length if enrol_length is None else enrol_length
@@ -141,8 +147,16 @@ def linkability(
     enrol_side, test_side = pair_codes((enrol, known.names), (test, asked.names), side)
     scorer = as_backend(backend)
     left, right = inner_products(scorer, known.vectors, asked.vectors)
-    above = count_above(
-        right, left, true, test_side=test_side, enrol_side=enrol_side, progress=progress
+    above = count_above_on(
+        right,
+        left,
+        true,
+        test_side=test_side,
+        enrol_side=enrol_side,
+        on=on,
+        workers=workers,
+        state=state,
+        progress=progress,
     )
 
     def success(stronger: IntArray) -> FloatArray:

@@ -14,6 +14,14 @@ from unmask.figures.roc_hull import roc_hull
 from unmask.trials import Scores
 
 
+def counted_figures(evaluation: Evaluation, *, p_target: float = 0.01) -> list[Figure]:
+    """DET and ROC hull: what can be drawn of trials that were counted and not kept."""
+    rocs = {result.system: result.roc for result in evaluation if result.group is None}
+    colours = system_colours(list(rocs))
+    drawn = {name: curves.det_curve(roc, p_target=p_target) for name, roc in rocs.items()}
+    return [det(drawn, colours=colours), roc_hull(drawn, colours=colours)]
+
+
 def detection_figures(
     scores: Scores, evaluation: Evaluation, *, p_target: float = 0.01
 ) -> list[Figure]:

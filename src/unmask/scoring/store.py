@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
+from unmask.atomic import atomic_path
 from unmask.errors import InputError
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -19,16 +18,9 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 def write_arrays(path: str | Path, kind: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Write under a temporary name in the same folder, then rename."""
-    final = Path(path)
     named: dict[str, Any] = {**arrays, "format": np.asarray(kind)}
-    handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **named)
-        os.replace(name, final)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with atomic_path(path) as temporary, open(temporary, "wb") as file:
+        np.savez(file, **named)
 
 
 def read_arrays(path: str | Path, kind: str, names: Sequence[str]) -> Arrays:

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from unmask._version import __version__
+from unmask.atomic import write_whole
 from unmask.errors import InputError
 from unmask.speech.corpus import Recording
-from unmask.speech.files import write_whole
 from unmask.speech.parallel import cores, run_tasks
 from unmask.speech.safeguards import McAdams, Protected, Safeguard
 

@@ -12,8 +12,8 @@ from types import ModuleType
 import numpy as np
 import numpy.typing as npt
 
+from unmask.atomic import write_whole
 from unmask.errors import InputError
-from unmask.speech.files import write_whole
 
 SAMPLE_RATE = 16000
 SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".mp3", ".opus", ".aif", ".aiff"})

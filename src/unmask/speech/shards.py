@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
+from unmask.atomic import write_whole
 from unmask.errors import InputError
-from unmask.speech.files import write_whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,8 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from unmask.atomic import write_whole
 from unmask.errors import InputError
-from unmask.speech.files import write_whole
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unmask.atomic import write_whole
 from unmask.errors import InputError
 from unmask.speech.audio import needed
-from unmask.speech.files import write_whole
 from unmask.trials import Embeddings, Ids
 
 WRITTEN = (".npz", ".parquet", ".ark")

@@ -1,19 +1,8 @@
-"""How a system fails: C-P maps over hard trials, worst-case false alarms."""
+"""How a system fails: C-P maps over hard trials, worst-case false alarms, extrapolation."""
 
-from unmask.stress.cpmap import (
-    CpMap,
-    CpMetric,
-    CpSummary,
-    cp_map,
-)
-from unmask.stress.cpmap_assess import (
-    CpAssessment,
-    assess_cp_maps,
-)
-from unmask.stress.cpmap_contours import (
-    Contour,
-    contour,
-)
+from unmask.stress.cpmap import CpMap, CpMetric, CpSummary, cp_map
+from unmask.stress.cpmap_assess import CpAssessment, assess_cp_maps
+from unmask.stress.cpmap_contours import Contour, contour
 from unmask.stress.cpmap_delta import (
     CpRoadmap,
     DeltaCpMap,
@@ -21,9 +10,7 @@ from unmask.stress.cpmap_delta import (
     cp_roadmap,
     delta_cp_map,
 )
-from unmask.stress.cpmap_intervals import (
-    delta_cp_intervals,
-)
+from unmask.stress.cpmap_intervals import delta_cp_intervals
 from unmask.stress.cpmap_positions import (
     CpPosition,
     cp_position,
@@ -46,17 +33,9 @@ from unmask.stress.worst_case import (
     worst_case_by_target,
     worst_case_false_alarms,
 )
-from unmask.stress.worst_case_input import (
-    pairs_of_embeddings,
-    pairs_of_scores,
-)
-from unmask.stress.worst_case_pairs import (
-    PairScores,
-)
-from unmask.stress.worst_case_study import (
-    WorstCaseStudy,
-    worst_case_study,
-)
+from unmask.stress.worst_case_input import pairs_of_embeddings, pairs_of_scores
+from unmask.stress.worst_case_pairs import PairScores
+from unmask.stress.worst_case_study import WorstCaseStudy, worst_case_study
 
 __all__ = [
     "Contour",

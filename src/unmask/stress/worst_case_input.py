@@ -8,6 +8,7 @@ import numpy as np
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.errors import InputError
+from unmask.scoring import Backend, resolve
 from unmask.stress.worst_case_pairs import PairScores, from_zero
 from unmask.trials import Embeddings, Scores
 
@@ -31,15 +32,17 @@ def pairs_of_scores(
     )
 
 
-def pairs_of_embeddings(embeddings: Embeddings, *, per_pair: int | None = None) -> PairScores:
-    """Cosines of all utterances of every two speakers, or ``per_pair`` of them."""
-    unit = embeddings.normalised()
-    vectors = unit.vectors
-    present, codes = np.unique(unit.speakers.codes, return_inverse=True)
-    names = [str(unit.speakers.names[int(code)]) for code in present]
+def pairs_of_embeddings(
+    embeddings: Embeddings, *, backend: Backend | str = "cosine", per_pair: int | None = None
+) -> PairScores:
+    """Scores of all utterances of every two speakers, or ``per_pair`` of them."""
+    scorer = resolve(backend)
+    rows = scorer.prepare(embeddings.vectors)
+    present, codes = np.unique(embeddings.speakers.codes, return_inverse=True)
+    names = [str(embeddings.speakers.names[int(code)]) for code in present]
 
     def block(speaker: int) -> FloatArray:
-        return np.asarray(vectors[codes == speaker] @ vectors.T, dtype=np.float64)
+        return np.asarray(scorer.score_block(rows[codes == speaker], rows), dtype=np.float64)
 
     return pairs_of_blocks(block, codes, names, per_pair=per_pair)
 

@@ -174,6 +174,7 @@ def interpret(
     found = [name for name in free if name in numbers and not is_metadata(name)]
     found += [name for name in free if role_of(name) == "score" and name not in found]
     found.sort(key=list(names).index)
+    scored = tuple(found)
     if systems is not None:
         unknown = [name for name in systems if name not in names or name in taken]
         if unknown:
@@ -182,5 +183,5 @@ def interpret(
                 f"found {', '.join(unknown)}"
             )
         found = list(systems)
-    columns = tuple(name for name in free if name not in found)
+    columns = tuple(name for name in free if name not in scored and name not in found)
     return Header(roles, tuple(found), columns)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import expit, logit, ndtri
 
 from unmask.arrays import FloatArray, IntArray, reject_nan
+from unmask.atomic import atomic_path
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
 from unmask.stress.extrapolation.base import Model
@@ -192,14 +192,8 @@ class Extrapolation:
             for k, model in enumerate(models):
                 arrays |= {f"{kind}.{k}.{key}": v for key, v in model.numbers().items()}
         final = Path(path)
-        temporary = final.with_name(f".{final.name}.{os.getpid()}.part")
-        try:
-            with temporary.open("wb") as file:
-                np.savez_compressed(file, allow_pickle=False, **arrays)
-            temporary.replace(final)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            raise InputError(f"{final}: cannot be written: {error.strerror}") from None
+        with atomic_path(final) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
         return final
 
     @classmethod

@@ -44,3 +44,18 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
                 yield cast("BinaryIO", packed)
         else:
             yield file
+
+
+def write_whole(path: str | Path, content: bytes) -> None:
+    """Write to a temporary name beside the file, bring it to the disk, then rename it."""
+    final = Path(path)
+    partial = final.with_name(f".{final.name}.part")
+    try:
+        with open(partial, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(final)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InputError(f"{path}: could not be written: {error.strerror}") from None

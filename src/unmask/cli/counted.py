@@ -1,0 +1,86 @@
+"""Evaluations that count trials without keeping them: cross-paired embeddings, large files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from unmask.cli import common
+from unmask.detection.battery import Battery
+from unmask.detection.cross_pairing import cross_pairing
+from unmask.detection.evaluate import Evaluation
+from unmask.detection.stream import stream_scores
+from unmask.errors import InputError
+from unmask.scoring import Plda
+from unmask.trials.streaming import is_large
+
+LARGE = 2 << 30
+
+
+def counted(
+    paths: Sequence[str],
+    *,
+    pairs: str | None,
+    enrolment: int,
+    backend: str,
+    stream: bool | None,
+    key: str | None,
+    speakers: str | None,
+    systems: Sequence[str] | None,
+    format: str | None,
+    battery: Battery,
+    needs_table: Mapping[str, bool],
+    on: str,
+    workers: int | None,
+    state: Path | None,
+    quiet: bool,
+) -> Evaluation | None:
+    """Evaluate by counting if that was asked for, or if a file is large; ``None`` if not."""
+    if pairs is None:
+        given = {
+            "--on": on != "local",
+            "--workers": workers is not None,
+            "--state": state is not None,
+            "--backend": backend != "cosine",
+            "--enrolment": enrolment != 1,
+        }
+        _refuse(given, "is for embeddings, with --pairs")
+        if stream is False or not (stream or any(is_large(path, LARGE) for path in paths)):
+            return None
+        if len(paths) > 1:
+            raise InputError("--stream: expected one score file, found several")
+        needs_speakers = {"--speakers": speakers is not None}
+        _refuse({**needs_table, **needs_speakers}, "needs all scores in memory (--no-stream)")
+    else:
+        _refuse(needs_table, "needs all scores in memory, which --pairs does not keep")
+        of_scores = {"--key": key, "--system": systems, "--format-in": format, "--stream": stream}
+        _refuse({name: bool(value) for name, value in of_scores.items()}, "is for score files")
+    if pairs is None:
+        with common.progress("reading", quiet=quiet) as bar:
+            found = stream_scores(
+                paths[0], key=key, systems=systems, format=format, battery=battery, progress=bar
+            )
+    else:
+        with common.progress("blocks", quiet=quiet) as bar:
+            found = cross_pairing(
+                list(paths),
+                pairs=pairs,
+                enrolment=enrolment,
+                backend=backend if backend == "cosine" else Plda.load(backend),
+                speakers=speakers,
+                battery=battery,
+                on=on,
+                workers=workers,
+                state=state,
+                progress=bar,
+            )
+    for source in found.sources:
+        common.remark(f"{source.name}: {source.detected}", quiet=quiet)
+    return found
+
+
+def _refuse(given: Mapping[str, bool], why: str) -> None:
+    """An option that would have no effect is an error."""
+    for option, is_given in given.items():
+        if is_given:
+            raise InputError(f"{option}: {why}")

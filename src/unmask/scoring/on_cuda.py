@@ -1,0 +1,102 @@
+"""Whole plans on one or several CUDA devices; torch is imported when a device is asked for."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.arrays import IntArray
+from unmask.errors import InputError
+from unmask.scoring.counting import UNIT, Tally
+from unmask.scoring.plan import TILE, Range, Rows32, Sides
+
+STRIP = 1 << 28
+WIDEST_COSINE = np.float32(1.001)
+
+
+def devices() -> list[str]:
+    """CUDA devices that can count; none is an error, before any work."""
+    try:
+        import torch
+    except ImportError:
+        raise InputError("on: no CUDA device can be used, torch is not installed") from None
+    if not torch.cuda.is_available():
+        raise InputError(f"on: no CUDA device found by torch {torch.__version__}")
+    return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+
+
+def count_on_cuda(sides: Sides, knots: Rows32) -> Tally:
+    """Count the nontargets of a plan, its rows shared among all devices."""
+    found = devices()
+    shares = share_rows(sides.plan.enrol, len(found), symmetric=sides.plan.symmetric)
+    with ThreadPoolExecutor(len(shares)) as pool:
+        parts = pool.map(lambda pair: _count(sides, knots, *pair), zip(found, shares, strict=False))
+        return sum(parts, start=Tally.empty(knots.size))
+
+
+def share_rows(rows: int, parts: int, *, symmetric: bool) -> list[Range]:
+    """Ranges of rows on the grid of tiles with about as many pairs each."""
+    share = np.linspace(0, 1, parts + 1)
+    if symmetric:
+        share = 1 - np.sqrt(1 - share)
+    cut = np.minimum(np.round(share * rows / TILE).astype(int) * TILE, rows)
+    cut[-1] = rows
+    return [(int(a), int(b)) for a, b in pairwise(cut) if a < b]
+
+
+def _count(sides: Sides, knots: Rows32, device: str, rows: Range) -> Tally:
+    import torch
+
+    from unmask.scoring.cuda_roc import count_nontargets
+
+    def put(array: npt.NDArray[Any]) -> Any:
+        return torch.from_numpy(np.array(array)).to(device)
+
+    plan = sides.plan
+    enrol, one = put(sides.enrol), put(sides.enrol_speaker)
+    same = sides.test is sides.enrol
+    test, other = (enrol, one) if same else (put(sides.test), put(sides.test_speaker))
+    possible = np.ones(knots.size, bool) if plan.llr else np.abs(knots) <= WIDEST_COSINE
+    with torch.cuda.device(device):
+        counts = count_nontargets(
+            enrol, test, one, other, put(knots[possible]), symmetric=plan.symmetric, rows=rows
+        )
+        loss = _loss(torch, enrol, test, one, other, rows, symmetric=plan.symmetric)
+    return tally_of(counts.equal, counts.between, knots, possible, loss)
+
+
+def tally_of(
+    equal: IntArray,
+    between: IntArray,
+    knots: Rows32,
+    possible: npt.NDArray[np.bool_],
+    loss: float,
+) -> Tally:
+    """Counts of gaps and ties as a tally over all knots; impossible ones have no scores beyond."""
+    total = int(equal.sum() + between.sum())
+    below = np.where(knots > 0, total, 0).astype(np.int64)
+    below[possible] = np.cumsum(between[:-1]) + np.cumsum(equal) - equal
+    ties = np.zeros(knots.size, np.int64)
+    ties[possible] = equal
+    return Tally(below, ties, total, round(loss / UNIT))
+
+
+def _loss(
+    torch: Any, enrol: Any, test: Any, one: Any, other: Any, rows: Range, *, symmetric: bool
+) -> float:
+    """Sum of log(1 + eˢ) over the nontargets of some rows, strip by strip, in float32."""
+    total = 0.0
+    step = max(1, STRIP // len(test))
+    column = torch.arange(len(test), device=test.device)
+    for start in range(rows[0], rows[1], step):
+        stop = min(start + step, rows[1])
+        scores = torch.nn.functional.softplus(enrol[start:stop] @ test.T)
+        counted = one[start:stop, None] != other[None, :]
+        if symmetric:
+            counted &= column[start:stop, None] < column[None, :]
+        total += float((scores * counted).sum(dtype=torch.float64))
+    return total

@@ -1,0 +1,241 @@
+"""Embeddings that are read a slice at a time: npy, npz and parquet files, or a set in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from unmask.errors import InputError
+from unmask.trials import Embeddings, Ids, Source, read_embeddings
+from unmask.trials.embedding_reading import SPEAKERS, UTTERANCES, VECTORS
+from unmask.trials.header import normalise
+from unmask.trials.ids import text_ids
+from unmask.trials.speakers import Speakers, assign, speaker_rule
+
+SLICE = 1 << 14
+Vectors = npt.NDArray[np.floating[Any]]
+
+
+class Shard(Protocol):
+    """Part of a set of embeddings: identifiers at hand, vectors in slices."""
+
+    @property
+    def speakers(self) -> Ids: ...
+
+    @property
+    def utterances(self) -> Ids | None: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def source(self) -> Source | None: ...
+
+    def slices(self) -> Iterator[tuple[int, Vectors]]:
+        """Vectors with the row of the first, from front to back."""
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Embeddings in memory."""
+
+    embeddings: Embeddings
+
+    @property
+    def speakers(self) -> Ids:
+        return self.embeddings.speakers
+
+    @property
+    def utterances(self) -> Ids | None:
+        return self.embeddings.utterances
+
+    @property
+    def dimension(self) -> int:
+        return self.embeddings.dimension
+
+    @property
+    def source(self) -> Source | None:
+        return self.embeddings.source
+
+    def slices(self) -> Iterator[tuple[int, Vectors]]:
+        for start in range(0, len(self.embeddings), SLICE):
+            yield start, self.embeddings.vectors[start : start + SLICE]
+
+
+@dataclass(frozen=True, eq=False)
+class Filed:
+    """Embeddings in a file of which only slices are ever in memory."""
+
+    path: Path
+    member: str
+    speakers: Ids
+    utterances: Ids | None
+    dimension: int
+    source: Source | None
+
+    def slices(self) -> Iterator[tuple[int, Vectors]]:
+        read = {".npy": self._npy, ".npz": self._npz}.get(self.path.suffix, self._parquet)
+        for start, vectors in read():
+            good = np.isfinite(vectors).all(axis=1)
+            if not good.all():
+                row = start + int(np.flatnonzero(~good)[0]) + 1
+                raise InputError(f"{self.path}, row {row}: expected finite numbers, found others")
+            yield start, vectors
+
+    def _npy(self) -> Iterator[tuple[int, Vectors]]:
+        vectors = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        for start in range(0, len(vectors), SLICE):
+            yield start, np.asarray(vectors[start : start + SLICE])
+
+    def _npz(self) -> Iterator[tuple[int, Vectors]]:
+        with zipfile.ZipFile(self.path) as archive, archive.open(self.member) as file:
+            (rows, width), _, kind = _header(file)
+            for start in range(0, rows, SLICE):
+                count = min(SLICE, rows - start) * width
+                data = file.read(count * kind.itemsize)
+                if len(data) < count * kind.itemsize:
+                    raise InputError(f"{self.path}: the array {self.member} is truncated")
+                yield start, np.frombuffer(data, kind).reshape(-1, width)
+
+    def _parquet(self) -> Iterator[tuple[int, Vectors]]:
+        for start in range(0, len(self.speakers), SLICE):
+            frame = pl.scan_parquet(self.path).select(self.member).slice(start, SLICE).collect()
+            column = frame.to_series()
+            try:
+                vectors = (
+                    column.list.to_array(self.dimension) if column.dtype == pl.List else column
+                )
+                yield start, vectors.to_numpy()
+            except pl.exceptions.PolarsError:
+                raise InputError(
+                    f"{self.path}, rows {start + 1} to {start + len(column)}: expected vectors of "
+                    f"{self.dimension} numbers in column {self.member!r}, found others"
+                ) from None
+
+
+def shards_of(
+    embeddings: Embeddings | str | Path | Sequence[str | Path],
+    *,
+    speakers: Speakers | None = None,
+) -> list[Shard]:
+    """One shard per file; all must have one dimension, which is known before any work."""
+    if isinstance(embeddings, Embeddings):
+        return [Held(embeddings)]
+    paths = [embeddings] if isinstance(embeddings, str | Path) else list(embeddings)
+    if not paths:
+        raise InputError("expected files of embeddings, found none")
+    shards = [_shard(Path(path), speakers) for path in paths]
+    for path, shard in zip(paths, shards, strict=True):
+        if shard.dimension != shards[0].dimension:
+            raise InputError(
+                f"{path}: expected {shards[0].dimension} dimensions as in {paths[0]}, "
+                f"found {shard.dimension}"
+            )
+    return shards
+
+
+def _shard(path: Path, speakers: Speakers | None) -> Shard:
+    if path.suffix == ".npy" and path.is_file() and speakers is not None:
+        return _npy_shard(path, speakers)
+    opened = {".npz": _npz_columns, ".parquet": _parquet_columns}.get(path.suffix)
+    if opened is not None and path.is_file() and speakers is None:
+        found = opened(path)
+        if found is not None:
+            member, dimension, columns = found
+            spoken = text_ids(columns["speakers"], "speakers", str(path))
+            uttered = columns.get("utterances")
+            uttered = None if uttered is None else text_ids(uttered, "utterances", str(path))
+            return Filed(path, member, spoken, uttered, dimension, _source(path, spoken))
+    return Held(read_embeddings(path, speakers=speakers))
+
+
+def _npy_shard(path: Path, speakers: Speakers) -> Shard:
+    rule = speaker_rule(speakers)
+    try:
+        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: the npy file cannot be read ({error})") from None
+    if rule.table is None or vectors.ndim != 2 or rule.table.height != len(vectors):
+        return Held(read_embeddings(path, speakers=speakers))
+    uttered = Ids.from_strings(rule.table["utterance"])
+    spoken = assign(uttered, rule)
+    return Filed(path, "", spoken, uttered, vectors.shape[1], _source(path, spoken))
+
+
+def _npz_columns(path: Path) -> tuple[str, int, dict[str, Any]] | None:
+    """Where the vectors of an npz file are and the identifiers, if it has the usual names."""
+    try:
+        with zipfile.ZipFile(path) as archive, np.load(path, allow_pickle=False) as arrays:
+            names = {normalise(name): name for name in arrays.files}
+            vectors, spoken, uttered = (
+                _first(names, VECTORS),
+                _first(names, SPEAKERS),
+                _first(names, UTTERANCES),
+            )
+            if vectors is None or spoken is None:
+                return None
+            member = f"{vectors}.npy"
+            with archive.open(member) as file:
+                shape, is_fortran, kind = _header(file)
+            if len(shape) != 2 or is_fortran or kind.kind != "f":
+                return None
+            columns = {"speakers": arrays[spoken]}
+            if uttered is not None:
+                columns["utterances"] = arrays[uttered]
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return None
+    if len(columns["speakers"]) != shape[0]:
+        return None
+    return member, int(shape[1]), columns
+
+
+def _parquet_columns(path: Path) -> tuple[str, int, dict[str, Any]] | None:
+    try:
+        frame = pl.scan_parquet(path)
+        names = {normalise(name): name for name in frame.collect_schema().names()}
+        vectors, spoken = _first(names, VECTORS), _first(names, SPEAKERS)
+        if vectors is None or spoken is None:
+            return None
+        uttered = _first(names, UTTERANCES)
+        ids = frame.select([spoken] if uttered is None else [spoken, uttered]).collect()
+        head = frame.select(vectors).head(1).collect().to_series()
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+    if not len(head) or not head.dtype.is_nested():
+        return None
+    columns: dict[str, Any] = {"speakers": ids[spoken]}
+    if uttered is not None:
+        columns["utterances"] = ids[uttered]
+    return vectors, len(head[0]), columns
+
+
+def _first(names: dict[str, str], choices: Sequence[str]) -> str | None:
+    return next((names[choice] for choice in choices if choice in names), None)
+
+
+def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = np.lib.format.read_magic(file)
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
+    return read(file)
+
+
+def _source(path: Path, speakers: Ids) -> Source:
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    kind = path.suffix.removeprefix(".")
+    told = f"{kind} embeddings, read in slices"
+    return Source(
+        str(path), digest, f"{kind}-embeddings", speakers=speakers.n_unique, detected=told
+    )

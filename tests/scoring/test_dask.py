@@ -1,0 +1,144 @@
+"""Blocks on a real dask cluster: the same numbers, and what happens when parts of it die."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+import unmask as um
+from unmask.scoring import on_dask
+from unmask.scoring.plan import Task
+from unmask.scoring.where import Lost, place
+
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def table(evaluation):
+    return [(e.metric, e.value, dict(e.n)) for e in evaluation.results[0].estimates]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    import dask
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as made,
+    ):
+        yield made
+
+
+@pytest.fixture
+def address(cluster):
+    cluster.scheduler.allowed_failures = 1
+    return cluster.scheduler_address.replace("tcp://", "dask://")
+
+
+def test_a_killed_worker_changes_nothing(embeddings, cluster, address, tmp_path):
+    killed = []
+
+    def kill(done, total):
+        if done == 2 and not killed:
+            killed.append(next(iter(cluster.workers.values())).process.pid)
+            os.kill(killed[0], 9)
+
+    found = um.cross_pairing(embeddings, on=address, block=1024, state=tmp_path, progress=kill)
+    assert killed
+    assert table(found) == table(um.cross_pairing(embeddings))
+
+
+def test_a_vanished_file_is_named(embeddings, address, tmp_path):
+    def remove(done, total):
+        (tmp_path / "knots.npy").unlink(missing_ok=True)
+
+    with pytest.raises(um.InputError, match=r"knots.npy: expected a file of the plan, found none"):
+        um.cross_pairing(embeddings, on=address, block=1024, state=tmp_path, progress=remove)
+
+
+def test_other_versions_are_refused_before_any_work(embeddings, address, monkeypatch, tmp_path):
+    monkeypatch.setattr(on_dask, "__version__", "99.0")
+    with pytest.raises(um.InputError, match=r"expected unmask 99.0, .* on all workers, found"):
+        um.cross_pairing(embeddings, on=address, state=tmp_path)
+
+
+def test_a_folder_that_workers_do_not_see(address, tmp_path):
+    with (
+        place(address) as somewhere,
+        pytest.raises(um.InputError, match="choose a folder on a shared disk"),
+    ):
+        somewhere.check_folder(tmp_path / "nowhere")
+
+
+def test_a_block_that_kills_every_worker_is_one_line(cluster, address):
+    def dies(task):
+        os._exit(9)
+
+    with place(address) as somewhere, pytest.raises(Lost, match="again and again"):
+        list(somewhere.each(dies, [Task("", (0, 1), (0, 1))]))
+
+
+def test_no_scheduler_at_the_address(embeddings, monkeypatch):
+    monkeypatch.setattr(on_dask, "PATIENCE", 0.5)
+    with pytest.raises(um.InputError, match="expected a dask scheduler, found none"):
+        um.cross_pairing(embeddings, on=f"dask://127.0.0.1:{free_port()}")
+
+
+def test_a_scheduler_that_disappears_leaves_a_state(embeddings, tmp_path):
+    port = free_port()
+    address = f"tcp://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "distributed.cli.dask_"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    host = ["--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+    scheduler = subprocess.Popen([*command[:2], command[2] + "scheduler", *host], env=path, **quiet)
+    worker = subprocess.Popen(
+        [*command[:2], command[2] + "worker", address, "--no-nanny", "--nthreads", "1"],
+        env=path,
+        **quiet,
+    )
+    try:
+        wait_for(port)
+
+        def kill(done, total):
+            if done == 2:
+                os.kill(scheduler.pid, 9)
+
+        with pytest.raises(um.InputError, match=r"disappeared; [2-5] of 6 blocks are done") as told:
+            um.cross_pairing(
+                embeddings, on=f"dask://127.0.0.1:{port}", block=1024, state=tmp_path, progress=kill
+            )
+        assert "\n" not in str(told.value)
+    finally:
+        for process in (worker, scheduler):
+            process.kill()
+            process.wait()
+    done = []
+    found = um.cross_pairing(
+        embeddings, block=1024, state=tmp_path, progress=lambda *numbers: done.append(numbers)
+    )
+    assert done[0][0] >= 2
+    assert table(found) == table(um.cross_pairing(embeddings))
+
+
+def free_port():
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return opened.getsockname()[1]
+
+
+def wait_for(port):
+    for _ in range(300):
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError("the scheduler did not start")
