@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from unmask.cli import common
+from unmask.atomic import write_whole
 from unmask.errors import InputError
 from unmask.report.starter import starter_config
 
@@ -28,5 +28,5 @@ def init(
     if path.exists() and not force:
         raise InputError(f"{path}: exists already; --force replaces it")
     text = starter_config(folder, base=path.resolve().parent)
-    common.write_text(text, path)
+    write_whole(path, text.encode())
     sys.stdout.write(f"{path}\n")

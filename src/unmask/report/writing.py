@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from unmask.atomic import write_whole
 from unmask.errors import InputError
 from unmask.report.assess import CACHE, Assessment
-from unmask.report.cache import Told, code_digest, write_whole
+from unmask.report.cache import Told, code_digest
 from unmask.report.document import Document
 from unmask.report.drawn import Drawn, draw
 from unmask.report.html import render_html
