@@ -75,13 +75,20 @@ from unmask.privacy import (
     zoo_of_set,
 )
 from unmask.report import (
+    Assessment,
+    Config,
     Document,
+    assess,
+    config_schema,
     document_of_comparison,
     document_of_cp_maps,
     document_of_evaluation,
     document_of_privacy,
     json_schema,
+    load_config,
     render,
+    starter_config,
+    write_report,
 )
 from unmask.scoring import (
     Cosine,
@@ -140,10 +147,12 @@ from unmask.trials import (
 )
 
 __all__ = [
+    "Assessment",
     "AttackModel",
     "Attacker",
     "Battery",
     "Comparison",
+    "Config",
     "Cosine",
     "CpAssessment",
     "CpMap",
@@ -189,6 +198,7 @@ __all__ = [
     "__version__",
     "act_dcf",
     "anonymise",
+    "assess",
     "assess_cp_maps",
     "assess_safeguards",
     "assess_sessions",
@@ -198,6 +208,7 @@ __all__ = [
     "cllr",
     "compare",
     "compare_models",
+    "config_schema",
     "cp_map",
     "cp_position",
     "cp_roadmap",
@@ -223,6 +234,7 @@ __all__ = [
     "legal_sweep",
     "linkability",
     "linkability_from_scores",
+    "load_config",
     "load_encoder",
     "mcadams",
     "merge_systems",
@@ -246,6 +258,7 @@ __all__ = [
     "simulate_worst_case",
     "singling_out",
     "singling_out_from_scores",
+    "starter_config",
     "stream_scores",
     "tpr_at_fpr",
     "verification",
@@ -253,6 +266,7 @@ __all__ = [
     "worst_case_false_alarms",
     "worst_case_study",
     "write_embeddings",
+    "write_report",
     "zebra",
     "zebra_by_speaker",
     "zebra_profiles",

@@ -9,6 +9,7 @@ import typer
 
 from unmask._version import __version__
 from unmask.cli.anonymise import anonymise
+from unmask.cli.assess import assess
 from unmask.cli.compare import compare
 from unmask.cli.convert import convert
 from unmask.cli.cpmap import cpmap
@@ -17,6 +18,7 @@ from unmask.cli.embed import embed
 from unmask.cli.encoders import encoders
 from unmask.cli.eval import evaluate
 from unmask.cli.formats import formats
+from unmask.cli.init import init
 from unmask.cli.legal import legal
 from unmask.cli.privacy import privacy
 from unmask.cli.validate import validate
@@ -32,6 +34,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command("demo")(demo)
+app.command("init")(init)
+app.command("assess")(assess)
 app.command("eval")(evaluate)
 app.command("compare")(compare)
 app.command("privacy")(privacy)

@@ -1,0 +1,93 @@
+"""``unmask assess``: everything a config names, into one report folder."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from unmask.cli import common
+from unmask.errors import InputError
+from unmask.report.assess import assess as run_assessment
+from unmask.report.cache import Told
+from unmask.report.config import Config, config_schema, load_config
+from unmask.report.summary import summary_table
+from unmask.report.writing import write_report
+
+
+def assess(
+    config: Annotated[
+        Path | None, typer.Argument(help="TOML file; unmask init writes one.", show_default=False)
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Folder to write.", show_default="NAME-report"),
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a value; may be repeated."),
+    ] = None,
+    validate: Annotated[
+        bool, typer.Option("--validate", help="Only check the config and that its files exist.")
+    ] = False,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="Neutral labels in place of speaker names.")
+    ] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON Schema of the config and exit.")
+    ] = False,
+    quiet: common.QuietOption = False,
+) -> None:
+    """Assess safeguards with every framework: one config in, one report folder out."""
+    if schema:
+        sys.stdout.write(json.dumps(config_schema(), indent=2) + "\n")
+        return
+    if config is None:
+        raise InputError("assess: expected a config (TOML), found none: unmask init writes one")
+    read = load_config(config, changes=[*(change or []), *(["redact=true"] if redact else [])])
+    if validate:
+        print(f"{config}: fine")
+        return
+    run(read, output or config.with_name(f"{config.stem}-report"), quiet=quiet)
+
+
+def run(config: Config, output: Path, *, quiet: bool) -> None:
+    """Assess, write, and print the headline table; the path of the page comes last."""
+    with telling(quiet=quiet) as told:
+        assessment = run_assessment(config, output, told=told)
+        page = write_report(assessment, output, told=told)
+    if assessment.reused:
+        common.remark(
+            f"reused {assessment.reused} finished steps, computed {assessment.computed}",
+            quiet=quiet,
+        )
+    sys.stdout.write(summary_table(assessment))
+    print(page)
+
+
+@contextmanager
+def telling(*, quiet: bool) -> Iterator[Told | None]:
+    """What is being done, how far the whole is and the time left; on a terminal only."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (
+        BarColumn(bar_width=24),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("reading", total=None)
+
+        def told(what: str, done: float, total: float) -> None:
+            bars.update(task, description=what, completed=done, total=total)
+
+        yield told

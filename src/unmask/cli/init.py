@@ -1,0 +1,32 @@
+"""``unmask init``: a commented config for what a folder holds."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unmask.atomic import write_whole
+from unmask.errors import InputError
+from unmask.report.starter import starter_config
+
+NAME = "assessment.toml"
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="Folder with embeddings, audio or scores.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write.", show_default=f"FOLDER/{NAME}"),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> None:
+    """Look into a folder and write a config for unmask assess."""
+    path = output or folder / NAME
+    if path.exists() and not force:
+        raise InputError(f"{path}: exists already; --force replaces it")
+    text = starter_config(folder, base=path.resolve().parent)
+    write_whole(path, text.encode())
+    sys.stdout.write(f"{path}\n")

@@ -1,0 +1,178 @@
+"""Steps of an assessment: each a pure function of its inputs, kept under a key of their content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unmask._version import __version__
+from unmask.atomic import write_whole
+from unmask.report import store
+from unmask.trials import Embeddings, Ids, Scores
+
+Progress = Callable[[int, int], None]
+Told = Callable[[str, float, float], None]
+"""What is being done, how much of the work is done, and how much there is."""
+
+
+@cache
+def code_digest() -> str:
+    """Digest of this package's own source: results of other code are never taken for ours."""
+    total = hashlib.sha256(__version__.encode())
+    root = Path(str(resources.files("unmask")))
+    for path in sorted(root.rglob("*.py")):
+        total.update(path.relative_to(root).as_posix().encode())
+        total.update(path.read_bytes())
+    return total.hexdigest()
+
+
+def digest_of_embeddings(embeddings: Embeddings) -> str:
+    """SHA-256 of the vectors and of all that is said about them."""
+    total = hashlib.sha256(str(embeddings.vectors.shape).encode())
+    total.update(np.ascontiguousarray(embeddings.vectors).tobytes())
+    columns = {"utterance": embeddings.utterances, "session": embeddings.sessions}
+    for name, ids in {"speaker": embeddings.speakers, **columns, **embeddings.columns}.items():
+        total.update(f"\0{name}\0".encode())
+        if ids is not None:
+            _add_ids(total, ids)
+    return total.hexdigest()
+
+
+def digest_of_scores(scores: Scores) -> str:
+    """SHA-256 of trials, labels, speakers, metadata and scores."""
+    total = hashlib.sha256(b"" if scores.label is None else scores.label.tobytes())
+    known = {
+        "enrol": scores.enrol,
+        "test": scores.test,
+        "enrol speaker": scores.enrol_speaker,
+        "test speaker": scores.test_speaker,
+        **scores.columns,
+    }
+    for name, ids in known.items():
+        total.update(f"\0{name}\0".encode())
+        if ids is not None:
+            _add_ids(total, ids)
+    for name, values in scores.systems.items():
+        total.update(f"\0{name}\0".encode())
+        total.update(values.tobytes())
+    return total.hexdigest()
+
+
+def _add_ids(total: Any, ids: Ids) -> None:
+    total.update(ids.codes.tobytes())
+    total.update("\0".join(ids.names).encode())
+
+
+@dataclass(frozen=True)
+class Step:
+    """One piece of work: ``inputs`` are digests, ``weight`` tells about how long it takes."""
+
+    what: str
+    inputs: Sequence[str]
+    params: Mapping[str, Any]
+    compute: Callable[[Progress], Any] = field(repr=False)
+    weight: float = 1.0
+
+    @property
+    def key(self) -> str:
+        """SHA-256 over name, inputs, parameters and the code that computes."""
+        told = [self.what, list(self.inputs), dict(self.params), code_digest()]
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+class Cache:
+    """Finished steps in a folder, each a whole file or none."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.used: set[str] = set()
+
+    def path(self, key: str) -> Path:
+        return self.folder / f"{key}.npz"
+
+    def holds(self, key: str) -> bool:
+        return self.path(key).is_file()
+
+    def read(self, key: str) -> Any:
+        """The stored result; a damaged file is removed and counts as none."""
+        path = self.path(key)
+        try:
+            value = store.from_bytes(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except Exception:
+            path.unlink(missing_ok=True)
+            return None
+        self.used.add(path.name)
+        return value
+
+    def write(self, key: str, value: Any) -> None:
+        """Store a result under its key."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_whole(self.path(key), store.to_bytes(value))
+        self.used.add(self.path(key).name)
+
+    def forget_others(self) -> None:
+        """Remove whatever this run did not use."""
+        for path in sorted(self.folder.iterdir()) if self.folder.is_dir() else []:
+            if path.name not in self.used:
+                if path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
+
+
+class Work:
+    """Runs steps, takes stored ones as they are, and tells how far the whole is."""
+
+    def __init__(self, cache: Cache, *, told: Told | None = None) -> None:
+        self.cache = cache
+        self.told = told
+        self.done = 0.0
+        self.total = 0.0
+        self.reused = 0
+        self.computed = 0
+
+    def expect(self, steps: Sequence[Step]) -> None:
+        """Count steps that will come; those already stored weigh nothing."""
+        self.total += sum(step.weight for step in steps if not self.cache.holds(step.key))
+
+    def run(self, step: Step) -> Any:
+        """The result of a step, computed only if it is not stored."""
+        key = step.key
+        if self.cache.holds(key):
+            stored = self.cache.read(key)
+            if stored is not None:
+                self.reused += 1
+                return stored
+            self.total += step.weight
+        self._tell(step.what, 0.0)
+
+        def advance(done: int, total: int) -> None:
+            self._tell(step.what, step.weight * done / max(total, 1))
+
+        value = step.compute(advance)
+        self.cache.write(key, value)
+        self.computed += 1
+        self.done += step.weight
+        self._tell(step.what, 0.0)
+        # What is read back is what a resumed run would see, so both go on from the same value.
+        return self.cache.read(key)
+
+    def run_all(self, steps: Sequence[Step]) -> list[Any]:
+        """Results in order; the steps count as expected."""
+        return [self.run(step) for step in steps]
+
+    def _tell(self, what: str, more: float) -> None:
+        if self.told is not None:
+            done = self.done + more
+            self.told(what, done, max(self.total, done))

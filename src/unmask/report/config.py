@@ -1,0 +1,357 @@
+"""An assessment as a TOML file: what is compared, which attackers, which frameworks, how surely."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from unmask.errors import InputError
+
+Framework = Literal["legal", "similarity", "zebra", "verification", "cpmap", "worst_case"]
+FRAMEWORKS: tuple[Framework, ...] = (
+    "legal",
+    "similarity",
+    "zebra",
+    "verification",
+    "cpmap",
+    "worst_case",
+)
+Name = Annotated[str, Field(min_length=1, max_length=80)]
+Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+ORIGINAL = "original"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Voices(_Part):
+    """Speech of known speakers: embeddings, or audio that is embedded first."""
+
+    embeddings: Path | None = Field(
+        default=None, description="npz, parquet, HDF5, Kaldi ark or folder."
+    )
+    audio: Path | None = Field(
+        default=None, description="Folder of recordings, embedded by encoder."
+    )
+    encoder: str = Field(default="campplus", description="campplus, resemblyzer or an ONNX file.")
+    speakers: str | None = Field(default=None, description="utt2spk file, or pattern:REGEX.")
+    sessions: Path | None = Field(
+        default=None, description="Session of each utterance: utterance session."
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if self.embeddings is not None and self.audio is not None:
+            raise ValueError("expected embeddings or audio, found both")
+        return self
+
+    @property
+    def given(self) -> bool:
+        """Whether there is anything to read."""
+        return self.embeddings is not None or self.audio is not None
+
+
+class ScoreSets(_Part):
+    """Score files of one safeguard: original–original, original–protected, protected–protected."""
+
+    oo: Path
+    op: Path
+    pp: Path
+    key: Path | None = None
+    speakers: str | None = None
+    system: str | None = None
+
+
+class Safeguard(Voices):
+    """One protected version of the same speech."""
+
+    name: Name
+    again: str | None = Field(
+        default=None,
+        description="Another run, or a related safeguard, that a semi-informed attacker has: the "
+        "name of a safeguard here, or a file of embeddings.",
+    )
+    hidden: bool = Field(
+        default=False, description="Used as another's run only, not assessed itself."
+    )
+    scores: ScoreSets | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not self.given and self.scores is None:
+            raise ValueError("expected embeddings, audio or scores, found none of them")
+        return self
+
+
+class Attacker(_Part):
+    """Who attacks: what is enrolled, and how voices are compared.
+
+    ``enrol``: ``original`` speech (the attacker ignores the safeguard), ``again`` (speech that the
+    attacker protected with another run or a related safeguard), or ``protected`` (the same run).
+    Trained back-ends learn from the attacker's enrolment speech.
+    """
+
+    name: Name
+    enrol: Literal["original", "again", "protected"] = "original"
+    backends: tuple[Literal["cosine", "wccn", "plda"], ...] = ("cosine",)
+
+    @model_validator(mode="after")
+    def _some_backend(self) -> Self:
+        if not self.backends or len(set(self.backends)) < len(self.backends):
+            raise ValueError("backends: expected each at most once and at least one")
+        return self
+
+
+class ScoreTable(_Part):
+    """Verification systems on one list of trials."""
+
+    name: Name
+    files: Annotated[tuple[Path, ...], Field(min_length=1)]
+    key: Path | None = None
+    speakers: str | None = None
+    systems: tuple[str, ...] | None = None
+    reference: tuple[str, ...] = Field(
+        default=(), description="Systems that tell hard trials from easy."
+    )
+
+
+class Split(_Part):
+    """Which utterances enrol and which are attacked: no utterance does both."""
+
+    enrol: Annotated[int | float, Field(gt=0)] = Field(
+        default=0.5, description="Share of each speaker's utterances, or how many of them."
+    )
+    utterances: Path | None = Field(
+        default=None, description="File of those that enrol, one a line."
+    )
+
+
+class Intervals(_Part):
+    """How intervals are made: the joint speaker bootstrap."""
+
+    level: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
+    replicates: Annotated[int, Field(ge=2)] = 1000
+
+
+class Legal(_Part):
+    """Singling Out, Linkability, inference (Vauquier 2025)."""
+
+    counts: tuple[Count, ...] | None = Field(
+        default=None, description="Numbers of speakers N and N'."
+    )
+    lengths: Annotated[tuple[Count, ...], Field(min_length=1)] = (1, 3)
+    metrics: Annotated[
+        tuple[Literal["singling_out", "linkability", "one_minus_eer"], ...], Field(min_length=1)
+    ] = ("linkability", "singling_out")
+    folds: Count = 10
+    draws: Count = 5
+    max_enrol: Count = 495
+    attributes: dict[str, tuple[float, ...]] = Field(
+        default_factory=dict,
+        description="Columns an attacker may infer, with the cuts of bands for numbers.",
+    )
+
+
+class Similarity(_Part):
+    """Voice similarity matrices (Noé 2020, 2022)."""
+
+    mean: Literal["geometric", "arithmetic"] = "geometric"
+    pairs: Literal["all", "upper"] = "all"
+
+
+class Verification(_Part):
+    """Detection metrics and ZEBRA."""
+
+    p_target: tuple[Share, ...] = (0.01,)
+    fpr: tuple[Share, ...] = (0.01, 0.001)
+    by: str | None = Field(
+        default=None, description="Also by groups of this column, such as gender."
+    )
+    replicates: Annotated[int, Field(ge=0)] | None = Field(
+        default=None, description="Replicates of these intervals, where they should differ."
+    )
+    max_trials: Count = 20_000_000
+
+
+class CpMaps(_Part):
+    """C-P maps (Li 2022)."""
+
+    grid: Annotated[int, Field(ge=2, le=1000)] = 50
+    metric: Literal["eer", "min_dcf"] = "eer"
+    replicates: Annotated[int, Field(ge=0)] = 100
+
+
+class WorstCase(_Part):
+    """Worst-case false alarms (Sholokhov 2020)."""
+
+    counts: tuple[Count, ...] | None = None
+    level: Share = 0.99
+    by: str | None = Field(default=None, description="Impostors of the target's own group only.")
+
+
+class Config(_Part):
+    """A whole assessment."""
+
+    title: Name = "Assessment of voice anonymisation"
+    description: str = Field(
+        default="", description="A few sentences for the reader of the report."
+    )
+    date: str | None = Field(
+        default=None, description="Printed in the report; nothing else dates it."
+    )
+    seed: Annotated[int, Field(ge=0)] = 0
+    frameworks: Annotated[tuple[Framework, ...], Field(min_length=1)] | None = Field(
+        default=None, description="Which to run; all that the data allow by default."
+    )
+    redact: bool = False
+    figures: tuple[Literal["svg", "png", "pdf"], ...] = ("svg", "png", "pdf")
+    intervals: Intervals = Intervals()
+    original: Voices = Voices()
+    safeguards: tuple[Safeguard, ...] = ()
+    split: Split = Split()
+    attackers: tuple[Attacker, ...] = (
+        Attacker(name="ignorant"),
+        Attacker(name="semi-informed", enrol="again", backends=("cosine", "wccn")),
+        Attacker(name="informed", enrol="protected", backends=("cosine", "wccn")),
+    )
+    scores: tuple[ScoreTable, ...] = ()
+    legal: Legal = Legal()
+    similarity: Similarity = Similarity()
+    verification: Verification = Verification()
+    cpmap: CpMaps = CpMaps()
+    worst_case: WorstCase = WorstCase()
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        for what, names in (
+            ("safeguards", [one.name for one in self.safeguards]),
+            ("attackers", [one.name for one in self.attackers]),
+            ("scores", [one.name for one in self.scores]),
+        ):
+            for name in names:
+                if names.count(name) > 1:
+                    raise ValueError(f"{what}: expected different names, found {name!r} twice")
+                if name == ORIGINAL:
+                    raise ValueError(f"{what}: {ORIGINAL!r} is the name of unprotected speech")
+        if not any(not one.hidden for one in self.safeguards) and not self.scores:
+            raise ValueError("expected safeguards or scores to assess, found neither")
+        if any(one.given for one in self.safeguards) and not self.original.given:
+            raise ValueError("original: expected embeddings or audio to compare with, found none")
+        return self
+
+
+def load_config(path: str | Path, *, changes: Sequence[str] = ()) -> Config:
+    """Read and check a TOML file; ``changes`` are ``key=value`` with dotted keys.
+
+    Paths in it are relative to its own folder and come out resolved.
+    """
+    file = Path(path)
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: expected text in UTF-8, found other bytes") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: expected TOML, found a mistake: {error}") from None
+    for change in changes:
+        apply_change(raw, change)
+    return resolved(check_config(raw, name=str(path)), file.parent)
+
+
+def check_config(raw: dict[str, Any], *, name: str = "config") -> Config:
+    """Validate plain values; one line that names the key."""
+    try:
+        return Config.model_validate(raw)
+    except ValidationError as error:
+        raise InputError(f"{name}: {_told(error)}") from None
+
+
+def _told(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"{key}: unknown key"
+    if first["type"] == "value_error":
+        said = str(first["ctx"]["error"])
+        return f"{key}: {said}" if key else said
+    if first["type"] == "missing":
+        return f"{key}: expected a value, found none"
+    found = repr(first["input"])
+    return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}, found {found[:80]}"
+
+
+def apply_change(raw: dict[str, Any], change: str) -> None:
+    """Set one value: ``legal.lengths=[1, 3]``, ``safeguards.0.name=B2``."""
+    key, sign, text = change.partition("=")
+    if not sign or not key.strip():
+        raise InputError(f"--set: expected key=value, found {change!r}")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    place: Any = raw
+    *parents, last = key.strip().split(".")
+    for part in parents:
+        place = _into(place, part, key)
+    if isinstance(place, list):
+        place[_index(place, last, key)] = value
+    else:
+        place[last] = value
+
+
+def _into(place: Any, part: str, key: str) -> Any:
+    if isinstance(place, list):
+        return place[_index(place, part, key)]
+    found = place.setdefault(part, {})
+    if not isinstance(found, (dict, list)):
+        raise InputError(f"--set {key}: {part} holds a value, not a table")
+    return found
+
+
+def _index(place: list[Any], part: str, key: str) -> int:
+    if not part.isdigit() or int(part) >= len(place):
+        raise InputError(f"--set {key}: expected an index below {len(place)}, found {part}")
+    return int(part)
+
+
+def resolved(config: Config, folder: Path) -> Config:
+    """The same with every path made absolute; files and folders that are missing are errors."""
+    known = {one.name for one in config.safeguards}
+
+    def walk(value: Any, key: str) -> Any:
+        if isinstance(value, Path):
+            return _existing(folder / value, key)
+        if isinstance(value, BaseModel):
+            made = {}
+            for name in type(value).model_fields:
+                made[name] = walk(getattr(value, name), f"{key}.{name}" if key else name)
+            if isinstance(value, Safeguard) and value.again and value.again not in known:
+                made["again"] = str(_existing(folder / value.again, f"{key}.again"))
+            speakers = made.get("speakers")
+            if isinstance(speakers, str) and not speakers.startswith("pattern:"):
+                made["speakers"] = str(_existing(folder / speakers, f"{key}.speakers"))
+            return value.model_copy(update=made)
+        if isinstance(value, tuple):
+            return tuple(walk(item, f"{key}.{i}") for i, item in enumerate(value))
+        return value
+
+    made: Config = walk(config, "")
+    return made
+
+
+def _existing(path: Path, key: str) -> Path:
+    if not path.exists():
+        raise InputError(f"{key}: {path}: no such file or folder")
+    return path.resolve()
+
+
+def config_schema() -> dict[str, Any]:
+    """The published JSON Schema of an assessment's TOML file."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}

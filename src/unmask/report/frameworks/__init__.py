@@ -1,0 +1,1 @@
+"""One module per framework: which steps it takes, and the section that its results become."""

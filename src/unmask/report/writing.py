@@ -1,0 +1,104 @@
+"""A report folder: the page, results, tables and figures, put in place when all are made."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from unmask.atomic import write_whole
+from unmask.errors import InputError
+from unmask.report.assess import CACHE, Assessment
+from unmask.report.cache import Told, code_digest
+from unmask.report.document import Document
+from unmask.report.drawn import Drawn, draw
+from unmask.report.html import render_html
+from unmask.report.section import TableBlock
+from unmask.report.table import render
+from unmask.report.toml import to_toml
+
+PAGE = "report.html"
+ORDER = ("figures", "tables", "assessment.toml", "results.json", PAGE)
+_MARKS = re.compile(r"([*_`<])")
+_SUFFIXES = {"md": "md", "latex": "tex"}
+
+
+def write_report(assessment: Assessment, output: str | Path, *, told: Told | None = None) -> Path:
+    """Write the whole folder; files that are there before stay until all new ones are made."""
+    folder = Path(output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as temporary:
+            made = Path(temporary)
+            _make(assessment, made, folder, told)
+            _put_in_place(made, folder)
+    except OSError as error:
+        where = error.filename or folder
+        raise InputError(f"{where}: cannot be written: {error.strerror or error}") from None
+    return folder / PAGE
+
+
+def _make(assessment: Assessment, made: Path, folder: Path, told: Told | None) -> None:
+    write_whole(made / PAGE, render_html(assessment).encode())
+    write_whole(made / "results.json", assessment.document.to_json().encode() + b"\n")
+    config = to_toml(assessment.config, base=folder.resolve())
+    write_whole(made / "assessment.toml", config.encode())
+    (made / "tables").mkdir()
+    for name, blocks in tables_of(assessment):
+        rows = tuple(row for block in blocks for row in block.rows)
+        whole = Document(rows, seed=assessment.config.seed)
+        write_whole(made / "tables" / f"{name}.csv", render(whole, "csv").encode())
+        for format, suffix in _SUFFIXES.items():
+            text = "\n".join(_titled(block, format) for block in blocks if block.rows)
+            write_whole(made / "tables" / f"{name}.{suffix}", text.encode())
+    (made / "figures").mkdir()
+    figures, kinds = assessment.figures, assessment.config.figures
+    kept = folder / CACHE / "figures"
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [pool.submit(_draw, figure, kinds, made / "figures", kept) for figure in figures]
+        for done, job in enumerate(jobs):
+            if told is not None:
+                told("drawing figures", done, len(figures))
+            job.result()
+
+
+def _draw(figure: Drawn, kinds: tuple[str, ...], folder: Path, kept: Path) -> None:
+    """Draw a figure, or take the files of the same drawing from the cache."""
+    stored = {kind: kept / f"{figure.key}-{code_digest()[:8]}.{kind}" for kind in kinds}
+    missing = tuple(kind for kind, path in stored.items() if not path.is_file())
+    if missing:
+        kept.mkdir(parents=True, exist_ok=True)
+        for kind, content in draw(figure, missing).items():
+            write_whole(stored[kind], content)
+    for kind, path in stored.items():
+        shutil.copyfile(path, folder / f"{figure.name}.{kind}")
+
+
+def tables_of(assessment: Assessment) -> Iterator[tuple[str, tuple[TableBlock, ...]]]:
+    """Tables by the name of their file."""
+    if assessment.least:
+        yield "speakers", assessment.least
+    for section in assessment.sections:
+        yield section.key, section.tables
+
+
+def _titled(block: TableBlock, format: str) -> str:
+    text = render(Document(block.rows), format)
+    if format == "md":
+        title = _MARKS.sub(r"\\\1", block.title)
+        return f"**{title}**\n\n{text}"
+    return f"% {block.title}\n{text}"
+
+
+def _put_in_place(made: Path, folder: Path) -> None:
+    """Rename what is new over what is old, the page last."""
+    old = made / "old"
+    old.mkdir()
+    for name in ORDER:
+        there = folder / name
+        if there.is_dir():
+            there.rename(old / name)
+        (made / name).rename(there)

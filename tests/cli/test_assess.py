@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from unmask.cli import app, main
+from unmask.trials import Embeddings, write_embeddings
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    voice = np.repeat(rng.normal(size=(8, 10)), 4, axis=0)
+    speakers = np.repeat([f"s{n}" for n in range(8)], 4)
+    names = [f"u{n}" for n in range(32)]
+    for name, noise in (("original", 0.3), ("hidden", 1.5)):
+        vectors = voice + noise * rng.normal(size=voice.shape)
+        write_embeddings(Embeddings(vectors, speakers, names), tmp_path / f"{name}.npz")
+    return tmp_path
+
+
+def test_from_a_folder_to_a_report(folder):
+    runner = CliRunner()
+    made = runner.invoke(app, ["init", str(folder)])
+    assert made.exit_code == 0, made.output
+    config = made.output.strip()
+    checked = runner.invoke(app, ["assess", config, "--validate"])
+    assert checked.output == f"{config}: fine\n"
+    options = ["--set", 'frameworks=["similarity"]', "--set", "figures=[]"]
+    done = runner.invoke(
+        app, ["assess", config, *options, "--set", "intervals.replicates=9", "-o", f"{folder}/out"]
+    )
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[-1] == f"{folder}/out/report.html"
+    assert "DeID" in done.output
+    results = json.loads((folder / "out" / "results.json").read_text(encoding="utf-8"))
+    assert results["results"][0]["metric"] == "deid"
+    again = runner.invoke(app, ["init", str(folder)])
+    assert again.exit_code != 0
+
+
+def test_the_schema_is_printed():
+    done = CliRunner().invoke(app, ["assess", "--schema"])
+    assert json.loads(done.output)["title"] == "Config"
+
+
+def test_a_mistake_is_one_line_and_exit_code_1(folder, monkeypatch, capsys):
+    (folder / "a.toml").write_text("sead = 1\n", encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["unmask", "assess", str(folder / "a.toml")])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 1
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "sead: unknown key" in told

@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+import pytest
+from report_study import make
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A folder with data and a config."""
+    return make(tmp_path)

@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import errno
+import json
+import re
+import shutil
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from unmask.errors import InputError
+from unmask.report import cache, json_schema
+from unmask.report.assess import assess
+from unmask.report.config import load_config
+from unmask.report.writing import write_report
+
+NUMBER = re.compile(r'<span class="num[^"]*" data-n="(\d+)" title="([^"]*)"><b>([^<]*)</b>')
+
+
+def run(study, output, *, told=None, changes=()):
+    config = load_config(study / "study.toml", changes=[*changes, 'figures=["svg"]'])
+    found = assess(config, output, told=told)
+    write_report(found, output)
+    return found
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and ".cache" not in path.parts
+    }
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory, request):
+    """One run shared by the tests that only look at what it wrote."""
+    from report_study import make
+
+    folder = make(tmp_path_factory.mktemp("shared"))
+    return folder, run(folder, folder / "out"), folder / "out"
+
+
+def test_everything_is_written(done):
+    _, found, out = done
+    names = files(out)
+    assert {"report.html", "results.json", "assessment.toml"} <= set(names)
+    keys = [section.key for section in found.sections]
+    assert keys == ["legal", "similarity", "zebra", "verification", "cpmap", "worst_case"]
+    for key in (*keys, "speakers"):
+        assert {f"tables/{key}.csv", f"tables/{key}.md", f"tables/{key}.tex"} <= set(names)
+    assert {f"figures/{figure.name}.svg" for figure in found.figures} <= set(names)
+    assert not [name for name in names if name.startswith(".")]
+
+
+def test_results_follow_the_published_schema(done):
+    results = json.loads((done[2] / "results.json").read_text(encoding="utf-8"))
+    jsonschema.validate(results, json_schema())
+    frameworks = {r["conditions"]["framework"] for r in results["results"]}
+    assert {"speakers", "legal", "similarity", "zebra", "cpmap", "worst_case"} <= frameworks
+
+
+def test_every_number_of_the_report_is_in_the_results_with_its_signature(done):
+    import html
+
+    page = (done[2] / "report.html").read_text(encoding="utf-8")
+    results = json.loads((done[2] / "results.json").read_text(encoding="utf-8"))["results"]
+    numbers = NUMBER.findall(page)
+    assert len(numbers) > 300
+    for place, signature, shown in numbers:
+        result = results[int(place)]
+        assert html.unescape(signature) == result["signature"]
+        value = result["value"]
+        if isinstance(value, str) or value is None or shown in ("undefined", "∞", "−∞"):
+            continue
+        read = float(shown.replace("−", "-")) / (100 if result["unit"] == "%" else 1)
+        decimals = len(shown.partition(".")[2]) + (2 if result["unit"] == "%" else 0)
+        assert read == pytest.approx(value, abs=0.51 * 10**-decimals)
+
+
+def test_the_first_screen_tells_risks_with_interval_chance_and_attacker(done):
+    found = done[1]
+    assert [card.safeguard for card in found.cards] == ["weak", "strong"]
+    for card in found.cards:
+        assert [h.label for h in card.numbers] == ["Linkability", "Singling Out", "DeID", "D_ECE"]
+        assert "links" in card.sentences[0]
+        assert "by chance" in card.sentences[0]
+        for headline in card.numbers:
+            assert headline.estimate.interval is not None
+        assert card.numbers[0].attacker
+    page = (done[2] / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r"anonymous: (yes|no)", page, re.IGNORECASE)
+
+
+def test_a_speaker_called_script_is_only_an_odd_name(done):
+    page = (done[2] / "report.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "Small &lt;b&gt;study&lt;/b&gt;" in page
+
+
+def test_a_second_run_reuses_everything_and_writes_the_same_bytes(done):
+    folder, _, out = done
+    before = files(out)
+    again = run(folder, out)
+    assert again.computed == 0
+    assert again.reused
+    assert files(out) == before
+
+
+def test_changing_one_part_recomputes_only_that(done):
+    folder, _, out = done
+    config = load_config(folder / "study.toml", changes=["cpmap.grid=8"])
+    again = assess(config, out)
+    assert again.computed == 3
+
+
+def test_a_killed_run_goes_on_and_gives_the_same_bytes(done):
+    folder, _, whole = done
+    out = folder / "killed"
+    for stop in (1, 9, 20):
+        seen = []
+
+        def told(what, step, total, seen=seen, stop=stop):
+            seen.append(what)
+            if len(set(seen)) > stop:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            run(folder, out, told=told)
+        assert files(out) == {}
+    run(folder, out)
+    assert files(out) == files(whole)
+
+
+def test_damaged_steps_are_computed_again(done):
+    folder, _, out = done
+    before = files(out)
+    for damaged in (out / ".cache").glob("*.npz"):
+        damaged.write_bytes(damaged.read_bytes()[:100])
+    again = run(folder, out)
+    assert again.computed
+    assert again.reused == 0
+    assert files(out) == before
+
+
+def test_a_full_disk_is_one_line_and_leaves_what_was_there(done, monkeypatch):
+    folder, _, out = done
+    before = files(out)
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("unmask.atomic.os.fsync", full)
+    with pytest.raises(InputError, match=r"report\.html: could not be written: No space left"):
+        run(folder, out)
+    monkeypatch.undo()
+    assert files(out) == before
+    assert not [path for path in out.iterdir() if path.name.startswith(".new-")]
+
+
+def test_redaction_leaves_no_name_anywhere(done):
+    from report_study import SPEAKERS
+
+    folder, found, _ = done
+    out = folder / "redacted"
+    shutil.copytree(done[2], out)
+    redacted = run(folder, out, changes=["redact=true"])
+    words = [name.encode() for name in SPEAKERS] + [json.dumps(SPEAKERS[2])[1:-1].encode()]
+    for path in sorted(out.rglob("*")):
+        if not path.is_file():
+            continue
+        content = path.read_bytes()
+        if path.suffix == ".npz":
+            import numpy as np
+
+            with np.load(path, allow_pickle=False) as arrays:
+                content = b"".join(arrays[name].tobytes() for name in arrays.files)
+        assert not [word for word in words if word in content], path
+    assert "Speaker 01" in (out / "report.html").read_text(encoding="utf-8")
+    for old, new in zip(found.cards, redacted.cards, strict=True):
+        for a, b in zip(old.numbers, new.numbers, strict=True):
+            assert a.estimate.value == pytest.approx(b.estimate.value, abs=0.35)
+
+
+def test_the_resolved_config_runs_again(done):
+    _, _, out = done
+    config = load_config(out / "assessment.toml")
+    again = assess(config, out)
+    assert again.computed == 0
+
+
+def test_frameworks_that_cannot_run_are_told(done):
+    folder = done[0]
+    changes = ["scores=[]", 'frameworks=["worst_case"]', "safeguards=[]"]
+    with pytest.raises(InputError, match="expected safeguards or scores"):
+        load_config(folder / "study.toml", changes=changes)
+
+
+def test_one_framework_alone(done):
+    folder = done[0]
+    config = load_config(folder / "study.toml", changes=['frameworks=["similarity"]'])
+    found = assess(config, folder / "out")
+    assert [section.key for section in found.sections] == ["similarity"]
+    assert [h.label for h in found.cards[0].numbers] == ["DeID"]
+
+
+def test_the_date_comes_from_outside(done, monkeypatch):
+    folder, found, out = done
+    assert found.date is None
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    config = load_config(folder / "study.toml", changes=['frameworks=["similarity"]'])
+    assert assess(config, out).date == "1970-01-01"
+
+
+def test_other_code_does_not_take_old_results(done, monkeypatch):
+    step = cache.Step("x", [], {}, lambda progress: 1)
+    before = step.key
+    monkeypatch.setattr(cache, "code_digest", lambda: "other")
+    assert step.key != before

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unmask.detection.roc import Roc
+from unmask.estimate import Estimate, Interval
+from unmask.report import store
+from unmask.trials import Embeddings
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text() | st.tuples(st.integers(), st.text()), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=20)
+@given(plain)
+def test_plain_values_come_back(value):
+    assert store.from_bytes(store.to_bytes(value)) == value
+
+
+def test_results_come_back_exactly():
+    rng = np.random.default_rng(0)
+    roc = Roc.from_scores(rng.normal(size=50) + 1, rng.normal(size=90))
+    again = store.from_bytes(store.to_bytes({"roc": roc, "nan": float("nan")}))
+    assert isinstance(again["roc"], Roc)
+    assert np.isnan(again["nan"])
+    np.testing.assert_array_equal(again["roc"].scores, roc.scores)
+    assert again["roc"].eer() == roc.eer()
+    interval = Interval(0.1, float("inf"), 0.95, "speaker", 10, 0)
+    estimate = Estimate("eer", 0.2, "%", interval, 0.5, {"target": 3}, {"est": "rocch"})
+    found = store.from_bytes(store.to_bytes(estimate))
+    assert found.signature == estimate.signature
+    assert found.interval == interval
+
+
+def test_embeddings_come_back():
+    made = Embeddings(np.eye(3, dtype=np.float32), ["a", "b", "a"], ["u", "v", "w"])
+    found = store.from_bytes(store.to_bytes(made))
+    assert found.vectors.dtype == np.float32
+    assert found.speakers.to_series().to_list() == ["a", "b", "a"]
+    assert found.sessions is None
+
+
+def test_equal_values_give_equal_bytes():
+    value = {"x": np.arange(4.0), "names": pl.Series(["a", "b"])}
+    assert store.to_bytes(value) == store.to_bytes(dict(value))
+
+
+@dataclass
+class Foreign:
+    value: int
+
+
+def test_only_results_of_this_package_are_stored_or_built():
+    with pytest.raises(TypeError, match="cannot be stored"):
+        store.to_bytes(Foreign(1))
+    with pytest.raises(TypeError, match="array of objects"):
+        store.to_bytes(np.array([object()]))
+    tree = b'{"$": "object", "of": "os:system", "v": {}}'
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        part = io.BytesIO()
+        np.lib.format.write_array(part, np.frombuffer(tree, dtype=np.uint8))
+        archive.writestr("tree.npy", part.getvalue())
+    with pytest.raises(ValueError, match="not part of this package"):
+        store.from_bytes(buffer.getvalue())
