@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 
 import numpy as np
 import polars as pl
@@ -161,6 +162,15 @@ def test_scores_and_key_must_have_the_same_trials(trials, tmp_path):
     scores.write_text("\n".join([*lines[:-1], "e0 nobody 0.5"]) + "\n")
     with pytest.raises(um.InputError, match=r"scores, line 2000: expected a trial of .* e0 nobody"):
         um.stream_scores(scores, key=key)
+    scores.write_text("\n".join(lines) + "\n")
+    shutil.copy(key, tmp_path / "twice")
+    other = lines[0].rsplit(" ", 1)[0]
+    twice = {"target": "nontarget", "nontarget": "target"}[trials["label"][0]]
+    with open(tmp_path / "twice", "a") as file:
+        file.write(f"{other} {twice}\n")
+    scores.write_text("\n".join([*lines, lines[0]]) + "\n")
+    with pytest.raises(um.InputError, match="twice: expected one label for each trial"):
+        um.stream_scores(scores, key=tmp_path / "twice")
     scores.write_text("\n".join(lines) + "\n")
     with pytest.raises(um.InputError, match="no labels; give a key"):
         um.stream_scores(scores)

@@ -43,6 +43,7 @@ class StreamedKey:
             for label, parts in kept.items()
         }
         self._seen = self._seen_sum = 0
+        self._labelled = dict.fromkeys(kept, 0)
 
     def label(self, batch: Batch, scores: Stream) -> Labels:
         """Labels of a batch of scores; a name that the key lacks is an error."""
@@ -61,7 +62,9 @@ class StreamedKey:
         for value, kept in self._kept.items():
             if kept.size:
                 place = np.minimum(np.searchsorted(kept, codes), kept.size - 1)
-                label[kept[place] == codes] = value
+                found = kept[place] == codes
+                label[found] = value
+                self._labelled[value] += int(found.sum())
         return label
 
     def check_all_seen(self, scores: Stream) -> None:
@@ -70,6 +73,10 @@ class StreamedKey:
             raise InputError(
                 f"{scores.name}: expected the {self.count} trials of {self.stream.name}, each "
                 f"once, found {self._seen} scores: some are missing, repeated or of other trials"
+            )
+        if any(self._labelled[label] != kept.size for label, kept in self._kept.items()):
+            raise InputError(
+                f"{self.stream.name}: expected one label for each trial, found trials with two"
             )
 
     def _codes(self, batch: Batch, *, grow: bool) -> Index:
