@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +22,12 @@ import numpy as np
 from scipy.optimize import nnls
 
 from benchmarks import population
+from unmask.scoring.counting import LONGEST_PIECE, PIECE
 
 EMBEDDINGS = (12_000, 20_000, 32_000, 48_000)
 LINES = (1_000_000, 2_000_000, 4_000_000, 8_000_000)
 TRIALS = (2_000_000, 4_000_000, 8_000_000, 16_000_000)
-SPEAKERS = (2_000, 4_000, 8_000, 16_000)
+SPEAKERS = (4_000, 8_000, 16_000, 32_000)
 FULL = 100_000
 GROUPS = 20_000
 FLOOR_TRIALS = 128 << 20
@@ -42,10 +44,26 @@ with threadpool_limits(limits=1):
 """
 
 
+LOOKUPS = 5_000_000
+LOOKUP = """
+rng = np.random.default_rng(0)
+piece = np.sort(rng.normal(0, 0.1, 1 << 22).astype(np.float32))
+knots = np.sort(rng.normal(0.3, 0.1, 500_000).astype(np.float32))
+# measured from here
+for _ in range(10):
+    np.searchsorted(piece, knots)
+"""
+MARK = "# measured from here\n"
+
+
 def measured(code: str) -> tuple[float, float, float]:
-    """Processor seconds, wall-clock seconds and peak memory in GB of code in a new interpreter."""
+    """Processor seconds, wall-clock seconds and peak memory in GB of code in a new interpreter.
+
+    What stands before the mark is not timed.
+    """
+    before, _, code = code.rpartition(MARK)
     wrapped = (
-        "import json, re, time\nimport numpy as np, unmask as um\n"
+        f"import json, re, time\nimport numpy as np, unmask as um\n{before}\n"
         "cpu, wall = time.process_time(), time.perf_counter()\n"
         f"{code}\n"
         "spent = [time.process_time() - cpu, time.perf_counter() - wall]\n"
@@ -91,24 +109,39 @@ def run() -> None:
     cluster()
 
 
+def speakers_of(size: int) -> int:
+    """How many speakers a population of that size has."""
+    return min(population.SPEAKERS, size // 10)
+
+
 @dataclass(frozen=True)
 class CostModel:
-    """Processor seconds = a · embeddings + b · trials."""
+    """Processor seconds = a + trials · (b + c · target scores looked up per trial).
 
-    per_embedding: float
+    The distinct target scores are looked up once in every sorted piece of scores; c is measured
+    alone, a and b are fitted.
+    """
+
+    start: float
     per_trial: float
+    per_lookup: float
 
     @classmethod
-    def fit(cls, embeddings: np.ndarray, seconds: np.ndarray) -> CostModel:
+    def fit(cls, sizes: Sequence[int], seconds: Sequence[float], per_lookup: float) -> CostModel:
         """Least squares of relative errors with coefficients of at least 0."""
-        trials = embeddings * (embeddings - 1) / 2
-        terms = np.stack([embeddings, trials], axis=1) / seconds[:, None]
-        a, b = nnls(terms, np.ones(len(seconds)))[0]
-        return cls(float(a), float(b))
+        known = cls(0.0, 0.0, per_lookup)
+        rest = np.array(seconds) - [known.seconds(size) for size in sizes]
+        trials = np.array([size * (size - 1) / 2 for size in sizes])
+        terms = np.stack([np.ones(len(sizes)), trials], axis=1) / rest[:, None]
+        a, b = nnls(terms, np.ones(len(sizes)))[0]
+        return cls(float(a), float(b), per_lookup)
 
-    def seconds(self, embeddings: float) -> float:
+    def seconds(self, size: int, *, speakers: int | None = None) -> float:
         """What a set of that size takes."""
-        return self.per_embedding * embeddings + self.per_trial * embeddings * (embeddings - 1) / 2
+        targets = size * (size / (speakers or speakers_of(size)) - 1) / 2
+        lookups = targets / min(max(PIECE, 8 * targets), LONGEST_PIECE)
+        trials = size * (size - 1) / 2
+        return self.start + trials * (self.per_trial + self.per_lookup * lookups)
 
 
 def pairs(folder: Path) -> CostModel:
@@ -125,16 +158,17 @@ def pairs(folder: Path) -> CostModel:
         f"    floor: {1e9 * floor:.1f} ns per trial for the bare product and one sort of it; "
         f"the largest set took {seconds[-1] / sizes[-1] / floor:.2f} x that"
     )
-    model = CostModel.fit(np.array(EMBEDDINGS, float), np.array(seconds))
+    lookup = min(measured(LOOKUP)[0] for _ in range(2)) / LOOKUPS
+    model = CostModel.fit(EMBEDDINGS, seconds, lookup)
     print(
-        f"    model: {1e6 * model.per_embedding:.1f} us per embedding and "
-        f"{1e9 * model.per_trial:.1f} ns per trial"
+        f"    model: {model.start:.2f} s, {1e9 * model.per_trial:.1f} ns per trial, "
+        f"{1e9 * lookup:.1f} ns per target score and sorted piece"
     )
-    for size in (FULL, 1_000_000, 1_414_214):
-        cpu = model.seconds(size)
+    for size, speakers in ((FULL, None), (1_000_000, 100_000), (1_414_214, 141_421)):
+        cpu = model.seconds(size, speakers=speakers)
         print(
             f"    model: {size:>9,} embeddings, {size * (size - 1) / 2:.1e} trials: {cpu:9,.0f} s "
-            f"of processor, {cpu / 3600 / 64:.3f} hours on 64 processors"
+            f"of processor, {cpu / 60 / 64:.1f} minutes on 64"
         )
     return model
 
@@ -193,8 +227,8 @@ def _write_scores(path: Path, size: int) -> None:
 def detection() -> None:
     """All metrics of scores in memory."""
     code = [
-        f"rng = np.random.default_rng(0)\num.detection(rng.normal(2, 1, {size // 100}), "
-        f"rng.normal(0, 1, {size}))"
+        f"rng = np.random.default_rng(0)\ntarget = rng.normal(2, 1, {size // 100})\n"
+        f"nontarget = rng.normal(0, 1, {size})\n{MARK}um.detection(target, nontarget)"
         for size in TRIALS
     ]
     report("um.detection, 1 % targets", "trials", list(TRIALS), code)
@@ -224,7 +258,7 @@ def linkability() -> None:
             f"names = [f's{{i}}' for i in range({size})]\n"
             "enrol, test = (um.Embeddings(means + rng.normal(size=means.shape), names,"
             " [f'{side}{i}' for i in range(len(names))]) for side in 'et')\n"
-            f"um.linkability(enrol, test, counts=[{size}], replicates=0)"
+            f"{MARK}um.linkability(enrol, test, counts=[{size}], replicates=0)"
         )
         sizes.append(size * size)
     report("Linkability, every speaker among all", "trials", sizes, code)

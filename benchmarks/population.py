@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 DATA = Path(__file__).parents[1] / ".." / "shared" / "data" / "embeddings"
+SPEAKERS = 7_204
 PROTOTYPES = "ecapa_voxceleb12_7204_speaker_prototypes192.npz"
 UTTERANCES = ("audiomnist_1200_ecapa192.npz", "librispeech_744_ecapa192.npz")
 
