@@ -1,5 +1,10 @@
 """Measure how recognisable a voice is: verification, its worst case, and anonymisation."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from unmask._version import (
     __version__,
 )
@@ -75,10 +80,8 @@ from unmask.privacy import (
     zoo_of_set,
 )
 from unmask.report import (
-    Assessment,
     Config,
     Document,
-    assess,
     config_schema,
     document_of_comparison,
     document_of_cp_maps,
@@ -88,7 +91,6 @@ from unmask.report import (
     load_config,
     render,
     starter_config,
-    write_report,
 )
 from unmask.scoring import (
     Cosine,
@@ -145,6 +147,24 @@ from unmask.trials import (
     read_key,
     read_scores,
 )
+
+if TYPE_CHECKING:
+    from unmask.report.assess import Assessment, assess
+    from unmask.report.writing import write_report
+
+# What draws is imported at first use: charts take longer to import than all the rest.
+_DRAWING = {
+    "Assessment": "unmask.report.assess",
+    "assess": "unmask.report.assess",
+    "write_report": "unmask.report.writing",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _DRAWING:
+        return getattr(import_module(_DRAWING[name]), name)
+    raise AttributeError(f"module 'unmask' has no attribute {name!r}")
+
 
 __all__ = [
     "Assessment",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.cluster.hierarchy import leaves_list, linkage
-from scipy.spatial.distance import squareform
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.errors import InputError
@@ -68,6 +66,9 @@ def _place(matrices: list[FloatArray], order: str) -> IntArray:
         raise InputError(f"order: expected given or cluster, found {order}")
     if order == "given" or size < 3:
         return np.arange(size)
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
     alike = sum(matrix + matrix.T for matrix in matrices) / (2 * len(matrices))
     distance = 1 - np.asarray(alike)
     np.fill_diagonal(distance, 0.0)

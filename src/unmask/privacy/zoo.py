@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import hypergeom
+from scipy.special import gammaln
 
-from unmask.arrays import BoolArray, FloatArray
+from unmask.arrays import BoolArray, FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.privacy.similarity_matrix import SimilaritySet
 from unmask.trials import Scores
@@ -104,7 +104,7 @@ class Zoo:
     def _corner(self, animal: str, first: BoolArray, second: BoolArray) -> Corner:
         inside = first & second
         size, a, b = len(self.speakers), int(first.sum()), int(second.sum())
-        p_value = float(hypergeom.sf(int(inside.sum()) - 1, size, a, b))
+        p_value = _at_least(int(inside.sum()), size, a, b)
         return Corner(animal, self._names(inside), a * b / size, p_value)
 
     def _names(self, mask: BoolArray) -> tuple[str, ...]:
@@ -114,6 +114,18 @@ class Zoo:
         """The corner that each speaker is in, empty for those in none."""
         place = {name: kind for kind in CORNERS for name in self.corners[kind].speakers}
         return tuple(place.get(name, "") for name in self.speakers)
+
+
+def _at_least(found: int, size: int, first: int, second: int) -> float:
+    """Probability that two random groups of a crowd share at least ``found`` (hypergeometric)."""
+    shared = np.arange(max(found, first + second - size, 0), min(first, second) + 1)
+
+    def log_choose(n: int, k: IntArray) -> FloatArray:
+        return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+    log_ways = log_choose(first, shared) + log_choose(size - first, second - shared)
+    whole = log_choose(size, np.asarray(second))
+    return float(min(1.0, np.exp(log_ways - whole).sum()))
 
 
 def _first(values: FloatArray, number: int) -> BoolArray:

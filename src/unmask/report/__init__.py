@@ -1,6 +1,5 @@
 """From numbers to what people read: documents, tables, JSON."""
 
-from unmask.report.assess import Assessment, assess
 from unmask.report.config import Config, config_schema, load_config
 from unmask.report.cpmap import document_of_cp_maps, render_cp_maps
 from unmask.report.detection import document_of_comparison, document_of_evaluation
@@ -8,15 +7,12 @@ from unmask.report.document import Document, Row, json_schema
 from unmask.report.privacy import document_of_privacy
 from unmask.report.starter import starter_config
 from unmask.report.table import FORMATS, render
-from unmask.report.writing import write_report
 
 __all__ = [
     "FORMATS",
-    "Assessment",
     "Config",
     "Document",
     "Row",
-    "assess",
     "config_schema",
     "document_of_comparison",
     "document_of_cp_maps",
@@ -27,5 +23,4 @@ __all__ = [
     "render",
     "render_cp_maps",
     "starter_config",
-    "write_report",
 ]

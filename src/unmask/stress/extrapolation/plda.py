@@ -23,7 +23,6 @@ from functools import cache
 import numpy as np
 from scipy.optimize import least_squares
 from scipy.special import ndtr, ndtri
-from scipy.stats import qmc
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.stress.extrapolation.base import Model, Surface
@@ -41,6 +40,8 @@ _START: FloatArray = np.geomspace(0.4, 4.0, DIMENSION)
 @cache
 def _enrolled(size: int, dimension: int) -> FloatArray:
     """Quasi-random identity variables of the targets; −y would give the same as y."""
+    from scipy.stats import qmc
+
     points = ndtri(qmc.Sobol(dimension, scramble=True, seed=0).random(size))
     return np.asarray(points / np.sqrt(np.mean(points**2, axis=0)))
 
