@@ -118,7 +118,9 @@ class Zoo:
 
 def _at_least(found: int, size: int, first: int, second: int) -> float:
     """Probability that two random groups of a crowd share at least ``found`` (hypergeometric)."""
-    shared = np.arange(max(found, first + second - size, 0), min(first, second) + 1)
+    if found <= max(first + second - size, 0):
+        return 1.0
+    shared = np.arange(found, min(first, second) + 1)
 
     def log_choose(n: int, k: IntArray) -> FloatArray:
         return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
