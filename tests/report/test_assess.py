@@ -219,3 +219,44 @@ def test_other_code_does_not_take_old_results(done, monkeypatch):
     before = step.key
     monkeypatch.setattr(cache, "code_digest", lambda: "other")
     assert step.key != before
+
+
+def test_a_safeguard_given_by_score_files(tmp_path):
+    import numpy as np
+
+    from unmask.trials import Ids, Scores, write_scores
+
+    rng = np.random.default_rng(0)
+    speaker = np.repeat(np.arange(6), 3)
+    first, second = (a.ravel() for a in np.meshgrid(np.arange(18), np.arange(18), indexing="ij"))
+    off = first != second
+    first, second = first[off], second[off]
+    same = speaker[first] == speaker[second]
+    for name, gap in (("oo", 3.0), ("op", 1.0), ("pp", 2.5)):
+        names = [Ids.from_strings([f"u{n}" for n in side]) for side in (first, second)]
+        who = [Ids.from_strings([f"s{n}" for n in speaker[side]]) for side in (first, second)]
+        scores = Scores(
+            *names,
+            same.astype(np.int8),
+            enrol_speaker=who[0],
+            test_speaker=who[1],
+            systems={"asv": rng.normal(size=same.size) + gap * same},
+        )
+        write_scores(scores, tmp_path / f"{name}.parquet")
+    (tmp_path / "a.toml").write_text(
+        """
+figures = []
+intervals = {replicates = 5}
+cpmap = {grid = 5, replicates = 2}
+[[safeguards]]
+name = "ours"
+scores = {oo = "oo.parquet", op = "op.parquet", pp = "pp.parquet"}
+""",
+        encoding="utf-8",
+    )
+    found = assess(load_config(tmp_path / "a.toml"), tmp_path / "out")
+    write_report(found, tmp_path / "out")
+    keys = [section.key for section in found.sections]
+    assert keys == ["similarity", "verification", "cpmap", "worst_case"]
+    assert found.cards[0].numbers[0].label == "DeID"
+    assert 0.3 < found.cards[0].numbers[0].estimate.value < 1

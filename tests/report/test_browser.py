@@ -113,6 +113,24 @@ def test_tables_sort(opened):
     assert table.locator("th[aria-sort=descending]").count() == 1
 
 
+def test_a_chart_zooms_and_goes_back(opened):
+    page, _ = opened
+    canvas = page.locator("#zebra_profiles canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    before = canvas.evaluate("(c) => c.toDataURL()")
+    page.mouse.move(box["x"] + 150, box["y"] + 100)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -300)
+    page.keyboard.up("Control")
+    page.wait_for_timeout(300)
+    assert canvas.evaluate("(c) => c.toDataURL()") != before
+    page.mouse.dblclick(box["x"] + 150, box["y"] + 100)
+    page.mouse.move(box["x"] + 2, box["y"] + 2)
+    page.wait_for_timeout(300)
+    assert canvas.evaluate("(c) => c.toDataURL()") == before
+
+
 def test_another_system_can_be_chosen(opened):
     page, _ = opened
     choice = page.locator("#legal .choice")

@@ -22,6 +22,7 @@ from unmask.report.headline import Headline
 from unmask.report.section import Choice, Section, TableBlock
 from unmask.report.table import DIGITS, LABELS, label, shown_value
 from unmask.report.words import METRICS, condition_label
+from unmask.report.zoom import HINT, zoomable
 
 FOLDED_WARNINGS = 3
 _NEED = ("min_dcf", "act_dcf", "tpr_at_fpr")
@@ -127,7 +128,11 @@ def _head(estimate: Estimate, rows: Sequence[Row]) -> str:
 
 def figure_html(drawn: Drawn) -> Markup:
     """The chart with its caption, which the figures' own function escapes."""
-    return Markup(fragment(drawn.figure()))
+    spec = zoomable(drawn.made)
+    if spec is None:
+        return Markup(fragment(drawn.figure()))
+    hint = Markup('<p class="hint">{}</p>\n').format(HINT)
+    return Markup(fragment(replace(drawn, made=spec).figure())) + hint
 
 
 @cache
