@@ -183,13 +183,3 @@ def test_bad_usage_is_exit_code_2(folder):
 def test_version_and_help():
     assert unmask("--version").stdout == f"unmask {um.__version__}\n"
     assert "compare" in unmask("--help").stdout
-
-
-def test_demo(tmp_path):
-    done = unmask("demo", "--ci", 10, "-o", "here", "-q", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.rstrip().endswith("here/report.html")
-    assert "resemblyzer" in done.stdout
-    found = json.loads((tmp_path / "here" / "results.json").read_text())
-    jsonschema.validate(found, um.json_schema())
-    assert (tmp_path / "here" / "report.html").stat().st_size < 8_000_000
