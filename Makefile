@@ -23,7 +23,7 @@ bench: $(FULL)
 	$(BIN)/python -m benchmarks
 
 docs: $(FULL)
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 $(CORE): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
