@@ -7,13 +7,17 @@ import shutil
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 
 from unmask.errors import InputError
 from unmask.report import cache, json_schema
 from unmask.report.assess import assess
-from unmask.report.config import load_config
+from unmask.report.config import Config, load_config
+from unmask.report.frameworks.attacks import Attack
+from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.writing import write_report
+from unmask.trials import Embeddings
 
 NUMBER = re.compile(r'<span class="num[^"]*" data-n="(\d+)" title="([^"]*)"><b>([^<]*)</b>')
 
@@ -260,3 +264,15 @@ scores = {oo = "oo.parquet", op = "op.parquet", pp = "pp.parquet"}
     assert keys == ["similarity", "verification", "cpmap", "worst_case"]
     assert found.cards[0].numbers[0].label == "DeID"
     assert 0.3 < found.cards[0].numbers[0].estimate.value < 1
+
+
+def test_lengths_that_nobody_has_are_left_out_and_told():
+    rng = np.random.default_rng(0)
+    speakers = [f"s{i // 4}" for i in range(12)]
+    set_of = Embeddings(rng.normal(size=(12, 5)), speakers)
+    attack = Attack("b2", "ignorant", "cosine", "original", "ignorant", set_of, set_of)
+    config = Config(scores=[{"name": "a", "files": ["a.txt"]}])
+    fitted, notes = with_fitting_lengths(config, {"b2": [attack]})
+    assert config.legal.lengths == (1, 3)
+    assert fitted.legal.lengths == (1,)
+    assert notes == ("conversations of 3 utterances left out: nobody has two of them to attack",)

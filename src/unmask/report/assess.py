@@ -80,8 +80,10 @@ class _Run:
     """One run: steps are planned first, so that it is known how much is left."""
 
     def __init__(self, config: Config, inputs: Inputs, work: Work, wanted: frozenset[str]) -> None:
-        self.config, self.inputs, self.work, self.wanted = config, inputs, work, wanted
         self.attacks = attacks_of(config, inputs)
+        self.config, notes = legal.with_fitting_lengths(config, self.attacks)
+        self.inputs = replace(inputs, notes=(*inputs.notes, *notes))
+        self.work, self.wanted = work, wanted
         names = [*([ORIGINAL] if inputs.original is not None else []), *inputs.safeguards]
         self.colours = system_colours(names, original=ORIGINAL)
         self.rooms = {**inputs.tables}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from unmask.estimate import Estimate
 from unmask.figures import Figure
 from unmask.figures.legal_panel import legal_panel
@@ -26,6 +28,25 @@ TITLES = {
     "singling_out": "Singling Out",
     "one_minus_eer": "1 − EER",
 }
+
+
+def with_fitting_lengths(
+    config: Config, attacks: Mapping[str, Sequence[Attack]]
+) -> tuple[Config, tuple[str, ...]]:
+    """The config with those lengths that the attacked speech allows, and a note on the others.
+
+    A length needs a speaker with two conversations of it; if none fits, the metrics tell why.
+    """
+    tests = [attack.test for found in attacks.values() for attack in found]
+    most = min((int(np.bincount(test.speakers.codes).max()) // 2 for test in tests), default=0)
+    lengths = config.legal.lengths
+    fitting = tuple(length for length in lengths if length <= most)
+    if not fitting or fitting == lengths:
+        return config, ()
+    longer = ", ".join(str(length) for length in lengths if length > most)
+    note = f"conversations of {longer} utterances left out: nobody has two of them to attack"
+    legal = config.legal.model_copy(update={"lengths": fitting})
+    return config.model_copy(update={"legal": legal}), (note,)
 
 
 def sweep_step(attack: Attack, config: Config) -> Step:

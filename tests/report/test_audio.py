@@ -1,0 +1,45 @@
+"""From two folders of recordings to a report, by way of ``unmask init``."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from unmask.report.assess import assess
+from unmask.report.config import load_config
+from unmask.report.starter import starter_config
+from unmask.report.writing import write_report
+from unmask.speech.weights import installed
+
+soundfile = pytest.importorskip("soundfile")
+pytest.importorskip("torch")
+
+
+def hum(pitch: float, seed: int) -> np.ndarray:
+    """A second of a buzzing voice with its own pitch and colour."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(16_000) / 16_000
+    tones = sum(np.sin(2 * np.pi * pitch * k * time + rng.random()) / k for k in range(1, 20))
+    return 0.1 * tones + 0.01 * rng.normal(size=time.size)
+
+
+def test_recordings_become_a_report(tmp_path):
+    if not installed("campplus"):
+        pytest.skip("the weights of campplus are not installed")
+    for folder, shift in (("original", 1.0), ("protected", 1.3)):
+        for speaker, pitch in (("ann", 210.0), ("bob", 110.0), ("cid", 150.0)):
+            target = tmp_path / folder / speaker
+            target.mkdir(parents=True)
+            for i in range(4):
+                voice = hum(shift * pitch * (1 + 0.01 * i), i)
+                soundfile.write(target / f"{speaker}_{i}.wav", voice, 16_000)
+    (tmp_path / "assessment.toml").write_text(starter_config(tmp_path), encoding="utf-8")
+    changes = ["intervals.replicates=20", 'figures=["svg"]', 'frameworks=["legal", "similarity"]']
+    config = load_config(tmp_path / "assessment.toml", changes=changes)
+    out = tmp_path / "out"
+    write_report(assess(config, out), out)
+    found = json.loads((out / "results.json").read_text())
+    assert {"linkability", "deid"} <= {result["metric"] for result in found["results"]}
+    assert any("conversations of 3 utterances left out" in line for line in found["warnings"])
