@@ -1,6 +1,6 @@
 """Make the bundled case study again: 60 voices, five safeguards, two encoders.
 
-    python scripts/make_case_study.py ../shared/data/audio --work /tmp/case-study
+    python scripts/make_case_study.py ../shared/data/audio --work ../case-study
 
 AUDIO holds ``audiomnist_5digit_16k`` (speaker/utterance.flac) with its manifest, and
 ``librispeech_train-clean-100``, whose voices are the pool. A run that was stopped goes on where
