@@ -251,7 +251,7 @@ def test_bad_requests_are_told_in_one_line(
         Extrapolation.load(tmp_path / "none.npz")
 
 
-@pytest.mark.parametrize(("name", "steps"), [("ls+", 100), ("plda", 15)])
+@pytest.mark.parametrize(("name", "steps"), [("ls+", 100), ("ls-cdf", 100), ("plda", 15)])
 def test_the_papers_training_reduces_its_error(name: str, steps: int, pairs: PairScores) -> None:
     pytest.importorskip("torch")
     from unmask.stress.extrapolation.paper import fit_paper
@@ -266,6 +266,18 @@ def test_the_papers_training_reduces_its_error(name: str, steps: int, pairs: Pai
     )
     assert np.abs(last - exact).mean() < np.abs(first - exact).mean()
     np.testing.assert_array_equal(last, again)
+
+
+def test_the_general_base_starts_as_the_gaussian_one(pairs: PairScores) -> None:
+    pytest.importorskip("torch")
+    from unmask.stress.extrapolation.paper import fit_paper
+
+    thresholds = np.linspace(0.0, 0.7, 15)
+    plain, general = (
+        fit_paper(pairs, model=name, max_count=119, seed=0, steps=1).predict([30, 119], thresholds)
+        for name in ("ls", "ls-cdf")
+    )
+    np.testing.assert_allclose(general, plain, atol=0.03)
 
 
 def test_the_papers_training_needs_torch_and_a_model_it_knows(

@@ -139,7 +139,7 @@ def fit_location_scale(
         simple = Recipe(recipe.name, recipe.extras, recipe.warped)
         plain = fit_location_scale(simple, surface, moments).given
         begin |= {name: value for name, value in plain.items() if name in names}
-        begin |= _gaussian_base(np.exp(plain["log_scale"]))
+        begin |= gaussian_base(np.exp(plain["log_scale"]))
     root = np.sqrt(surface.weights)[:, None]
 
     def residual(vector: FloatArray) -> FloatArray:
@@ -205,7 +205,7 @@ def _start(moments: Moments) -> dict[str, float]:
     }
 
 
-def _gaussian_base(scale: float) -> dict[str, float]:
+def gaussian_base(scale: float) -> dict[str, float]:
     """Steps of the base that make it a normal distribution of this standard deviation."""
     steps = np.maximum(np.diff(ndtr(KNOTS / scale)), 1e-4)
     return {f"base{k}": float(value) for k, value in enumerate(np.log(steps))}

@@ -21,13 +21,13 @@ from unmask.detection.bootstrap import Progress
 from unmask.errors import InputError
 from unmask.stress.extrapolation.base import Model, Surface
 from unmask.stress.extrapolation.fitted import Extrapolation
-from unmask.stress.extrapolation.location import LocationScale
+from unmask.stress.extrapolation.location import KNOTS, LocationScale, gaussian_base
 from unmask.stress.extrapolation.moments import Moments
 from unmask.stress.extrapolation.plda import DIMENSION, Plda
 from unmask.stress.extrapolation.warp import Warp
 from unmask.stress.worst_case_pairs import PairScores
 
-TRAINED = ("ls", "ls+", "plda", "plda+")
+TRAINED = ("ls", "ls+", "ls-cdf", "ls-cdf+", "plda", "plda+")
 BATCH = 20
 SIMULATIONS = 100
 LEARNING_RATE = 1e-3
@@ -84,14 +84,15 @@ class _Trainer:
         straight = (self.knots - moments.location) / unit
         self.first = self._parameter([straight[0]])
         self.rises = self._parameter(np.log(np.expm1(np.diff(straight))))
-        scale = [
-            math.log(moments.scale / moments.spread),
-            math.log(max(moments.log_scale_spread, 0.02)),
-        ]
+        self.general = "cdf" in name
+        relative = moments.scale / moments.spread
+        varied = math.log(max(moments.log_scale_spread, 0.02))
+        scale = [varied] if self.general else [math.log(relative), varied]
+        self.base = self._parameter(list(gaussian_base(relative).values()))
         self.shape = self._parameter(np.log(np.geomspace(0.4, 4.0, DIMENSION)) if plda else scale)
         self.simulate: Callable[[Any], Any] = self._plda if plda else self._location_scale
         place = [self.first, self.rises] if self.warped else [self.affine]
-        self.trained = [self.shape, *place]
+        self.trained = [self.shape, *place, *([self.base] if self.general else [])]
 
     def _parameter(self, values: Any) -> Any:
         return self.torch.tensor(np.asarray(values), dtype=self.torch.float32, requires_grad=True)
@@ -156,10 +157,23 @@ class _Trainer:
         uniform = torch.rand(BATCH, SIMULATIONS, generator=self.draw, dtype=torch.float64)
         log_share = torch.log(uniform.clamp_min(1e-12)) / counts[:, None]
         location = torch.special.ndtri(torch.exp(log_share).clamp(1e-12, 1 - 1e-12)).float()
-        spread = torch.exp(self.shape[1]) * self._normal(BATCH, SIMULATIONS)
-        scale = torch.exp(self.shape[0] + spread)
-        noise = self._normal(BATCH, SIMULATIONS, _SCORES)
+        spread = torch.exp(self.shape[-1]) * self._normal(BATCH, SIMULATIONS)
+        scale = torch.exp(spread if self.general else self.shape[0] + spread)
+        size = (BATCH, SIMULATIONS, _SCORES)
+        noise = self._general(*size) if self.general else self._normal(*size)
         return location[:, :, None] + scale[:, :, None] * noise
+
+    def _general(self, *size: int) -> Any:
+        """Draws from the learnable piecewise-linear base, by its inverse distribution function."""
+        torch = self.torch
+        knots = torch.tensor(KNOTS, dtype=torch.float32)
+        steps = torch.softmax(self.base, dim=0)
+        heights = torch.cat([torch.zeros(1), steps.cumsum(0)])
+        uniform = torch.rand(*size, generator=self.draw)
+        place = torch.searchsorted(heights.detach(), uniform, right=True) - 1
+        place = place.clamp(0, len(KNOTS) - 2)
+        share = (uniform - heights[place]) / steps[place]
+        return knots[place] + share * (knots[place + 1] - knots[place])
 
     def _plda(self, counts: Any) -> Any:
         """The same through identity variables; all cells share the simulated speakers."""
@@ -194,7 +208,12 @@ class _Trainer:
             warp = Warp.through(self.knots, values, np.ones(_KNOTS))
         if self.name.startswith("plda"):
             return Plda(self.name, np.exp(shape), affine, warp)
-        given = {"log_scale": float(shape[0]), "log_scale_spread": float(shape[1])}
+        given = {"log_scale_spread": float(shape[-1])}
+        if self.general:
+            steps = self._numbers(self.base)
+            given |= {f"base{k}": float(value) for k, value in enumerate(steps)}
+        else:
+            given["log_scale"] = float(shape[0])
         if warp is None:
             given |= {"location": float(affine[0]), "log_spread": float(affine[1])}
         return LocationScale(self.name, given, warp)
