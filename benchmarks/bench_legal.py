@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import unmask as um
-from unmask.privacy.legal_counts import count_above
+from unmask.privacy.legal_counts import Comparison, count_above
 from unmask.privacy.linkability import exact_linkability
 
 TEST, ENROL, DIMENSION, CONVERSATIONS = 4_949, 22_024, 192, 10
@@ -86,7 +86,7 @@ def linkability_lines() -> list[tuple[str, str]]:
     enrol32, test32 = enrol.astype(np.float32), test.astype(np.float32)
 
     def exact() -> Any:
-        above = count_above(test, enrol, np.arange(TEST))
+        above = count_above(Comparison(test, enrol, np.arange(TEST)))
         return exact_linkability(above.at_or_above, above.others, COUNTS).mean(axis=0)
 
     bare = curve = np.inf

@@ -11,7 +11,14 @@ from hypothesis.extra import numpy as hnp
 from legal_sets import population
 
 import unmask as um
-from unmask.privacy.legal_counts import count_above, count_above_in_scores
+from unmask.privacy import legal_counts
+from unmask.privacy.legal_counts import (
+    Comparison,
+    count_above,
+    count_above_in_scores,
+    counts_on_device,
+)
+from unmask.scoring.plan import ranges_of
 from unmask.privacy.linkability import exact_linkability, sampled_linkability
 
 
@@ -116,26 +123,34 @@ def test_separable_is_one_and_exchangeable_is_chance():
     assert "no better than chance" in " ".join(blind.warnings)
 
 
-@pytest.mark.parametrize(("enrol_block", "test_block"), [(1, 7), (13, 100), (240, 1280)])
-def test_blocks_do_not_matter_even_with_equal_vectors(enrol_block, test_block):
+@pytest.mark.parametrize("rows", [1, 7, 1280])
+@pytest.mark.parametrize("strip", [1, 13, 240])
+def test_blocks_do_not_matter_even_with_equal_vectors(rows, strip, monkeypatch):
+    monkeypatch.setattr(legal_counts, "_STRIP", strip)
+    monkeypatch.setattr(legal_counts, "_DEVICE_SCORES", 60 * strip)
     rng = np.random.default_rng(0)
     enrol = rng.normal(size=(60, 24))
     enrol[30:] = enrol[:30]
     test = enrol[:45] + 0.5 * rng.normal(size=(45, 24))
     test[40] = enrol[40]
     true = np.arange(45)
-    blocks = {"enrol_block": enrol_block, "test_block": test_block}
-    above = count_above(test, enrol, true, **blocks)
+    above = count_above(Comparison(test, enrol, true), rows=rows)
     exact = np.array([[math.fsum(a * b) for b in enrol] for a in test])
     expected = count_above_in_scores(exact, true)
     assert above.at_or_above.tolist() == expected.at_or_above.tolist()
     assert above.above.tolist() == expected.above.tolist()
     assert (above.at_or_above[:30] >= 1).all(), "a twin ties with its speaker"
     sides = rng.integers(0, 2, 45), rng.integers(0, 2, 60)
-    narrowed = count_above(test, enrol, true, test_side=sides[0], enrol_side=sides[1], **blocks)
+    comparison = Comparison(test, enrol, true, *sides)
+    narrowed = count_above(comparison, rows=rows)
     matches = sides[0][:, None] == sides[1]
     expected = count_above_in_scores(exact, true, matches=matches)
     assert narrowed.at_or_above.tolist() == expected.at_or_above.tolist()
+    device = counts_on_device(comparison, "cpu")
+    for part in ranges_of(45, rows):
+        found = device(part)
+        for name in ("at_or_above", "above"):
+            assert found[name].tolist() == getattr(expected, name)[slice(*part)].tolist()
 
 
 def test_side_information_narrows():

@@ -2,25 +2,30 @@
 
 Scores are inner products, computed in blocks in single precision. Where a score lies so close to
 s(i,i) that rounding could decide, the pair is computed again in double precision, one pair at a
-time: the counts are those of double precision, whatever the size of the blocks.
+time: the counts are those of double precision, whatever the place and the size of the blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.arrays import BoolArray, FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
+from unmask.scoring.job import HERE, Where, run
+from unmask.scoring.plan import Range, ranges_of
+from unmask.scoring.store import Arrays
 
 Progress = Callable[[int, int], None]
-ENROL_BLOCK = 1920
-TEST_BLOCK = 5120
+Single = npt.NDArray[np.float32]
+ROWS = 1280
 _RECHECK = 1 << 16
 _STRIP = 240
+_DEVICE_SCORES = 1 << 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,82 +52,142 @@ def rounding(test: FloatArray, enrol: FloatArray) -> FloatArray:
     return np.asarray(2 * (test.shape[1] + 4) * 2.0**-24 * lengths * longest)
 
 
-def pair_scores(test: FloatArray, enrol: FloatArray, i: IntArray, j: IntArray) -> FloatArray:
-    """Double-precision scores of pairs; equal vectors give equal scores, wherever they stand."""
-    scores = np.empty(i.size)
-    for start in range(0, i.size, _RECHECK):
-        part = slice(start, start + _RECHECK)
-        scores[part] = (test[i[part]] * enrol[j[part]]).sum(axis=1)
-    return scores
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Rows whose inner products are scores; ``true[i]`` is the row of ``enrol`` that belongs to
+    test row i. With side information a pair whose codes differ cannot be chosen: it scores −inf.
+    """
+
+    test: FloatArray
+    enrol: FloatArray
+    true: IntArray
+    test_side: IntArray | None = None
+    enrol_side: IntArray | None = None
+
+    def arrays(self) -> Arrays:
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        return cls(**arrays)
+
+    def scores(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Double-precision scores of pairs; equal vectors give equal scores, wherever they are."""
+        scores = np.empty(i.size)
+        for start in range(0, i.size, _RECHECK):
+            part = slice(start, start + _RECHECK)
+            scores[part] = (self.test[i[part]] * self.enrol[j[part]]).sum(axis=1)
+        if self.test_side is None or self.enrol_side is None:
+            return scores
+        return np.where(self.test_side[i] == self.enrol_side[j], scores, -np.inf)
+
+    def bounds(self, rows: Range) -> tuple[FloatArray, Single, Single]:
+        """s(i,i) of some test rows, and between which bounds single precision cannot decide."""
+        i = np.arange(*rows)
+        own = self.scores(i, self.true[slice(*rows)])
+        margin = rounding(self.test[slice(*rows)], self.enrol)
+        return own, _outward(own - margin, own, -np.inf), _outward(own + margin, own, np.inf)
+
+    def settled(
+        self, rows: Range, own: FloatArray, above: IntArray, close: tuple[IntArray, IntArray]
+    ) -> Arrays:
+        """Counts of some test rows: those surely above, and what becomes of the pairs too close to
+        call, each (number within the rows, enrolment row).
+        """
+        i, j = close
+        other = j != self.true[rows[0] + i]
+        i, j = i[other], j[other]
+        scores = self.scores(rows[0] + i, j)
+        above = above + np.bincount(i[scores > own[i]], minlength=own.size)
+        equal = np.bincount(i[scores == own[i]], minlength=own.size)
+        return {"at_or_above": above + equal, "above": above}
 
 
 def count_above(
-    test: FloatArray,
-    enrol: FloatArray,
-    true: IntArray,
+    comparison: Comparison,
     *,
-    test_side: IntArray | None = None,
-    enrol_side: IntArray | None = None,
-    enrol_block: int = ENROL_BLOCK,
-    test_block: int = TEST_BLOCK,
+    rows: int | None = None,
+    where: Where = HERE,
     progress: Progress | None = None,
 ) -> Above:
     """Count over the score matrix ``test @ enrol.T`` without ever holding it.
 
-    ``true[i]`` is the row of ``enrol`` that belongs to test row i. With side information a pair
-    whose codes differ cannot be chosen: it scores −inf.
+    Counts of test rows do not depend on each other, so a task is a range of them; they are those
+    of double precision, so all places give the same.
     """
-    everyone = np.arange(len(true))
-    own = pair_scores(test, enrol, everyone, true)
-    if test_side is not None and enrol_side is not None:
-        own = np.where(test_side == enrol_side[true], own, -np.inf)
-    margin = rounding(test, enrol)
-    low = _outward(own - margin, own, -np.inf)
-    high = _outward(own + margin, own, np.inf)
-    tests, enrols = test.astype(np.float32), enrol.astype(np.float32)
-    at_or_above = np.zeros(len(true), dtype=np.int64)
-    above = np.zeros(len(true), dtype=np.int64)
-    for first in range(0, len(tests), test_block):
-        columns = slice(first, first + test_block)
-        side = tests[columns].T
+    ranges = ranges_of(len(comparison.true), rows or ROWS)
+    found = run(
+        count_rows,
+        comparison,
+        ranges,
+        where=where,
+        on_device=counts_on_device,
+        progress=progress,
+    )
+    parts = list(found)
+    return Above(
+        np.concatenate([part["at_or_above"] for part in parts]),
+        np.concatenate([part["above"] for part in parts]),
+        len(comparison.enrol) - 1,
+    )
+
+
+def count_rows(comparison: Comparison, rows: Range) -> Arrays:
+    """Counts of a range of test rows."""
+    own, low, high = comparison.bounds(rows)
+    test = comparison.test[slice(*rows)].astype(np.float32).T
+    above = np.zeros(own.size, dtype=np.int64)
+    close_i, close_j = [], []
+    for first in range(0, len(comparison.enrol), _STRIP):
+        strip = slice(first, first + _STRIP)
+        scores = comparison.enrol[strip].astype(np.float32) @ test
+        if comparison.test_side is not None and comparison.enrol_side is not None:
+            differ = comparison.enrol_side[strip, None] != comparison.test_side[None, slice(*rows)]
+            scores[differ] = -np.inf
+        reaches, exceeds = scores >= low, scores > high
+        reached, exceeded = _column_sums(reaches), _column_sums(exceeds)
+        above += exceeded
+        unsure = np.flatnonzero(reached != exceeded)
+        j, i = np.nonzero(reaches[:, unsure] > exceeds[:, unsure])
+        close_i.append(unsure[i])
+        close_j.append(j + first)
+    return comparison.settled(rows, own, above, (np.concatenate(close_i), np.concatenate(close_j)))
+
+
+def counts_on_device(comparison: Comparison, device: str) -> Callable[[Range], Arrays]:
+    """The same on a CUDA device: products there, the pairs too close to call here."""
+    import torch
+
+    def put(array: npt.NDArray[Any]) -> Any:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+    enrol = put(comparison.enrol.astype(np.float32))
+    enrol_side = None if comparison.enrol_side is None else put(comparison.enrol_side)
+    step = max(1, _DEVICE_SCORES // len(comparison.enrol))
+
+    def count(rows: Range) -> Arrays:
+        own, low, high = comparison.bounds(rows)
+        above = np.zeros(own.size, dtype=np.int64)
         close_i, close_j = [], []
-        for start, scores in _strips(enrols, side, enrol_block):
-            rows = slice(start, start + len(scores))
-            if test_side is not None and enrol_side is not None:
-                scores[enrol_side[rows, None] != test_side[None, columns]] = -np.inf
-            reaches, exceeds = scores >= low[columns], scores > high[columns]
-            reached, exceeded = _column_sums(reaches), _column_sums(exceeds)
-            above[columns] += exceeded
-            unsure = np.flatnonzero(reached != exceeded)
-            j, i = np.nonzero(reaches[:, unsure] > exceeds[:, unsure])
-            close_i.append(unsure[i] + first)
-            close_j.append(j + start)
-        _settle(
-            (test, enrol, own, true),
-            (np.concatenate(close_i), np.concatenate(close_j)),
-            (test_side, enrol_side),
-            at_or_above,
-            above,
-        )
-        at_or_above[columns] += above[columns]
-        if progress is not None:
-            progress(min(first + test_block, len(tests)), len(tests))
-    return Above(at_or_above, above, len(enrol) - 1)
+        for first in range(0, own.size, step):
+            part = slice(first, min(first + step, own.size))
+            chosen = slice(rows[0] + part.start, rows[0] + part.stop)
+            scores = put(comparison.test[chosen].astype(np.float32)) @ enrol.T
+            if comparison.test_side is not None and enrol_side is not None:
+                differ = put(comparison.test_side[chosen])[:, None] != enrol_side[None, :]
+                scores.masked_fill_(differ, -torch.inf)
+            exceeds = scores > put(high[part])[:, None]
+            above[part] = exceeds.sum(dim=1).cpu().numpy()
+            i, j = torch.nonzero((scores >= put(low[part])[:, None]) & ~exceeds).cpu().numpy().T
+            close_i.append(i + first)
+            close_j.append(j)
+        close = np.concatenate(close_i), np.concatenate(close_j)
+        return comparison.settled(rows, own, above, close)
+
+    return count
 
 
-def _strips(
-    enrol: npt.NDArray[np.float32], test: npt.NDArray[np.float32], block: int
-) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
-    """Strips of at most 240 rows of the product, cut from few large products: many small ones wait
-    for each other's threads.
-    """
-    for first in range(0, len(enrol), block):
-        product = enrol[first : first + block] @ test
-        for start in range(0, len(product), _STRIP):
-            yield first + start, product[start : start + _STRIP]
-
-
-def _outward(bound: FloatArray, own: FloatArray, side: float) -> npt.NDArray[np.float32]:
+def _outward(bound: FloatArray, own: FloatArray, side: float) -> Single:
     """A bound in single precision that is not tightened by rounding; none around −inf."""
     bound = np.where(np.isfinite(own), bound, own)
     rounded = bound.astype(np.float32)
@@ -135,25 +200,6 @@ def _column_sums(flags: BoolArray) -> npt.NDArray[np.uint8]:
     """Sums over at most 255 rows, in bytes: eight times narrower than a sum of integers."""
     sums: npt.NDArray[np.uint8] = np.add.reduce(flags.view(np.uint8), axis=0, dtype=np.uint8)
     return sums
-
-
-def _settle(
-    pairs: tuple[FloatArray, FloatArray, FloatArray, IntArray],
-    close: tuple[IntArray, IntArray],
-    sides: tuple[IntArray | None, IntArray | None],
-    equal: IntArray,
-    above: IntArray,
-) -> None:
-    """Decide the pairs too close to call: add those above to ``above``, ties to ``equal``."""
-    test, enrol, own, true = pairs
-    i, j = close
-    other = j != true[i]
-    i, j = i[other], j[other]
-    scores = pair_scores(test, enrol, i, j)
-    if sides[0] is not None and sides[1] is not None:
-        scores = np.where(sides[0][i] == sides[1][j], scores, -np.inf)
-    above += np.bincount(i[scores > own[i]], minlength=len(own))
-    equal += np.bincount(i[scores == own[i]], minlength=len(own))
 
 
 def count_above_in_scores(

@@ -14,7 +14,13 @@ from unmask.errors import InputError
 from unmask.estimate import Parameter
 from unmask.privacy.conversations import EnrolLength, conversations, enrolment
 from unmask.privacy.legal_backend import as_backend, inner_products
-from unmask.privacy.legal_counts import Above, Progress, count_above_in_scores
+from unmask.privacy.legal_counts import (
+    Above,
+    Comparison,
+    Progress,
+    count_above,
+    count_above_in_scores,
+)
 from unmask.privacy.legal_curve import (
     Resampling,
     RiskCurve,
@@ -22,9 +28,9 @@ from unmask.privacy.legal_curve import (
     speaker_interval,
 )
 from unmask.privacy.legal_input import as_counts, check_pair, locate, pair_codes
-from unmask.privacy.legal_places import count_above_on
 from unmask.privacy.ranks import Ranks, ranks_of
 from unmask.scoring import Backend
+from unmask.scoring.job import Where
 from unmask.trials import Embeddings
 
 
@@ -147,15 +153,9 @@ def linkability(
     enrol_side, test_side = pair_codes((enrol, known.names), (test, asked.names), side)
     scorer = as_backend(backend)
     left, right = inner_products(scorer, known.vectors, asked.vectors)
-    above = count_above_on(
-        right,
-        left,
-        true,
-        test_side=test_side,
-        enrol_side=enrol_side,
-        on=on,
-        workers=workers,
-        state=state,
+    above = count_above(
+        Comparison(right, left, true, test_side, enrol_side),
+        where=Where(on, workers, state),
         progress=progress,
     )
 

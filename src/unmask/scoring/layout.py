@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from unmask.scoring.cosine import Cosine, Whitening
 from unmask.scoring.plan import Plan
 from unmask.scoring.plda import Plda
 from unmask.scoring.shards import Shard
+from unmask.scoring.state import check_room
 from unmask.trials import Ids
 
 PAIRS = ("all", "enrolment-fixed")
@@ -115,7 +115,7 @@ class Layout:
             sides.append(("test", ~self.enrolled))
         elif llr:
             sides.append(("test", self.enrolled))
-        _check_room(folder, sum(int(mask.sum()) for _, mask in sides) * (4 * width + 4))
+        check_room(folder, sum(int(mask.sum()) for _, mask in sides) * (4 * width + 4))
         outputs = [self._side(folder, name, mask, width) for name, mask in sides]
         row = 0
         for shard in self.shards:
@@ -171,15 +171,6 @@ def _position_within(speaker: npt.NDArray[np.int32]) -> IntArray:
     """How many rows of the same speaker come before each row."""
     series = pl.DataFrame({"speaker": speaker})
     return series.select(pl.int_range(pl.len()).over("speaker")).to_series().to_numpy()
-
-
-def _check_room(folder: Path, needed: int) -> None:
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        raise InputError(
-            f"{folder}: expected {needed / 1e9:.2f} GB of free disk for the prepared embeddings, "
-            f"found {free / 1e9:.2f} GB"
-        )
 
 
 def _prepared(backend: Backend, vectors: npt.ArrayLike, shard: Shard, row: int) -> FloatArray:

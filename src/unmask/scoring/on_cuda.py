@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
-from typing import Any
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +17,7 @@ from unmask.errors import InputError
 from unmask.scoring.counting import UNIT, Tally
 from unmask.scoring.plan import TILE, Range, Rows32, Sides
 
+R = TypeVar("R")
 STRIP = 1 << 28
 WIDEST_COSINE = np.float32(1.001)
 
@@ -27,6 +31,53 @@ def devices() -> list[str]:
     if not torch.cuda.is_available():
         raise InputError(f"on: no CUDA device found by torch {torch.__version__}")
     return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+
+
+def on_devices(
+    opened: Callable[[str], Callable[[Range], R]],
+    ranges: Sequence[Range],
+    names: Sequence[str],
+) -> Iterator[tuple[int, R]]:
+    """Each device takes the next range when it is free; results as they arrive."""
+    waiting: SimpleQueue[int] = SimpleQueue()
+    for number in range(len(ranges)):
+        waiting.put(number)
+    results: SimpleQueue[tuple[int, R] | BaseException | None] = SimpleQueue()
+
+    def serve(device: str) -> None:
+        try:
+            compute = opened(device)
+            while True:
+                number = waiting.get_nowait()
+                results.put((number, compute(ranges[number])))
+        except Empty:
+            pass
+        except BaseException as error:  # handed to the caller, in whose thread it is raised
+            results.put(error)
+        results.put(None)
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        for device in names:
+            pool.submit(serve, device)
+        working = len(names)
+        try:
+            while working:
+                found = results.get()
+                if found is None:
+                    working -= 1
+                elif isinstance(found, BaseException):
+                    raise found
+                else:
+                    yield found
+        finally:
+            _drain(waiting)
+
+
+def _drain(waiting: SimpleQueue[int]) -> None:
+    """Leave nothing for the devices to take."""
+    with suppress(Empty):
+        while True:
+            waiting.get_nowait()
 
 
 def count_on_cuda(sides: Sides, knots: Rows32) -> Tally:

@@ -69,14 +69,16 @@ class Plan:
         side = max(1, int(np.sqrt(wanted)) // TILE) * TILE
         return [
             Task(str(self.folder), rows, columns)
-            for rows in _ranges(self.enrol, side)
-            for columns in _ranges(self.test, side)
+            for rows in ranges_of(self.enrol, side)
+            for columns in ranges_of(self.test, side)
             if not self.symmetric or columns[1] - 1 > rows[0]
         ]
 
     def bands(self, *, block: int = BLOCK) -> list[Task]:
         """Tasks that cover every pair of one speaker once."""
-        return [Task(str(self.folder), rows, (0, self.test)) for rows in _ranges(self.enrol, block)]
+        return [
+            Task(str(self.folder), rows, (0, self.test)) for rows in ranges_of(self.enrol, block)
+        ]
 
     def write(self) -> None:
         """Describe the plan in its folder."""
@@ -200,7 +202,8 @@ def _vanished(path: Path) -> InputError:
     )
 
 
-def _ranges(size: int, step: int) -> list[Range]:
+def ranges_of(size: int, step: int) -> list[Range]:
+    """Ranges of ``step`` rows, the last one shorter."""
     return [(start, min(start + step, size)) for start in range(0, size, step)]
 
 

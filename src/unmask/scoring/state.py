@@ -41,7 +41,7 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
         try:
             yield folder
         except BaseException:
-            if not state and not (folder / "ledger.npz").exists():
+            if not state and not any(folder.glob("*.npz")):
                 shutil.rmtree(folder, ignore_errors=True)
             raise
         if not state:
@@ -57,6 +57,21 @@ def _mark(folder: Path, key: str) -> None:
     elif any(path.name != "lock" for path in folder.iterdir()):
         raise InputError(f"{folder}: expected an empty folder or the state of a run, found neither")
     named.write_text(key, encoding="utf-8")
+
+
+def check_room(folder: Path, needed: int) -> None:
+    """Refuse a plan that the disk has no room for."""
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise InputError(
+            f"{folder}: expected {needed / 1e9:.2f} GB of free disk for the rows to work on, "
+            f"found {free / 1e9:.2f} GB"
+        )
+
+
+def result_path(folder: Path, number: int) -> Path:
+    """File of a finished task."""
+    return folder / f"result-{number:06d}.npz"
 
 
 def _user() -> str:
