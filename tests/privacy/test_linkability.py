@@ -18,8 +18,8 @@ from unmask.privacy.legal_counts import (
     count_above_in_scores,
     counts_on_device,
 )
-from unmask.scoring.plan import ranges_of
 from unmask.privacy.linkability import exact_linkability, sampled_linkability
+from unmask.scoring.plan import ranges_of
 
 
 def brute(scores, true, count):
