@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from unmask import InputError, Roc
 from unmask.detection.battery import Battery
-from unmask.detection.bootstrap import Resampled, Units, bootstrap
+from unmask.detection.bootstrap import (
+    Draws,
+    Resampled,
+    Sample,
+    Units,
+    bootstrap,
+    replicate,
+    replicates_on_device,
+)
+from unmask.scoring.job import Where
 
 BATTERY = Battery()
 
@@ -69,13 +78,55 @@ def test_workers_and_seeds():
     target, nontarget, codes = trials(np.random.default_rng(8), 12)
     units = Units.speakers(*codes)
     prepared = [Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds)]
-    one, four, other = (
-        bootstrap(prepared, units, BATTERY.values, replicates=50, seed=seed, workers=workers)
-        for seed, workers in ((0, 1), (0, 4), (1, 1))
-    )
+
+    def drawn(seed, workers):
+        where = Where(workers=workers)
+        return bootstrap(prepared, units, BATTERY.values, replicates=50, seed=seed, where=where)
+
+    one, four, other = drawn(0, 1), drawn(0, 4), drawn(1, 1)
     for key in one.values:
         np.testing.assert_array_equal(one.values[key], four.values[key])
     assert (one.values["eer"] != other.values["eer"]).any()
+
+
+@pytest.mark.parametrize("kind", ["speakers", "trials"])
+@pytest.mark.parametrize("on", ["processes", "dask", "kept"])
+def test_all_places_draw_the_same(on, kind, tmp_path):
+    if on == "dask":
+        pytest.importorskip("distributed")
+    rng = np.random.default_rng(5)
+    target, nontarget, codes = trials(rng, 12)
+    nontarget[0] = -np.inf
+    units = Units.speakers(*codes) if kind == "speakers" else Units.trials(36, nontarget.size)
+    prepared = [
+        Resampled.of(target + shift, nontarget, units, thresholds=BATTERY.thresholds)
+        for shift in (0.0, 0.5)
+    ]
+    where = Where(state=tmp_path) if on == "kept" else Where(on, 2)
+    here, there = (
+        bootstrap(prepared, units, BATTERY.values, replicates=21, where=place)
+        for place in (Where(), where)
+    )
+    for key in here.values:
+        np.testing.assert_array_equal(here.values[key], there.values[key])
+
+
+@pytest.mark.parametrize("kind", ["speakers", "trials", "one speaker each"])
+def test_a_device_draws_the_same(kind):
+    pytest.importorskip("torch")
+    target, nontarget, codes = trials(np.random.default_rng(6), 12)
+    nontarget[:2] = -np.inf, np.inf
+    codes[1][3] = codes[2][3]
+    units = Units.speakers(*codes) if kind == "speakers" else Units.trials(36, nontarget.size)
+    if kind == "one speaker each":
+        units = Units.speakers(np.zeros(36, int), np.ones(nontarget.size, int), codes[2] + 1)
+    prepared = Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds)
+    sample = Sample(units.strata, (prepared,))
+    draws = Draws(BATTERY.values, len(BATTERY.measured()), 3)
+    here = replicate(draws, sample, (0, 30))["values"]
+    there = replicates_on_device(draws, sample, "cpu")((0, 30))["values"]
+    np.testing.assert_allclose(there, here, rtol=1e-12)
+    assert (kind != "one speaker each") or np.isnan(here).any()
 
 
 def test_two_systems_share_their_draws():
@@ -96,7 +147,7 @@ def test_progress_is_told_and_few_replicates_are_refused():
     bootstrap(
         prepared, units, BATTERY.values, replicates=10, progress=lambda *pair: told.append(pair)
     )
-    assert told == [(i, 10) for i in range(1, 11)]
+    assert told == [(4, 10), (8, 10), (10, 10)]
     with pytest.raises(InputError, match="at least 2 replicates"):
         bootstrap(prepared, units, BATTERY.values, replicates=1)
 

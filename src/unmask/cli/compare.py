@@ -12,6 +12,7 @@ from unmask.detection.battery import Battery
 from unmask.detection.compare import compare as compare_systems
 from unmask.errors import InputError
 from unmask.report import document_of_comparison
+from unmask.scoring.job import Where
 
 
 def compare(
@@ -34,6 +35,9 @@ def compare(
     missing: common.MissingOption = common.Missing.error,
     duplicates: common.DuplicatesOption = common.Missing.error,
     input_format: common.InputFormatOption = None,
+    on: common.OnOption = "local",
+    workers: common.WorkersOption = None,
+    state: common.StateOption = None,
     format: common.FormatOption = common.OutputFormat.text,
     output: common.OutputOption = None,
     quiet: common.QuietOption = False,
@@ -41,6 +45,7 @@ def compare(
     """Two systems on the same trials: differences with intervals, which is better, how sure."""
     if len(scores) > 2:
         raise InputError(f"compare takes one or two score files, found {len(scores)}")
+    Where(on, workers, state)
     table = load(
         scores,
         key=key,
@@ -65,6 +70,9 @@ def compare(
             replicates=ci,
             level=level,
             seed=seed,
+            on=on,
+            workers=workers,
+            state=state,
             progress=bar,
         )
     common.give(document_of_comparison(comparison), format=format, output=output, quiet=quiet)

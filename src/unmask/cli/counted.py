@@ -37,18 +37,18 @@ def counted(
 ) -> Evaluation | None:
     """Evaluate by counting if that was asked for, or if a file is large; ``None`` if not."""
     if pairs is None:
-        given = {
-            "--on": on != "local",
-            "--workers": workers is not None,
-            "--state": state is not None,
-            "--backend": backend != "cosine",
-            "--enrolment": enrolment != 1,
-        }
+        given = {"--backend": backend != "cosine", "--enrolment": enrolment != 1}
         _refuse(given, "is for embeddings, with --pairs")
         if stream is False or not (stream or any(is_large(path, LARGE) for path in paths)):
             return None
         if len(paths) > 1:
             raise InputError("--stream: expected one score file, found several")
+        places = {
+            "--on": on != "local",
+            "--workers": workers is not None,
+            "--state": state is not None,
+        }
+        _refuse(places, "is not for files that are read in batches")
         needs_speakers = {"--speakers": speakers is not None}
         _refuse({**needs_table, **needs_speakers}, "needs all scores in memory (--no-stream)")
     else:

@@ -15,6 +15,7 @@ from unmask.detection.evaluate import evaluate as evaluate_scores
 from unmask.figures import save_all
 from unmask.report import document_of_evaluation
 from unmask.report.detection_figures import counted_figures, detection_figures
+from unmask.scoring.job import Where
 
 
 def evaluate(
@@ -79,6 +80,7 @@ def evaluate(
     quiet: common.QuietOption = False,
 ) -> None:
     """Detection and ZEBRA table of one system or several, with intervals."""
+    Where(on, workers, state)
     battery = Battery(
         p_target=tuple(p_target or (0.01,)),
         c_miss=c_miss,
@@ -125,7 +127,16 @@ def evaluate(
     )
     with common.progress("bootstrap", quiet=quiet) as bar:
         evaluation = evaluate_scores(
-            table, by=by, battery=battery, replicates=ci, level=level, seed=seed, progress=bar
+            table,
+            by=by,
+            battery=battery,
+            replicates=ci,
+            level=level,
+            seed=seed,
+            on=on,
+            workers=workers,
+            state=state,
+            progress=bar,
         )
     document = document_of_evaluation(evaluation)
     if figures is not None:

@@ -7,22 +7,37 @@ only re-weighs the ROC statistic.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.detection import information
+from unmask.detection.replicates import Replicates
 from unmask.detection.roc import Roc
 from unmask.errors import InputError
-from unmask.estimate import Interval
+from unmask.scoring.job import HERE, Where, run
+from unmask.scoring.plan import Range, ranges_of
+from unmask.scoring.store import Arrays
 
 Codes = npt.NDArray[np.integer]
 Progress = Callable[[int, int], None]
+_TOGETHER = 4
+_NAMES = (
+    "target_unit",
+    "target_edges",
+    "first",
+    "second",
+    "within",
+    "below",
+    "upto",
+    "target_loss",
+    "nontarget_loss",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +71,13 @@ class Units:
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """How often each unit is drawn; every stratum keeps its size."""
-        times = [np.bincount(rng.integers(0, n, n), minlength=n) for n in self.strata]
-        return np.concatenate(times).astype(np.float64)
+        return drawn(self.strata, rng)
+
+
+def drawn(strata: Sequence[int], rng: np.random.Generator) -> FloatArray:
+    """How often each unit is drawn, as many as each stratum has, with replacement."""
+    times = [np.bincount(rng.integers(0, n, n), minlength=n) for n in strata]
+    return np.concatenate(times).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +123,19 @@ class Resampled:
             information.softplus(nontargets),
         )
 
+    def arrays(self) -> Arrays:
+        """All that a replicate needs, as named arrays."""
+        named = {name: getattr(self, name) for name in _NAMES if getattr(self, name) is not None}
+        return {"scores": self.roc.scores, **named}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Resampled:
+        """From what :meth:`arrays` gave; the counts of the statistic itself are not in it."""
+        scores = arrays["scores"]
+        none = np.zeros(scores.size)
+        roc = Roc(scores, none, none, np.zeros(scores.size + 1))
+        return cls(roc, **{name: arrays.get(name) for name in _NAMES})  # type: ignore[arg-type]
+
     def weighted(self, times: FloatArray) -> Roc | None:
         """The statistic of a replicate, or None if it left a class empty."""
         target_weight = times[self.target_unit]
@@ -133,51 +166,55 @@ def _from_zero(weights: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Replicates:
-    """Metric values of every replicate: ``values[metric]`` has one row per system."""
+class Sample:
+    """Trials of all systems, sorted once, and how many units of each stratum are drawn."""
 
-    values: Mapping[str, FloatArray]
-    method: str
+    strata: tuple[int, ...]
+    systems: tuple[Resampled, ...]
+
+    def arrays(self) -> Arrays:
+        found: Arrays = {"strata": np.asarray(self.strata)}
+        for number, system in enumerate(self.systems):
+            found |= {f"{number}-{name}": value for name, value in system.arrays().items()}
+        return found
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        parts: dict[int, Arrays] = {}
+        for name, value in arrays.items():
+            number, dash, what = name.partition("-")
+            if dash:
+                parts.setdefault(int(number), {})[what] = value
+        systems = tuple(Resampled.from_arrays(parts[number]) for number in sorted(parts))
+        return cls(tuple(int(size) for size in arrays["strata"]), systems)
+
+    def draw(self, seed: int, index: int) -> FloatArray:
+        """How often each unit is drawn in a replicate, which has a child of the seed for itself."""
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
+        return drawn(self.strata, rng)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What is taken from every replicate: ``size`` statistics, on draws that follow from a seed."""
+
+    statistics: Callable[[Roc], Mapping[str, float]]
+    size: int
     seed: int
-    replicates: int
 
-    def interval(self, metric: str, *, level: float, system: int = 0) -> Interval:
-        """Percentile interval of one system's metric."""
-        return self._percentiles(self.values[metric][system], level)
-
-    def difference(self, metric: str, *, level: float, first: int, second: int) -> Interval:
-        """Percentile interval of second − first over shared draws."""
-        rows = self.values[metric]
-        return self._percentiles(_minus(rows[second], rows[first]), level)
-
-    def share_below(self, metric: str, *, first: int, second: int) -> float:
-        """Share of replicates in which the second system's value lies below the first's.
-
-        Ties count half.
-        """
-        delta = _minus(self.values[metric][second], self.values[metric][first])
-        delta = delta[~np.isnan(delta)]
-        if delta.size == 0:
-            return float("nan")
-        return float((delta < 0).mean() + 0.5 * (delta == 0).mean())
-
-    def undefined(self, metric: str) -> int:
-        """Replicates that gave no value (a class was left empty)."""
-        return int(np.isnan(self.values[metric]).any(axis=0).sum())
-
-    def _percentiles(self, values: FloatArray, level: float) -> Interval:
-        defined = np.sort(values[~np.isnan(values)])
-        low = high = float("nan")
-        if defined.size:
-            tail = (1 - level) / 2
-            low = float(np.quantile(defined, tail, method="inverted_cdf"))
-            high = float(np.quantile(defined, 1 - tail, method="inverted_cdf"))
-        return Interval(low, high, level, self.method, self.replicates, self.seed)
+    def each(self, sample: Sample, rows: Range, weighted: Weighted) -> Arrays:
+        """Statistics of a range of replicates: (metrics, systems, replicates)."""
+        values = np.full((self.size, len(sample.systems), rows[1] - rows[0]), np.nan)
+        for column, index in enumerate(range(*rows)):
+            times = sample.draw(self.seed, index)
+            for number in range(len(sample.systems)):
+                roc = weighted(number, times)
+                if roc is not None:
+                    values[:, number, column] = list(self.statistics(roc).values())
+        return {"values": values}
 
 
-def _minus(a: FloatArray, b: FloatArray) -> FloatArray:
-    with np.errstate(invalid="ignore"):
-        return np.where(a == b, 0.0, a - b)
+Weighted = Callable[[int, FloatArray], Roc | None]
 
 
 def bootstrap(
@@ -187,29 +224,71 @@ def bootstrap(
     *,
     replicates: int = 1000,
     seed: int = 0,
-    workers: int | None = None,
+    where: Where = HERE,
     progress: Progress | None = None,
 ) -> Replicates:
     """Replicates of every statistic for every system, all on the same draws.
 
-    Each replicate has its own child of ``seed``, so the number of workers changes nothing.
+    Each replicate has its own child of ``seed``, so neither the place nor the number of workers
+    changes anything (on a GPU the loss of C_llr adds up in another order).
     """
     if replicates < 2:
         raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
-    seeds = np.random.SeedSequence(seed).spawn(replicates)
     names = tuple(statistics(systems[0].roc))
-    table = np.full((len(names), len(systems), replicates), np.nan)
-
-    def replicate(index: int) -> None:
-        times = units.draw(np.random.default_rng(seeds[index]))
-        for row, system in enumerate(systems):
-            roc = system.weighted(times)
-            if roc is not None:
-                values = statistics(roc)
-                table[:, row, index] = [values[name] for name in names]
-
-    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        for done, _ in enumerate(pool.map(replicate, range(replicates)), start=1):
-            if progress is not None:
-                progress(done, replicates)
+    draws = Draws(statistics, len(names), seed)
+    found = run(
+        partial(replicate, draws),
+        Sample(units.strata, tuple(systems)),
+        ranges_of(replicates, _TOGETHER),
+        where=where,
+        on_device=partial(replicates_on_device, draws),
+        progress=None if progress is None else _in_replicates(progress, replicates),
+    )
+    table = np.concatenate([part["values"] for part in found], axis=2)
     return Replicates(dict(zip(names, table, strict=True)), units.method, seed, replicates)
+
+
+def _in_replicates(progress: Progress, replicates: int) -> Progress:
+    return lambda done, _: progress(min(done * _TOGETHER, replicates), replicates)
+
+
+def replicate(draws: Draws, sample: Sample, rows: Range) -> Arrays:
+    """A range of replicates on a processor."""
+    return draws.each(sample, rows, lambda number, times: sample.systems[number].weighted(times))
+
+
+def replicates_on_device(draws: Draws, sample: Sample, device: str) -> Callable[[Range], Arrays]:
+    """The same with the weights of trials added up on a CUDA device."""
+    import torch
+
+    def put(array: npt.NDArray[Any]) -> Any:
+        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+    held = [{name: put(array) for name, array in s.arrays().items()} for s in sample.systems]
+
+    def from_zero(weights: Any) -> Any:
+        return torch.nn.functional.pad(torch.cumsum(weights, 0), (1, 0))
+
+    def summed(values: Any, weights: Any) -> float:
+        return float(torch.where(weights > 0, values * weights, 0.0).sum())
+
+    def weighted(number: int, drawn_times: FloatArray) -> Roc | None:
+        system, times = held[number], put(drawn_times)
+        targets = times[system["target_unit"].long()]
+        weight = times[system["first"].long()]
+        if "second" in system:
+            own = weight[system["within"]]
+            weight = weight * times[system["second"].long()]
+            weight[system["within"]] = own
+        total = from_zero(weight)
+        target = torch.diff(from_zero(targets)[system["target_edges"]]).cpu().numpy()
+        if float(total[-1]) == 0 or not target.any():
+            return None
+        below, upto = total[system["below"]], total[system["upto"]]
+        between = torch.cat([below, total[-1:]])
+        between[1:] -= upto
+        loss = summed(system["target_loss"], targets), summed(system["nontarget_loss"], weight)
+        scores = sample.systems[number].roc.scores
+        return Roc(scores, target, (upto - below).cpu().numpy(), between.cpu().numpy(), loss)
+
+    return lambda rows: draws.each(sample, rows, weighted)

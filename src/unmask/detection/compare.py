@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from unmask.detection.battery import Battery
 from unmask.detection.bootstrap import Progress
@@ -10,6 +11,7 @@ from unmask.detection.evaluate import resample
 from unmask.detection.units import speaker_count
 from unmask.errors import InputError
 from unmask.estimate import Estimate
+from unmask.scoring.job import Where
 from unmask.trials import Scores, Source
 
 
@@ -75,10 +77,16 @@ def compare(
     replicates: int | None = None,
     level: float = 0.95,
     seed: int = 0,
+    on: str = "local",
     workers: int | None = None,
+    state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare two systems of one score table; both are bootstrapped on the same draws."""
+    """Compare two systems of one score table; both are bootstrapped on the same draws.
+
+    ``on``, ``workers`` and ``state`` say where replicates are counted, as in :func:`cross_pairing`.
+    """
+    where = Where(on, workers, state)
     names = list(scores.systems)
     if first is None and second is None and len(names) == 2:
         first, second = names
@@ -87,7 +95,7 @@ def compare(
     battery = battery or Battery()
     pair = scores.select_systems([first, second])
     measured, warnings = resample(
-        pair, battery=battery, replicates=replicates, seed=seed, workers=workers, progress=progress
+        pair, battery=battery, replicates=replicates, seed=seed, where=where, progress=progress
     )
     sides = [
         battery.estimates(

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from unmask.detection.battery import Battery
-from unmask.detection.bootstrap import Progress, Replicates, Resampled, bootstrap
+from unmask.detection.bootstrap import Progress, Resampled, bootstrap
 from unmask.detection.metrics import negated_warnings
+from unmask.detection.replicates import Replicates
 from unmask.detection.roc import Roc
 from unmask.detection.units import auto_replicates, speaker_count, units_of
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
+from unmask.scoring.job import HERE, Where
 from unmask.trials import Scores, Source
 
 
@@ -56,15 +59,19 @@ def evaluate(
     replicates: int | None = None,
     level: float = 0.95,
     seed: int = 0,
+    on: str = "local",
     workers: int | None = None,
+    state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Every detection metric of every system, over all trials and, with ``by``, over its groups.
 
     Intervals come from the joint speaker bootstrap (the trial bootstrap where no speakers are
     known, and a warning says so). ``replicates=0`` leaves them out; by default there are 1,000 for
-    up to two million trials and none beyond, which a warning says as well.
+    up to two million trials and none beyond, which a warning says as well. ``on``, ``workers`` and
+    ``state`` say where replicates are counted, as in :func:`cross_pairing`.
     """
+    where = Where(on, workers, state)
     battery = battery or Battery()
     names = list(systems or scores.systems)
     chosen = scores.select_systems(names)
@@ -75,10 +82,10 @@ def evaluate(
         (name, chosen.select(mask)) for name, mask in (group_masks(scores, by) if by else [])
     ]
     for group, part in groups:
-        where = f"group {group}: " if group is not None else ""
+        told_of = f"group {group}: " if group is not None else ""
         if group is not None and not (part.is_target.any() and part.is_nontarget.any()):
             warnings.append(
-                f"{where}left out, it has {int(part.is_target.sum())} target and "
+                f"{told_of}left out, it has {int(part.is_target.sum())} target and "
                 f"{int(part.is_nontarget.sum())} nontarget trials"
             )
             continue
@@ -87,13 +94,15 @@ def evaluate(
             battery=battery,
             replicates=replicates,
             seed=seed,
-            workers=workers,
+            where=where,
             progress=progress,
         )
-        warnings += [where + text for text in told]
+        warnings += [told_of + text for text in told]
         for row, name in enumerate(names):
             roc = measured.rocs[row]
-            warnings += [f"{where}{name}: {text}" for text in negated_warnings(roc, roc.negated())]
+            warnings += [
+                f"{told_of}{name}: {text}" for text in negated_warnings(roc, roc.negated())
+            ]
             results.append(
                 SystemResult(
                     name,
@@ -138,7 +147,7 @@ def resample(
     battery: Battery,
     replicates: int | None,
     seed: int,
-    workers: int | None = None,
+    where: Where = HERE,
     progress: Progress | None = None,
 ) -> tuple[Measurement, list[str]]:
     """Count every system's statistic and bootstrap all of them on the same draws."""
@@ -159,7 +168,7 @@ def resample(
         battery.values,
         replicates=replicates,
         seed=seed,
-        workers=workers,
+        where=where,
         progress=progress,
     )
     empty = drawn.undefined("eer")

@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from unmask.detection.bootstrap import Replicates
 from unmask.detection.metrics import negated_warnings
+from unmask.detection.replicates import Replicates
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
 from unmask.privacy.similarity import similarity_set

@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from unmask.arrays import FloatArray
-from unmask.detection.bootstrap import Replicates, Units
+from unmask.detection.bootstrap import Units
 from unmask.detection.metrics import negated_warnings
+from unmask.detection.replicates import Replicates
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
 from unmask.privacy.similarity_matrix import (

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray, as_scores
-from unmask.detection.bootstrap import Replicates, Units
+from unmask.detection.bootstrap import Units
+from unmask.detection.replicates import Replicates
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.stress import cpmap_kernels as kernels
