@@ -29,6 +29,9 @@ def counted(
     systems: Sequence[str] | None,
     format: str | None,
     battery: Battery,
+    replicates: int | None,
+    level: float,
+    seed: int,
     needs_table: Mapping[str, bool],
     on: str,
     workers: int | None,
@@ -49,8 +52,8 @@ def counted(
             "--state": state is not None,
         }
         _refuse(places, "is not for files that are read in batches")
-        needs_speakers = {"--speakers": speakers is not None}
-        _refuse({**needs_table, **needs_speakers}, "needs all scores in memory (--no-stream)")
+        needs_more = {"--speakers": speakers is not None, "--ci": bool(replicates)}
+        _refuse({**needs_table, **needs_more}, "needs all scores in memory (--no-stream)")
     else:
         _refuse(needs_table, "needs all scores in memory, which --pairs does not keep")
         of_scores = {"--key": key, "--system": systems, "--format-in": format, "--stream": stream}
@@ -69,6 +72,9 @@ def counted(
                 backend=backend if backend == "cosine" else Plda.load(backend),
                 speakers=speakers,
                 battery=battery,
+                replicates=replicates,
+                level=level,
+                seed=seed,
                 on=on,
                 workers=workers,
                 state=state,

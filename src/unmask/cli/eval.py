@@ -98,9 +98,11 @@ def evaluate(
         systems=system,
         format=input_format,
         battery=battery,
+        replicates=ci,
+        level=level,
+        seed=seed,
         needs_table={
             "--by": by is not None,
-            "--ci": bool(ci),
             "--missing skip": missing is common.Missing.skip,
             "--duplicates skip": duplicates is common.Missing.skip,
         },

@@ -80,6 +80,11 @@ def drawn(strata: Sequence[int], rng: np.random.Generator) -> FloatArray:
     return np.concatenate(times).astype(np.float64)
 
 
+def child_of(seed: int, index: int) -> np.random.Generator:
+    """Random numbers of one replicate: the same wherever and in whatever order it is drawn."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
+
+
 @dataclass(frozen=True, eq=False)
 class Resampled:
     """Scores of one system, sorted once, from which the ROC statistic of any draw is counted."""
@@ -190,8 +195,7 @@ class Sample:
 
     def draw(self, seed: int, index: int) -> FloatArray:
         """How often each unit is drawn in a replicate, which has a child of the seed for itself."""
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
-        return drawn(self.strata, rng)
+        return drawn(self.strata, child_of(seed, index))
 
 
 @dataclass(frozen=True)

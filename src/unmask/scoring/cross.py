@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.scoring.backend import Backend
+from unmask.scoring.bins import ceiling
+from unmask.scoring.by_speaker import BySpeaker, count_by_speaker
 from unmask.scoring.counting import (
     UNIT,
     Tally,
@@ -19,12 +23,33 @@ from unmask.scoring.counting import (
     target_scores,
 )
 from unmask.scoring.layout import Layout
-from unmask.scoring.on_cuda import count_on_cuda, devices
+from unmask.scoring.on_cuda import by_speaker_on_cuda, count_on_cuda, devices
 from unmask.scoring.plan import BLOCK, Plan, Rows32, Sides, Task
-from unmask.scoring.state import Ledger, keep_targets, kept_targets, workplace
+from unmask.scoring.state import (
+    SpeakerLedger,
+    TallyLedger,
+    keep_targets,
+    kept_targets,
+    workplace,
+)
 from unmask.scoring.where import Lost, Place, check_place, place
 
 Progress = Callable[[int, int], None]
+R = TypeVar("R")
+R_contra = TypeVar("R_contra", contravariant=True)
+
+
+class Sums(Protocol[R_contra]):
+    """Adds up what blocks found and knows which are done."""
+
+    done: npt.NDArray[np.bool_]
+
+    @property
+    def left(self) -> npt.NDArray[np.intp]: ...
+
+    def add(self, number: int, found: R_contra, /) -> None: ...
+
+    def save(self) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +65,7 @@ class CrossCounts:
     equal: IntArray
     between: IntArray
     loss: tuple[float, float]
+    by_speaker: BySpeaker | None = None
 
 
 def count_pairs(
@@ -47,6 +73,7 @@ def count_pairs(
     backend: Backend,
     *,
     thresholds: Sequence[float] = (),
+    edges: Callable[[CrossCounts], FloatArray] | None = None,
     on: str = "local",
     workers: int | None = None,
     state: str | Path | None = None,
@@ -55,8 +82,9 @@ def count_pairs(
 ) -> CrossCounts:
     """Score every pair of a layout and count it; nobody ever holds the score matrix.
 
-    ``state`` is a folder for the prepared rows and the finished blocks, which the workers must see;
-    after a fault the same call goes on from there.
+    ``edges`` chooses the bins of a second pass, which counts by speaker. ``state`` is a folder for
+    the prepared rows and the finished blocks, which the workers must see; after a fault the same
+    call goes on from there.
     """
     check_place(on)
     if on == "cuda":
@@ -74,34 +102,98 @@ def count_pairs(
                 targets = TargetScores.merge(parts)
                 keep_targets(folder, targets)
             knots = knots_of(targets.scores, thresholds)
-            np.save(folder / "knots.npy", knots)
-            if on == "cuda":
-                tally = count_on_cuda(Sides.open(folder), knots)
-            else:
-                tasks = plan.blocks(targets=targets.scores.size, block=block)
-                ledger = Ledger(folder, len(tasks), knots.size, block=block)
-                _work(somewhere, tasks, ledger, folder, progress)
-                tally = ledger.tally
-    if not tally.total:
-        raise InputError("pairs: expected nontarget trials, found none")
-    return assemble(targets, thresholds, knots, tally)
+            counter: Counter = _Devices(folder)
+            if on != "cuda":
+                told = _Told(progress, passes=1 if edges is None else 2)
+                counter = _Blocks(somewhere, plan, folder, block, told)
+            tally = counter.nontargets(knots, targets.scores.size)
+            if not tally.total:
+                raise InputError("pairs: expected nontarget trials, found none")
+            counts = assemble(targets, thresholds, knots, tally)
+            if edges is None:
+                return counts
+            bounds = edges(counts)
+            return replace(counts, by_speaker=counter.by_speaker(bounds, layout.speakers))
+
+
+class Counter(Protocol):
+    """Counts the nontargets of a plan among knots, and all its pairs by speaker."""
+
+    def nontargets(self, knots: Rows32, targets: int) -> Tally: ...
+
+    def by_speaker(self, edges: FloatArray, speakers: int) -> BySpeaker: ...
+
+
+@dataclass(frozen=True)
+class _Devices:
+    """All CUDA devices of this machine."""
+
+    folder: Path
+
+    def nontargets(self, knots: Rows32, targets: int) -> Tally:
+        return count_on_cuda(Sides.open(self.folder), knots)
+
+    def by_speaker(self, edges: FloatArray, speakers: int) -> BySpeaker:
+        return by_speaker_on_cuda(Sides.open(self.folder), edges, speakers)
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Blocks on a place."""
+
+    somewhere: Place
+    plan: Plan
+    folder: Path
+    block: int
+    told: _Told
+
+    def nontargets(self, knots: Rows32, targets: int) -> Tally:
+        np.save(self.folder / "knots.npy", knots)
+        tasks = self.plan.blocks(targets=targets, block=self.block)
+        ledger = TallyLedger(self.folder, len(tasks), knots, block=self.block)
+        _work(self.somewhere, count_block, tasks, ledger, self.folder, self.told)
+        return ledger.tally
+
+    def by_speaker(self, edges: FloatArray, speakers: int) -> BySpeaker:
+        np.save(self.folder / "bins.npy", ceiling(edges))
+        tasks = self.plan.blocks(targets=0, block=self.block)
+        ledger = SpeakerLedger(self.folder, len(tasks), edges, speakers, block=self.block)
+        _work(self.somewhere, count_by_speaker, tasks, ledger, self.folder, self.told.following())
+        return ledger.table.counted(edges)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Progress over one pass or two of about equal length, told as one."""
+
+    progress: Progress | None
+    passes: int
+    before: int = 0
+
+    def following(self) -> _Told:
+        """The next pass."""
+        return _Told(self.progress, self.passes, self.before + 1)
+
+    def __call__(self, done: int, tasks: int) -> None:
+        if self.progress is not None:
+            self.progress(self.before * tasks + done, self.passes * tasks)
 
 
 def _work(
     somewhere: Place,
+    work: Callable[[Task], R],
     tasks: list[Task],
-    ledger: Ledger,
+    ledger: Sums[R],
     folder: Path,
-    progress: Progress | None,
+    told: _Told,
 ) -> None:
+    """Run the tasks that are left and note each; what is done is kept whatever happens."""
     left = ledger.left
-    if progress is not None:
-        progress(len(tasks) - left.size, len(tasks))
+    told(len(tasks) - left.size, len(tasks))
     try:
-        for i, tally in somewhere.each(count_block, [tasks[number] for number in left]):
-            ledger.add(int(left[i]), tally)
-            if progress is not None:
-                progress(int(ledger.done.sum()), len(tasks))
+        for i, found in somewhere.each(work, [tasks[number] for number in left]):
+            ledger.add(int(left[i]), found)
+            told(int(ledger.done.sum()), len(tasks))
     except Lost as error:
         done = int(ledger.done.sum())
         raise InputError(
@@ -115,13 +207,7 @@ def _work(
 
 def knots_of(targets: Rows32, thresholds: Sequence[float]) -> Rows32:
     """Where float32 scores must be counted: at targets, and at the first float32 ≥ a threshold."""
-    return np.unique(np.concatenate([targets, _ceiling(thresholds)]))
-
-
-def _ceiling(thresholds: Sequence[float]) -> Rows32:
-    exact = np.asarray(tuple(thresholds), np.float64)
-    rounded = exact.astype(np.float32)
-    return np.where(rounded < exact, np.nextafter(rounded, np.float32(np.inf)), rounded)
+    return np.unique(np.concatenate([targets, ceiling(thresholds)]))
 
 
 def assemble(
@@ -131,7 +217,7 @@ def assemble(
     exact = targets.scores.astype(np.float64)
     further = np.asarray(tuple(thresholds), np.float64)
     grid = np.unique(np.concatenate([exact, further]))
-    place_of = np.searchsorted(knots, _ceiling(tuple(grid)))
+    place_of = np.searchsorted(knots, ceiling(tuple(grid)))
     met = knots[place_of] == grid
     below = tally.below[place_of]
     equal = np.where(met, tally.equal[place_of], 0)

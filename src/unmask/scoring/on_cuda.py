@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import reduce
 from itertools import pairwise
+from operator import add
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.arrays import IntArray
+from unmask.arrays import FloatArray, IntArray
 from unmask.errors import InputError
+from unmask.scoring.by_speaker import BySpeaker, by_speaker_on_device
 from unmask.scoring.counting import UNIT, Tally
 from unmask.scoring.plan import TILE, Range, Rows32, Sides
 
@@ -87,6 +90,19 @@ def count_on_cuda(sides: Sides, knots: Rows32) -> Tally:
     with ThreadPoolExecutor(len(shares)) as pool:
         parts = pool.map(lambda pair: _count(sides, knots, *pair), zip(found, shares, strict=False))
         return sum(parts, start=Tally.empty(knots.size))
+
+
+def by_speaker_on_cuda(sides: Sides, edges: FloatArray, speakers: int) -> BySpeaker:
+    """Count a plan by speaker, its rows shared among all devices."""
+    found = devices()
+    shares = share_rows(sides.plan.enrol, len(found), symmetric=False)
+
+    def count(pair: tuple[str, Range]) -> BySpeaker:
+        return by_speaker_on_device(sides, edges, speakers, *pair)
+
+    with ThreadPoolExecutor(len(shares)) as pool:
+        whole = reduce(add, pool.map(count, zip(found, shares, strict=False)))
+    return whole.once() if sides.plan.symmetric else whole
 
 
 def share_rows(rows: int, parts: int, *, symmetric: bool) -> list[Range]:

@@ -14,8 +14,11 @@ from typing import TextIO
 import numpy as np
 import numpy.typing as npt
 
+from unmask.arrays import FloatArray
 from unmask.errors import InputError
+from unmask.scoring.by_speaker import Table
 from unmask.scoring.counting import Tally, TargetScores
+from unmask.scoring.plan import Rows32
 from unmask.scoring.store import Arrays, write_arrays
 
 SAVE_EVERY = 5.0
@@ -104,21 +107,63 @@ def _claim(folder: Path) -> TextIO | None:
 
 
 class Ledger:
-    """Which blocks are done and what they add up to; kept on disk every few seconds."""
+    """Which blocks are done and what they add up to; kept on disk every few seconds.
 
-    def __init__(self, folder: Path, tasks: int, knots: int, *, block: int) -> None:
-        self._path = folder / "ledger.npz"
-        self._block = block
+    ``mark`` says what the sums belong to: a ledger with another mark is not gone on from.
+    """
+
+    def __init__(self, path: Path, tasks: int, mark: Arrays) -> None:
+        self._path = path
+        self._mark = mark
         self._saved = time.monotonic()
         self.done = np.zeros(tasks, bool)
-        self.tally = Tally.empty(knots)
-        if self._path.exists():
-            self._load()
 
     @property
     def left(self) -> npt.NDArray[np.intp]:
         """Numbers of the tasks that are still to be done."""
         return np.flatnonzero(~self.done)
+
+    def sums(self) -> Arrays:
+        """What is to be kept."""
+        raise NotImplementedError
+
+    def note(self, number: int) -> None:
+        """A task is done and added."""
+        self.done[number] = True
+        if time.monotonic() - self._saved > SAVE_EVERY:
+            self.save()
+
+    def save(self) -> None:
+        """Write the state, whole or not at all."""
+        arrays: Arrays = {"done": self.done, **self._mark, **self.sums()}
+        write_arrays(self._path, "unmask ledger 1", arrays)
+        self._saved = time.monotonic()
+
+    def kept(self) -> Arrays | None:
+        """What an earlier run wrote, if it belongs to the same tasks."""
+        if not self._path.exists():
+            return None
+        with np.load(self._path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        same = all(np.array_equal(arrays[name], value) for name, value in self._mark.items())
+        if not same or arrays["done"].shape != self.done.shape:
+            return None
+        self.done = arrays["done"]
+        return arrays
+
+
+class TallyLedger(Ledger):
+    """The counts of nontargets among the knots."""
+
+    def __init__(self, folder: Path, tasks: int, knots: Rows32, *, block: int) -> None:
+        mark: Arrays = {"block": np.asarray(block), "knots": knots}
+        super().__init__(folder / "ledger.npz", tasks, mark)
+        self.tally = Tally.empty(knots.size)
+        found = self.kept()
+        if found is not None:
+            self.tally = Tally(
+                found["below"], found["equal"], int(found["total"]), int(str(found["loss"]))
+            )
 
     def add(self, number: int, tally: Tally) -> None:
         """Note a finished task."""
@@ -130,32 +175,38 @@ class Ledger:
             self.tally.total + tally.total,
             self.tally.loss + tally.loss,
         )
-        self.done[number] = True
-        if time.monotonic() - self._saved > SAVE_EVERY:
-            self.save()
+        self.note(number)
 
-    def save(self) -> None:
-        """Write the state, whole or not at all."""
+    def sums(self) -> Arrays:
         tally = self.tally
-        arrays: Arrays = {
-            "done": self.done,
-            "block": np.asarray(self._block),
+        return {
             "below": tally.below,
             "equal": tally.equal,
             "total": np.asarray(tally.total),
             "loss": np.asarray(str(tally.loss)),
         }
-        write_arrays(self._path, "unmask ledger 1", arrays)
-        self._saved = time.monotonic()
 
-    def _load(self) -> None:
-        with np.load(self._path, allow_pickle=False) as file:
-            fits = int(file["block"]) == self._block and file["done"].shape == self.done.shape
-            if fits and file["below"].shape == self.tally.below.shape:
-                self.done = file["done"]
-                self.tally = Tally(
-                    file["below"], file["equal"], int(file["total"]), int(str(file["loss"]))
-                )
+
+class SpeakerLedger(Ledger):
+    """The counts by speaker."""
+
+    def __init__(
+        self, folder: Path, tasks: int, edges: FloatArray, speakers: int, *, block: int
+    ) -> None:
+        mark: Arrays = {"block": np.asarray(block), "edges": edges}
+        super().__init__(folder / "speakers.npz", tasks, mark)
+        self.table = Table(speakers, edges.size + 1)
+        found = self.kept()
+        if found is not None:
+            self.table.sums = {name: found[name] for name in self.table.sums}
+
+    def add(self, number: int, block: Arrays) -> None:
+        """Note a finished task."""
+        self.table.add(block)
+        self.note(number)
+
+    def sums(self) -> Arrays:
+        return dict(self.table.sums)
 
 
 def keep_targets(folder: Path, found: TargetScores) -> None:

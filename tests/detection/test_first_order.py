@@ -1,0 +1,150 @@
+"""Intervals of trials that were only counted, against the bootstrap of all trials."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import unmask as um
+from unmask.detection.battery import Battery
+from unmask.detection.bootstrap import Resampled, Units, bootstrap
+from unmask.detection.first_order import Binned, edges_of, first_order_bootstrap
+from unmask.scoring.by_speaker import BySpeaker
+
+BATTERY = Battery(p_target=(0.01, 0.5))
+
+
+def population(speakers, utterances, seed=0, spread=0.3):
+    """Speakers who differ in how constant their voice is."""
+    rng = np.random.default_rng(seed)
+    code = np.repeat(np.arange(speakers), utterances)
+    scale = 1.2 * np.exp(spread * rng.normal(size=speakers))[code]
+    vectors = rng.normal(size=(speakers, 24))[code]
+    vectors += scale[:, None] * rng.normal(size=vectors.shape)
+    return um.Embeddings(vectors.astype(np.float32), [f"s{c:03d}" for c in code])
+
+
+def trials(embeddings, *, enrolled=None):
+    """All scores in single precision with the speakers of both sides."""
+    rows = um.Cosine().prepare(embeddings.vectors).astype(np.float32)
+    scores = (rows @ rows.T).astype(np.float64)
+    code = embeddings.speakers.codes
+    if enrolled is None:
+        a, b = np.triu_indices(len(code), 1)
+    else:
+        a = np.repeat(np.flatnonzero(enrolled), (~enrolled).sum())
+        b = np.tile(np.flatnonzero(~enrolled), enrolled.sum())
+    return scores[a, b], code[a], code[b]
+
+
+def full_bootstrap(embeddings, replicates, **which):
+    scores, a, b = trials(embeddings, **which)
+    same = a == b
+    units = Units.speakers(a[same], a[~same], b[~same])
+    system = Resampled.of(scores[same], scores[~same], units, thresholds=BATTERY.thresholds)
+    return bootstrap([system], units, BATTERY.values, replicates=replicates)
+
+
+def test_tables_are_counted_as_defined():
+    embeddings = population(40, 6)
+    scores, a, b = trials(embeddings)
+    same = a == b
+    edges = np.sort(np.random.default_rng(1).choice(scores, 30, replace=False))
+    from unmask.scoring.cross import count_pairs
+    from unmask.scoring.layout import Layout
+    from unmask.scoring.shards import shards_of
+
+    layout = Layout.of(shards_of(embeddings), pairs="all")
+    found = count_pairs(layout, um.Cosine(), edges=lambda counts: edges).by_speaker
+    place = np.searchsorted(edges, scores, side="right")
+    target, nontarget = np.zeros((2, 40, 31), int)
+    np.add.at(target, (a[same], place[same]), 1)
+    for side in (a, b):
+        np.add.at(nontarget, (side[~same], place[~same]), 1)
+    np.testing.assert_array_equal(found.target, target)
+    np.testing.assert_array_equal(found.nontarget, nontarget)
+    loss = np.logaddexp(0, scores[~same])
+    expected = np.bincount(a[~same], loss, 40) + np.bincount(b[~same], loss, 40)
+    np.testing.assert_allclose(found.nontarget_loss, expected, rtol=1e-6)
+    missed = np.bincount(a[same], np.logaddexp(0, -scores[same]), 40)
+    np.testing.assert_allclose(found.target_loss, missed, rtol=1e-6)
+
+
+@pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
+def test_intervals_are_those_of_the_full_bootstrap(pairs):
+    embeddings = population(150, 6)
+    which = {} if pairs == "all" else {"enrolled": np.tile([True, *[False] * 5], 150)}
+    full = full_bootstrap(embeddings, 300, **which)
+    result = um.cross_pairing(embeddings, pairs=pairs, battery=BATTERY, replicates=300).results[0]
+    estimates = [e for e in result.estimates if e.metric != "tag"]
+    for key, found in zip(BATTERY.measured(), estimates, strict=True):
+        expected = full.interval(key, level=0.95)
+        width = expected.high - expected.low
+        assert found.interval.method == "speaker (first order)"
+        assert found.interval.replicates == 300
+        if key == "l_w":
+            continue
+        assert found.interval.high - found.interval.low == pytest.approx(width, rel=0.12), key
+        assert found.interval.low == pytest.approx(expected.low, abs=0.08 * width + 1e-9), key
+        assert found.interval.high == pytest.approx(expected.high, abs=0.08 * width + 1e-9), key
+
+
+def test_a_replicate_follows_its_draw():
+    embeddings = population(120, 5)
+    full = full_bootstrap(embeddings, 100).values
+    counts, roc = counted(embeddings)
+    found = first_order_bootstrap(counts, roc, BATTERY.values, replicates=100).values
+    for key in ("eer", "min_cllr", "cllr", "d_ece"):
+        assert np.corrcoef(full[key][0], found[key][0])[0, 1] > 0.99, key
+
+
+def counted(embeddings):
+    scores, a, b = trials(embeddings)
+    same = a == b
+    roc = um.Roc.from_scores(scores[same], scores[~same], thresholds=BATTERY.thresholds, cllr=True)
+    speakers = int(a.max()) + 1
+    edges = edges_of(roc, tuple(BATTERY.thresholds), speakers=speakers)
+    place = np.searchsorted(edges, scores, side="right")
+    target, nontarget = np.zeros((2, speakers, edges.size + 1), int)
+    np.add.at(target, (a[same], place[same]), 1)
+    losses = np.zeros(speakers)
+    for side in (a, b):
+        np.add.at(nontarget, (side[~same], place[~same]), 1)
+        losses += np.bincount(side[~same], np.logaddexp(0, scores[~same]), speakers)
+    missed = np.bincount(a[same], np.logaddexp(0, -scores[same]), speakers)
+    return BySpeaker(edges, target, nontarget, missed, losses), roc
+
+
+def test_bins_keep_the_hull():
+    counts, roc = counted(population(60, 6))
+    whole = next(Binned(counts).weighted(np.ones((1, 60))))
+    exact, coarse = BATTERY.values(roc), BATTERY.values(whole)
+    for key in ("eer", "min_dcf@0.01", "act_dcf@0.5", "min_cllr", "d_ece", "l_w", "d_sys", "cllr"):
+        assert coarse[key] == pytest.approx(exact[key], abs=1e-12), key
+    assert whole.targets == roc.targets
+    assert whole.nontargets == roc.nontargets
+
+
+def test_a_draw_without_a_class_has_no_value():
+    counts = BySpeaker(
+        np.array([0.0]),
+        np.array([[1, 2], [0, 0]]),
+        np.array([[3, 1], [3, 1]]),
+        np.ones(2),
+        np.ones(2),
+    )
+    table = Binned(counts)
+    assert next(table.weighted(np.array([[0.0, 2.0]]))) is None
+    found = next(table.weighted(np.array([[2.0, 0.0]])))
+    assert found.targets == 6
+    assert found.nontargets == 4
+
+
+def test_few_speakers_are_told_and_none_asked_for_are_none():
+    embeddings = population(20, 4)
+    assert "20 speakers" in um.cross_pairing(embeddings, replicates=50).warnings[-1]
+    plain = um.cross_pairing(embeddings, replicates=0)
+    assert plain.results[0]["eer"].interval is None
+    assert not plain.warnings
+    with pytest.raises(um.InputError, match="at least 2 replicates"):
+        um.cross_pairing(embeddings, replicates=1)
