@@ -69,7 +69,10 @@ def _bucket(scores: Rows32, edges: Rows32) -> npt.NDArray[np.int16]:
     """A bucket for each score, over the span of the edges; never decreases with the score."""
     lowest = edges[0] if edges.size else np.float32(0)
     span = edges[-1] - lowest if edges.size else np.float32(0)
-    scale = np.float32(BUCKETS - 3) / span if span > 0 else np.float32(1)
+    with np.errstate(over="ignore"):
+        scale = np.float32(BUCKETS - 3) / span if span > 0 else np.float32(1)
+    if not np.isfinite(scale):
+        scale = np.float32(1)
     place = scores - lowest
     place *= scale
     place += np.float32(1)

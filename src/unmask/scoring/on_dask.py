@@ -35,7 +35,10 @@ def cluster(on: str, *, workers: int) -> Iterator[Cluster]:
         stack.enter_context(_silence())
         if on == "dask":
             local = distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+                n_workers=workers,
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=50,
             )
             address = stack.enter_context(local).scheduler_address
         else:
