@@ -7,12 +7,16 @@ import socket
 import subprocess
 import sys
 import time
+from functools import partial
 
+import numpy as np
 import pytest
+from jobs import Numbers, hungry_once, starving
 
 import unmask as um
 from unmask.scoring import on_dask
-from unmask.scoring.plan import Task
+from unmask.scoring.job import Where, run
+from unmask.scoring.plan import Task, ranges_of
 from unmask.scoring.where import Lost, place
 
 distributed = pytest.importorskip("distributed")
@@ -147,3 +151,28 @@ def wait_for(port):
         except OSError:
             time.sleep(0.1)
     raise AssertionError("the scheduler did not start")
+
+
+def test_a_worker_out_of_memory_changes_nothing(tmp_path):
+    numbers = Numbers(np.random.default_rng(0).normal(size=1000))
+    ranges = ranges_of(1000, 50)
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        memory_limit="700MB",
+        dashboard_address="127.0.0.1:0",
+        silence_logs=50,
+    ) as cluster:
+        first = {worker.process.pid for worker in cluster.workers.values()}
+        where = Where(cluster.scheduler_address.replace("tcp://", "dask://"), state=tmp_path / "s")
+        found = run(partial(hungry_once, str(tmp_path)), numbers, ranges, where=where)
+        sums = [float(result["sum"][0]) for result in found]
+        assert (tmp_path / "starved").exists()
+        assert {worker.process.pid for worker in cluster.workers.values()} != first
+    assert sums == [float(numbers.values[slice(*rows)].sum()) for rows in ranges]
+
+
+def test_a_block_too_large_for_all_workers_is_one_line(address, tmp_path):
+    numbers = Numbers(np.zeros(10))
+    with pytest.raises(um.InputError, match=r"ran out of memory; 0 of 1 blocks are done and kept"):
+        list(run(starving, numbers, [(0, 10)], where=Where(address, state=tmp_path)))

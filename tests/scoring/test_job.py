@@ -7,60 +7,15 @@ import signal
 import subprocess
 import sys
 import textwrap
-from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 import pytest
+from jobs import NUMBERS, RANGES, Numbers, dies_late, fails_late, on_device, times, total
 
 import unmask as um
 from unmask.scoring import job
 from unmask.scoring.job import Where, run
 from unmask.scoring.on_cuda import on_devices
-from unmask.scoring.plan import ranges_of
-
-
-@dataclass(frozen=True, eq=False)
-class Numbers:
-    values: np.ndarray
-
-    def arrays(self):
-        return {"values": self.values}
-
-    @classmethod
-    def from_arrays(cls, arrays):
-        return cls(**arrays)
-
-
-def total(numbers, rows):
-    return {"sum": np.asarray(numbers.values[slice(*rows)].sum()), "first": np.asarray(rows[0])}
-
-
-def times(factor, numbers, rows):
-    return {"sum": np.asarray(factor * numbers.values[slice(*rows)].sum())}
-
-
-def fails_late(numbers, rows):
-    if rows[0] >= 60:
-        raise MemoryError
-    return total(numbers, rows)
-
-
-def dies_late(folder, numbers, rows):
-    """Ends its process once, the first time it gets far enough."""
-    flag = os.path.join(folder, "died")
-    if rows[0] >= 60 and not os.path.exists(flag):
-        open(flag, "w").close()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return total(numbers, rows)
-
-
-def on_device(numbers, device):
-    return lambda rows: {**total(numbers, rows), "device": np.asarray(device)}
-
-
-NUMBERS = Numbers(np.random.default_rng(0).normal(size=100))
-RANGES = ranges_of(100, 7)
 
 
 def sums(results):
@@ -124,7 +79,8 @@ def test_the_whole_run_is_killed_and_goes_on(tmp_path):
             """
             import os, signal, sys
             sys.path[:0] = sys.argv[2:]
-            from test_job import NUMBERS, RANGES, Where, run, total
+            from jobs import NUMBERS, RANGES, total
+            from unmask.scoring.job import Where, run
             where = Where("local", 1, sys.argv[1])
             for n, _ in enumerate(run(total, NUMBERS, RANGES, where=where)):
                 if n == 4:
