@@ -25,6 +25,12 @@ class Interval:
     def __str__(self) -> str:
         return f"{self.method},{self.replicates},{100 * self.level:g}%"
 
+    @property
+    def over(self) -> str:
+        """What was drawn, in the plural, as sentences need it."""
+        unit, comma, rest = self.method.partition(",")
+        return f"{unit}s{comma}{rest}"
+
 
 @dataclass(frozen=True)
 class Estimate:

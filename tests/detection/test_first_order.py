@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 import unmask as um
+from unmask.detection import resample
 from unmask.detection.battery import Battery
+from unmask.detection.binned import BinnedTrials, binned_bootstrap, edges_of
 from unmask.detection.bootstrap import Resampled, Units, bootstrap
-from unmask.detection.first_order import Binned, edges_of, first_order_bootstrap
+from unmask.detection.first_order import Batch, FirstOrder, count_speakers
 from unmask.scoring.by_speaker import BySpeaker
+from unmask.trials import Ids
+from unmask.trials.labels import NONTARGET, TARGET
 
 BATTERY = Battery(p_target=(0.01, 0.5))
 
@@ -80,7 +84,7 @@ def test_intervals_are_those_of_the_full_bootstrap(pairs):
     for key, found in zip(BATTERY.measured(), estimates, strict=True):
         expected = full.interval(key, level=0.95)
         width = expected.high - expected.low
-        assert found.interval.method == "speaker (first order)"
+        assert found.interval.method == "speaker, first order"
         assert found.interval.replicates == 300
         if key == "l_w":
             continue
@@ -93,7 +97,7 @@ def test_a_replicate_follows_its_draw():
     embeddings = population(120, 5)
     full = full_bootstrap(embeddings, 100).values
     counts, roc = counted(embeddings)
-    found = first_order_bootstrap(counts, roc, BATTERY.values, replicates=100).values
+    found = binned_bootstrap([FirstOrder(counts)], [roc], BATTERY.values, replicates=100).values
     for key in ("eer", "min_cllr", "cllr", "d_ece"):
         assert np.corrcoef(full[key][0], found[key][0])[0, 1] > 0.99, key
 
@@ -103,21 +107,15 @@ def counted(embeddings):
     same = a == b
     roc = um.Roc.from_scores(scores[same], scores[~same], thresholds=BATTERY.thresholds, cllr=True)
     speakers = int(a.max()) + 1
-    edges = edges_of(roc, tuple(BATTERY.thresholds), speakers=speakers)
-    place = np.searchsorted(edges, scores, side="right")
-    target, nontarget = np.zeros((2, speakers, edges.size + 1), int)
-    np.add.at(target, (a[same], place[same]), 1)
-    losses = np.zeros(speakers)
-    for side in (a, b):
-        np.add.at(nontarget, (side[~same], place[~same]), 1)
-        losses += np.bincount(side[~same], np.logaddexp(0, scores[~same]), speakers)
-    missed = np.bincount(a[same], np.logaddexp(0, -scores[same]), speakers)
-    return BySpeaker(edges, target, nontarget, missed, losses), roc
+    edges = edges_of(roc, BATTERY.thresholds, rows=speakers)
+    parts = np.array_split(np.arange(scores.size), 3)
+    batches = [Batch(scores[part], same[part], a[part], b[part]) for part in parts]
+    return count_speakers(batches, edges, speakers), roc
 
 
 def test_bins_keep_the_hull():
     counts, roc = counted(population(60, 6))
-    whole = next(Binned(counts).weighted(np.ones((1, 60))))
+    whole = FirstOrder(counts).whole
     exact, coarse = BATTERY.values(roc), BATTERY.values(whole)
     for key in ("eer", "min_dcf@0.01", "act_dcf@0.5", "min_cllr", "d_ece", "l_w", "d_sys", "cllr"):
         assert coarse[key] == pytest.approx(exact[key], abs=1e-12), key
@@ -126,14 +124,14 @@ def test_bins_keep_the_hull():
 
 
 def test_a_draw_without_a_class_has_no_value():
-    counts = BySpeaker(
+    counts = BySpeaker.of_pairs(
         np.array([0.0]),
         np.array([[1, 2], [0, 0]]),
         np.array([[3, 1], [3, 1]]),
         np.ones(2),
         np.ones(2),
     )
-    table = Binned(counts)
+    table = FirstOrder(counts)
     assert next(table.weighted(np.array([[0.0, 2.0]]))) is None
     found = next(table.weighted(np.array([[2.0, 0.0]])))
     assert found.targets == 6
@@ -148,3 +146,87 @@ def test_few_speakers_are_told_and_none_asked_for_are_none():
     assert not plain.warnings
     with pytest.raises(um.InputError, match="at least 2 replicates"):
         um.cross_pairing(embeddings, replicates=1)
+
+
+def listed(seed=0, speakers=150, own=2):
+    """A list of trials with effects of speakers, some nontargets within one speaker."""
+    rng = np.random.default_rng(seed)
+    effect = rng.normal(0, 0.5, speakers)
+    who = np.repeat(np.arange(speakers), 6)
+    a, b = np.triu_indices(speakers, 1)
+    a, b = np.append(a, np.arange(speakers)), np.append(b, np.arange(speakers))
+    target = 2 + effect[who] + rng.normal(0, 1, who.size)
+    nontarget = effect[a] + effect[b] + rng.normal(0, 1, a.size)
+    return target, nontarget, (who, a, b)
+
+
+def scores_of(target, nontarget, codes, *, systems=1, named=True):
+    size = target.size + nontarget.size
+    rng = np.random.default_rng(1)
+    values = np.concatenate([target, nontarget])
+    columns = {f"system{k}": values + 0.5 * k * rng.normal(size=size) for k in range(systems)}
+    label = np.where(np.arange(size) < target.size, TARGET, NONTARGET).astype(np.int8)
+    if not named:
+        return um.Scores(None, None, label, systems=columns)
+    both = np.concatenate([codes[0], codes[1], codes[0], codes[2]])
+    speakers = Ids.from_strings([f"s{code}" for code in both])
+    enrol, test = (speakers.take(np.arange(size) + start) for start in (0, size))
+    trial = [Ids.from_strings([f"{side}{row}" for row in range(size)]) for side in "et"]
+    return um.Scores(*trial, label, enrol_speaker=enrol, test_speaker=test, systems=columns)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_many_trials_get_intervals_in_bins(named, monkeypatch):
+    target, nontarget, codes = listed()
+    scores = scores_of(target, nontarget, codes, named=named)
+    battery = Battery(p_target=(0.1, 0.5), fpr=(0.05, 0.01))
+    full = um.evaluate(scores, battery=battery, replicates=400)
+    monkeypatch.setattr(resample, "AUTO_TRIALS", 1000)
+    binned = um.evaluate(scores, battery=battery)
+    assert binned.results[0]["eer"].interval.replicates == 1000
+    method = "speaker, first order" if named else "trial"
+    for one, other in zip(full.results[0].estimates, binned.results[0].estimates, strict=True):
+        assert one.value == other.value
+        if one.metric in ("tag", "l_w"):
+            continue
+        assert other.interval.method == method
+        width = one.interval.high - one.interval.low
+        assert other.interval.low == pytest.approx(one.interval.low, abs=0.12 * width), one.metric
+        assert other.interval.high == pytest.approx(one.interval.high, abs=0.12 * width), one.metric
+
+
+def test_many_trials_of_two_systems_share_their_draws(monkeypatch):
+    scores = scores_of(*listed(), systems=2)
+    full = um.compare(scores, battery=BATTERY, replicates=400)
+    monkeypatch.setattr(resample, "AUTO_TRIALS", 1000)
+    binned = um.compare(scores, battery=BATTERY)
+    for metric in ("eer", "cllr", "min_cllr"):
+        one, other = full[metric].difference.interval, binned[metric].difference.interval
+        width = one.high - one.low
+        assert other.high - other.low == pytest.approx(width, rel=0.15), metric
+    nobody = um.compare(scores_of(*listed(), systems=2, named=False))
+    assert nobody["eer"].difference.interval is None
+    assert "without speakers" in nobody.warnings[0]
+
+
+def test_infinite_scores_are_ordinary():
+    rng = np.random.default_rng(0)
+    target = np.append(rng.normal(2, 1, 200), [np.inf, -np.inf])
+    nontarget = np.append(rng.normal(0, 1, 900), [-np.inf] * 5)
+    roc = um.Roc.from_scores(target, nontarget, thresholds=BATTERY.thresholds, cllr=True)
+    edges = edges_of(roc, BATTERY.thresholds)
+    parts = (target, np.ones(202, bool)), (nontarget, np.zeros(905, bool))
+    table = BinnedTrials.of(parts, edges)
+    found = binned_bootstrap([table], [roc], BATTERY.values, replicates=50)
+    assert np.isinf(found.values["cllr"]).any()
+    assert np.isfinite(found.values["eer"]).all()
+    who = np.arange(202) % 40
+    other = np.arange(905) % 40, np.arange(905) % 39
+    batches = [
+        Batch(target, np.ones(202, bool), who, who),
+        Batch(nontarget, np.zeros(905, bool), *other),
+    ]
+    speakers = FirstOrder(count_speakers(batches, edges, 40))
+    assert BATTERY.values(speakers.whole)["eer"] == pytest.approx(roc.eer(), abs=1e-9)
+    again = binned_bootstrap([speakers], [roc], BATTERY.values, replicates=50)
+    assert np.isfinite(again.values["eer"]).all()

@@ -60,7 +60,7 @@ ReplicatesOption = Annotated[
         "--ci",
         min=0,
         help="Bootstrap replicates of the intervals; 0 for none.",
-        show_default="1000, none beyond 2 million trials",
+        show_default="1000, in bins of scores beyond 2 million trials",
     ),
 ]
 LevelOption = Annotated[

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from unmask.detection.battery import Battery
 from unmask.detection.bootstrap import Progress
-from unmask.detection.evaluate import resample
+from unmask.detection.resample import resample
 from unmask.detection.units import speaker_count
 from unmask.errors import InputError
 from unmask.estimate import Estimate
@@ -63,7 +63,7 @@ class Comparison:
         clear = interval.low > 0 or interval.high < 0
         return (
             f"{said}, as it is below in {100 * sure:.1f} % of {interval.replicates:,} resamplings "
-            f"of the {interval.method}s; the {100 * interval.level:g} % interval of the difference "
+            f"of the {interval.over}; the {100 * interval.level:g} % interval of the difference "
             f"{'excludes' if clear else 'includes'} 0."
         )
 
@@ -95,7 +95,13 @@ def compare(
     battery = battery or Battery()
     pair = scores.select_systems([first, second])
     measured, warnings = resample(
-        pair, battery=battery, replicates=replicates, seed=seed, where=where, progress=progress
+        pair,
+        battery=battery,
+        replicates=replicates,
+        seed=seed,
+        paired=True,
+        where=where,
+        progress=progress,
     )
     sides = [
         battery.estimates(

@@ -9,9 +9,10 @@ import numpy as np
 
 from unmask.arrays import FloatArray
 from unmask.detection.battery import Battery
+from unmask.detection.binned import binned_bootstrap, edges_of
 from unmask.detection.bootstrap import Progress
 from unmask.detection.evaluate import Evaluation, SystemResult
-from unmask.detection.first_order import FEW, edges_of, first_order_bootstrap
+from unmask.detection.first_order import FEW, FirstOrder
 from unmask.detection.metrics import negated_warnings
 from unmask.detection.roc import Roc
 from unmask.detection.units import AUTO_REPLICATES
@@ -64,7 +65,7 @@ def cross_pairing(
 
     def edges(counts: CrossCounts) -> FloatArray:
         roc = roc_of_counts(counts)
-        return edges_of(roc, tuple(battery.thresholds), speakers=layout.speakers)
+        return edges_of(roc, battery.thresholds, rows=layout.speakers)
 
     counts = count_pairs(
         layout,
@@ -81,9 +82,8 @@ def cross_pairing(
     intervals: dict[str, Interval] = {}
     warnings = [f"{scoring.name}: {text}" for text in negated_warnings(roc, roc.negated())]
     if counts.by_speaker is not None:
-        found = first_order_bootstrap(
-            counts.by_speaker, roc, battery.values, replicates=drawn, seed=seed
-        )
+        table = FirstOrder(counts.by_speaker)
+        found = binned_bootstrap([table], [roc], battery.values, replicates=drawn, seed=seed)
         intervals = {key: found.interval(key, level=level) for key in battery.measured()}
         if layout.speakers < FEW:
             warnings.append(

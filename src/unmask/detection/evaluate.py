@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from unmask.detection.battery import Battery
-from unmask.detection.bootstrap import Progress, Resampled, bootstrap
+from unmask.detection.bootstrap import Progress
 from unmask.detection.metrics import negated_warnings
-from unmask.detection.replicates import Replicates
+from unmask.detection.resample import resample
 from unmask.detection.roc import Roc
-from unmask.detection.units import auto_replicates, speaker_count, units_of
+from unmask.detection.units import speaker_count
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval
-from unmask.scoring.job import HERE, Where
+from unmask.estimate import Estimate
+from unmask.scoring.job import Where
 from unmask.trials import Scores, Source
 
 
@@ -67,9 +67,10 @@ def evaluate(
     """Every detection metric of every system, over all trials and, with ``by``, over its groups.
 
     Intervals come from the joint speaker bootstrap (the trial bootstrap where no speakers are
-    known, and a warning says so). ``replicates=0`` leaves them out; by default there are 1,000 for
-    up to two million trials and none beyond, which a warning says as well. ``on``, ``workers`` and
-    ``state`` say where replicates are counted, as in :func:`cross_pairing`.
+    known, and a warning says so). There are 1,000 ``replicates`` unless given, 0 leaves them out.
+    Beyond two million trials the default is the bootstrap of trials in bins (:mod:`.binned`), first
+    order in the draws of speakers; a number asks for the bootstrap of all trials. ``on``,
+    ``workers`` and ``state`` say where that is counted, as in :func:`cross_pairing`.
     """
     where = Where(on, workers, state)
     battery = battery or Battery()
@@ -117,68 +118,6 @@ def evaluate(
                 )
             )
     return Evaluation(tuple(results), scores.sources, tuple(dict.fromkeys(warnings)), seed)
-
-
-@dataclass(frozen=True, eq=False)
-class Measurement:
-    """Statistics of all systems on the same trials, with replicates on shared draws."""
-
-    rocs: tuple[Roc, ...]
-    replicates: Replicates | None
-    one_speaker: bool
-    requested: int
-    seed: int
-
-    def intervals(self, battery: Battery, *, level: float, system: int) -> dict[str, Interval]:
-        """Interval of each metric of one system; ``nan`` ends for a single speaker."""
-        keys = battery.measured()
-        if self.one_speaker:
-            nan = float("nan")
-            empty = Interval(nan, nan, level, "speaker", self.requested, self.seed)
-            return dict.fromkeys(keys, empty)
-        if self.replicates is None:
-            return {}
-        return {key: self.replicates.interval(key, level=level, system=system) for key in keys}
-
-
-def resample(
-    scores: Scores,
-    *,
-    battery: Battery,
-    replicates: int | None,
-    seed: int,
-    where: Where = HERE,
-    progress: Progress | None = None,
-) -> tuple[Measurement, list[str]]:
-    """Count every system's statistic and bootstrap all of them on the same draws."""
-    scores.check_classes()
-    replicates, warnings = auto_replicates(scores, replicates)
-    pairs = [(scores.targets(name), scores.nontargets(name)) for name in scores.systems]
-    units, told = units_of(scores) if replicates else (None, [])
-    warnings += told
-    if units is None:
-        rocs = tuple(
-            Roc.from_scores(*pair, thresholds=battery.thresholds, cllr=True) for pair in pairs
-        )
-        return Measurement(rocs, None, bool(replicates), replicates, seed), warnings
-    prepared = [Resampled.of(*pair, units, thresholds=battery.thresholds) for pair in pairs]
-    drawn = bootstrap(
-        prepared,
-        units,
-        battery.values,
-        replicates=replicates,
-        seed=seed,
-        where=where,
-        progress=progress,
-    )
-    empty = drawn.undefined("eer")
-    if empty:
-        warnings.append(
-            f"{empty} of {replicates} replicates left a class empty and do not count: "
-            "too few speakers for a reliable interval"
-        )
-    rocs = tuple(system.roc for system in prepared)
-    return Measurement(rocs, drawn, False, replicates, seed), warnings
 
 
 def group_masks(

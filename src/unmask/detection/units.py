@@ -12,16 +12,19 @@ AUTO_REPLICATES = 1000
 AUTO_TRIALS = 2_000_000
 
 
-def auto_replicates(
-    scores: Scores, replicates: int | None, *, most: int = AUTO_TRIALS
-) -> tuple[int, list[str]]:
+def auto_replicates(scores: Scores, replicates: int | None, *, most: int) -> tuple[int, list[str]]:
     """The number asked for, or 1,000 for up to ``most`` trials and none beyond, told in a line."""
-    trials = int(scores.is_target.sum() + scores.is_nontarget.sum())
+    trials = trial_count(scores)
     if replicates is not None:
         return replicates, []
     if trials <= most:
         return AUTO_REPLICATES, []
     return 0, [f"no intervals by default for {trials:,} trials: ask for them, they take minutes"]
+
+
+def trial_count(scores: Scores) -> int:
+    """Number of trials of both classes."""
+    return int(scores.is_target.sum() + scores.is_nontarget.sum())
 
 
 def units_of(scores: Scores) -> tuple[Units | None, list[str]]:

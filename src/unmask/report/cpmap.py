@@ -70,7 +70,7 @@ def _notes(assessment: CpAssessment) -> tuple[str, ...]:
     made = next((d.intervals for d in assessment.deltas if d.intervals is not None), None)
     if made is not None:
         notes.append(
-            f"In brackets: {100 * made.win.level:g} % intervals over {made.win.method}s "
+            f"In brackets: {100 * made.win.level:g} % intervals over {made.win.over} "
             f"({made.win.replicates:,} bootstrap replicates on {made.grid[0]} x {made.grid[1]} "
             f"cells, seed {made.win.seed})."
         )

@@ -50,7 +50,7 @@ def _intervals(estimate: Estimate) -> str:
     made = estimate.interval
     assert made is not None
     return (
-        f"In brackets: {100 * made.level:g} % intervals over {made.method}s "
+        f"In brackets: {100 * made.level:g} % intervals over {made.over} "
         f"({made.replicates:,} bootstrap replicates, seed {made.seed})."
     )
 

@@ -6,7 +6,7 @@ per bin of scores, so it stays small; counts are integers and do not depend on b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,28 +26,30 @@ _STRIP_ROWS = 64
 class BySpeaker:
     """How often scores of each speaker (row) fall into each bin (column), and their losses.
 
-    ``target`` counts pairs within the speaker, ``nontarget`` those with others; the losses are the
-    summed log(1 + e^∓s).
+    ``target`` counts pairs within the speaker, ``nontarget`` those with others, ``total`` all
+    nontarget pairs, each once; the losses are the summed log(1 + e^∓s).
     """
 
     edges: FloatArray
     target: IntArray
     nontarget: IntArray
+    total: IntArray
     target_loss: FloatArray
     nontarget_loss: FloatArray
+    total_loss: float
 
-    def __add__(self, other: BySpeaker) -> BySpeaker:
-        return BySpeaker(
-            self.edges,
-            self.target + other.target,
-            self.nontarget + other.nontarget,
-            self.target_loss + other.target_loss,
-            self.nontarget_loss + other.nontarget_loss,
-        )
-
-    def once(self) -> BySpeaker:
-        """The same where pairs within a speaker were counted in both orders."""
-        return replace(self, target=self.target // 2, target_loss=self.target_loss / 2)
+    @classmethod
+    def of_pairs(
+        cls,
+        edges: FloatArray,
+        target: IntArray,
+        nontarget: IntArray,
+        target_loss: FloatArray,
+        nontarget_loss: FloatArray,
+    ) -> BySpeaker:
+        """Where every nontarget pair is of two speakers: all speakers together have it twice."""
+        total, total_loss = nontarget.sum(axis=0) // 2, float(nontarget_loss.sum() / 2)
+        return cls(edges, target, nontarget, total, target_loss, nontarget_loss, total_loss)
 
 
 class Table:
@@ -73,7 +75,7 @@ class Table:
 
     def counted(self, edges: FloatArray) -> BySpeaker:
         """The table as counts and sums."""
-        return BySpeaker(
+        return BySpeaker.of_pairs(
             edges,
             self.sums["target"],
             self.sums["nontarget"],
@@ -182,11 +184,11 @@ def _softplus(scores: Rows32, *, llr: bool) -> npt.NDArray[np.floating[Any]]:
 
 def by_speaker_on_device(
     sides: Sides, edges: FloatArray, speakers: int, device: str, rows: Range
-) -> BySpeaker:
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """The same for some enrolment rows on a CUDA device.
 
     Where each unordered pair is a trial, all ordered ones are gone through: a row's own speaker is
-    enough then, and pairs within a speaker come twice (:meth:`BySpeaker.once`).
+    enough then, and pairs within a speaker come twice. Gives targets, nontargets and their losses.
     """
     import torch
 
@@ -221,4 +223,4 @@ def by_speaker_on_device(
                 add(kind, other[None, :].expand_as(chosen)[chosen], bin_of[chosen], loss)
     target, nontarget = (table.view(speakers, bins).cpu().numpy() for table in counts)
     missed, accepted = (loss.cpu().numpy() for loss in losses)
-    return BySpeaker(edges, target, nontarget, missed, accepted)
+    return target, nontarget, missed, accepted

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import reduce
 from itertools import pairwise
-from operator import add
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -97,12 +95,17 @@ def by_speaker_on_cuda(sides: Sides, edges: FloatArray, speakers: int) -> BySpea
     found = devices()
     shares = share_rows(sides.plan.enrol, len(found), symmetric=False)
 
-    def count(pair: tuple[str, Range]) -> BySpeaker:
+    def count(pair: tuple[str, Range]) -> tuple[npt.NDArray[Any], ...]:
         return by_speaker_on_device(sides, edges, speakers, *pair)
 
     with ThreadPoolExecutor(len(shares)) as pool:
-        whole = reduce(add, pool.map(count, zip(found, shares, strict=False)))
-    return whole.once() if sides.plan.symmetric else whole
+        parts = list(pool.map(count, zip(found, shares, strict=False)))
+    target, nontarget, missed, accepted = (
+        np.sum(tables, axis=0) for tables in zip(*parts, strict=True)
+    )
+    if sides.plan.symmetric:
+        target, missed = target // 2, missed / 2
+    return BySpeaker.of_pairs(edges, target, nontarget, missed, accepted)
 
 
 def share_rows(rows: int, parts: int, *, symmetric: bool) -> list[Range]:
