@@ -1,0 +1,109 @@
+"""Every workload with ``on="cuda"`` against the CPU, on sizes that both can do.
+
+    python benchmarks/gpu_places.py
+
+Needs the package, and torch with a CUDA device. Prints how far any number of a table moved and
+both times; the second run on the device counts, the first one loads and compiles.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import unmask as um
+
+MOST = 1e-6
+Named = dict[str, float]
+Workload = Callable[[str], Named]
+
+
+def voices(speakers: int, each: int, *, noise: float, seed: int, tag: str = "u") -> um.Embeddings:
+    """A Gaussian population whose speakers have the same means whatever the seed."""
+    means = np.random.default_rng(0).normal(size=(speakers, 192))
+    code = np.repeat(np.arange(speakers), each)
+    vectors = means[code] + noise * np.random.default_rng(seed).normal(size=(code.size, 192))
+    names = [f"s{c:05d}" for c in code]
+    return um.Embeddings(
+        vectors.astype(np.float32), names, [f"{tag}{row:06d}" for row in range(code.size)]
+    )
+
+
+def numbers(estimates: Any) -> Named:
+    """Values and ends of intervals by name."""
+    found: Named = {}
+    for place, estimate in enumerate(estimates):
+        if isinstance(estimate.value, str):
+            continue
+        name = f"{place} {estimate.metric}"
+        found[name] = float(estimate.value)
+        if estimate.interval is not None:
+            found[f"{name}, low end"] = estimate.interval.low
+            found[f"{name}, high end"] = estimate.interval.high
+    return found
+
+
+def moves(here: Named, there: Named) -> list[tuple[float, str]]:
+    """How far each number moved, the largest first."""
+    assert here.keys() == there.keys()
+    found = []
+    for name, value in here.items():
+        same = value == there[name] or (np.isnan(value) and np.isnan(there[name]))
+        found.append((0.0 if same else abs(value - there[name]), name))
+    return sorted(found, reverse=True)
+
+
+def workloads() -> dict[str, Workload]:
+    """What is compared, by name."""
+    everyone = voices(2000, 10, noise=2.5, seed=1)
+    enrol, test = (voices(8000, 1, noise=1.0, seed=s, tag=str(s)) for s in (2, 3))
+    rng = np.random.default_rng(0)
+    target, nontarget = rng.normal(2, 1, 20_000), rng.normal(0, 1, 1_000_000)
+    scores = um.Scores.from_arrays(target, nontarget)
+
+    def cross(pairs: str) -> Workload:
+        return lambda on: numbers(
+            um.cross_pairing(everyone, pairs=pairs, on=on).results[0].estimates
+        )
+
+    return {
+        "cross-pairing, all": cross("all"),
+        "cross-pairing, enrolment fixed": cross("enrolment-fixed"),
+        "bootstrap, 1 million trials": lambda on: numbers(
+            um.evaluate(scores, replicates=100, on=on).results[0].estimates
+        ),
+        "Linkability, 64 million pairs": lambda on: numbers(
+            um.linkability(enrol, test, counts=[20, 8000], on=on).estimates
+        ),
+    }
+
+
+def main() -> None:
+    """One line per workload; a value may move by 1e-6, and what moved most is named."""
+    failed = []
+    for name, work in workloads().items():
+        start = time.perf_counter()
+        here = work("local")
+        local = time.perf_counter() - start
+        work("cuda")
+        start = time.perf_counter()
+        there = work("cuda")
+        cuda = time.perf_counter() - start
+        by_size = moves(here, there)
+        values = [pair for pair in by_size if not pair[1].endswith(" end")]
+        told = "all the same"
+        if by_size[0][0]:
+            told = f"values moved by at most {values[0][0]:.1e}"
+            if len(values) < len(by_size):
+                told += f", ends of intervals by {by_size[0][0]:.1e} ({by_size[0][1]})"
+        print(f"{name:<34} {len(here):4} numbers {told}; CPU {local:.2f} s, CUDA {cuda:.2f} s")
+        if values[0][0] > MOST:
+            failed.append(f"{name}: {values[0][1]}")
+    assert not failed, failed
+
+
+if __name__ == "__main__":
+    main()
