@@ -6,7 +6,15 @@ from legal_sets import population
 
 import unmask as um
 from unmask.privacy.legal_folds import test_slots as fold_slots
-from unmask.privacy.legal_isolation import Best, Draw, Given, Population, Products, single_out
+from unmask.privacy.legal_isolation import (
+    Best,
+    Draw,
+    Given,
+    Population,
+    Products,
+    single_out,
+    threshold_ranks,
+)
 
 
 def brute(scores, population, draw, count):
@@ -40,6 +48,11 @@ def draws_of(people, speaker, number, folds, seed=0):
     ]
 
 
+def shares(scores, people, exact, draws, counts):
+    ranks = np.stack([threshold_ranks(people.per_speaker, draw, counts) for draw in draws])
+    return single_out(Best(scores.astype(np.float32), people), exact, draws, ranks, counts)
+
+
 @pytest.mark.parametrize("levels", [5, 60, None])
 @pytest.mark.parametrize("sizes", [[10] * 400, [2] * 300, [2, 3, 7, 10] * 90])
 def test_equals_the_definition(sizes, levels):
@@ -50,7 +63,7 @@ def test_equals_the_definition(sizes, levels):
         scores = np.round(scores * levels / 4) / levels
     counts = np.array([2, 3, 20, 150, len(sizes)])
     draws = draws_of(people, 7, 3, 10)
-    found = single_out(Best(scores.astype(np.float32), people), Given(scores, 1e-6), draws, counts)
+    found = shares(scores, people, Given(scores, 1e-6), draws, counts)
     expected = [[brute(scores, people, draw, n) for n in counts] for draw in draws]
     assert found.tolist() == expected
 
@@ -65,7 +78,7 @@ def test_side_information_equals_the_definition():
         exact = Products(enrol, vectors, 1e-4, allowed)
         draws = draws_of(people, 0, 2, 4)
         counts = np.array([2, 30, 300])
-        found = single_out(Best(scores.astype(np.float32), people), exact, draws, counts)
+        found = shares(scores, people, exact, draws, counts)
         assert found.tolist() == [[brute(scores, people, d, n) for n in counts] for d in draws]
 
 
