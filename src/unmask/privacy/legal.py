@@ -24,6 +24,7 @@ from unmask.privacy.linkability import Linkability, linkability
 from unmask.privacy.ranks import Ranks
 from unmask.privacy.singling_out import singling_out
 from unmask.scoring import Backend
+from unmask.scoring.job import Where
 from unmask.trials import Embeddings, Source
 
 METRICS = ("singling_out", "linkability", "one_minus_eer")
@@ -114,8 +115,11 @@ def legal_sweep(
     inference criterion, with the cuts of their bands where they are numbers. ``lengths`` are those
     of 1, 3 and 30 that all attackers have speech for, unless given. A count beyond the
     speakers of some length or metric is left out there, with a warning; beyond all it is an error.
-    ``on``, ``workers`` and ``state`` say where Linkability and ranks are counted.
+    ``on``, ``workers`` and ``state`` say where the scores of all three metrics are counted, as in
+    :func:`unmask.cross_pairing`: the table is the same. With ``state`` a sweep that was killed goes
+    on from there. Back-ends are trained, intervals drawn and attributes probed in this process.
     """
+    Where(on, workers, state)
     if not attackers:
         raise InputError("attackers: expected at least one, found none")
     _known(metrics, METRICS, "metric")
@@ -217,13 +221,15 @@ def _curve(
     most = _speakers(metric, attacker, length)
     wanted = plan.counts or default_counts(most)
     usable: npt.ArrayLike = [n for n in wanted if n <= most] or list(wanted)
-    shared = {**plan.options, "backend": backend, "length": length, "counts": usable}
+    shared = {
+        **plan.options, **plan.place, "backend": backend, "length": length, "counts": usable,
+    }  # fmt: skip
     runs: dict[str, Callable[[], Curve]] = {
         "singling_out": lambda: singling_out(
             attacker.enrol, attacker.test, **shared, **plan.singling
         ),
         "linkability": lambda: linkability(
-            attacker.enrol, attacker.test, **shared, draws=plan.draws, **plan.place
+            attacker.enrol, attacker.test, **shared, draws=plan.draws
         ),
         "one_minus_eer": lambda: verification(attacker.enrol, attacker.test, **shared),
     }
