@@ -15,6 +15,7 @@ from unmask.privacy.legal_isolation import (
     single_out,
     threshold_ranks,
 )
+from unmask.privacy.legal_protocol import Protocol
 
 
 def brute(scores, population, draw, count):
@@ -142,6 +143,43 @@ def test_blocks_do_not_matter():
     for other in results[1:]:
         assert other.per_speaker.tolist() == results[0].per_speaker.tolist()
         assert other.negated.tolist() == results[0].negated.tolist()
+
+
+# Counted before predicates became jobs, by a loop over all enrolment speakers in one process.
+GOLDEN = {
+    (): ([215, 182, 182], [186, 186, 175]),
+    ("gender",): ([225, 198, 188], [220, 168, 152]),
+}
+
+
+@pytest.mark.parametrize("side", GOLDEN)
+def test_a_seed_keeps_its_value(side):
+    enrol = population(50, 6, noise=1.4, tag="e", columns=True)
+    test = population(50, [2, 3, 5, 6, 9] * 10, noise=1.4, tag="t", columns=True)
+    options = {"draws": 3, "folds": 4, "max_enrol": 40, "seed": 11, "side": side}
+    result = um.singling_out(enrol, test, counts=[5, 20, 50], **options)
+    won, negated = GOLDEN[side]
+    assert (12 * result.per_speaker.sum(axis=0)).round(6).tolist() == won
+    assert (12 * 40 * result.negated).round(6).tolist() == negated
+    assert result.threshold_rank == pytest.approx([4.025, 3 + 113 / 120, 4.0], abs=1e-12)
+    scores = np.random.default_rng(3).normal(size=(30, 120))
+    owner = np.repeat(np.arange(30), 4)
+    given = um.singling_out_from_scores(
+        scores, np.arange(30), owner, counts=[4, 30], draws=3, folds=4, seed=2**70 + 5
+    )
+    assert (12 * 30 * given).round(6).tolist() == [130, 124]
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32, 2**70 + 5, [3, 2**40]])
+def test_draws_are_those_of_successive_spawns(seed):
+    people = Population.of(np.repeat(np.arange(30), 2))
+    parent = np.random.SeedSequence(seed).spawn(4)[3]
+    protocol = Protocol.of(people, np.arange(9), np.array([5]), folds=2, draws=3, seed=parent)
+    spawned = np.random.SeedSequence(seed).spawn(4)[3].spawn(2)[1].spawn(9)
+    for e in (8, 0, 5):
+        for draw, child in zip(protocol.draws(e), spawned[e].spawn(3), strict=True):
+            order = np.random.default_rng(child).permutation(30)
+            assert draw.order.tolist() == [e, *order[order != e]]
 
 
 def test_folds_draws_and_seeds_change_the_result():

@@ -25,6 +25,7 @@ from unmask.privacy.ranks import Ranks
 from unmask.privacy.singling_out import singling_out
 from unmask.scoring import Backend
 from unmask.scoring.job import Where
+from unmask.scoring.where import kept_open
 from unmask.trials import Embeddings, Source
 
 METRICS = ("singling_out", "linkability", "one_minus_eer")
@@ -155,29 +156,30 @@ def legal_sweep(
         if progress is not None:
             progress(done, steps)
 
-    for name, attacker in attackers.items():
-        backend = attacker.trained()
-        for length in lengths:
-            for metric in metrics:
-                curve, lost = _curve(metric, attacker, backend, length, plan)
-                curves[name, metric, length] = curve
-                if lost:
-                    notes.append(_lost(name, metric, length, lost))
-                if isinstance(curve, Linkability):
-                    ranks[name, length] = curve.ranks
+    with kept_open():
+        for name, attacker in attackers.items():
+            backend = attacker.trained()
+            for length in lengths:
+                for metric in metrics:
+                    curve, lost = _curve(metric, attacker, backend, length, plan)
+                    curves[name, metric, length] = curve
+                    if lost:
+                        notes.append(_lost(name, metric, length, lost))
+                    if isinstance(curve, Linkability):
+                        ranks[name, length] = curve.ranks
+                    step()
+            for attribute, bands in cuts.items():
+                control = None if original in (None, name) else attackers[str(original)].test
+                inferences[name, attribute] = inference(
+                    attacker.test,
+                    attribute,
+                    unprotected=attacker.test if name == original else control,
+                    bands=bands,
+                    level=level,
+                    replicates=replicates,
+                    seed=seed,
+                )
                 step()
-        for attribute, bands in cuts.items():
-            control = None if original in (None, name) else attackers[str(original)].test
-            inferences[name, attribute] = inference(
-                attacker.test,
-                attribute,
-                unprotected=attacker.test if name == original else control,
-                bands=bands,
-                level=level,
-                replicates=replicates,
-                seed=seed,
-            )
-            step()
     return LegalSweep(
         curves=MappingProxyType(curves),
         ranks=MappingProxyType(ranks),
