@@ -11,11 +11,10 @@ import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.detection import Roc
-from unmask.detection.operating import equal_errors
 from unmask.privacy.conversations import EnrolLength, conversations, enrolment
 from unmask.privacy.legal_backend import as_backend, inner_products
 from unmask.privacy.legal_counts import Progress
-from unmask.privacy.legal_curve import Curve, Resampling, one_speaker_note, percentiles
+from unmask.privacy.legal_curve import Curve, Resampling, one_speaker_note
 from unmask.privacy.legal_input import as_counts, check_pair, locate, pair_codes
 from unmask.privacy.legal_lists import (
     ROWS,
@@ -25,14 +24,13 @@ from unmask.privacy.legal_lists import (
     own_scores,
     own_scores_on_device,
 )
+from unmask.privacy.legal_resampled import Resampled, Times, drawn_times
 from unmask.scoring import Backend
 from unmask.scoring.job import Where, run
 from unmask.scoring.plan import ranges_of
 from unmask.trials import Embeddings
 
 _BINS = 256
-_REPLICATES = 64
-_AT_ONCE = 1 << 21
 
 
 def verification(
@@ -81,12 +79,15 @@ def verification(
     if enrol_side is not None and test_side is not None:
         lists = replace(lists, test_side=test_side[turn], enrol_side=enrol_side[order])
     how = Resampling(level, replicates, seed)
-    counted = _count(
-        lists, resampled=replicates > 0 and len(true) > 1, where=where, progress=progress
-    )
-    value, negated, low, high = (np.empty(len(sizes)) for _ in range(4))
+    resampled = replicates > 0 and len(true) > 1
+    counted = _count(lists, bins=_BINS if resampled else 0, where=where, progress=progress)
+    value, negated, low, high = (np.full(len(sizes), np.nan) for _ in range(4))
     value[ascending], negated[ascending] = counted.values()
-    low[ascending], high[ascending] = counted.intervals(value[ascending], turn, how)
+    if resampled:
+        times = drawn_times(len(true), how)[:, turn]
+        low[ascending], high[ascending] = counted.resampled(times).intervals(
+            value[ascending], level=level, workers=workers
+        )
     return Curve(
         metric="one_minus_eer",
         counts=sizes,
@@ -133,41 +134,20 @@ class _Counted:
         value, negated = np.array(found).T
         return value, negated
 
-    def intervals(
-        self, value: FloatArray, speakers: IntArray, how: Resampling
-    ) -> tuple[FloatArray, FloatArray]:
-        """Percentile intervals of 1 − EER over test speakers drawn with replacement, of whom the
-        test rows are those with the numbers ``speakers``.
-        """
-        if not self.lists.bins:
-            nothing = np.full(value.size, np.nan)
-            return nothing, nothing
+    def resampled(self, times: Times) -> Resampled:
+        """The same in bins, each test row drawn as often as ``times`` says."""
         coarse = self.lists.coarse
-        times = _times(len(speakers), how)[:, speakers]
-        histogram = np.zeros((len(speakers), self.lists.bins))
-        histogram[np.arange(len(speakers)), coarse[2 * self.own + 1]] = 1
-        target = _weighted(times, histogram)
-        low, high = np.empty(value.size), np.empty(value.size)
-        histogram[:] = 0
-        for n, (spread, extra) in enumerate(zip(self.spread, self.extra, strict=True)):
-            histogram += spread
-            filled = np.flatnonzero(extra >= 0), coarse[extra[extra >= 0]]
-            histogram[filled] += 1
-            drawn = 1 - equal_errors(target, _weighted(times, histogram))
-            histogram[filled] -= 1
-            move = value[n] - drawn[0]
-            ends = percentiles(drawn[1:, None], how.level)
-            low[n], high[n] = (np.clip(end[0] + move, 0, 1) for end in ends)
-        return low, high
+        extra = np.where(self.extra < 0, -1, coarse[self.extra])
+        return Resampled(times, coarse[2 * self.own + 1], self.spread, extra)
 
 
-def _count(lists: Lists, *, resampled: bool, where: Where, progress: Progress | None) -> _Counted:
+def _count(lists: Lists, *, bins: int, where: Where, progress: Progress | None) -> _Counted:
     """Find the target scores, on this machine, then count the others among them."""
     ranges = ranges_of(len(lists.test), ROWS)
     here = Where(where.on if where.on == "cuda" else "local", where.workers)
     found = run(own_scores, lists, ranges, where=here, on_device=own_scores_on_device)
     knots, own = np.unique(np.concatenate([part["own"] for part in found]), return_inverse=True)
-    lists = replace(lists, knots=knots, coarse=_coarse(knots, own, _BINS if resampled else 0))
+    lists = replace(lists, knots=knots, coarse=_coarse(knots, own, bins))
     parts = list(
         run(
             count_lists, lists, ranges,
@@ -191,25 +171,3 @@ def _coarse(knots: FloatArray, own: IntArray, bins: int) -> IntArray:
     edges = np.quantile(knots[own], np.linspace(0, 1, bins), method="inverted_cdf")
     reached = np.concatenate([[0], np.cumsum(np.isin(knots, edges))])
     return np.append(np.repeat(reached, 2)[1:], reached[-1] + 1)
-
-
-def _times(speakers: int, how: Resampling) -> npt.NDArray[np.uint16]:
-    """How often each speaker is drawn in every replicate; before them a row of ones."""
-    rng = np.random.default_rng(np.random.SeedSequence(how.seed))
-    times = np.ones((how.replicates + 1, speakers), dtype=np.uint16)
-    for start in range(1, len(times), _REPLICATES):
-        rows = min(_REPLICATES, len(times) - start)
-        drawn = rng.integers(0, speakers, (rows, speakers)) + np.arange(rows)[:, None] * speakers
-        found = np.bincount(drawn.ravel(), minlength=rows * speakers)
-        times[start : start + rows] = found.reshape(rows, speakers)
-    return times
-
-
-def _weighted(times: npt.NDArray[np.uint16], histogram: FloatArray) -> FloatArray:
-    """Summed histograms of every replicate."""
-    step = max(1, _AT_ONCE // times.shape[1])
-    parts = [
-        times[start : start + step].astype(np.float64) @ histogram
-        for start in range(0, len(times), step)
-    ]
-    return np.concatenate(parts)
