@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 import unmask as um
 from unmask import Roc
+from unmask.detection.operating import equal_errors
 
 few_values = st.sampled_from([-math.inf, -2.0, -1.0, -0.5, 0.0, 0.25, 1.0, 3.0, math.inf])
 any_values = st.floats(-1e6, 1e6)
@@ -29,6 +31,33 @@ def test_rocch_eer_is_the_largest_minimum_bayes_error(target, nontarget):
     value = um.eer(target, nontarget)
     assert value == pytest.approx(float(brute.hull_eer(target, nontarget)), abs=1e-12)
     assert value <= 0.5
+
+
+binned = hnp.arrays(
+    np.int64,
+    st.tuples(st.just(2), st.integers(1, 6), st.integers(1, 9)),
+    elements=st.integers(0, 5),
+)
+
+
+@given(binned)
+def test_many_hulls_at_once_are_the_same_hulls(counts):
+    target, nontarget = counts + (counts.sum(axis=2, keepdims=True) == 0)
+    found = equal_errors(target.astype(float), nontarget.astype(float))
+    for value, *classes in zip(found, target, nontarget, strict=True):
+        one, other = (np.repeat(np.arange(row.size), row).tolist() for row in classes)
+        assert value == pytest.approx(float(brute.hull_eer(one, other)), abs=1e-12)
+
+
+def test_many_long_hulls_at_once_are_those_of_the_engine():
+    rng = np.random.default_rng(0)
+    rate = np.exp(-(np.linspace(-3, 3, 257) ** 2) / 2)
+    target = rng.poisson(30 * np.roll(rate, 20), (50, 257)).astype(float)
+    nontarget = rng.poisson(3_000_000 * np.roll(rate, -20), (50, 257)).astype(float)
+    found = equal_errors(target, nontarget)
+    gaps = np.zeros(258)
+    known = [Roc(np.arange(257.0), *row, gaps).eer() for row in zip(target, nontarget, strict=True)]
+    assert found == pytest.approx(known, abs=1e-14)
 
 
 @given(scores, scores, st.floats(0.001, 0.999), st.floats(0.1, 10), st.floats(0.1, 10))

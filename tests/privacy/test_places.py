@@ -1,12 +1,28 @@
-"""Linkability counted elsewhere is the same Linkability."""
+"""What is counted elsewhere, on other devices, or after a fault, is the same."""
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from legal_sets import population
 
 import unmask as um
-from unmask.privacy import legal_counts
+from unmask.privacy import legal_counts, legal_lists, legal_predicates
+from unmask.privacy.legal_isolation import Population
+from unmask.privacy.legal_lists import Lists
+from unmask.privacy.legal_predicates import Predicates
+from unmask.privacy.legal_protocol import Protocol
+from unmask.privacy.legal_verification import _coarse
+from unmask.scoring import job, where
+from unmask.scoring.plan import ranges_of
 
 
 @pytest.fixture
@@ -44,18 +60,181 @@ def test_workers_change_nothing(sets, options, side):
 
 
 def test_places_that_cannot(sets):
-    with pytest.raises(um.InputError, match="no CUDA device"):
-        um.linkability(*sets, counts=[2], on="cuda")
+    for measure in (um.linkability, um.singling_out, um.verification):
+        with pytest.raises(um.InputError, match="no CUDA device"):
+            measure(*sets, counts=[2], on="cuda")
+        with pytest.raises(um.InputError, match="found moon"):
+            measure(*sets, counts=[2], on="moon")
     with pytest.raises(um.InputError, match="found moon"):
-        um.linkability(*sets, counts=[2], on="moon")
+        um.legal_sweep({}, on="moon")
 
 
-def test_a_sweep_elsewhere_is_the_same_sweep(sets):
-    attackers = {"original": um.Attacker(*sets)}
-    options = {"metrics": ["linkability"], "lengths": [1], "counts": [20], "replicates": 0}
-    wanted = um.legal_sweep(attackers, **options)
-    found = um.legal_sweep(attackers, **options, workers=2)
-    key = ("original", "linkability", 1)
-    assert found.curves[key].value.tolist() == wanted.curves[key].value.tolist()
-    with pytest.raises(um.InputError, match="found moon"):
-        um.legal_sweep(attackers, **options, on="moon")
+SPEAKERS = 1300
+SWEEP = {
+    "counts": [20, 500, SPEAKERS], "lengths": [1], "draws": 2, "folds": 3, "max_enrol": 70,
+    "replicates": 40, "side": ["gender"], "attributes": ["gender"],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def attackers():
+    enrol = population(SPEAKERS, 1, noise=1.0, tag="e", columns=True)
+    test = population(SPEAKERS, 2, noise=1.5, tag="t", columns=True)
+    return {"original": um.Attacker(enrol, test)}
+
+
+@pytest.fixture(scope="module")
+def wanted(attackers):
+    """Every estimate with its interval, to the last bit: more than one task for each metric."""
+    return repr(um.legal_sweep(attackers, **SWEEP, workers=1).estimates)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"workers": 3}, {"on": "processes", "workers": 2}, {"on": "dask", "workers": 2}],
+    ids=lambda options: options.get("on", "local"),
+)
+def test_a_sweep_elsewhere_is_the_same_sweep(attackers, wanted, options, monkeypatch):
+    if options.get("on") == "dask":
+        pytest.importorskip("distributed")
+    opened = []
+    really = where._open
+    monkeypatch.setattr(where, "_open", lambda *what: opened.append(what[0]) or really(*what))
+    assert repr(um.legal_sweep(attackers, **SWEEP, **options).estimates) == wanted
+    elsewhere = [on for on in opened if on != "local"]
+    assert len(elsewhere) == ("on" in options), "one place serves all jobs of a sweep"
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_sweep_on_devices_is_the_same_sweep(attackers, wanted, kept, monkeypatch, tmp_path):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(job, "devices", lambda: ["cpu", "cpu"])
+    state = tmp_path if kept else None
+    found = um.legal_sweep(attackers, **SWEEP, on="cuda", state=state)
+    assert repr(found.estimates) == wanted
+    assert not kept or len(list(tmp_path.iterdir())) == 3
+
+
+def test_torch_may_not_cut_factors_short(attackers, wanted, monkeypatch):
+    torch = pytest.importorskip("torch")
+    before = torch.get_float32_matmul_precision()
+    monkeypatch.setattr(job, "devices", lambda: ["cpu"])
+    try:
+        torch.set_float32_matmul_precision("high")
+        assert legal_predicates.product_type() == torch.float64
+        assert repr(um.legal_sweep(attackers, **SWEEP, on="cuda").estimates) == wanted
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert legal_predicates.product_type() == torch.float32
+
+
+KILLED = """
+import sys, time
+sys.path.insert(0, sys.argv[2])
+from legal_sets import population
+import unmask as um
+from unmask.privacy.legal_protocol import Protocol
+from test_places import SPEAKERS, SWEEP
+
+attack = Protocol.attack
+
+
+def slow(*arguments):
+    time.sleep(0.02)
+    return attack(*arguments)
+
+
+Protocol.attack = slow
+enrol = population(SPEAKERS, 1, noise=1.0, tag="e", columns=True)
+test = population(SPEAKERS, 2, noise=1.5, tag="t", columns=True)
+metrics = ["linkability", "singling_out", "one_minus_eer"]
+um.legal_sweep(
+    {"original": um.Attacker(enrol, test)}, **SWEEP, metrics=metrics, workers=1, state=sys.argv[1]
+)
+"""
+
+
+def test_a_sweep_that_is_killed_goes_on(attackers, wanted, tmp_path):
+    script, state = tmp_path / "killed.py", tmp_path / "state"
+    script.write_text(textwrap.dedent(KILLED))
+    here = os.path.dirname(__file__)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([here, *sys.path])}
+    process = subprocess.Popen([sys.executable, script, state, here], env=environment)
+    try:
+        deadline = time.monotonic() + 60
+        while len(list(state.glob("*/result-*.npz"))) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        process.kill()
+    assert process.wait() == -signal.SIGKILL
+    done = {path: path.stat().st_mtime_ns for path in state.glob("*/result-*.npz")}
+    assert len(done) in (3, 4), "both tasks of Linkability and one of three of Singling Out"
+    found = um.legal_sweep(attackers, **SWEEP, on="processes", workers=1, state=state)
+    assert repr(found.estimates) == wanted
+    assert {path: path.stat().st_mtime_ns for path in done} == done
+    assert len(list(state.glob("*/result-*.npz"))) == 2 + 3 + 2
+
+
+def isolating(sides):
+    rng = np.random.default_rng(1)
+    population = Population.of(np.repeat(np.arange(200), 3))
+    protocol = Protocol.of(
+        population, np.arange(0, 200, 4), np.array([2, 30, 200]),
+        folds=3, draws=2, seed=np.random.SeedSequence(5).spawn(4)[3],
+    )  # fmt: skip
+    codes = (rng.integers(0, 3, 50), rng.integers(0, 3, 200)) if sides else (None, None)
+    return Predicates.of(protocol, rng.normal(size=(50, 9)), rng.normal(size=(600, 9)), codes)
+
+
+@pytest.mark.parametrize("sides", [False, True])
+def test_predicates_travel_and_go_to_a_device(sides):
+    pytest.importorskip("torch")
+    predicates = isolating(sides)
+    again = Predicates.from_arrays(predicates.arrays())
+    device = legal_predicates.isolate_on_device(predicates, "cpu")
+    whole = legal_predicates.isolate(predicates, (0, 50))
+    for rows in ranges_of(50, 7):
+        for found in (legal_predicates.isolate(again, rows), device(rows)):
+            assert found["success"].tolist() == whole["success"][:, slice(*rows)].tolist()
+    every = legal_predicates.single_out_all(predicates, speakers=7)
+    assert every.success.tolist() == whole["success"].tolist()
+    assert every.ranks.tolist() == (whole["ranks"] / 100).tolist()
+
+
+@pytest.mark.parametrize("sides", [False, True])
+@pytest.mark.parametrize("levels", [None, 3])
+def test_lists_are_counted_alike_on_a_device(sides, levels, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(legal_lists, "_DEVICE_SCORES", 5_000)
+    rng = np.random.default_rng(2)
+    enrol, test = rng.normal(size=(1100, 4)), rng.normal(size=(300, 4))
+    if levels:
+        enrol, test = np.round(enrol * levels), np.round(test * levels)
+    place = np.sort(rng.choice(1100, 300, replace=False))
+    codes = (rng.integers(0, 2, 300), rng.integers(0, 2, 1100)) if sides else (None, None)
+    nothing = np.empty(0)
+    lists = Lists(enrol, test, place, np.array([1, 19, 300, 1099]), nothing, nothing, *codes)
+    scores = test @ enrol.T
+    if sides:
+        scores[codes[0][:, None] != codes[1]] = -np.inf
+    own = legal_lists.own_scores(lists, (0, 300))["own"]
+    assert own == pytest.approx(scores[np.arange(300), place], abs=1e-12)
+    there = legal_lists.own_scores_on_device(lists, "cpu")((0, 300))["own"]
+    assert there == pytest.approx(own, abs=1e-12)
+    knots, which = np.unique(own, return_inverse=True)
+    lists = replace(lists, knots=knots, coarse=_coarse(knots, which, 16))
+    device = legal_lists.count_lists_on_device(lists, "cpu")
+    whole = legal_lists.count_lists(lists, (0, 300))
+    for rows in [(0, 256), (256, 300)]:
+        one, other = legal_lists.count_lists(lists, rows), device(rows)
+        assert one["spread"].tolist() == whole["spread"][:, slice(*rows)].tolist()
+        for name in ("counts", "spread", "extra"):
+            assert one[name].tolist() == other[name].tolist(), name
+    others = scores.copy()
+    others[np.arange(300), place] = np.nan
+    for n, (start, stop) in enumerate([(0, 1), (1, 19), (19, 300), (300, 1099)]):
+        part = others[:, start:stop]
+        met = [int((part == knot).sum()) for knot in knots[:40]]
+        assert whole["counts"][n, 1:80:2].tolist() == met
+        assert whole["counts"][n].sum() == np.isfinite(part).sum() + (part == -np.inf).sum()
+        assert (whole["extra"][n] >= 0).tolist() == (place < stop).tolist()

@@ -6,7 +6,16 @@ from legal_sets import population
 
 import unmask as um
 from unmask.privacy.legal_folds import test_slots as fold_slots
-from unmask.privacy.legal_isolation import Best, Draw, Given, Population, Products, single_out
+from unmask.privacy.legal_isolation import (
+    Best,
+    Draw,
+    Given,
+    Population,
+    Products,
+    single_out,
+    threshold_ranks,
+)
+from unmask.privacy.legal_protocol import Protocol
 
 
 def brute(scores, population, draw, count):
@@ -40,6 +49,11 @@ def draws_of(people, speaker, number, folds, seed=0):
     ]
 
 
+def shares(scores, people, exact, draws, counts):
+    ranks = np.stack([threshold_ranks(people.per_speaker, draw, counts) for draw in draws])
+    return single_out(Best(scores.astype(np.float32), people), exact, draws, ranks, counts)
+
+
 @pytest.mark.parametrize("levels", [5, 60, None])
 @pytest.mark.parametrize("sizes", [[10] * 400, [2] * 300, [2, 3, 7, 10] * 90])
 def test_equals_the_definition(sizes, levels):
@@ -50,7 +64,7 @@ def test_equals_the_definition(sizes, levels):
         scores = np.round(scores * levels / 4) / levels
     counts = np.array([2, 3, 20, 150, len(sizes)])
     draws = draws_of(people, 7, 3, 10)
-    found = single_out(Best(scores.astype(np.float32), people), Given(scores, 1e-6), draws, counts)
+    found = shares(scores, people, Given(scores, 1e-6), draws, counts)
     expected = [[brute(scores, people, draw, n) for n in counts] for draw in draws]
     assert found.tolist() == expected
 
@@ -65,7 +79,7 @@ def test_side_information_equals_the_definition():
         exact = Products(enrol, vectors, 1e-4, allowed)
         draws = draws_of(people, 0, 2, 4)
         counts = np.array([2, 30, 300])
-        found = single_out(Best(scores.astype(np.float32), people), exact, draws, counts)
+        found = shares(scores, people, exact, draws, counts)
         assert found.tolist() == [[brute(scores, people, d, n) for n in counts] for d in draws]
 
 
@@ -129,6 +143,43 @@ def test_blocks_do_not_matter():
     for other in results[1:]:
         assert other.per_speaker.tolist() == results[0].per_speaker.tolist()
         assert other.negated.tolist() == results[0].negated.tolist()
+
+
+# Counted before predicates became jobs, by a loop over all enrolment speakers in one process.
+GOLDEN = {
+    (): ([215, 182, 182], [186, 186, 175]),
+    ("gender",): ([225, 198, 188], [220, 168, 152]),
+}
+
+
+@pytest.mark.parametrize("side", GOLDEN)
+def test_a_seed_keeps_its_value(side):
+    enrol = population(50, 6, noise=1.4, tag="e", columns=True)
+    test = population(50, [2, 3, 5, 6, 9] * 10, noise=1.4, tag="t", columns=True)
+    options = {"draws": 3, "folds": 4, "max_enrol": 40, "seed": 11, "side": side}
+    result = um.singling_out(enrol, test, counts=[5, 20, 50], **options)
+    won, negated = GOLDEN[side]
+    assert (12 * result.per_speaker.sum(axis=0)).round(6).tolist() == won
+    assert (12 * 40 * result.negated).round(6).tolist() == negated
+    assert result.threshold_rank == pytest.approx([4.025, 3 + 113 / 120, 4.0], abs=1e-12)
+    scores = np.random.default_rng(3).normal(size=(30, 120))
+    owner = np.repeat(np.arange(30), 4)
+    given = um.singling_out_from_scores(
+        scores, np.arange(30), owner, counts=[4, 30], draws=3, folds=4, seed=2**70 + 5
+    )
+    assert (12 * 30 * given).round(6).tolist() == [130, 124]
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32, 2**70 + 5, [3, 2**40]])
+def test_draws_are_those_of_successive_spawns(seed):
+    people = Population.of(np.repeat(np.arange(30), 2))
+    parent = np.random.SeedSequence(seed).spawn(4)[3]
+    protocol = Protocol.of(people, np.arange(9), np.array([5]), folds=2, draws=3, seed=parent)
+    spawned = np.random.SeedSequence(seed).spawn(4)[3].spawn(2)[1].spawn(9)
+    for e in (8, 0, 5):
+        for draw, child in zip(protocol.draws(e), spawned[e].spawn(3), strict=True):
+            order = np.random.default_rng(child).permutation(30)
+            assert draw.order.tolist() == [e, *order[order != e]]
 
 
 def test_folds_draws_and_seeds_change_the_result():

@@ -38,6 +38,40 @@ def test_a_small_count_uses_so_many_others():
     assert np.isnan(result.low[0])
 
 
+@pytest.mark.parametrize("side", [(), ("gender",)])
+def test_every_count_is_the_engine_on_its_lists(side):
+    enrol = population(1100, 1, noise=1.0, tag="e", columns=True)
+    test = population(300, 1, noise=1.0, tag="t", columns=True)
+    scores = cosines(enrol, test)
+    if side:
+        gender = [e.columns["gender"].to_series().to_numpy() for e in (enrol, test)]
+        scores[gender[1][:, None] != gender[0]] = -np.inf
+    order = np.random.default_rng(np.random.SeedSequence(1).spawn(3)[2]).permutation(1100)
+    counts = [1100, 2, 20, 20, 600]
+    result = um.verification(enrol, test, counts=counts, side=side, seed=1, replicates=20)
+    target = np.diagonal(scores)
+    for n, count in enumerate(counts):
+        others = [scores[i, order[order != i][: count - 1]] for i in range(300)]
+        eer = um.eer(target, np.concatenate(others))
+        assert result.value[n] == pytest.approx(1 - eer, abs=1e-12)
+    assert result.low[2] == result.low[3]
+
+
+def test_a_seed_keeps_its_value():
+    """Counted before lists became jobs, one ROC per count and one hull per replicate."""
+    enrol = population(50, 6, noise=1.4, tag="e", columns=True)
+    test = population(50, [2, 3, 5, 6, 9] * 10, noise=1.4, tag="t", columns=True)
+    result = um.verification(
+        enrol, test, counts=[20, 5, 50], seed=4, replicates=100, side=("gender",)
+    )
+    known = ["0x1.b586fb586fb58p-1", "0x1.b94f9b94f9b95p-1", "0x1.b3b76e92e98b6p-1"]
+    assert result.value == pytest.approx([float.fromhex(text) for text in known], abs=1e-12)
+    assert result.low == pytest.approx(
+        [0.8286046511627907, 0.8294736842105264, 0.8245079365079365], abs=1e-12
+    )
+    assert result.high == pytest.approx([0.896, 0.9028571428571428, 0.8901538461538462], abs=1e-12)
+
+
 def test_separable_and_reversed():
     enrol, test = (population(50, 1, noise=1e-3, tag=t) for t in "et")
     assert um.verification(enrol, test, counts=[50], replicates=50).value[0] == 1.0

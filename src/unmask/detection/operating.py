@@ -75,6 +75,39 @@ def equal_error(polygon: Polygon) -> tuple[float, int]:
     return float(value), above if share >= 0.5 else before
 
 
+def equal_errors(target: FloatArray, nontarget: FloatArray) -> FloatArray:
+    """EER on the convex hull of many sets of trials at once.
+
+    A row of each holds class counts of consecutive score ranges, as in :meth:`Polygon.of`. A chord
+    of the hull across Pmiss = Pfa is moved to the point farthest below it until none is below:
+    then it is the edge where the hull crosses.
+    """
+    start = np.zeros((len(target), 1))
+    miss = np.hstack([start, np.cumsum(target, axis=1)])
+    passed = np.hstack([start, np.cumsum(nontarget, axis=1)])
+    accepted = passed[:, -1:] - passed
+    p_miss, p_fa = miss / miss[:, -1:], accepted / accepted[:, :1]
+    before, after = (np.full(len(target), end) for end in (0, target.shape[1]))
+    left = np.arange(len(target))
+    for _ in range(target.shape[1]):
+        rise = miss[left, after[left]] - miss[left, before[left]]
+        fall = accepted[left, before[left]] - accepted[left, after[left]]
+        cost = rise[:, None] * accepted[left] + fall[:, None] * miss[left]
+        lowest = cost.argmin(axis=1)
+        row = np.arange(left.size)
+        lower = cost[row, lowest] < cost[row, before[left]]
+        left, lowest = left[lower], lowest[lower]
+        if not left.size:
+            break
+        crossed = p_miss[left, lowest] >= p_fa[left, lowest]
+        after[left[crossed]] = lowest[crossed]
+        before[left[~crossed]] = lowest[~crossed]
+    row = np.arange(len(target))
+    gap = p_miss - p_fa
+    share = -gap[row, before] / (gap[row, after] - gap[row, before])
+    return np.asarray(p_miss[row, before] + share * (p_miss[row, after] - p_miss[row, before]))
+
+
 def least_cost(polygon: Polygon, cost: Cost) -> tuple[float, int]:
     """The least cost over the polygon's points, and where it is."""
     costs = cost.of(polygon.p_miss, polygon.p_fa)

@@ -24,6 +24,8 @@ from unmask.privacy.linkability import Linkability, linkability
 from unmask.privacy.ranks import Ranks
 from unmask.privacy.singling_out import singling_out
 from unmask.scoring import Backend
+from unmask.scoring.job import Where
+from unmask.scoring.where import kept_open
 from unmask.trials import Embeddings, Source
 
 METRICS = ("singling_out", "linkability", "one_minus_eer")
@@ -114,8 +116,11 @@ def legal_sweep(
     inference criterion, with the cuts of their bands where they are numbers. ``lengths`` are those
     of 1, 3 and 30 that all attackers have speech for, unless given. A count beyond the
     speakers of some length or metric is left out there, with a warning; beyond all it is an error.
-    ``on``, ``workers`` and ``state`` say where Linkability and ranks are counted.
+    ``on``, ``workers`` and ``state`` say where the scores of all three metrics are counted, as in
+    :func:`unmask.cross_pairing`: the table is the same. With ``state`` a sweep that was killed goes
+    on from there. Back-ends are trained, intervals drawn and attributes probed in this process.
     """
+    Where(on, workers, state)
     if not attackers:
         raise InputError("attackers: expected at least one, found none")
     _known(metrics, METRICS, "metric")
@@ -151,29 +156,30 @@ def legal_sweep(
         if progress is not None:
             progress(done, steps)
 
-    for name, attacker in attackers.items():
-        backend = attacker.trained()
-        for length in lengths:
-            for metric in metrics:
-                curve, lost = _curve(metric, attacker, backend, length, plan)
-                curves[name, metric, length] = curve
-                if lost:
-                    notes.append(_lost(name, metric, length, lost))
-                if isinstance(curve, Linkability):
-                    ranks[name, length] = curve.ranks
+    with kept_open():
+        for name, attacker in attackers.items():
+            backend = attacker.trained()
+            for length in lengths:
+                for metric in metrics:
+                    curve, lost = _curve(metric, attacker, backend, length, plan)
+                    curves[name, metric, length] = curve
+                    if lost:
+                        notes.append(_lost(name, metric, length, lost))
+                    if isinstance(curve, Linkability):
+                        ranks[name, length] = curve.ranks
+                    step()
+            for attribute, bands in cuts.items():
+                control = None if original in (None, name) else attackers[str(original)].test
+                inferences[name, attribute] = inference(
+                    attacker.test,
+                    attribute,
+                    unprotected=attacker.test if name == original else control,
+                    bands=bands,
+                    level=level,
+                    replicates=replicates,
+                    seed=seed,
+                )
                 step()
-        for attribute, bands in cuts.items():
-            control = None if original in (None, name) else attackers[str(original)].test
-            inferences[name, attribute] = inference(
-                attacker.test,
-                attribute,
-                unprotected=attacker.test if name == original else control,
-                bands=bands,
-                level=level,
-                replicates=replicates,
-                seed=seed,
-            )
-            step()
     return LegalSweep(
         curves=MappingProxyType(curves),
         ranks=MappingProxyType(ranks),
@@ -217,13 +223,15 @@ def _curve(
     most = _speakers(metric, attacker, length)
     wanted = plan.counts or default_counts(most)
     usable: npt.ArrayLike = [n for n in wanted if n <= most] or list(wanted)
-    shared = {**plan.options, "backend": backend, "length": length, "counts": usable}
+    shared = {
+        **plan.options, **plan.place, "backend": backend, "length": length, "counts": usable,
+    }  # fmt: skip
     runs: dict[str, Callable[[], Curve]] = {
         "singling_out": lambda: singling_out(
             attacker.enrol, attacker.test, **shared, **plan.singling
         ),
         "linkability": lambda: linkability(
-            attacker.enrol, attacker.test, **shared, draws=plan.draws, **plan.place
+            attacker.enrol, attacker.test, **shared, draws=plan.draws
         ),
         "one_minus_eer": lambda: verification(attacker.enrol, attacker.test, **shared),
     }

@@ -13,6 +13,7 @@ from unmask.privacy.legal import METRICS, Attacker, legal_sweep, with_backends
 from unmask.privacy.legal_backend import NAMES
 from unmask.privacy.legal_counts import Progress
 from unmask.privacy.legal_sweep import LegalSweep
+from unmask.scoring.job import Where
 from unmask.trials import Embeddings, read_embeddings
 
 
@@ -88,6 +89,7 @@ def legal_from_config(
     progress: Progress | None = None,
 ) -> LegalSweep:
     """Read the embeddings, each file once, and run the sweep."""
+    Where(on, workers, state)
     for name in config.backends:
         if name not in NAMES:
             raise InputError(f"back-end: expected {', '.join(NAMES)}, found {name}")

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from unmask.arrays import BoolArray, FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
 from unmask.scoring.job import HERE, Where, run
+from unmask.scoring.on_cuda import product_type
 from unmask.scoring.plan import Range, ranges_of
 from unmask.scoring.store import Arrays
 
@@ -161,7 +162,8 @@ def counts_on_device(comparison: Comparison, device: str) -> Callable[[Range], A
     def put(array: npt.NDArray[Any]) -> Any:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
-    enrol = put(comparison.enrol.astype(np.float32))
+    kind = product_type()
+    enrol = put(comparison.enrol.astype(np.float32)).to(kind)
     enrol_side = None if comparison.enrol_side is None else put(comparison.enrol_side)
     step = max(1, _DEVICE_SCORES // len(comparison.enrol))
 
@@ -172,7 +174,7 @@ def counts_on_device(comparison: Comparison, device: str) -> Callable[[Range], A
         for first in range(0, own.size, step):
             part = slice(first, min(first + step, own.size))
             chosen = slice(rows[0] + part.start, rows[0] + part.stop)
-            scores = put(comparison.test[chosen].astype(np.float32)) @ enrol.T
+            scores = put(comparison.test[chosen].astype(np.float32)).to(kind) @ enrol.T
             if comparison.test_side is not None and enrol_side is not None:
                 differ = put(comparison.test_side[chosen])[:, None] != enrol_side[None, :]
                 scores.masked_fill_(differ, -torch.inf)

@@ -22,6 +22,7 @@ Row = npt.NDArray[np.float32]
 _SAMPLE = 16
 _SPARE = 48
 _DEEPER = 4
+_AT_ONCE = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,50 +159,77 @@ class Best:
 
 
 def isolated(
-    scores: FloatArray, is_test: BoolArray, rank: int, bound: float
-) -> tuple[BoolArray, bool]:
-    """Success in every fold, and whether the list of scores was deep enough to say so.
+    scores: FloatArray, is_test: BoolArray, rank: IntArray, bound: FloatArray
+) -> tuple[BoolArray, BoolArray]:
+    """Success of every attack in every fold, and whether its list of scores was deep enough.
 
-    ``scores`` descend; ``is_test`` has a row per fold. No score that is missing exceeds ``bound``.
+    An attack is a row of ``scores``, which descend, with its threshold rank and its bound, which no
+    score that is missing exceeds; ``is_test`` is attacks × folds × scores.
     """
-    calibration = np.cumsum(~is_test, axis=1, dtype=np.int64)
+    calibration = np.cumsum(~is_test, axis=2, dtype=np.int32)
     above, below = (_nth(scores, calibration, n) for n in (rank, rank + 1))
     threshold = above / 2 + below / 2
-    passes = (is_test & (scores > threshold[:, None])).sum(axis=1)
-    deep = bound == -np.inf or bool((below > bound).all())
+    passes = (is_test & (scores[:, None, :] > threshold[:, :, None])).sum(axis=2)
+    deep = (bound == -np.inf) | (below > bound[:, None]).all(axis=1)
     return passes == 1, deep
 
 
-def _nth(scores: FloatArray, calibration: IntArray, n: int) -> FloatArray:
-    """The n-th best calibration score of every fold; −inf where the list holds fewer."""
-    reached = calibration >= n
-    at = reached.argmax(axis=1)
-    return np.where(reached[:, -1], scores[at], -np.inf)
+def _nth(scores: FloatArray, calibration: npt.NDArray[np.int32], n: IntArray) -> FloatArray:
+    """The n-th best calibration score of every attack and fold; −inf where there are fewer."""
+    reached = calibration >= n[:, None, None]
+    at = reached.argmax(axis=2)
+    return np.where(reached[:, :, -1], np.take_along_axis(scores, at, axis=1), -np.inf)
 
 
 def single_out(
-    row: Best,
-    exact: Exact,
-    draws: Sequence[Draw],
-    counts: IntArray,
+    row: Best, exact: Exact, draws: Sequence[Draw], ranks: IntArray, counts: IntArray
 ) -> FloatArray:
-    """Share of folds in which one enrolment speaker's predicate isolates: draws × counts."""
-    population = row.population
-    shares = np.empty((len(draws), len(counts)))
-    for d, draw in enumerate(draws):
-        ranks = threshold_ranks(population.per_speaker, draw, counts)
-        for c, count in enumerate(counts):
-            rank = int(ranks[c])
-            depth = 2 * (rank + 1) + _SPARE
-            while True:
-                chosen, bound = row.among(draw, int(count), depth)
-                scores = exact.of(chosen)
-                order = np.argsort(-scores)
-                owner = population.owner[chosen[order]]
-                is_test = draw.slots[:, owner] == population.slot[chosen[order]]
-                success, deep = isolated(scores[order], is_test, rank, bound + exact.margin)
-                if deep:
-                    break
-                depth *= _DEEPER
-            shares[d, c] = success.mean()
-    return shares
+    """Share of folds in which one enrolment speaker's predicate isolates: draws × counts.
+
+    ``ranks`` holds the threshold rank of each. All attacks go through the same few array
+    operations; those whose lists prove too short go again.
+    """
+    rank = ranks.reshape(-1)
+    shares = np.empty(rank.size)
+    left = np.arange(rank.size)
+    depth = 2 * (int(rank.max()) + 1) + _SPARE
+    slots = np.stack([draw.slots for draw in draws])
+    while left.size:
+        together = max(1, _AT_ONCE // (depth * slots.shape[1]))
+        short = []
+        for start in range(0, left.size, together):
+            some = left[start : start + together]
+            d, c = np.divmod(some, len(counts))
+            lists = [row.among(draws[i], int(n), depth) for i, n in zip(d, counts[c], strict=True)]
+            chosen, scores = _descending([conversations for conversations, _ in lists], exact)
+            bound = np.array([bound for _, bound in lists]) + exact.margin
+            is_test = _is_test(row.population, slots, d, chosen)
+            success, deep = isolated(scores, is_test, rank[some], bound)
+            shares[some[deep]] = success[deep].mean(axis=1)
+            short.append(some[~deep])
+        left = np.concatenate(short)
+        depth *= _DEEPER
+    return shares.reshape(ranks.shape)
+
+
+def _is_test(population: Population, slots: Slots, draw: IntArray, chosen: IntArray) -> BoolArray:
+    """Which chosen conversations are test entries: attacks × folds × conversations."""
+    owner, slot = population.owner[chosen], population.slot[chosen]
+    folds = np.arange(slots.shape[1])[:, None]
+    return np.asarray(slots[draw[:, None, None], folds, owner[:, None, :]] == slot[:, None, :])
+
+
+def _descending(lists: Sequence[IntArray], exact: Exact) -> tuple[IntArray, FloatArray]:
+    """Conversations of each list and their exact scores, best first.
+
+    Shorter lists are filled up with scores of −inf, which neither pass nor move a threshold.
+    """
+    sizes = np.array([len(some) for some in lists])
+    filled = np.arange(sizes.max()) < sizes[:, None]
+    chosen = np.zeros(filled.shape, dtype=np.int64)
+    scores = np.full(filled.shape, -np.inf)
+    chosen[filled] = np.concatenate(lists)
+    different, which = np.unique(chosen[filled], return_inverse=True)
+    scores[filled] = exact.of(different)[which]
+    order = np.argsort(-scores, axis=1)
+    return np.take_along_axis(chosen, order, axis=1), np.take_along_axis(scores, order, axis=1)

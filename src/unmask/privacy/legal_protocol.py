@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.privacy.legal_counts import Progress
-from unmask.privacy.legal_folds import test_slots
+from unmask.lazy import lazy
+from unmask.privacy.legal_folds import Slots, test_slots
 from unmask.privacy.legal_isolation import (
     Best,
     Draw,
@@ -20,58 +22,99 @@ from unmask.privacy.legal_isolation import (
     single_out,
     threshold_ranks,
 )
+from unmask.scoring.store import Arrays
 
-_SIGNS = (1.0, -1.0)
+Words = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, eq=False)
 class Protocol:
-    """Folds, draws and numbers of speakers, all from one seed."""
+    """Whom every enrolment speaker is attacked among, in which folds and draws.
 
-    population: Population
+    ``owner`` is the speaker of each test conversation, ``speakers`` the number that each enrolment
+    speaker has among them, ``slots`` holds draws × folds × speakers. ``entropy`` and ``key`` are
+    the parent of all seeds: a draw depends on the number of its enrolment speaker and its own,
+    whoever else is attacked in the same task.
+    """
+
+    owner: IntArray
+    speakers: IntArray
     counts: IntArray
-    folds: int
-    draws: int
-    seed: np.random.SeedSequence
+    slots: Slots
+    entropy: Words
+    key: Words
 
-    def __post_init__(self) -> None:
-        for name in ("folds", "draws"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}: expected at least 1, found {getattr(self, name)}")
-
-    def run(
-        self,
+    @classmethod
+    def of(
+        cls,
+        population: Population,
         speakers: IntArray,
-        rows: Iterator[tuple[Row, tuple[Exact, ...]]],
-        progress: Progress | None,
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Success per enrolment speaker and count, the same for the negated score where there is
-        one (−inf, a pair ruled out, stays −inf), and mean k.
-        """
-        fold_seed, draw_seed = self.seed.spawn(2)
+        counts: IntArray,
+        *,
+        folds: int,
+        draws: int,
+        seed: np.random.SeedSequence,
+    ) -> Protocol:
+        """Draw the folds."""
+        for name, number in (("folds", folds), ("draws", draws)):
+            if number < 1:
+                raise InputError(f"{name}: expected at least 1, found {number}")
+        fold_seed, draw_seed = seed.spawn(2)
         slots = [
-            test_slots(self.population.per_speaker, self.folds, child)
-            for child in fold_seed.spawn(self.draws)
+            test_slots(population.per_speaker, folds, child) for child in fold_seed.spawn(draws)
         ]
-        success = np.full((len(_SIGNS), len(speakers), len(self.counts)), np.nan)
-        ranks = np.zeros(len(self.counts))
-        seeds = draw_seed.spawn(len(speakers))
-        for e, (row, exacts) in enumerate(rows):
-            chosen = [
-                Draw.of(
-                    int(speakers[e]),
-                    len(self.population.per_speaker),
-                    slots[d],
-                    np.random.default_rng(child),
-                )
-                for d, child in enumerate(seeds[e].spawn(self.draws))
-            ]
-            for draw in chosen:
-                ranks += threshold_ranks(self.population.per_speaker, draw, self.counts)
-            for s, exact in enumerate(exacts):
-                signed = np.where(row == -np.inf, row, np.float32(_SIGNS[s]) * row)
-                best = Best(signed, self.population)
-                success[s, e] = single_out(best, exact, chosen, self.counts).mean(axis=0)
-            if progress is not None:
-                progress(e + 1, len(speakers))
-        return success[0], success[1], ranks / (len(speakers) * self.draws)
+        entropy = np.asarray(_words(seed.entropy), dtype=np.uint32)
+        key = np.asarray(draw_seed.spawn_key, dtype=np.uint32)
+        return cls(population.owner, speakers, counts, np.stack(slots), entropy, key)
+
+    def arrays(self) -> Arrays:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """From arrays among which there may be others."""
+        return cls(**{field.name: arrays[field.name] for field in fields(cls)})
+
+    @lazy
+    def population(self) -> Population:
+        """The test conversations."""
+        return Population.of(self.owner)
+
+    def draws(self, e: int) -> list[Draw]:
+        """The draws of an enrolment speaker."""
+        entropy, key = self.entropy.tolist(), self.key.tolist()
+        everyone = len(self.population.per_speaker)
+        return [
+            Draw.of(int(self.speakers[e]), everyone, slots, _rng(entropy, (*key, e, d)))
+            for d, slots in enumerate(self.slots)
+        ]
+
+    def attack(self, e: int, row: Row, exacts: Sequence[Exact]) -> tuple[FloatArray, IntArray]:
+        """Success of an enrolment speaker for every count, with the score and, where there is a
+        second ``exacts``, the negated score (−inf, a pair ruled out, stays −inf); and k, summed
+        over draws.
+        """
+        draws = self.draws(e)
+        sizes = self.population.per_speaker
+        ranks = np.stack([threshold_ranks(sizes, draw, self.counts) for draw in draws])
+        success = np.empty((len(exacts), len(self.counts)))
+        for s, exact in enumerate(exacts):
+            signed = row if s == 0 else np.where(row == -np.inf, row, -row)
+            best = Best(signed, self.population)
+            success[s] = single_out(best, exact, draws, ranks, self.counts).mean(axis=0)
+        return success, ranks.sum(axis=0)
+
+
+def _words(entropy: Any) -> list[int]:
+    """The entropy of a seed as numpy takes it apart: 32 bits at a time, the lowest first."""
+    numbers = [int(part) for part in (entropy if np.ndim(entropy) else [entropy])]
+    return [
+        number >> shift & 0xFFFFFFFF
+        for number in numbers
+        for shift in range(0, max(number.bit_length(), 1), 32)
+    ]
+
+
+def _rng(entropy: list[int], key: tuple[int, ...]) -> np.random.Generator:
+    """A generator from the seed that successive spawns from a parent would give."""
+    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=key))

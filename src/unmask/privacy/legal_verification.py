@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.detection import Roc
-from unmask.detection.operating import equal_error
 from unmask.privacy.conversations import EnrolLength, conversations, enrolment
 from unmask.privacy.legal_backend import as_backend, inner_products
 from unmask.privacy.legal_counts import Progress
-from unmask.privacy.legal_curve import Curve, Resampling, one_speaker_note, percentiles
+from unmask.privacy.legal_curve import Curve, Resampling, one_speaker_note
 from unmask.privacy.legal_input import as_counts, check_pair, locate, pair_codes
+from unmask.privacy.legal_lists import (
+    ROWS,
+    Lists,
+    count_lists,
+    count_lists_on_device,
+    own_scores,
+    own_scores_on_device,
+)
+from unmask.privacy.legal_resampled import Resampled, Times, drawn_times
 from unmask.scoring import Backend
+from unmask.scoring.job import Where, run
+from unmask.scoring.plan import ranges_of
 from unmask.trials import Embeddings
 
-_BLOCK = 240
 _BINS = 256
-_REPLICATES = 64
 
 
 def verification(
@@ -36,13 +46,19 @@ def verification(
     allow_shared_utterances: bool = False,
     level: float = 0.95,
     replicates: int = 1000,
+    on: str = "local",
+    workers: int | None = None,
+    state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Curve:
     """1 − EER (ROCCH) of every test speaker against N' enrolment speakers, itself among them.
 
     The others are the first N' − 1 of one random order of the enrolment speakers. The interval
-    resamples test speakers on a ROC of 256 bins and is moved to the exact value.
+    resamples test speakers on a ROC of 256 bins and is moved to the exact value. ``on``,
+    ``workers`` and ``state`` say where the scores are counted, as in :func:`unmask.cross_pairing`;
+    the values are the same, but for the last bits of scores on a GPU.
     """
+    where = Where(on, workers, state)
     check_pair(enrol, test, allow_shared_utterances=allow_shared_utterances)
     used = length if enrol_length is None else enrol_length
     seeds = np.random.SeedSequence(seed).spawn(3)
@@ -55,16 +71,23 @@ def verification(
     left, right = inner_products(scorer, known.vectors, asked.vectors)
     order = np.random.default_rng(seeds[2]).permutation(len(left))
     place = np.argsort(order)[true]
-    sides = None if enrol_side is None else (enrol_side[order], test_side)
+    turn, ascending = np.argsort(place), np.argsort(sizes, kind="stable")
+    nothing = np.empty(0)
+    lists = Lists(
+        left[order], right[turn], place[turn], sizes[ascending] - 1, nothing, nothing.astype(int)
+    )
+    if enrol_side is not None and test_side is not None:
+        lists = replace(lists, test_side=test_side[turn], enrol_side=enrol_side[order])
     how = Resampling(level, replicates, seed)
-    value, negated, low, high = (np.empty(len(sizes)) for _ in range(4))
-    ascending = np.argsort(sizes, kind="stable")
-    walk = _nested(left[order], right, place, sides, sizes[ascending])
-    for done, (at, (roc, histogram)) in enumerate(zip(ascending, walk, strict=True), 1):
-        value[at], negated[at] = 1 - roc.eer(), 1 - roc.negated().eer()
-        low[at], high[at] = _interval(histogram, float(value[at]), how)
-        if progress is not None:
-            progress(done, len(sizes))
+    resampled = replicates > 0 and len(true) > 1
+    counted = _count(lists, bins=_BINS if resampled else 0, where=where, progress=progress)
+    value, negated, low, high = (np.full(len(sizes), np.nan) for _ in range(4))
+    value[ascending], negated[ascending] = counted.values()
+    if resampled:
+        times = drawn_times(len(true), how)[:, turn]
+        low[ascending], high[ascending] = counted.resampled(times).intervals(
+            value[ascending], level=level, workers=workers
+        )
     return Curve(
         metric="one_minus_eer",
         counts=sizes,
@@ -86,99 +109,65 @@ def verification(
     )
 
 
-def _nested(
-    enrol: FloatArray,
-    test: FloatArray,
-    place: IntArray,
-    sides: tuple[IntArray, IntArray | None] | None,
-    counts: IntArray,
-) -> Iterator[tuple[Roc, tuple[IntArray, FloatArray]]]:
-    """For ascending counts: the statistic, and per test speaker its target's bin and its counts of
-    nontargets per bin.
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """What the test rows of a set of lists add up to, for every N' of it, ascending.
+
+    ``counts`` holds how many nontargets have each code among the target scores; ``spread`` how
+    many each test row has in each coarse bin, between one N' and the next; ``extra`` the code of
+    the one that fills in for the own speaker, or −1.
     """
 
-    def block(start: int, stop: int) -> FloatArray:
-        scores = np.asarray(enrol[start:stop] @ test.T)
-        if sides is not None and sides[1] is not None:
-            scores[sides[0][start:stop, None] != sides[1]] = -np.inf
-        return scores
+    lists: Lists
+    own: IntArray
+    counts: IntArray
+    spread: npt.NDArray[np.unsignedinteger]
+    extra: IntArray
 
-    everyone = np.arange(len(test))
-    target = np.empty(len(test))
-    for start in range(0, len(enrol), _BLOCK):
-        here = (place >= start) & (place < start + _BLOCK)
-        scores = block(start, start + _BLOCK)
-        target[here] = scores[place[here] - start, everyone[here]]
-    edges = np.unique(np.quantile(target, np.linspace(0, 1, _BINS), method="inverted_cdf"))
-    at = np.searchsorted(edges, target, side="right")
-    bins = np.zeros((len(test), len(edges) + 1))
-    roc: Roc | None = None
-    done = 0
-    for count in counts:
-        for start, stop in _pieces(done, int(count) - 1):
-            first = start - start % _BLOCK
-            scores = block(first, first + _BLOCK)[start - first : stop - first]
-            within = np.flatnonzero((place >= start) & (place < stop))
-            _count(bins, everyone, np.searchsorted(edges, scores, side="right"))
-            bins[within, at[within]] -= 1
-            other = np.ones(scores.shape, dtype=bool)
-            other[place[within] - start, within] = False
-            if other.any():
-                part = Roc.from_scores(target, scores[other])
-                roc = part if roc is None else roc + part
-        done = int(count) - 1
-        inside = np.flatnonzero(place < done)
-        whole, spread = roc, bins
-        if inside.size:
-            # The own speaker takes one of the first N' − 1 places: the next in order fills in.
-            first = done - done % _BLOCK
-            extra = block(first, first + _BLOCK)[done - first, inside]
-            part = Roc.from_scores(target, extra)
-            whole = part if whole is None else whole + part
-            spread = bins.copy()
-            _count(spread, inside, np.searchsorted(edges, extra, side="right"))
-        assert whole is not None
-        yield whole, (at, spread)
+    def values(self) -> tuple[FloatArray, FloatArray]:
+        """1 − EER, and that of the negated score."""
+        target = np.bincount(self.own, minlength=self.lists.knots.size).astype(np.float64)
+        found = []
+        for nontarget in self.counts.astype(np.float64):
+            roc = Roc(self.lists.knots, target, nontarget[1::2], nontarget[::2])
+            found.append((1 - roc.eer(), 1 - roc.negated().eer()))
+        value, negated = np.array(found).T
+        return value, negated
+
+    def resampled(self, times: Times) -> Resampled:
+        """The same in bins, each test row drawn as often as ``times`` says."""
+        coarse = self.lists.coarse
+        extra = np.where(self.extra < 0, -1, coarse[self.extra])
+        return Resampled(times, coarse[2 * self.own + 1], self.spread, extra)
 
 
-def _pieces(start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that do not cross the grid of blocks."""
-    while start < stop:
-        end = min(stop, start - start % _BLOCK + _BLOCK)
-        yield start, end
-        start = end
+def _count(lists: Lists, *, bins: int, where: Where, progress: Progress | None) -> _Counted:
+    """Find the target scores, on this machine, then count the others among them."""
+    ranges = ranges_of(len(lists.test), ROWS)
+    here = Where(where.on if where.on == "cuda" else "local", where.workers)
+    found = run(own_scores, lists, ranges, where=here, on_device=own_scores_on_device)
+    knots, own = np.unique(np.concatenate([part["own"] for part in found]), return_inverse=True)
+    lists = replace(lists, knots=knots, coarse=_coarse(knots, own, bins))
+    parts = list(
+        run(
+            count_lists, lists, ranges,
+            where=where, on_device=count_lists_on_device, progress=progress,
+        )
+    )  # fmt: skip
+    counts = np.cumsum(sum(part["counts"].astype(np.int64) for part in parts), axis=0)
+    extra = np.concatenate([part["extra"] for part in parts], axis=1)
+    for row, codes in zip(counts, extra, strict=True):
+        row += np.bincount(codes[codes >= 0], minlength=row.size)
+    return _Counted(lists, own, counts, np.concatenate([p["spread"] for p in parts], axis=1), extra)
 
 
-def _count(bins: FloatArray, owner: IntArray, which: IntArray) -> None:
-    flat = owner * bins.shape[1] + which
-    bins += np.bincount(flat.ravel(), minlength=bins.size).reshape(bins.shape)
+def _coarse(knots: FloatArray, own: IntArray, bins: int) -> IntArray:
+    """Bin of every code: how many of ``bins`` quantiles of the target scores it has reached.
 
-
-def _interval(
-    histogram: tuple[IntArray, FloatArray], value: float, how: Resampling
-) -> tuple[float, float]:
-    """Percentile interval of 1 − EER over test speakers drawn with replacement."""
-    at, nontarget = histogram
-    speakers, size = nontarget.shape
-    if speakers < 2 or how.replicates < 1:
-        return np.nan, np.nan
-    rng = np.random.default_rng(np.random.SeedSequence(how.seed))
-    own = np.zeros(nontarget.shape)
-    own[np.arange(speakers), at] = 1.0
-    scores, gaps = np.arange(size, dtype=np.float64), np.zeros(size + 1)
-
-    def binned(times: FloatArray) -> list[float]:
-        return [
-            1 - equal_error(Roc(scores, target, weighted, gaps).hull)[0]
-            for target, weighted in zip(times @ own, times @ nontarget, strict=True)
-        ]
-
-    replicates: list[float] = []
-    while len(replicates) < how.replicates:
-        rows = min(_REPLICATES, how.replicates - len(replicates))
-        drawn = rng.integers(0, speakers, (rows, speakers)) + np.arange(rows)[:, None] * speakers
-        times = np.bincount(drawn.ravel(), minlength=rows * speakers).reshape(rows, speakers)
-        replicates += binned(times.astype(np.float64))
-    low, high = percentiles(np.array(replicates)[:, None], how.level)
-    move = value - binned(np.ones((1, speakers)))[0]
-    return float(np.clip(low[0] + move, 0, 1)), float(np.clip(high[0] + move, 0, 1))
+    The last entry is for what is not counted, a bin after all others.
+    """
+    if not bins:
+        return np.zeros(2 * knots.size + 2, dtype=np.int64)
+    edges = np.quantile(knots[own], np.linspace(0, 1, bins), method="inverted_cdf")
+    reached = np.concatenate([[0], np.cumsum(np.isin(knots, edges))])
+    return np.append(np.repeat(reached, 2)[1:], reached[-1] + 1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from unmask.privacy.conversations import (
     enrolment,
 )
 from unmask.privacy.legal_backend import as_backend, inner_products
-from unmask.privacy.legal_counts import Progress, rounding
+from unmask.privacy.legal_counts import Progress
 from unmask.privacy.legal_curve import (
     Resampling,
     RiskCurve,
@@ -28,12 +29,12 @@ from unmask.privacy.legal_curve import (
     speaker_interval,
 )
 from unmask.privacy.legal_input import as_counts, check_pair, locate, pair_codes
-from unmask.privacy.legal_isolation import Exact, Given, Population, Products, Row
+from unmask.privacy.legal_isolation import Population
+from unmask.privacy.legal_predicates import SPEAKERS, GivenScores, Predicates, single_out_all
 from unmask.privacy.legal_protocol import Protocol
 from unmask.scoring import Backend
+from unmask.scoring.job import Where
 from unmask.trials import Embeddings
-
-ENROL_BLOCK = 32
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -106,15 +107,16 @@ def singling_out_from_scores(
             f" {int(few.sum())} with one (first: {names[few][0]})"
         )
     sizes = as_counts(counts, speakers=len(names), least=2, where="test")
-    protocol = Protocol(population, sizes, folds, draws, np.random.SeedSequence(seed))
-
-    def score_rows() -> Iterator[tuple[Row, tuple[Exact, ...]]]:
-        for values in matrix[:, order]:
-            margin = float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) * 2.0**-23
-            yield values.astype(np.float32), (Given(values, margin),)
-
-    success = protocol.run(np.searchsorted(names, rows), score_rows(), None)[0]
-    return np.asarray(success.mean(axis=0))
+    protocol = Protocol.of(
+        population,
+        np.searchsorted(names, rows),
+        sizes,
+        folds=folds,
+        draws=draws,
+        seed=np.random.SeedSequence(seed),
+    )
+    found = single_out_all(GivenScores(protocol, matrix[:, order]))
+    return np.asarray(found.success[0].mean(axis=0))
 
 
 def singling_out(
@@ -134,7 +136,10 @@ def singling_out(
     allow_shared_utterances: bool = False,
     level: float = 0.95,
     replicates: int = 1000,
-    enrol_block: int = ENROL_BLOCK,
+    enrol_block: int = SPEAKERS,
+    on: str = "local",
+    workers: int | None = None,
+    state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> SinglingOut:
     """Probability that a predicate made from one enrolment speaker isolates one of N (eq. 1, 2).
@@ -145,7 +150,10 @@ def singling_out(
     one of the N test entries scores above it, whoever it is. Test speakers with fewer than
     2·``length`` utterances are left out and counted. Averaged over folds, draws of N test speakers
     (the enrolment speaker always among them) and at most ``max_enrol`` enrolment speakers.
+    ``on``, ``workers`` and ``state`` say where their predicates are tried, ``enrol_block`` of them
+    at a time, as in :func:`unmask.cross_pairing`; the values are the same.
     """
+    where = Where(on, workers, state)
     check_pair(enrol, test, allow_shared_utterances=allow_shared_utterances)
     used = length if enrol_length is None else enrol_length
     seeds = np.random.SeedSequence(seed).spawn(4)
@@ -162,16 +170,21 @@ def singling_out(
     sizes = as_counts(
         counts, speakers=len(entries.names), least=2, where=f"test with {2 * length} utterances"
     )
-    population = Population.of(entries.speakers)
-    protocol = Protocol(population, sizes, folds, draws, seeds[3])
+    protocol = Protocol.of(
+        Population.of(entries.speakers),
+        locate(names, entries.names, who="enrolment speakers", where="test"),
+        sizes,
+        folds=folds,
+        draws=draws,
+        seed=seeds[3],
+    )
     sides = pair_codes((enrol, names), (test, entries.names), side)
     scorer = as_backend(backend)
-    left, right = inner_products(scorer, known.vectors[attackers], entries.vectors)
-    success, negated, ranks = protocol.run(
-        locate(names, entries.names, who="enrolment speakers", where="test"),
-        _product_rows(left, right, population, sides, enrol_block),
-        progress,
+    rows = inner_products(scorer, known.vectors[attackers], entries.vectors)
+    found = single_out_all(
+        Predicates.of(protocol, *rows, sides), speakers=enrol_block, where=where, progress=progress
     )
+    (success, negated), ranks = found.success, found.ranks
     how = Resampling(level, replicates, seed)
     low, high = speaker_interval(success, how)
     return SinglingOut(
@@ -225,27 +238,3 @@ def _absent_note(known: pl.Series, tested: pl.Series) -> tuple[str, ...]:
         f"singling_out: {absent} of {len(known)} enrolment speakers have no two test conversations"
         " and are left out",
     )
-
-
-def _product_rows(
-    enrol: FloatArray,
-    test: FloatArray,
-    population: Population,
-    sides: tuple[IntArray, IntArray] | tuple[None, None],
-    block: int,
-) -> Iterator[tuple[Row, tuple[Exact, ...]]]:
-    """Scores of each enrolment speaker, computed block by block in single precision."""
-    margins = rounding(enrol, test)
-    tests = np.asfortranarray(test.astype(np.float32).T)
-    for start in range(0, len(enrol), block):
-        scores = enrol[start : start + block].astype(np.float32) @ tests
-        for e, row in enumerate(scores, start):
-            allowed = None
-            if sides[0] is not None and sides[1] is not None:
-                allowed = sides[1][population.owner] == sides[0][e]
-            margin = float(margins[e])
-            exact = Products(enrol[e], test, margin, allowed)
-            turned = Products(-enrol[e], test, margin, allowed)
-            if allowed is not None:
-                row = np.where(allowed, row, np.float32(-np.inf))
-            yield row, (exact, turned)

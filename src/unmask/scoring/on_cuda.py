@@ -34,6 +34,20 @@ def devices() -> list[str]:
     return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
 
 
+def product_type() -> Any:
+    """The type for products whose error must be that of single precision: torch's float32, or
+    float64 where torch was told to cut the factors of float32 short (TF32).
+    """
+    import torch
+
+    matmul = torch.backends.cuda.matmul
+    if not hasattr(matmul, "fp32_precision"):  # torch before 2.9
+        return torch.float64 if matmul.allow_tf32 else torch.float32
+    told = matmul.fp32_precision
+    told = torch.backends.fp32_precision if told == "none" else told
+    return torch.float64 if told == "tf32" else torch.float32
+
+
 def on_devices(
     opened: Callable[[str], Callable[[Range], R]],
     ranges: Sequence[Range],

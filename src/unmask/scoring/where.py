@@ -21,8 +21,9 @@ from concurrent.futures import (
 )
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -95,9 +96,40 @@ def check_place(on: str) -> None:
 
 @contextmanager
 def place(on: str = "local", *, workers: int | None = None) -> Iterator[Place]:
-    """Open a place to run tasks; it is closed at the end."""
+    """Open a place to run tasks; it is closed at the end, or with :func:`kept_open`."""
     check_place(on)
     count = available(workers)
+    kept = _KEPT.get()
+    if kept is None or on == "local":
+        with _open(on, count) as somewhere:
+            yield somewhere
+        return
+    if (on, count) not in kept.places:
+        kept.places[on, count] = kept.stack.enter_context(_open(on, count))
+    yield kept.places[on, count]
+
+
+@contextmanager
+def kept_open() -> Iterator[None]:
+    """Processes and clusters that are opened meanwhile serve all jobs that follow, to the end."""
+    with ExitStack() as stack:
+        token = _KEPT.set(_Kept(stack, {}))
+        try:
+            yield
+        finally:
+            _KEPT.reset(token)
+
+
+class _Kept(NamedTuple):
+    stack: ExitStack
+    places: dict[tuple[str, int], Place]
+
+
+_KEPT: ContextVar[_Kept | None] = ContextVar("places that are kept open", default=None)
+
+
+@contextmanager
+def _open(on: str, count: int) -> Iterator[Place]:
     with ExitStack() as stack:
         if on == "local":
             stack.enter_context(threadpool_limits(limits=1, user_api="blas"))

@@ -1,0 +1,225 @@
+"""Nontargets of nested lists of enrolment speakers, counted among the target scores.
+
+Enrolment speakers stand in one order. A list of N' holds the first N' − 1 of them who are not the
+test speaker. One pass over the scores serves all N': between two of them, every score is counted
+where it lies among the target scores (its code) and, more coarsely, for its test speaker.
+
+Scores are products in double precision of tiles on a fixed grid, so a score has the same bits
+whatever the task, and a tie is a tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.arrays import FloatArray, IntArray
+from unmask.lazy import lazy
+from unmask.scoring.knots import Knots
+from unmask.scoring.plan import Range, ranges_of
+from unmask.scoring.store import Arrays
+
+TILE_ROWS, TILE_COLUMNS = 256, 1024
+ROWS = 5 * TILE_ROWS
+_DEVICE_SCORES = 1 << 25
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Rows whose inner products are scores; ``place[i]`` is the row of ``enrol`` that belongs to
+    test row i, and ascends. ``cuts`` are the numbers N' − 1, ascending.
+
+    ``knots`` are the distinct target scores and ``coarse`` gives the bin of every code of theirs,
+    once they are known. With side information a pair whose codes differ scores −inf.
+    """
+
+    enrol: FloatArray
+    test: FloatArray
+    place: IntArray
+    cuts: IntArray
+    knots: FloatArray
+    coarse: IntArray
+    test_side: IntArray | None = None
+    enrol_side: IntArray | None = None
+
+    def arrays(self) -> Arrays:
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in found.items() if value is not None}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        return cls(**arrays)
+
+    @lazy
+    def among(self) -> Knots:
+        """The target scores, to look scores up."""
+        return Knots(self.knots)
+
+    @property
+    def columns(self) -> int:
+        """How many enrolment rows are looked at."""
+        return int(self.cuts[-1]) + 1
+
+    @property
+    def bins(self) -> int:
+        """Number of coarse bins; a last one takes what is not counted."""
+        return int(self.coarse[-1])
+
+    @property
+    def segments(self) -> list[Range]:
+        """Ranges of enrolment rows between one cut and the next."""
+        return [(int(start), int(stop)) for start, stop in pairwise([0, *self.cuts])]
+
+    def tile(self, top: int, left: int) -> FloatArray:
+        """Scores of one product of the grid."""
+        rows, columns = slice(top, top + TILE_ROWS), slice(left, left + TILE_COLUMNS)
+        scores = np.asarray(self.test[rows] @ self.enrol[columns].T)
+        if self.test_side is not None and self.enrol_side is not None:
+            scores[self.test_side[rows, None] != self.enrol_side[columns]] = -np.inf
+        return scores
+
+    def owned(self, rows: Range, columns: Range) -> tuple[IntArray, IntArray]:
+        """Pairs of one speaker in a tile, numbered within it."""
+        place = self.place[slice(*rows)]
+        here = np.flatnonzero((place >= columns[0]) & (place < columns[1]))
+        return here, place[here] - columns[0]
+
+
+def own_scores(lists: Lists, rows: Range) -> Arrays:
+    """Target scores of some test rows."""
+    found = np.empty(rows[1] - rows[0])
+    for top, bottom in _tiles(rows):
+        first, last = lists.place[top], lists.place[bottom - 1]
+        for left in range(int(first) // TILE_COLUMNS * TILE_COLUMNS, int(last) + 1, TILE_COLUMNS):
+            i, j = lists.owned((top, bottom), (left, left + TILE_COLUMNS))
+            if i.size:
+                found[top - rows[0] + i] = lists.tile(top, left)[i, j]
+    return {"own": found}
+
+
+def count_lists(lists: Lists, rows: Range) -> Arrays:
+    """Counts of some test rows in every segment.
+
+    ``counts`` holds how many scores have each code, ``spread`` how many of each row lie in each
+    coarse bin. ``extra`` is the code of the score that joins a row's list where its own speaker is
+    among the first N' − 1, else −1.
+    """
+    segments, codes = lists.segments, lists.among.codes
+    counts = np.zeros((len(segments), codes + 1), dtype=np.int64)
+    spread = np.zeros((len(segments), rows[1] - rows[0], lists.bins + 1), dtype=np.int64)
+    extra = np.full((len(segments), rows[1] - rows[0]), -1, dtype=np.int64)
+    for top, bottom in _tiles(rows):
+        within = slice(top - rows[0], bottom - rows[0])
+        offset = (np.arange(bottom - top) * (lists.bins + 1))[:, None]
+        for left, right in ranges_of(lists.columns, TILE_COLUMNS):
+            found = lists.among.code(lists.tile(top, left))[:, : right - left]
+            found[lists.owned((top, bottom), (left, right))] = codes
+            for s, (start, stop) in enumerate(segments):
+                some = found[:, max(start - left, 0) : max(stop - left, 0)]
+                if some.size:
+                    counts[s] += np.bincount(some.reshape(-1), minlength=codes + 1)
+                    if lists.bins:
+                        which = (lists.coarse.take(some) + offset).reshape(-1)
+                        binned = np.bincount(which, minlength=offset.size * (lists.bins + 1))
+                        spread[s, within] += binned.reshape(offset.size, -1)
+                if left <= stop < right:
+                    inside = lists.place[top:bottom] < stop
+                    extra[s, within][inside] = found[inside, stop - left]
+    return _compact(counts[:, :-1], spread[:, :, :-1], extra)
+
+
+def own_scores_on_device(lists: Lists, device: str) -> Callable[[Range], Arrays]:
+    """The same on a CUDA device, from the very products that are counted there."""
+    products = _products(lists, device)
+
+    def own(rows: Range) -> Arrays:
+        found = []
+        for part, scores, put in products(rows):
+            place = put(lists.place[slice(*part)])
+            found.append(scores.gather(1, place[:, None])[:, 0].cpu().numpy())
+        return {"own": np.concatenate(found)}
+
+    return own
+
+
+def count_lists_on_device(lists: Lists, device: str) -> Callable[[Range], Arrays]:
+    """The same on a CUDA device."""
+    import torch
+
+    products = _products(lists, device)
+    segments, codes, bins = lists.segments, lists.among.codes, lists.bins
+    segment = np.repeat(np.arange(len(segments)), [stop - start for start, stop in segments])
+
+    def count(rows: Range) -> Arrays:
+        counts = np.zeros((len(segments), codes + 1), dtype=np.int64)
+        spread, extra = [], []
+        for part, scores, put in products(rows):
+            knots, size = put(lists.knots), part[1] - part[0]
+            below = torch.searchsorted(knots, scores)
+            met = knots[below.clamp(max=len(knots) - 1)] == scores
+            found = 2 * below + met
+            place = put(lists.place[slice(*part)])
+            found.scatter_(1, place[:, None], codes)
+            extra.append(
+                torch.stack([torch.where(place < n, found[:, n], -1) for n in lists.cuts.tolist()])
+                .cpu()
+                .numpy()
+            )
+            found, which = found[:, : len(segment)], put(segment)
+            counted = torch.bincount(
+                (which * (codes + 1) + found).reshape(-1), minlength=counts.size
+            )
+            counts += counted.cpu().numpy().reshape(counts.shape)
+            row = torch.arange(size, device=found.device)[:, None]
+            flat = (which * size + row) * (bins + 1) + put(lists.coarse)[found]
+            binned = torch.bincount(flat.reshape(-1), minlength=len(segments) * size * (bins + 1))
+            spread.append(binned.cpu().numpy().reshape(len(segments), size, bins + 1))
+        return _compact(
+            counts[:, :-1], np.concatenate(spread, axis=1)[:, :, :-1], np.concatenate(extra, axis=1)
+        )
+
+    return count
+
+
+def _products(
+    lists: Lists, device: str
+) -> Callable[[Range], Iterator[tuple[Range, Any, Callable[[npt.NDArray[Any]], Any]]]]:
+    """Scores of test rows with all enrolment rows on a device, a few rows at a time."""
+    import torch
+
+    def put(array: npt.NDArray[Any]) -> Any:
+        return torch.from_numpy(np.array(array)).to(device)
+
+    enrol = put(lists.enrol)
+    enrol_side = None if lists.enrol_side is None else put(lists.enrol_side)
+    step = max(1, _DEVICE_SCORES // len(lists.enrol))
+
+    def products(rows: Range) -> Iterator[tuple[Range, Any, Callable[[npt.NDArray[Any]], Any]]]:
+        for start in range(rows[0], rows[1], step):
+            part = start, min(start + step, rows[1])
+            scores = put(lists.test[slice(*part)]) @ enrol.T
+            if lists.test_side is not None and enrol_side is not None:
+                differ = put(lists.test_side[slice(*part)])[:, None] != enrol_side[None, :]
+                scores.masked_fill_(differ, -torch.inf)
+            yield part, scores, put
+
+    return products
+
+
+def _tiles(rows: Range) -> list[Range]:
+    return [(top, min(top + TILE_ROWS, rows[1])) for top in range(*rows, TILE_ROWS)]
+
+
+def _compact(counts: IntArray, spread: IntArray, extra: IntArray) -> Arrays:
+    """In as few bytes as the numbers need."""
+    found = {"counts": counts, "spread": spread}
+    small = {
+        name: value.astype(np.min_scalar_type(int(value.max(initial=0))))
+        for name, value in found.items()
+    }
+    return {**small, "extra": extra.astype(np.int32)}
