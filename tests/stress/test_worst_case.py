@@ -15,7 +15,7 @@ from unmask.stress import (
     worst_case_by_target,
     worst_case_false_alarms,
 )
-from unmask.stress.worst_case import closest_weights
+from unmask.stress.worst_case_kernels import closest_weights
 from unmask.stress.worst_case_input import pairs_of_blocks
 
 LEVELS = np.linspace(-2.5, 2.5, 9)
