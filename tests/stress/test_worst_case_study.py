@@ -20,7 +20,8 @@ from unmask.stress import (
     pairs_of_scores,
     worst_case_study,
 )
-from unmask.stress.worst_case_study import WorstCaseStudy, operating_thresholds
+from unmask.stress.worst_case_study import WorstCaseStudy
+from unmask.stress.worst_case_thresholds import operating_thresholds
 from unmask.trials import Embeddings, read_scores
 
 

@@ -57,18 +57,22 @@ def worst_case_of_embeddings(
     where = Where(on, workers, state)
     intervals = Intervals(replicates, level, seed)
     levels = Levels.of(thresholds)
-    rows = SpeakerRows.of(embeddings, backend)
-    rows.check(skip_single=skip_single)
+    order = SpeakerOrder.of(embeddings)
+    order.check(skip_single=skip_single)
+    wanted = checked_counts(counts, order.impostors, order.names)
+    rows = SpeakerRows.of(embeddings, order, backend)
     means = rows.means
     if proxy is not None:
-        means = SpeakerRows.of(proxy, proxy_backend).means_of(rows.names)
-    likeness = Likeness(rows.edges, *means)
-    wanted = checked_counts(counts, likeness.impostors, rows.names)
+        other = SpeakerOrder.of(proxy)
+        chosen = other.places(order.names)
+        target, impostor = SpeakerRows.of(proxy, other, proxy_backend).means
+        means = target[chosen], impostor[chosen]
+    span = _span(Likeness(order.edges, *means), where)
     voices = Voices(
-        rows.edges,
+        order.edges,
         *means,
         rows.enrol,
-        np.asarray(TIE * _span(likeness, where)),
+        np.asarray(TIE * span),
         levels.values,
         wanted,
         None if rows.test is rows.enrol else rows.test,
@@ -82,7 +86,7 @@ def worst_case_of_embeddings(
         progress=progress,
     )
     each = np.concatenate([part["each"] for part in found])[:, :, levels.place]
-    return intervals.around(each, wanted, thresholds, impostors=int(likeness.impostors.min()))
+    return intervals.around(each, wanted, thresholds, impostors=int(order.impostors.min()))
 
 
 def _span(likeness: Likeness, where: Where) -> float:
@@ -94,46 +98,80 @@ def _span(likeness: Likeness, where: Where) -> float:
         where=where,
         on_device=similarity_range_on_device,
     )
-    low, high = zip(*((float(part["low"]), float(part["high"])) for part in found), strict=True)
-    return max(high) - min(low)
+    ends = np.array([[part["low"], part["high"]] for part in found])
+    return float(ends[:, 1].max() - ends[:, 0].min())
+
+
+@dataclass(frozen=True, eq=False)
+class SpeakerOrder:
+    """Where each row of a set stands by speaker, in the order of the speakers' codes: speaker k has
+    the places from ``edges[k]`` to ``edges[k + 1]``.
+    """
+
+    names: tuple[str, ...]
+    edges: IntArray
+    place: IntArray
+
+    @classmethod
+    def of(cls, embeddings: Embeddings) -> SpeakerOrder:
+        present, codes = np.unique(embeddings.speakers.codes, return_inverse=True)
+        place = np.empty(codes.size, dtype=np.int64)
+        place[np.argsort(codes, kind="stable")] = np.arange(codes.size)
+        names = tuple(str(embeddings.speakers.names[int(code)]) for code in present)
+        return cls(names, from_zero(np.bincount(codes)), place)
+
+    @property
+    def single(self) -> IntArray:
+        """Speakers with one utterance, two of whom make a pair with one score."""
+        return np.flatnonzero(np.diff(self.edges) == 1)
+
+    @property
+    def skipped(self) -> int:
+        """Number of pairs with one score."""
+        return self.single.size * (self.single.size - 1)
+
+    @property
+    def impostors(self) -> IntArray:
+        """Number of impostors of each target, without pairs of one score."""
+        count = np.full(len(self.names), len(self.names) - 1)
+        count[self.single] -= max(self.single.size - 1, 0)
+        return count
+
+    def check(self, *, skip_single: bool) -> None:
+        """Refuse a set from which no worst case can be told."""
+        if self.skipped and not skip_single:
+            target, impostor = (self.names[k] for k in self.single[:2])
+            pairs = len(self.names) * (len(self.names) - 1)
+            check_single_scores(self.skipped, pairs, f"target {target}, impostor {impostor}")
+        check_speakers(self.impostors, self.names)
+
+    def places(self, names: tuple[str, ...]) -> list[int]:
+        """Where the speakers of these names stand among those of this set, a proxy's."""
+        known = {name: k for k, name in enumerate(self.names)}
+        missing = [name for name in names if name not in known]
+        if missing:
+            raise InputError(
+                f"proxy: {len(missing)} of {len(names)} speakers have no embeddings there,"
+                f" the first {missing[0]}"
+            )
+        return [known[name] for name in names]
 
 
 @dataclass(frozen=True, eq=False)
 class SpeakerRows:
-    """Prepared rows by speaker, for both sides of the inner product that is the score.
+    """Prepared rows by speaker, for both sides of the inner product that is the score."""
 
-    Those of speaker k stand from ``edges[k]`` to ``edges[k + 1]``.
-    """
-
-    names: tuple[str, ...]
     edges: IntArray
     enrol: FloatArray
     test: FloatArray
 
     @classmethod
-    def of(cls, embeddings: Embeddings, backend: Backend | str) -> SpeakerRows:
-        """Prepare all rows; speakers in the order of their codes."""
-        present, codes = np.unique(embeddings.speakers.codes, return_inverse=True)
-        place = np.empty(codes.size, dtype=np.int64)
-        place[np.argsort(codes, kind="stable")] = np.arange(codes.size)
-        names = tuple(str(embeddings.speakers.names[int(code)]) for code in present)
+    def of(cls, embeddings: Embeddings, order: SpeakerOrder, backend: Backend | str) -> SpeakerRows:
         scorer = resolve(backend)
-        prepared = _prepared(scorer, embeddings, place)
-        return cls(names, from_zero(np.bincount(codes)), *product_sides(scorer, prepared))
-
-    def check(self, *, skip_single: bool) -> None:
-        """Refuse a set from which no worst case can be told."""
-        speakers = len(self.names)
-        sizes = np.diff(self.edges)
-        single = np.flatnonzero(sizes == 1)
-        if single.size > 1 and not skip_single:
-            first = f"target {self.names[single[0]]}, impostor {self.names[single[1]]}"
-            pairs = single.size * (single.size - 1)
-            check_single_scores(pairs, speakers * (speakers - 1), first)
-        impostors = np.where(sizes == 1, speakers - single.size, speakers - 1)
-        check_speakers(impostors, self.names)
-        if (self.enrol == self.enrol[0]).all():
-            raise InputError(f"embeddings: all {len(self.enrol)} vectors are equal once prepared")
+        prepared = _prepared(scorer, embeddings, order.place)
+        if (prepared == prepared[0]).all():
+            raise InputError(f"embeddings: all {len(prepared)} vectors are equal once prepared")
+        return cls(order.edges, *product_sides(scorer, prepared))
 
     @property
     def means(self) -> tuple[FloatArray, FloatArray]:
@@ -143,19 +181,6 @@ class SpeakerRows:
             for side in (self.enrol, self.test)
         )
         return target, impostor
-
-    def means_of(self, names: tuple[str, ...]) -> tuple[FloatArray, FloatArray]:
-        """The same for the speakers of these names."""
-        known = {name: k for k, name in enumerate(self.names)}
-        missing = [name for name in names if name not in known]
-        if missing:
-            raise InputError(
-                f"proxy: {len(missing)} of {len(names)} speakers have no embeddings there,"
-                f" the first {missing[0]}"
-            )
-        chosen = [known[name] for name in names]
-        target, impostor = self.means
-        return target[chosen], impostor[chosen]
 
 
 def _prepared(scorer: Backend, embeddings: Embeddings, place: IntArray) -> FloatArray:

@@ -33,9 +33,17 @@ def pairs_of_scores(
 
 
 def pairs_of_embeddings(
-    embeddings: Embeddings, *, backend: Backend | str = "cosine", per_pair: int | None = None
+    embeddings: Embeddings,
+    *,
+    backend: Backend | str = "cosine",
+    per_pair: int | None = None,
+    targets: int | None = None,
 ) -> PairScores:
-    """Scores of all utterances of every two speakers, or ``per_pair`` of them."""
+    """Scores of all utterances of every two speakers, or ``per_pair`` of them.
+
+    ``targets`` takes that many of the speakers as targets, spread evenly over the set; all the
+    others remain their impostors.
+    """
     scorer = resolve(backend)
     rows = scorer.prepare(embeddings.vectors)
     present, codes = np.unique(embeddings.speakers.codes, return_inverse=True)
@@ -44,7 +52,8 @@ def pairs_of_embeddings(
     def block(speaker: int) -> FloatArray:
         return np.asarray(scorer.score_block(rows[codes == speaker], rows), dtype=np.float64)
 
-    return pairs_of_blocks(block, codes, names, per_pair=per_pair)
+    chosen = None if targets is None else evenly(len(names), targets)
+    return pairs_of_blocks(block, codes, names, per_pair=per_pair, targets=chosen)
 
 
 def pairs_of_blocks(
@@ -53,19 +62,22 @@ def pairs_of_blocks(
     names: Sequence[str],
     *,
     per_pair: int | None = None,
+    targets: IntArray | None = None,
 ) -> PairScores:
     """From embeddings' scores: ``score(k)`` gives utterances of speaker k × all utterances.
 
     ``speakers`` holds each utterance's speaker code. ``per_pair`` keeps that many scores of a
-    pair, spread evenly over its utterance pairs; by default all are kept.
+    pair, spread evenly over its utterance pairs; by default all are kept. ``targets`` are the codes
+    of the speakers that are targets, by default all.
     """
     order = np.argsort(speakers, kind="stable")
     sizes = np.bincount(speakers, minlength=len(names))
     edges = from_zero(sizes)
+    chosen = np.arange(len(names)) if targets is None else targets
     kept: list[FloatArray] = []
     counts: list[IntArray] = []
-    for k in range(len(names)):
-        block = np.asarray(score(k), dtype=np.float64)[:, order]
+    for k in chosen:
+        block = np.asarray(score(int(k)), dtype=np.float64)[:, order]
         rows = block.shape[0]
         total = rows * sizes
         take = total if per_pair is None else np.minimum(total, per_pair)
@@ -83,12 +95,18 @@ def pairs_of_blocks(
         counts.append(take)
     take = np.stack(counts)
     target, impostor = np.nonzero(take)
-    table = tuple(names)
     return PairScores(
         np.concatenate(kept),
         from_zero(take[target, impostor]),
         target,
         impostor,
-        table,
-        table,
+        tuple(names[int(k)] for k in chosen),
+        tuple(names),
     ).checked_numbers()
+
+
+def evenly(size: int, chosen: int) -> IntArray:
+    """``chosen`` of ``size`` numbers in even steps, the first and the last included."""
+    if chosen < 1:
+        raise InputError(f"targets: expected at least 1, found {chosen}")
+    return np.unique(np.rint(np.linspace(0, size - 1, min(chosen, size))).astype(np.int64))

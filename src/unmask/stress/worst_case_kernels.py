@@ -1,4 +1,4 @@
-"""What every way to P_FA^N(τ) shares: places among thresholds, ranks of impostors, weights of ranks.
+"""What every way to P_FA^N(τ) shares: thresholds, ranks of impostors, weights of ranks.
 
 With a target's M impostors ordered from the closest, the r-th is the closest of a random subset of
 N with probability w_r(N) = C(M−r, N−1)/C(M, N), so P_FA^N(τ) = Σ_r w_r(N)·F_r(τ), where F_r is the

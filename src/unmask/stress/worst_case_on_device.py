@@ -65,10 +65,7 @@ def surfaces_of_voices_on_device(voices: Voices, device: str) -> Callable[[Range
     speaker = torch.repeat_interleave(_put(voices.sizes, device))
     sizes = _put(voices.sizes, device)
     similarity = _similarity(voices, device)
-    weights = {
-        int(size): _put(closest_weights(int(size), voices.counts), device)
-        for size in np.unique(voices.impostors)
-    }
+    weights: dict[int, Any] = {}
     step = max(1, SCORES // len(voices.others))
 
     def count(targets: Range) -> Any:
@@ -95,12 +92,15 @@ def surfaces_of_voices_on_device(voices: Voices, device: str) -> Callable[[Range
             return {"each": surfaces(ranked, voices.counts, targets=targets[1] - targets[0])}
         own = sizes[slice(*targets)]
         trials = own[:, None] * sizes[order]
-        rates = above.gather(1, order[:, :, None].expand_as(above)) / trials[:, :, None]
+        ranked = above.gather(1, order[:, :, None].expand_as(above))
+        rates = ranked.double() / trials[:, :, None]
         impostors = allowed.sum(dim=1)
         each = torch.empty((len(own), voices.counts.size, width - 1), dtype=torch.float64)
-        for size, weight in weights.items():
+        for size in impostors.unique().tolist():
+            if size not in weights:
+                weights[size] = _put(closest_weights(size, voices.counts), device)
             some = impostors == size
-            each[some.cpu()] = (weight @ rates[some, :size]).cpu()
+            each[some.cpu()] = (weights[size] @ rates[some, :size]).cpu()
         return {"each": each.clamp(0, 1).numpy()}
 
     return compute

@@ -232,7 +232,8 @@ class PairScores:
         order = np.lexsort((-similarity, self.target))
         apart = gaps(similarity[order]) > self.tie(similarity)
         code = np.empty(order.size, dtype=np.int64)
-        code[order] = -from_zero(apart | (np.diff(self.target[order]) > 0))
+        later = apart | (np.diff(self.target[order]) > 0)
+        code[order] = -from_zero(later.astype(np.int64))
         return code
 
     def similarity_of(self, proxy: PairScores) -> FloatArray:

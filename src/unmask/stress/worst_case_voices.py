@@ -65,12 +65,6 @@ class Likeness:
         """Utterances of each speaker."""
         return np.diff(self.edges)
 
-    @lazy
-    def impostors(self) -> IntArray:
-        """Number of impostors M of each target."""
-        single = self.sizes == 1
-        return np.where(single, (~single).sum(), self.speakers - 1)
-
     def allowed(self, target: int) -> BoolArray:
         """Who may be an impostor of a target."""
         mask = self.sizes * self.sizes[target] > 1
