@@ -41,8 +41,8 @@ def pairs_of_embeddings(
 ) -> PairScores:
     """Scores of all utterances of every two speakers, or ``per_pair`` of them.
 
-    ``targets`` takes that many of the speakers as targets, spread evenly over the set; all the
-    others remain their impostors.
+    Similarities are mean scores over all utterances even so. ``targets`` takes that many of the
+    speakers as targets, spread evenly over the set; all the others remain their impostors.
     """
     scorer = resolve(backend)
     rows = scorer.prepare(embeddings.vectors)
@@ -67,8 +67,8 @@ def pairs_of_blocks(
     """From embeddings' scores: ``score(k)`` gives utterances of speaker k × all utterances.
 
     ``speakers`` holds each utterance's speaker code. ``per_pair`` keeps that many scores of a
-    pair, spread evenly over its utterance pairs; by default all are kept. ``targets`` are the codes
-    of the speakers that are targets, by default all.
+    pair, spread evenly over its utterance pairs, beside the mean of all; by default all are kept.
+    ``targets`` are the codes of the speakers that are targets, by default all.
     """
     order = np.argsort(speakers, kind="stable")
     sizes = np.bincount(speakers, minlength=len(names))
@@ -76,6 +76,7 @@ def pairs_of_blocks(
     chosen = np.arange(len(names)) if targets is None else targets
     kept: list[FloatArray] = []
     counts: list[IntArray] = []
+    means: list[FloatArray] = []
     for k in chosen:
         block = np.asarray(score(int(k)), dtype=np.float64)[:, order]
         rows = block.shape[0]
@@ -84,15 +85,15 @@ def pairs_of_blocks(
         take = np.where(np.arange(len(names)) == k, 0, take)
         other = np.repeat(np.arange(len(names)), take)
         place = np.arange(other.size) - from_zero(take)[other]
-        cell = place * total[other] // take[other]
+        row, column = place // sizes[other], place % sizes[other]
         if per_pair is not None:
-            # Latin-square order: consecutive cells use different utterances on both sides.
-            row = cell % rows
-            column = (cell // rows + row) % sizes[other]
-        else:
-            row, column = cell // sizes[other], cell % sizes[other]
+            # Down the diagonals: utterances recur on either side as late as possible.
+            row = place % rows
+            column = (place + place // np.lcm(rows, sizes[other])) % sizes[other]
         kept.append(block[row, edges[other] + column])
         counts.append(take)
+        sums = np.bincount(speakers[order], block.sum(axis=0), minlength=len(names))
+        means.append(sums / np.maximum(total, 1))
     take = np.stack(counts)
     target, impostor = np.nonzero(take)
     return PairScores(
@@ -102,6 +103,7 @@ def pairs_of_blocks(
         impostor,
         tuple(names[int(k)] for k in chosen),
         tuple(names),
+        means=None if per_pair is None else np.stack(means)[target, impostor],
     ).checked_numbers()
 
 

@@ -25,7 +25,8 @@ class PairScores:
 
     Pair p is of target ``target[p]`` and impostor ``impostor[p]`` (codes into the two tables of
     names) and owns ``scores[start[p]:start[p + 1]]``. ``skipped`` counts pairs that were left out
-    on request because they had a single score.
+    on request because they had a single score. ``means`` are the mean scores of the pairs where
+    only some of the scores are kept: those that choose would else be those that attack.
     """
 
     scores: FloatArray
@@ -35,6 +36,7 @@ class PairScores:
     target_names: tuple[str, ...]
     impostor_names: tuple[str, ...]
     skipped: int = 0
+    means: FloatArray | None = None
 
     @classmethod
     def from_array(
@@ -157,6 +159,8 @@ class PairScores:
     @cached_property
     def similarity(self) -> FloatArray:
         """Mean score of each pair."""
+        if self.means is not None:
+            return self.means
         return np.asarray(np.add.reduceat(self.scores, self.start[:-1]) / self.sizes)
 
     @cached_property
@@ -201,6 +205,7 @@ class PairScores:
             tuple(self.target_names[k] for k in present),
             self.impostor_names,
             self.skipped + skipped,
+            None if self.means is None else self.means[keep],
         )
 
     def by_group(self, groups: Mapping[str, str]) -> dict[str, PairScores]:

@@ -13,6 +13,7 @@ from unmask.arrays import FloatArray, IntArray
 from unmask.detection.bootstrap import Progress
 from unmask.detection.roc import Roc
 from unmask.estimate import Estimate
+from unmask.scoring.job import Where
 from unmask.stress.extrapolation.choose import REPLICATES, extrapolate
 from unmask.stress.extrapolation.fitted import LEVEL, Extrapolation, Prediction
 from unmask.stress.extrapolation.models import checked_name
@@ -122,6 +123,7 @@ def worst_case_study(
     keep the worst case under these rates there. ``on``, ``workers`` and ``state`` say where the
     measured part is counted.
     """
+    Where(on, workers, state)
     pairs = as_pairs(scores)
     asked = Asked(population, model, tuple(target_rates), level, refits, seed)
     roc = Roc.from_scores(target, pairs.scores, thresholds=counted_at(thresholds))
