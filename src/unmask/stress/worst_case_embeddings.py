@@ -12,7 +12,7 @@ from unmask.arrays import FloatArray, IntArray
 from unmask.detection.bootstrap import Progress
 from unmask.errors import InputError
 from unmask.scoring import Backend, resolve
-from unmask.scoring.job import Where, run
+from unmask.scoring.job import HERE, Where, run
 from unmask.scoring.products import product_sides
 from unmask.stress.worst_case import Intervals, WorstCase
 from unmask.stress.worst_case_checks import check_single_scores, check_speakers, checked_counts
@@ -25,6 +25,7 @@ from unmask.stress.worst_case_pairs import from_zero
 from unmask.stress.worst_case_voices import Likeness, Voices, similarity_range, surfaces_of_voices
 from unmask.trials import Embeddings
 
+FEW_SPEAKERS = 4096
 _SLICE = 1 << 14
 
 
@@ -90,12 +91,12 @@ def worst_case_of_embeddings(
 
 
 def _span(likeness: Likeness, where: Where) -> float:
-    """Range of all similarities, which tells rounding from a difference."""
+    """Range of all similarities, which tells rounding from a difference; a few are made here."""
     found = run(
         similarity_range,
         likeness,
         likeness.shares(),
-        where=where,
+        where=where if likeness.speakers > FEW_SPEAKERS else HERE,
         on_device=similarity_range_on_device,
     )
     ends = np.array([[part["low"], part["high"]] for part in found])

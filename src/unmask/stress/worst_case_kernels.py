@@ -22,6 +22,7 @@ TIE = 2.0**-40
 _TOGETHER = 32
 _BINS = 1 << 12
 _CROWDED = 3  # levels in one bin, from which a binary search is no slower
+_TINY = 1e-300
 _NEGLIGIBLE = 1e-200  # subnormal weights change nothing and slow a product twentyfold
 
 
@@ -51,8 +52,8 @@ class Levels:
         """
         if self._bins is None:
             return np.searchsorted(self.values, scores)
-        low, scale, below, crowd = self._bins
-        found = below[_bin(scores, low, scale)]
+        ends, scale, below, crowd = self._bins
+        found = below[_bin(scores, ends, scale)]
         for _ in range(crowd):
             found += scores > self._padded[found]
         return found
@@ -65,29 +66,27 @@ class Levels:
         return above_of(table)
 
     @lazy
-    def _bins(self) -> tuple[float, float, IntArray, int] | None:
-        """Low end, bins per unit, levels in the bins below each, most levels in one."""
+    def _bins(self) -> tuple[tuple[float, float], float, IntArray, int] | None:
+        """Both ends, bins per unit, levels in the bins below each, most levels in one."""
         finite = self.values[np.isfinite(self.values)]
-        if not finite.size:
+        ends = (float(finite[0]), float(finite[-1])) if finite.size else (0.0, np.inf)
+        span = ends[1] - ends[0]
+        if span == np.inf:
             return None
-        low, high = float(finite[0]), float(finite[-1])
-        with np.errstate(over="ignore", divide="ignore"):
-            scale = float(np.float64(_BINS) / (np.float64(high) - low)) if high > low else 1.0
-        if not 0 < scale < np.inf:
-            return None
-        held = np.bincount(_bin(self.values, low, scale), minlength=_BINS + 1)
+        scale = _BINS / span if span > _TINY else 1.0
+        held = np.bincount(_bin(self.values, ends, scale), minlength=_BINS + 1)
         crowd = int(held.max())
-        return (low, scale, np.cumsum(held) - held, crowd) if crowd < _CROWDED else None
+        return (ends, scale, np.cumsum(held) - held, crowd) if crowd < _CROWDED else None
 
     @lazy
     def _padded(self) -> FloatArray:
         return np.append(self.values, np.inf)
 
 
-def _bin(scores: FloatArray, low: float, scale: float) -> IntArray:
-    place = scores - low
+def _bin(scores: FloatArray, ends: tuple[float, float], scale: float) -> IntArray:
+    place = np.clip(scores, *ends)
+    place -= ends[0]
     place *= scale
-    np.clip(place, 0, _BINS, out=place)
     return place.astype(np.intp)
 
 
