@@ -57,7 +57,7 @@ def similarity_range_on_device(likeness: Likeness, device: str) -> Callable[[Ran
 
 
 def surfaces_of_voices_on_device(voices: Voices, device: str) -> Callable[[Range], Arrays]:
-    """P_FA^N(τ) of some targets; only a range with equally close impostors is ranked here."""
+    """P_FA^N(τ) of some targets."""
     import torch
 
     others = _put(voices.others, device)
@@ -86,14 +86,10 @@ def surfaces_of_voices_on_device(voices: Voices, device: str) -> Callable[[Range
         values, allowed = similarity(targets)
         values.masked_fill_(~allowed, -torch.inf)
         ordered, order = values.sort(dim=1, descending=True)
-        close = ordered[:, :-1] - ordered[:, 1:] <= float(voices.tie)
-        if bool((close & (ordered[:, 1:] > -torch.inf)).any()):
-            ranked = voices.ranked(targets, above.cpu().numpy())
-            return {"each": surfaces(ranked, voices.counts, targets=targets[1] - targets[0])}
         own = sizes[slice(*targets)]
         trials = own[:, None] * sizes[order]
         ranked = above.gather(1, order[:, :, None].expand_as(above))
-        rates = ranked.double() / trials[:, :, None]
+        rates = _averaged(ranked.double() / trials[:, :, None], ordered, float(voices.tie))
         impostors = allowed.sum(dim=1)
         each = torch.empty((len(own), voices.counts.size, width - 1), dtype=torch.float64)
         for size in impostors.unique().tolist():
@@ -104,6 +100,20 @@ def surfaces_of_voices_on_device(voices: Voices, device: str) -> Callable[[Range
         return {"each": each.clamp(0, 1).numpy()}
 
     return compute
+
+
+def _averaged(rates: Any, ordered: Any, tie: float) -> Any:
+    """Rates (targets, ranks, levels) where every rank of equally close impostors has their mean."""
+    import torch
+
+    apart = ordered[:, :-1] - ordered[:, 1:] > tie
+    if bool((apart | (ordered[:, 1:] == -torch.inf)).all()):
+        return rates
+    run = torch.nn.functional.pad(apart.cumsum(dim=1), (1, 0))
+    size = torch.zeros_like(ordered).scatter_add_(1, run, torch.ones_like(ordered))
+    wide = run[:, :, None].expand_as(rates)
+    total = torch.zeros_like(rates).scatter_add_(1, wide, rates)
+    return total.gather(1, wide) / size.gather(1, run)[:, :, None]
 
 
 def _similarity(likeness: Likeness, device: str) -> Callable[[Range], tuple[Any, Any]]:
