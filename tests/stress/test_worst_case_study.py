@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from unmask.cli import app
+from unmask.detection import Roc
 from unmask.errors import InputError
 from unmask.figures import NARROW, save
 from unmask.figures.worst_case import worst_case_figures
@@ -19,8 +20,14 @@ from unmask.stress import (
     pairs_of_embeddings,
     pairs_of_scores,
     worst_case_study,
+    worst_case_study_of_embeddings,
 )
-from unmask.stress.worst_case_study import WorstCaseStudy, operating_thresholds
+from unmask.stress.worst_case_study import Sample, WorstCaseStudy
+from unmask.stress.worst_case_thresholds import (
+    counted_at,
+    operating_thresholds,
+    thresholds_of_roc,
+)
 from unmask.trials import Embeddings, read_scores
 
 
@@ -177,3 +184,137 @@ def test_real_scores_of_voxceleb1() -> None:
     with pytest.raises(InputError, match="2 of 1560 have one score"):
         pairs.checked()
     assert isinstance(pairs.without_single_scores().checked(), PairScores)
+
+
+def test_thresholds_of_a_statistic_are_those_of_its_scores() -> None:
+    rng = np.random.default_rng(0)
+    target, nontarget = rng.normal(2, 1, 300), rng.normal(0, 1, 5000)
+    asked = {"thresholds": [0.5, 1.25], "p_target": [0.1]}
+    roc = Roc.from_scores(target, nontarget, thresholds=counted_at(asked["thresholds"]))
+    found = thresholds_of_roc(roc, **asked)
+    for point in (*found, *thresholds_of_roc(roc)):
+        assert point.p_miss == pytest.approx(np.mean(target <= point.threshold))
+        assert point.p_fa == pytest.approx(np.mean(nontarget > point.threshold))
+    assert found == operating_thresholds(target, nontarget, **asked)
+    with pytest.raises(InputError, match="no exact count at"):
+        thresholds_of_roc(roc, thresholds=[0.7])
+
+
+@pytest.fixture(scope="module")
+def voices(population: Population) -> Embeddings:
+    vectors = population.utterances
+    names = [f"s{k}" for k in range(24) for _ in range(4)]
+    sex = ["fm"[k % 2] for k in range(24) for _ in range(4)]
+    return Embeddings(vectors.reshape(96, -1), names, columns={"sex": sex})
+
+
+def test_a_study_of_embeddings_is_that_of_their_scores(
+    population: Population, voices: Embeddings
+) -> None:
+    asked = {"model": "gpd", "thresholds": [0.3, 0.5], "replicates": 30, "refits": 2}
+    target = same_speaker(population)
+    wanted = worst_case_study(pairs_of_embeddings(voices), target, **asked)
+    found = worst_case_study_of_embeddings(voices, per_pair=16, **asked)
+    assert found.sample is None
+    np.testing.assert_allclose(found.empirical.values, wanted.empirical.values, atol=1e-12)
+    np.testing.assert_allclose(found.empirical.low, wanted.empirical.low, atol=1e-12)
+    np.testing.assert_allclose(found.predicted.values, wanted.predicted.values, atol=1e-6)
+    for one, other in zip(found.operating, wanted.operating, strict=True):
+        assert one.p_miss == pytest.approx(other.p_miss, abs=1e-6)
+        assert one.p_fa == pytest.approx(other.p_fa, abs=1e-4)
+    some = worst_case_study_of_embeddings(voices, per_pair=4, **asked)
+    assert some.sample == Sample(24, 4)
+    np.testing.assert_array_equal(some.empirical.values, found.empirical.values)
+    told = render(document_of_worst_case({"all": some}), "text")
+    assert "fitted to at most 4 scores of each pair of 24 targets" in told.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"per_pair": 1}, "per_pair: expected at least 2, found 1"),
+        ({"model": "magic"}, "model: expected auto or one of"),
+        ({"population": 0.5}, "counts: expected whole numbers"),
+        ({"on": "moon"}, "found moon"),
+    ],
+)
+def test_a_study_refuses_before_any_work(
+    voices: Embeddings, change: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        worst_case_study_of_embeddings(voices, **change)
+
+
+@pytest.fixture(scope="module")
+def voices_file(voices: Embeddings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("voices") / "voices.npz"
+    np.savez(
+        path,
+        embeddings=voices.vectors,
+        speaker_ids=np.array(voices.speakers.to_series().to_list()),
+        utt_ids=np.array([f"u{k}" for k in range(96)]),
+        sex=np.array(voices.columns["sex"].to_series().to_list()),
+    )
+    return path
+
+
+def test_the_command_takes_embeddings_on_any_place_and_goes_on(
+    voices_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("worstcase", str(voices_file), "--model", "gpd", "--format", "json", "--ci", "20")
+    run(*asked)
+    wanted = json.loads(capsys.readouterr().out)
+    assert [row["params"]["count"] for row in wanted["results"][:3]] == [1, 23, 2300]
+    assert not any("fitted to at most" in note for note in wanted["notes"])
+    for _ in range(2):
+        run(*asked, "--workers", "2", "--state", str(tmp_path / "state"))
+        assert json.loads(capsys.readouterr().out)["results"] == wanted["results"]
+    assert len(list((tmp_path / "state").iterdir())) == 2
+
+
+def test_the_command_takes_embeddings_by_groups(
+    voices_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(
+        *("worstcase", str(voices_file), "--by", "sex", "--model", "gpd", "--dcf", "0.1"),
+        *("--per-pair", "8"),
+    )
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "f: 12 targets with at least 11 impostors" in printed
+    assert "fitted to at most 8 scores of each pair of 12 targets" in printed
+    with pytest.raises(InputError, match="no column age to group by: the columns are sex"):
+        run("worstcase", str(voices_file), "--by", "age")
+
+
+def test_the_command_counts_scores_elsewhere_as_well(
+    score_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("worstcase", str(score_file), "--model", "gpd", "--format", "json")
+    run(*asked)
+    wanted = json.loads(capsys.readouterr().out)["results"]
+    run(*asked, "--workers", "2", "--state", str(tmp_path))
+    assert json.loads(capsys.readouterr().out)["results"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--system", "cosine"), "--system: is for score files, found embeddings"),
+        (("--one-way",), "--one-way: is for score files, found embeddings"),
+        (("--min-impostors", "3"), "--min-impostors: is for score files, found embeddings"),
+        (("--on", "moon"), "found moon"),
+        (("--on", "cuda"), "no CUDA device"),
+        (("--backend", "none.npz"), "none.npz: expected a"),
+    ],
+)
+def test_options_without_use_for_embeddings_are_refused(
+    voices_file: Path, given: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        run("worstcase", str(voices_file), *given)
+
+
+def test_options_without_use_for_scores_are_refused(score_file: Path) -> None:
+    for given in (("--per-pair", "20"), ("--backend", "cosine")):
+        with pytest.raises(InputError, match=f"{given[0]}: is for embeddings, found scores"):
+            run("worstcase", str(score_file), *given)

@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from unmask.cli import common
 from unmask.cli.scores import load
-from unmask.detection.evaluate import group_masks
+from unmask.cli.worstcase_inputs import (
+    OF_EMBEDDINGS,
+    OF_SCORES,
+    are_embeddings,
+    groups_of_embeddings,
+    groups_of_scores,
+    only_system,
+    refuse,
+)
 from unmask.errors import InputError
 from unmask.figures import Figure, save_all
 from unmask.figures.worst_case import worst_case_figures
 from unmask.report.worst_case import document_of_worst_case
+from unmask.scoring import Plda
+from unmask.scoring.job import Where
+from unmask.stress.worst_case_embeddings_study import PER_PAIR, worst_case_study_of_embeddings
 from unmask.stress.worst_case_input import pairs_of_scores
 from unmask.stress.worst_case_study import WorstCaseStudy, worst_case_study
-from unmask.trials import Scores
+from unmask.trials import Source, read_embeddings
 
 
 def worstcase(
-    scores: Annotated[str, typer.Argument(help="Score file with speakers; - reads stdin.")],
+    context: typer.Context,
+    scores: Annotated[
+        str,
+        typer.Argument(help="Score file with speakers (- reads stdin), or a file of embeddings."),
+    ],
     key: common.KeyOption = None,
     speakers: common.SpeakersOption = None,
     system: Annotated[
@@ -65,6 +80,20 @@ def worstcase(
     min_impostors: Annotated[
         int, typer.Option("--min-impostors", min=3, help="Leave out targets with fewer.")
     ] = 3,
+    backend: Annotated[
+        str, typer.Option("--backend", help="Embeddings: cosine, or the file of a trained PLDA.")
+    ] = "cosine",
+    per_pair: Annotated[
+        int,
+        typer.Option(
+            "--per-pair",
+            min=2,
+            help="Embeddings: scores of a pair of speakers that the extrapolation is fitted to.",
+        ),
+    ] = PER_PAIR,
+    on: common.OnOption = "local",
+    workers: common.WorkersOption = None,
+    state: common.StateOption = None,
     ci: common.ReplicatesOption = None,
     level: common.LevelOption = 0.99,
     seed: common.SeedOption = 0,
@@ -80,62 +109,69 @@ def worstcase(
     """False alarms when an adversary picks the closest of N voices, measured and extrapolated."""
     if population is not None and not population >= 1:
         raise InputError(f"population: expected at least 1, found {population:g}")
-    table = load(
-        [scores],
-        key=key,
-        speakers=speakers,
-        systems=[system] if system else None,
-        format=input_format,
-        missing=missing,
-        duplicates=duplicates,
-        quiet=quiet,
-    )
-    name = system or _only_system(table)
-
-    def study(part: Scores) -> WorstCaseStudy:
-        pairs = pairs_of_scores(part, system=name, both_ways=not one_way)
-        if skip_single:
-            pairs = pairs.without_single_scores()
-        with common.progress("fitting", quiet=quiet) as bar:
-            return worst_case_study(
-                pairs.with_impostors(min_impostors),
-                part.targets(name),
-                population=None if population is None else round(population),
-                model=model,
-                thresholds=tuple(threshold or ()),
-                p_target=tuple(dcf or ()),
-                target_rates=tuple(target_rate or ()),
-                level=level,
-                replicates=1000 if ci is None else max(ci, 2),
-                seed=seed,
-                progress=bar,
-            )
-
-    parts = {"all": table}
-    if by is not None:
-        groups = {group: table.select(mask) for group, mask in group_masks(table, by)}
-        parts = {group: part for group, part in groups.items() if part.is_target.any()}
-        for group in sorted(set(groups) - set(parts)):
-            common.remark(f"{group}: no target trials, left out", quiet=quiet)
-        if not parts:
-            raise InputError(f"by {by}: expected a group with target trials, found none")
-    studies = {group: study(part) for group, part in parts.items()}
+    asked: dict[str, Any] = {
+        "population": None if population is None else round(population),
+        "model": model,
+        "thresholds": tuple(threshold or ()),
+        "p_target": tuple(dcf or ()),
+        "target_rates": tuple(target_rate or ()),
+        "level": level,
+        "replicates": 1000 if ci is None else max(ci, 2),
+        "seed": seed,
+        "on": on,
+        "workers": workers,
+        "state": state,
+    }
+    Where(on, workers, state)
+    studies: dict[str, WorstCaseStudy] = {}
+    sources: tuple[Source, ...]
+    if are_embeddings(scores):
+        refuse(context, OF_SCORES, "is for score files, found embeddings")
+        voices = read_embeddings(scores, format=input_format, speakers=speakers)
+        sources = () if voices.source is None else (voices.source,)
+        for source in sources:
+            common.remark(f"{source.name}: {source.detected}", quiet=quiet)
+        scorer = backend if backend == "cosine" else Plda.load(backend)
+        for group, some in groups_of_embeddings(voices, by):
+            with common.progress("worst case", quiet=quiet) as bar:
+                studies[group] = worst_case_study_of_embeddings(
+                    some,
+                    backend=scorer,
+                    per_pair=per_pair,
+                    skip_single=skip_single,
+                    progress=bar,
+                    **asked,
+                )
+    else:
+        refuse(context, OF_EMBEDDINGS, "is for embeddings, found scores")
+        table = load(
+            [scores],
+            key=key,
+            speakers=speakers,
+            systems=[system] if system else None,
+            format=input_format,
+            missing=missing,
+            duplicates=duplicates,
+            quiet=quiet,
+        )
+        sources = table.sources
+        name = system or only_system(table)
+        for group, part in groups_of_scores(table, by, quiet=quiet).items():
+            pairs = pairs_of_scores(part, system=name, both_ways=not one_way)
+            if skip_single:
+                pairs = pairs.without_single_scores()
+            with common.progress("fitting", quiet=quiet) as bar:
+                studies[group] = worst_case_study(
+                    pairs.with_impostors(min_impostors), part.targets(name), progress=bar, **asked
+                )
     if figures is not None:
         for group, found in studies.items():
             drawn = [_named(figure, group, len(studies)) for figure in worst_case_figures(found)]
             save_all(drawn, Path(figures), formats=tuple(figure_formats.split(",")))
-    document = document_of_worst_case(studies, inputs=table.sources)
+    document = document_of_worst_case(studies, inputs=sources)
     common.give(document, format=format, output=output, quiet=quiet)
     if figures is not None:
         common.remark(f"figures in {figures}", quiet=quiet)
-
-
-def _only_system(table: Scores) -> str:
-    if len(table.systems) > 1:
-        raise InputError(
-            f"system: expected one of {', '.join(table.systems)}, found none (--system)"
-        )
-    return next(iter(table.systems))
 
 
 def _named(figure: Figure, group: str, groups: int) -> Figure:

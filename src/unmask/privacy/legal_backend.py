@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import numpy.typing as npt
 
 from unmask.arrays import FloatArray
 from unmask.errors import InputError
 from unmask.scoring import Backend, Cosine, Plda, Whitening
+from unmask.scoring.products import product_sides
 from unmask.trials import Embeddings
 
 NAMES = ("cosine", "wccn", "plda")
@@ -32,17 +32,8 @@ def as_backend(backend: Backend | str) -> Backend:
 def inner_products(
     backend: Backend | str, enrol: npt.ArrayLike, test: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    """Vectors of both sides whose inner product is the back-end's score.
-
-    The LLR of PLDA is xᵀy + f(x) + f(y): two more components, (x, f(x), 1)·(y, 1, f(y)), make it
-    an inner product.
-    """
+    """Vectors of both sides whose inner product is the back-end's score."""
     backend = as_backend(backend)
-    left, right = backend.prepare(enrol), backend.prepare(test)
-    if isinstance(backend, Plda):
-        ones_left, ones_right = np.ones((len(left), 1)), np.ones((len(right), 1))
-        left = np.hstack([left, ones_left])
-        right = np.hstack([right[:, :-1], ones_right, right[:, -1:]])
-    elif not isinstance(backend, (Cosine, Whitening)):
-        raise InputError(f"back-end: expected cosine, wccn or plda, found {backend.name}")
+    left, _ = product_sides(backend, backend.prepare(enrol))
+    _, right = product_sides(backend, backend.prepare(test))
     return left, right

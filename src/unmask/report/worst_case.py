@@ -71,6 +71,11 @@ def _counts(study: WorstCaseStudy, said: str) -> str:
         f"{said}{study.empirical.targets:,} targets with at least {study.empirical.impostors:,}"
         f" impostors; beyond them {fitted.name}, {how}."
     )
+    if study.sample is not None:
+        told += (
+            f" It is fitted to at most {study.sample.per_pair:,} scores of each pair of"
+            f" {study.sample.targets:,} targets; the measured rates rest on all scores."
+        )
     if not fitted.rivals:
         return told
     far = study.predicted

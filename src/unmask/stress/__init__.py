@@ -33,9 +33,12 @@ from unmask.stress.worst_case import (
     worst_case_by_target,
     worst_case_false_alarms,
 )
+from unmask.stress.worst_case_embeddings import worst_case_of_embeddings
+from unmask.stress.worst_case_embeddings_study import worst_case_study_of_embeddings
 from unmask.stress.worst_case_input import pairs_of_embeddings, pairs_of_scores
 from unmask.stress.worst_case_pairs import PairScores
 from unmask.stress.worst_case_study import WorstCaseStudy, worst_case_study
+from unmask.stress.worst_case_thresholds import Operating, operating_thresholds, thresholds_of_roc
 
 __all__ = [
     "Contour",
@@ -49,6 +52,7 @@ __all__ = [
     "DeltaIntervals",
     "Extrapolation",
     "ModelComparison",
+    "Operating",
     "PairScores",
     "Population",
     "Prediction",
@@ -66,11 +70,15 @@ __all__ = [
     "extrapolate",
     "full_cross_pairing",
     "measure_worst_case",
+    "operating_thresholds",
     "pairs_of_embeddings",
     "pairs_of_scores",
     "simulate_worst_case",
+    "thresholds_of_roc",
     "truth_of",
     "worst_case_by_target",
     "worst_case_false_alarms",
+    "worst_case_of_embeddings",
     "worst_case_study",
+    "worst_case_study_of_embeddings",
 ]

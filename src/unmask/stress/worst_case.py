@@ -8,8 +8,8 @@ F_r is the share of the r-th closest impostor's scores above τ, averaged over t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -18,24 +18,16 @@ from unmask.arrays import FloatArray, IntArray, reject_nan
 from unmask.detection.bootstrap import Progress
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
+from unmask.scoring.job import Where, run
+from unmask.stress.worst_case_checks import as_counts, checked_counts
+from unmask.stress.worst_case_flat import FlatPairs, surfaces_of_pairs
+from unmask.stress.worst_case_kernels import Levels, closest_weights
+from unmask.stress.worst_case_on_device import surfaces_of_pairs_on_device
 from unmask.stress.worst_case_pairs import PairScores, as_pairs
 
-_TOGETHER = 32
-_NEGLIGIBLE = 1e-200  # subnormal weights change nothing and slow a product twentyfold
+_DRAWN = 1 << 24
 
 Proxy = PairScores | npt.ArrayLike | None
-
-
-def closest_weights(impostors: int, counts: npt.ArrayLike) -> FloatArray:
-    """w_r(N) for every N of ``counts`` (rows) and rank r = 1…M (columns).
-
-    w_1 = N/M, and w_{r+1}/w_r = (M − r − N + 1)/(M − r): products, no factorials.
-    """
-    n = np.asarray(counts, dtype=np.float64)[:, None]
-    r = np.arange(1, impostors)[None, :]
-    ratio = np.maximum(impostors - r - n + 1, 0.0) / (impostors - r)
-    weights = np.cumprod(np.concatenate([n / impostors, ratio], axis=1), axis=1)
-    return np.where(weights < _NEGLIGIBLE, 0.0, weights)
 
 
 def worst_case_false_alarms(
@@ -54,17 +46,16 @@ def worst_case_false_alarms(
     impostors matrix of similarities) the adversary chooses by the proxy and attacks the real one.
     """
     pairs = as_pairs(scores)
-    levels, place = _levels(thresholds)
-    wanted = checked_counts(counts, pairs)
+    flat, levels = _asked(pairs, thresholds, counts, proxy)
     totals: dict[int, FloatArray] = {}
-    for _, rates in _ranked_rates(pairs, levels, _similarity(pairs, proxy)):
+    for rates in flat.ranked_rates((0, flat.targets)):
         size = rates.shape[0]
         if size in totals:
             totals[size] += rates
         else:
             totals[size] = rates
-    surface = sum(closest_weights(size, wanted) @ total for size, total in totals.items())
-    return np.clip(np.asarray(surface) / len(pairs.target_names), 0.0, 1.0)[:, place]
+    surface = sum(closest_weights(size, flat.counts) @ total for size, total in totals.items())
+    return np.clip(np.asarray(surface) / flat.targets, 0.0, 1.0)[:, levels.place]
 
 
 def worst_case_by_target(
@@ -73,31 +64,27 @@ def worst_case_by_target(
     *,
     counts: npt.ArrayLike,
     proxy: Proxy = None,
+    on: str = "local",
+    workers: int | None = None,
+    state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """The same for each target alone: an array (targets, counts, thresholds)."""
-    pairs = as_pairs(scores)
-    levels, place = _levels(thresholds)
-    wanted = checked_counts(counts, pairs)
-    result = np.empty((len(pairs.target_names), wanted.size, levels.size))
-    waiting: dict[int, list[tuple[int, FloatArray]]] = {}
+    """The same for each target alone: an array (targets, counts, thresholds).
 
-    def settle(size: int) -> None:
-        targets, rates = zip(*waiting.pop(size), strict=True)
-        product = closest_weights(size, wanted) @ np.concatenate(rates, axis=1)
-        parts = product.reshape(wanted.size, len(targets), levels.size)
-        result[list(targets)] = parts.transpose(1, 0, 2)
-
-    for target, rates in _ranked_rates(pairs, levels, _similarity(pairs, proxy)):
-        size = rates.shape[0]
-        waiting.setdefault(size, []).append((target, rates))
-        if len(waiting[size]) == _TOGETHER:
-            settle(size)
-        if progress is not None:
-            progress(target + 1, result.shape[0])
-    for size in tuple(waiting):
-        settle(size)
-    return np.clip(result, 0.0, 1.0)[:, :, place]
+    ``on``, ``workers`` and ``state`` say where ranges of targets are counted, as in
+    :func:`unmask.cross_pairing`; the result is the same.
+    """
+    where = Where(on, workers, state)
+    flat, levels = _asked(as_pairs(scores), thresholds, counts, proxy)
+    found = run(
+        surfaces_of_pairs,
+        flat,
+        flat.shares(),
+        where=where,
+        on_device=surfaces_of_pairs_on_device,
+        progress=progress,
+    )
+    return np.concatenate([part["each"] for part in found])[:, :, levels.place]
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,34 +135,77 @@ def measure_worst_case(
     replicates: int = 1000,
     level: float = 0.99,
     seed: int = 0,
+    on: str = "local",
+    workers: int | None = None,
+    state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> WorstCase:
-    """Exact P_FA^N(τ) with percentile intervals from a bootstrap over target speakers."""
-    if replicates < 2:
-        raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
-    if not 0 < level < 1:
-        raise InputError(f"level: expected a share between 0 and 1, found {level}")
+    """Exact P_FA^N(τ) with percentile intervals from a bootstrap over target speakers.
+
+    ``on``, ``workers`` and ``state`` are those of :func:`worst_case_by_target`.
+    """
+    intervals = Intervals(replicates, level, seed)
     pairs = as_pairs(scores)
-    each = worst_case_by_target(pairs, thresholds, counts=counts, proxy=proxy, progress=progress)
-    targets = each.shape[0]
-    times = np.random.default_rng(seed).multinomial(
-        targets, np.full(targets, 1 / targets), size=replicates
+    each = worst_case_by_target(
+        pairs,
+        thresholds,
+        counts=counts,
+        proxy=proxy,
+        on=on,
+        workers=workers,
+        state=state,
+        progress=progress,
     )
-    drawn = np.tensordot(times / targets, each, axes=1)
-    tail = (1 - level) / 2
-    low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
-    return WorstCase(
-        checked_counts(counts, pairs),
-        np.atleast_1d(np.asarray(thresholds, dtype=np.float64)),
-        each.mean(axis=0),
-        low,
-        high,
-        level,
-        replicates,
-        seed,
-        targets,
-        pairs.max_count,
-    )
+    return intervals.around(each, as_counts(counts), thresholds, impostors=pairs.max_count)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Percentile intervals from a bootstrap over target speakers."""
+
+    replicates: int
+    level: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.replicates < 2:
+            raise InputError(f"bootstrap: expected at least 2 replicates, found {self.replicates}")
+        if not 0 < self.level < 1:
+            raise InputError(f"level: expected a share between 0 and 1, found {self.level}")
+
+    def around(
+        self, each: FloatArray, counts: IntArray, thresholds: npt.ArrayLike, *, impostors: int
+    ) -> WorstCase:
+        """The mean over targets of their own rates, (targets, counts, thresholds)."""
+        targets = each.shape[0]
+        rng = np.random.default_rng(self.seed)
+        share = np.full(targets, 1 / targets)
+        step = max(1, _DRAWN // targets)
+        drawn = np.concatenate(
+            [
+                np.tensordot(
+                    rng.multinomial(targets, share, size=min(step, self.replicates - done))
+                    / targets,
+                    each,
+                    axes=1,
+                )
+                for done in range(0, self.replicates, step)
+            ]
+        )
+        tail = (1 - self.level) / 2
+        low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
+        return WorstCase(
+            counts,
+            np.atleast_1d(np.asarray(thresholds, dtype=np.float64)),
+            each.mean(axis=0),
+            low,
+            high,
+            self.level,
+            self.replicates,
+            self.seed,
+            targets,
+            impostors,
+        )
 
 
 def simulate_worst_case(
@@ -191,57 +221,29 @@ def simulate_worst_case(
     if simulations < 2:
         raise InputError(f"simulations: expected at least 2, found {simulations}")
     pairs = as_pairs(scores)
-    levels, place = _levels(thresholds)
-    wanted = checked_counts(counts, pairs)
-    similarity = pairs.ties(_similarity(pairs, proxy))
+    levels = Levels.of(thresholds)
+    wanted = checked_counts(counts, pairs.impostors, pairs.target_names)
+    closeness = pairs.closeness(_similarity(pairs, proxy))
     rng = np.random.default_rng(seed)
-    rates = np.empty((wanted.size, simulations, levels.size))
+    rates = np.empty((wanted.size, simulations, levels.values.size))
     for c, count in enumerate(wanted):
         targets = rng.integers(0, len(pairs.target_names), simulations)
         for t, target in enumerate(targets):
             begin, end = pairs.first[target : target + 2]
             subset = rng.choice(np.arange(begin, end), size=count, replace=False)
-            closest = subset[similarity[subset].argmax()]
+            closest = subset[closeness[subset].argmax()]
             own = pairs.scores[pairs.start[closest] : pairs.start[closest + 1]]
-            rates[c, t] = (own[:, None] > levels).mean(axis=0)
+            rates[c, t] = (own[:, None] > levels.values).mean(axis=0)
     error = rates.std(axis=1, ddof=1) / np.sqrt(simulations)
-    return rates.mean(axis=1)[:, place], error[:, place]
+    return rates.mean(axis=1)[:, levels.place], error[:, levels.place]
 
 
-def checked_counts(counts: npt.ArrayLike, pairs: PairScores) -> IntArray:
-    """Whole counts from 1 to the fewest impostors that any target has."""
-    values = as_counts(counts)
-    if values.max() > pairs.max_count:
-        fewest = int(pairs.impostors.argmin())
-        raise InputError(
-            f"counts: expected at most {pairs.max_count}, the number of impostors of target"
-            f" {pairs.target_names[fewest]}, found {values.max()} (larger populations need"
-            " extrapolate)"
-        )
-    return values
-
-
-def as_counts(counts: npt.ArrayLike) -> IntArray:
-    """Whole numbers of impostors of at least 1."""
-    given = np.atleast_1d(np.asarray(counts, dtype=np.float64))
-    if given.ndim != 1 or given.size == 0:
-        raise InputError(f"counts: expected a list of numbers, found shape {given.shape}")
-    bad = ~(np.isfinite(given) & (given >= 1) & (given == np.floor(given)))
-    if bad.any():
-        raise InputError(
-            f"counts: expected whole numbers of at least 1, found {given[bad.argmax()]:g}"
-        )
-    return given.astype(np.int64)
-
-
-def _levels(thresholds: npt.ArrayLike) -> tuple[FloatArray, IntArray]:
-    """Distinct thresholds from low to high, and where each given one stands among them."""
-    given = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
-    if given.ndim != 1 or given.size == 0:
-        raise InputError(f"thresholds: expected a list of numbers, found shape {given.shape}")
-    reject_nan(given, "threshold")
-    levels, place = np.unique(given, return_inverse=True)
-    return levels, place
+def _asked(
+    pairs: PairScores, thresholds: npt.ArrayLike, counts: npt.ArrayLike, proxy: Proxy
+) -> tuple[FlatPairs, Levels]:
+    levels = Levels.of(thresholds)
+    wanted = checked_counts(counts, pairs.impostors, pairs.target_names)
+    return FlatPairs.of(pairs, _similarity(pairs, proxy), levels.values, wanted), levels
 
 
 def _similarity(pairs: PairScores, proxy: Proxy) -> FloatArray:
@@ -258,32 +260,3 @@ def _similarity(pairs: PairScores, proxy: Proxy) -> FloatArray:
     reject_nan(values.reshape(-1), "proxy")
     means = values if values.ndim == 2 else values.mean(axis=2)
     return np.asarray(means[pairs.target, pairs.impostor])
-
-
-def _ranked_rates(
-    pairs: PairScores, levels: FloatArray, similarity: FloatArray
-) -> Iterator[tuple[int, FloatArray]]:
-    """For each target: false-alarm rates (ranks, thresholds) of its impostors, closest first."""
-    tied = pairs.ties(similarity)
-    width = levels.size + 1
-    for target in range(len(pairs.target_names)):
-        begin, end = pairs.first[target : target + 2]
-        bounds = pairs.start[begin : end + 1]
-        sizes = pairs.sizes[begin:end]
-        above = np.searchsorted(levels, pairs.scores[bounds[0] : bounds[-1]])
-        cell = np.repeat(np.arange(sizes.size) * width, sizes) + above
-        table = np.bincount(cell, minlength=sizes.size * width).reshape(-1, width)
-        reached = table[:, ::-1].cumsum(axis=1)[:, -2::-1]
-        rates = reached / sizes[:, None]
-        order = np.argsort(-tied[begin:end], kind="stable")
-        yield target, _averaged_over_ties(rates[order], tied[begin:end][order])
-
-
-def _averaged_over_ties(rates: FloatArray, tied: FloatArray) -> FloatArray:
-    """Within a run of equal similarity every order is as likely: each rank gets the run's mean."""
-    starts = np.flatnonzero(np.concatenate([[True], tied[1:] != tied[:-1]]))
-    if starts.size == tied.size:
-        return rates
-    sizes = np.diff(np.append(starts, tied.size))
-    means = np.add.reduceat(rates, starts, axis=0) / sizes[:, None]
-    return np.asarray(np.repeat(means, sizes, axis=0))

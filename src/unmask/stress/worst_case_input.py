@@ -33,9 +33,17 @@ def pairs_of_scores(
 
 
 def pairs_of_embeddings(
-    embeddings: Embeddings, *, backend: Backend | str = "cosine", per_pair: int | None = None
+    embeddings: Embeddings,
+    *,
+    backend: Backend | str = "cosine",
+    per_pair: int | None = None,
+    targets: int | None = None,
 ) -> PairScores:
-    """Scores of all utterances of every two speakers, or ``per_pair`` of them."""
+    """Scores of all utterances of every two speakers, or ``per_pair`` of them.
+
+    Similarities are mean scores over all utterances even so. ``targets`` takes that many of the
+    speakers as targets, spread evenly over the set; all the others remain their impostors.
+    """
     scorer = resolve(backend)
     rows = scorer.prepare(embeddings.vectors)
     present, codes = np.unique(embeddings.speakers.codes, return_inverse=True)
@@ -44,7 +52,8 @@ def pairs_of_embeddings(
     def block(speaker: int) -> FloatArray:
         return np.asarray(scorer.score_block(rows[codes == speaker], rows), dtype=np.float64)
 
-    return pairs_of_blocks(block, codes, names, per_pair=per_pair)
+    chosen = None if targets is None else evenly(len(names), targets)
+    return pairs_of_blocks(block, codes, names, per_pair=per_pair, targets=chosen)
 
 
 def pairs_of_blocks(
@@ -53,42 +62,53 @@ def pairs_of_blocks(
     names: Sequence[str],
     *,
     per_pair: int | None = None,
+    targets: IntArray | None = None,
 ) -> PairScores:
     """From embeddings' scores: ``score(k)`` gives utterances of speaker k × all utterances.
 
     ``speakers`` holds each utterance's speaker code. ``per_pair`` keeps that many scores of a
-    pair, spread evenly over its utterance pairs; by default all are kept.
+    pair, spread evenly over its utterance pairs, beside the mean of all; by default all are kept.
+    ``targets`` are the codes of the speakers that are targets, by default all.
     """
     order = np.argsort(speakers, kind="stable")
     sizes = np.bincount(speakers, minlength=len(names))
     edges = from_zero(sizes)
+    chosen = np.arange(len(names)) if targets is None else targets
     kept: list[FloatArray] = []
     counts: list[IntArray] = []
-    for k in range(len(names)):
-        block = np.asarray(score(k), dtype=np.float64)[:, order]
+    means: list[FloatArray] = []
+    for k in chosen:
+        block = np.asarray(score(int(k)), dtype=np.float64)[:, order]
         rows = block.shape[0]
         total = rows * sizes
         take = total if per_pair is None else np.minimum(total, per_pair)
         take = np.where(np.arange(len(names)) == k, 0, take)
         other = np.repeat(np.arange(len(names)), take)
         place = np.arange(other.size) - from_zero(take)[other]
-        cell = place * total[other] // take[other]
+        row, column = place // sizes[other], place % sizes[other]
         if per_pair is not None:
-            # Latin-square order: consecutive cells use different utterances on both sides.
-            row = cell % rows
-            column = (cell // rows + row) % sizes[other]
-        else:
-            row, column = cell // sizes[other], cell % sizes[other]
+            # Down the diagonals: utterances recur on either side as late as possible.
+            row = place % rows
+            column = (place + place // np.lcm(rows, sizes[other])) % sizes[other]
         kept.append(block[row, edges[other] + column])
         counts.append(take)
+        sums = np.bincount(speakers[order], block.sum(axis=0), minlength=len(names))
+        means.append(sums / np.maximum(total, 1))
     take = np.stack(counts)
     target, impostor = np.nonzero(take)
-    table = tuple(names)
     return PairScores(
         np.concatenate(kept),
         from_zero(take[target, impostor]),
         target,
         impostor,
-        table,
-        table,
+        tuple(names[int(k)] for k in chosen),
+        tuple(names),
+        means=None if per_pair is None else np.stack(means)[target, impostor],
     ).checked_numbers()
+
+
+def evenly(size: int, chosen: int) -> IntArray:
+    """``chosen`` of ``size`` numbers in even steps, the first and the last included."""
+    if chosen < 1:
+        raise InputError(f"targets: expected at least 1, found {chosen}")
+    return np.unique(np.rint(np.linspace(0, size - 1, min(chosen, size))).astype(np.int64))

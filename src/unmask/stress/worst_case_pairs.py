@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from unmask.arrays import BoolArray, FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
-
-LEAST_SPEAKERS = 3
-_TIE = 2.0**-40
+from unmask.stress.worst_case_checks import check_single_scores, check_speakers
+from unmask.stress.worst_case_kernels import TIE, gaps
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +25,8 @@ class PairScores:
 
     Pair p is of target ``target[p]`` and impostor ``impostor[p]`` (codes into the two tables of
     names) and owns ``scores[start[p]:start[p + 1]]``. ``skipped`` counts pairs that were left out
-    on request because they had a single score.
+    on request because they had a single score. ``means`` are the mean scores of the pairs where
+    only some of the scores are kept: those that choose would else be those that attack.
     """
 
     scores: FloatArray
@@ -36,6 +36,7 @@ class PairScores:
     target_names: tuple[str, ...]
     impostor_names: tuple[str, ...]
     skipped: int = 0
+    means: FloatArray | None = None
 
     @classmethod
     def from_array(
@@ -158,6 +159,8 @@ class PairScores:
     @cached_property
     def similarity(self) -> FloatArray:
         """Mean score of each pair."""
+        if self.means is not None:
+            return self.means
         return np.asarray(np.add.reduceat(self.scores, self.start[:-1]) / self.sizes)
 
     @cached_property
@@ -170,23 +173,9 @@ class PairScores:
         """The same pairs, or an error where no worst case can be told from them."""
         if len(self) == 0:
             raise InputError("pair scores: expected pairs of different speakers, found none")
-        if len(self.target_names) < LEAST_SPEAKERS:
-            raise InputError(
-                f"targets: expected at least {LEAST_SPEAKERS}, found {len(self.target_names)}"
-            )
-        fewest = int(self.impostors.argmin())
-        if self.impostors[fewest] < LEAST_SPEAKERS:
-            raise InputError(
-                f"impostors: expected at least {LEAST_SPEAKERS} for every target,"
-                f" found {self.impostors[fewest]} for {self.target_names[fewest]}"
-            )
+        check_speakers(self.impostors, self.target_names)
         single = self.sizes < 2
-        if single.any():
-            raise InputError(
-                f"pairs: {int(single.sum())} of {single.size} have one score, the first"
-                f" {self._pair_name(int(single.argmax()))}: a mean over one score picks the very"
-                " score that attacks (without_single_scores or --skip-single leaves them out)"
-            )
+        check_single_scores(int(single.sum()), single.size, self._pair_name(int(single.argmax())))
         infinite = int(np.isinf(self.scores).sum())
         if infinite:
             raise InputError(
@@ -216,6 +205,7 @@ class PairScores:
             tuple(self.target_names[k] for k in present),
             self.impostor_names,
             self.skipped + skipped,
+            None if self.means is None else self.means[keep],
         )
 
     def by_group(self, groups: Mapping[str, str]) -> dict[str, PairScores]:
@@ -238,10 +228,18 @@ class PairScores:
             result[label] = self.select(inside).checked()
         return result
 
-    def ties(self, similarity: FloatArray) -> FloatArray:
-        """Similarity on a lattice of 2⁻⁴⁰ of its range, so that rounding does not break ties."""
-        span = float(np.ptp(similarity))
-        return np.rint(similarity / (span * _TIE)) if span > 0 else np.zeros_like(similarity)
+    def tie(self, similarity: FloatArray) -> float:
+        """Similarities that differ by no more are equal: 2⁻⁴⁰ of their range, above rounding."""
+        return float(np.ptp(similarity)) * TIE
+
+    def closeness(self, similarity: FloatArray) -> IntArray:
+        """Numbers that order each target's pairs by similarity, the same for equally close ones."""
+        order = np.lexsort((-similarity, self.target))
+        apart = gaps(similarity[order]) > self.tie(similarity)
+        code = np.empty(order.size, dtype=np.int64)
+        later = apart | (np.diff(self.target[order]) > 0)
+        code[order] = -from_zero(later.astype(np.int64))
+        return code
 
     def similarity_of(self, proxy: PairScores) -> FloatArray:
         """Mean proxy score of each of these pairs, matched by the names of the speakers."""

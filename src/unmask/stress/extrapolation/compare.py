@@ -22,7 +22,8 @@ from unmask.stress.extrapolation.base import (
 )
 from unmask.stress.extrapolation.models import MODELS, checked_name, fit_model
 from unmask.stress.extrapolation.moments import Moments
-from unmask.stress.worst_case import as_counts, worst_case_false_alarms
+from unmask.stress.worst_case import worst_case_false_alarms
+from unmask.stress.worst_case_checks import as_counts
 from unmask.stress.worst_case_pairs import PairScores, as_pairs
 
 CARRY_FORWARD = "carry-forward"

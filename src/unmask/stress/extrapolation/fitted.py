@@ -16,7 +16,7 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
 from unmask.stress.extrapolation.base import Model
 from unmask.stress.extrapolation.models import restore_model
-from unmask.stress.worst_case import as_counts
+from unmask.stress.worst_case_checks import as_counts
 
 LEVEL = 0.99
 DISAGREEMENT = 0.05

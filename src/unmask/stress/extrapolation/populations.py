@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.stress.worst_case import as_counts, closest_weights
+from unmask.stress.worst_case_checks import as_counts
+from unmask.stress.worst_case_kernels import closest_weights
 from unmask.stress.worst_case_pairs import PairScores
 
 Vectors = npt.NDArray[np.float32]

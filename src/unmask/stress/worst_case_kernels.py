@@ -1,0 +1,171 @@
+"""What every way to P_FA^N(τ) shares: thresholds, ranks of impostors, weights of ranks.
+
+With a target's M impostors ordered from the closest, the r-th is the closest of a random subset of
+N with probability w_r(N) = C(M−r, N−1)/C(M, N), so P_FA^N(τ) = Σ_r w_r(N)·F_r(τ), where F_r is the
+share of the r-th closest impostor's scores above τ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.arrays import FloatArray, IntArray, reject_nan
+from unmask.errors import InputError
+from unmask.lazy import lazy
+from unmask.scoring.plan import Range
+
+TIE = 2.0**-40
+_TOGETHER = 32
+_BINS = 1 << 12
+_CROWDED = 3  # levels in one bin, from which a binary search is no slower
+_TINY = 1e-300
+_NEGLIGIBLE = 1e-200  # subnormal weights change nothing and slow a product twentyfold
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Distinct thresholds from low to high, and where each given one stands among them."""
+
+    values: FloatArray
+    place: IntArray
+
+    @classmethod
+    def of(cls, thresholds: npt.ArrayLike) -> Levels:
+        """Check and sort what was given."""
+        given = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
+        if given.ndim != 1 or given.size == 0:
+            raise InputError(f"thresholds: expected a list of numbers, found shape {given.shape}")
+        reject_nan(given, "threshold")
+        values, place = np.unique(given, return_inverse=True)
+        return cls(values, place)
+
+    def exceeded(self, scores: FloatArray) -> IntArray:
+        """How many levels each score exceeds.
+
+        Even bins over the range of the levels say how many lie in the bins below that of a score;
+        those in its own bin are compared with it. A bin's number never falls as the score rises,
+        so the answer is that of a binary search, several times sooner.
+        """
+        if self._bins is None:
+            return np.searchsorted(self.values, scores)
+        ends, scale, below, crowd = self._bins
+        found = below[_bin(scores, ends, scale)]
+        for _ in range(crowd):
+            found += scores > self._padded[found]
+        return found
+
+    def above(self, scores: FloatArray, cell: IntArray, cells: int) -> IntArray:
+        """Scores above each level in each cell, (cells, levels); ``cell`` broadcasts to scores."""
+        width = self.values.size + 1
+        held = self.exceeded(scores) + cell * width
+        table = np.bincount(held.reshape(-1), minlength=cells * width).reshape(cells, width)
+        return above_of(table)
+
+    @lazy
+    def _bins(self) -> tuple[tuple[float, float], float, IntArray, int] | None:
+        """Both ends, bins per unit, levels in the bins below each, most levels in one."""
+        finite = self.values[np.isfinite(self.values)]
+        ends = (float(finite[0]), float(finite[-1])) if finite.size else (0.0, np.inf)
+        span = ends[1] - ends[0]
+        if span == np.inf:
+            return None
+        scale = _BINS / span if span > _TINY else 1.0
+        held = np.bincount(_bin(self.values, ends, scale), minlength=_BINS + 1)
+        crowd = int(held.max())
+        return (ends, scale, np.cumsum(held) - held, crowd) if crowd < _CROWDED else None
+
+    @lazy
+    def _padded(self) -> FloatArray:
+        return np.append(self.values, np.inf)
+
+
+def _bin(scores: FloatArray, ends: tuple[float, float], scale: float) -> IntArray:
+    place = np.clip(scores, *ends)
+    place -= ends[0]
+    place *= scale
+    return place.astype(np.intp)
+
+
+def above_of(table: IntArray) -> IntArray:
+    """From how many scores exceed just k levels (last axis) to how many exceed each level."""
+    return np.asarray(table[..., ::-1].cumsum(axis=-1)[..., -2::-1])
+
+
+def closest_weights(impostors: int, counts: npt.ArrayLike) -> FloatArray:
+    """w_r(N) for every N of ``counts`` (rows) and rank r = 1…M (columns).
+
+    w_1 = N/M, and w_{r+1}/w_r = (M − r − N + 1)/(M − r): products, no factorials.
+    """
+    n = np.asarray(counts, dtype=np.float64)[:, None]
+    r = np.arange(1, impostors)[None, :]
+    ratio = np.maximum(impostors - r - n + 1, 0.0) / (impostors - r)
+    weights = np.cumprod(np.concatenate([n / impostors, ratio], axis=1), axis=1)
+    return np.where(weights < _NEGLIGIBLE, 0.0, weights)
+
+
+def closest_first(
+    above: IntArray, trials: IntArray, similarity: FloatArray, tie: float
+) -> FloatArray:
+    """False-alarm rates (ranks, levels), the closest impostor first.
+
+    Of ``trials`` scores of each impostor, ``above`` lie above each level; an impostor of similarity
+    −inf is left out. Neighbours whose similarities differ by ``tie`` or less are equally close:
+    every order of them is as likely, so each of their ranks gets their mean.
+    """
+    order = np.argsort(-similarity)
+    ordered = similarity[order]
+    if ordered[-1] == -np.inf:
+        kept = int(np.searchsorted(-ordered, np.inf))
+        order, ordered = order[:kept], ordered[:kept]
+    rates = above[order] / trials[order, None]
+    starts = np.concatenate([[0], np.flatnonzero(gaps(ordered) > tie) + 1])
+    if starts.size == order.size:
+        return rates
+    sizes = np.diff(np.append(starts, order.size))
+    means = np.add.reduceat(rates, starts, axis=0) / sizes[:, None]
+    return np.asarray(np.repeat(means, sizes, axis=0))
+
+
+def gaps(ordered: FloatArray) -> FloatArray:
+    """Differences of neighbours in descending order."""
+    return np.asarray(ordered[:-1] - ordered[1:])
+
+
+def surfaces(ranked: Iterable[FloatArray], counts: IntArray, *, targets: int) -> FloatArray:
+    """P_FA^N(τ) of each target alone, (targets, counts, thresholds), from its ranked rates."""
+    parts: list[FloatArray] = [np.empty(0)] * targets
+    waiting: dict[int, list[tuple[int, FloatArray]]] = {}
+    weights: dict[int, FloatArray] = {}
+
+    def settle(size: int) -> None:
+        numbers, rates = zip(*waiting.pop(size), strict=True)
+        if size not in weights:
+            weights[size] = closest_weights(size, counts)
+        product = weights[size] @ np.concatenate(rates, axis=1)
+        for number, part in zip(numbers, np.split(product, len(numbers), axis=1), strict=True):
+            parts[number] = part
+
+    for number, rates in enumerate(ranked):
+        size = rates.shape[0]
+        waiting.setdefault(size, []).append((number, rates))
+        if len(waiting[size]) == _TOGETHER:
+            settle(size)
+    for size in tuple(waiting):
+        settle(size)
+    return np.clip(np.stack(parts), 0.0, 1.0)
+
+
+def shares_of(sizes: IntArray, most: int) -> list[Range]:
+    """Ranges of targets whose sizes add up to at most ``most``, one target at least."""
+    total = np.concatenate([[0], np.cumsum(sizes)])
+    ranges: list[Range] = []
+    start = 0
+    while start < sizes.size:
+        reach = int(np.searchsorted(total, total[start] + most, side="right")) - 1
+        ranges.append((start, max(reach, start + 1)))
+        start = ranges[-1][1]
+    return ranges

@@ -1,0 +1,226 @@
+"""Worst-case false alarms straight from embeddings are those of the scores in memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from itertools import combinations
+
+import numpy as np
+import pytest
+from worst_case_sets import COUNTS, FEW, MANY, same, voices
+
+import unmask as um
+from unmask.stress import worst_case_by_target, worst_case_voices
+from unmask.stress.worst_case_embeddings import SpeakerOrder
+from unmask.stress.worst_case_input import evenly
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(worst_case_voices, "ROWS", 40)
+    monkeypatch.setattr(worst_case_voices, "BLOCK", 16)
+    monkeypatch.setattr(worst_case_voices, "STRIP", 21)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("thresholds", [FEW, MANY], ids=["few", "many"])
+@pytest.mark.parametrize("kind", ["cosine", "wccn", "plda"])
+@pytest.mark.parametrize("with_proxy", [False, True])
+def test_the_surface_is_that_of_all_scores_in_memory(thresholds, kind, with_proxy):
+    real, weak = voices(), voices(dimension=7, spread=2.0, seed=3)
+    trained = {"cosine": lambda e: "cosine", "wccn": um.Whitening.fit, "plda": um.Plda.fit}
+    backend = trained[kind](real)
+    options = {"counts": COUNTS, "replicates": 60, "seed": 4}
+    proxy = um.pairs_of_embeddings(weak) if with_proxy else None
+    wanted = um.measure_worst_case(
+        um.pairs_of_embeddings(real, backend=backend), thresholds, proxy=proxy, **options
+    )
+    found = um.worst_case_of_embeddings(
+        real, thresholds, backend=backend, proxy=weak if with_proxy else None, **options
+    )
+    same(found, wanted)
+
+
+def test_the_surface_is_the_mean_over_all_subsets():
+    data = voices(speakers=7, most=3)
+    names = data.speakers.to_series().to_numpy()
+    unit = data.vectors / np.linalg.norm(data.vectors, axis=1, keepdims=True)
+    scores = unit @ unit.T
+    who = sorted(set(names))
+    held = {(a, b): scores[np.ix_(names == a, names == b)] for a in who for b in who}
+    total = np.zeros(2)
+    subsets = list(combinations(range(6), 3))
+    for target in who:
+        others = [name for name in who if name != target]
+        for subset in subsets:
+            means = [round(held[target, others[k]].mean(), 12) for k in subset]
+            best = [others[k] for k, mean in zip(subset, means, strict=True) if mean == max(means)]
+            total += np.mean(
+                [(held[target, b][..., None] > [0.1, 0.3]).mean((0, 1)) for b in best], axis=0
+            )
+    found = um.worst_case_of_embeddings(data, [0.1, 0.3], counts=[3], replicates=2)
+    np.testing.assert_allclose(found.values[0], total / len(who) / len(subsets), atol=1e-14)
+
+
+def test_neither_the_order_of_rows_nor_the_block_matters(monkeypatch):
+    data = voices()
+    wanted = um.worst_case_of_embeddings(data, FEW, counts=COUNTS, replicates=2).values
+    turned = data.select(np.random.default_rng(5).permutation(len(data)))
+    found = um.worst_case_of_embeddings(turned, FEW, counts=COUNTS, replicates=2).values
+    np.testing.assert_allclose(found, wanted, atol=1e-14)
+    for rows, block, strip in ((1, 1, 1), (17, 5, 300), (10_000, 64, 50)):
+        monkeypatch.setattr(worst_case_voices, "ROWS", rows)
+        monkeypatch.setattr(worst_case_voices, "BLOCK", block)
+        monkeypatch.setattr(worst_case_voices, "STRIP", strip)
+        found = um.worst_case_of_embeddings(data, FEW, counts=COUNTS, replicates=2).values
+        np.testing.assert_allclose(found, wanted, atol=1e-14)
+
+
+@pytest.mark.parametrize("thresholds", [FEW, MANY], ids=["few", "many"])
+def test_a_speaker_may_have_more_utterances_than_a_byte_or_a_block_holds(thresholds):
+    rng = np.random.default_rng(6)
+    sizes = [700, 3, 300, 2, 5]
+    code = np.repeat(np.arange(5), sizes)
+    vectors = rng.normal(size=(5, 6))[code] + rng.normal(size=(code.size, 6))
+    data = um.Embeddings(vectors, [f"s{k}" for k in code])
+    options = {"counts": [1, 2, 4], "replicates": 5}
+    wanted = um.measure_worst_case(um.pairs_of_embeddings(data), thresholds, **options)
+    same(um.worst_case_of_embeddings(data, thresholds, **options), wanted)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_pairs_with_one_score_are_left_out_on_request():
+    data = voices(least=1, most=3, seed=8)
+    pairs = um.pairs_of_embeddings(data)
+    single = SpeakerOrder.of(data).skipped
+    assert single > 2
+    with pytest.raises(um.InputError, match=f"{single} of 1122 have one score, the first target s"):
+        um.worst_case_of_embeddings(data, FEW, counts=[1])
+    wanted = um.measure_worst_case(pairs.without_single_scores(), FEW, counts=[1, 9], replicates=20)
+    found = um.worst_case_of_embeddings(data, FEW, counts=[1, 9], replicates=20, skip_single=True)
+    same(found, wanted)
+    assert pairs.without_single_scores().skipped == single
+
+
+def test_the_scores_are_never_held():
+    rng = np.random.default_rng(9)
+    code = np.repeat(np.arange(500), 8)
+    data = um.Embeddings(rng.normal(size=(4000, 8)), [f"s{k}" for k in code])
+    tracemalloc.start()
+    um.worst_case_of_embeddings(data, FEW, counts=[1, 499], replicates=2, workers=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 48 << 20, "the scores alone take 128 MB"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"counts": [40]}, "counts: expected at most 33, the number of impostors of target s"),
+        ({"counts": [0]}, "counts: expected whole numbers of at least 1"),
+        ({"thresholds": [np.nan]}, "threshold scores: 1 of 1 are NaN"),
+        ({"on": "moon"}, "on: expected local, .* found moon"),
+        ({"workers": 0}, "workers: expected 1 or more"),
+        ({"replicates": 1}, "bootstrap: expected at least 2 replicates"),
+        ({"level": 1.0}, "level: expected a share"),
+        ({"backend": "magic"}, "back-end: expected cosine"),
+        ({"proxy": voices(speakers=30)}, "proxy: 4 of 34 speakers have no embeddings there"),
+    ],
+)
+def test_bad_input_is_one_line_before_any_work(change, message):
+    options = {"thresholds": FEW, "counts": [1], **change}
+    with pytest.raises(um.InputError, match=message) as told:
+        um.worst_case_of_embeddings(voices(), **options)
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "speakers", "message"),
+    [
+        (np.eye(4), "aabb", "targets: expected at least 3, found 2"),
+        (np.eye(6), "aabbcc", "impostors: expected at least 3 for every target, found 2 for a"),
+        (np.ones((8, 3)), "aabbccdd", "embeddings: all 8 vectors are equal once prepared"),
+        (np.eye(8)[[0, 1, 2, 3, 4, 5, 6, 6]] - np.eye(8)[6], "aabbccdd", "row 6 has length 0"),
+    ],
+)
+def test_sets_that_tell_nothing_are_refused(vectors, speakers, message):
+    with pytest.raises(um.InputError, match=message):
+        um.worst_case_of_embeddings(um.Embeddings(vectors, list(speakers)), FEW, counts=[1])
+
+
+def test_a_back_end_that_is_no_inner_product_is_refused():
+    class Distance(um.Cosine):
+        pass
+
+    class Other:
+        name = "other"
+
+        def prepare(self, vectors):
+            return np.asarray(vectors, dtype=np.float64)
+
+        def score_block(self, enrol, test):
+            return -np.abs(enrol[:, None] - test).sum(axis=2)
+
+    with pytest.raises(um.InputError, match="expected cosine, wccn or plda, found other"):
+        um.worst_case_of_embeddings(voices(), FEW, counts=[1], backend=Other())
+    pairs = um.pairs_of_embeddings(voices(), backend=Other())
+    assert worst_case_by_target(pairs, [-9.0], counts=[1]).shape == (34, 1, 1)
+    same(
+        um.worst_case_of_embeddings(voices(), FEW, counts=[1], backend=Distance(), replicates=5),
+        um.worst_case_of_embeddings(voices(), FEW, counts=[1], replicates=5),
+    )
+
+
+def test_some_scores_of_a_pair_keep_the_mean_of_all():
+    data = voices(least=3, most=6)
+    whole, some = um.pairs_of_embeddings(data), um.pairs_of_embeddings(data, per_pair=4)
+    assert set(some.sizes.tolist()) == {4}
+    np.testing.assert_allclose(some.similarity, whole.similarity, atol=1e-15)
+    fewer = um.pairs_of_embeddings(data, per_pair=4, targets=6)
+    assert len(fewer.target_names) == 6
+    assert fewer.max_count == whole.max_count == 33
+    kept = np.isin(some.target, [some.target_names.index(name) for name in fewer.target_names])
+    assert fewer.scores.tolist() == some.select(kept).scores.tolist()
+    assert fewer.similarity.tolist() == some.select(kept).similarity.tolist()
+
+
+def test_the_scores_kept_use_every_utterance_before_one_recurs():
+    """Scores that tell their row and column: 10 · row + column."""
+    sizes = (4, 6, 3, 5)
+    code = np.repeat(np.arange(4), sizes)
+    within = np.concatenate([np.arange(size) for size in sizes])
+    from unmask.stress.worst_case_input import pairs_of_blocks
+
+    for taken in (2, 4, 6, 12):
+        pairs = pairs_of_blocks(
+            lambda k: 10.0 * np.arange(sizes[k])[:, None] + within,
+            code,
+            list("abcd"),
+            per_pair=taken,
+        )
+        for p in range(len(pairs)):
+            row, column = np.divmod(pairs.scores[pairs.start[p] : pairs.start[p + 1]], 10)
+            assert len(set(zip(row, column, strict=True))) == taken
+            for used, size in ((row, sizes[pairs.target[p]]), (column, sizes[pairs.impostor[p]])):
+                times = np.bincount(used.astype(int), minlength=size)
+                assert times.max() - times.min() <= 1 + (taken > size)
+
+
+def test_a_sample_of_scores_does_not_move_the_worst_case():
+    rng = np.random.default_rng(11)
+    code = np.repeat(np.arange(150), 6)
+    vectors = rng.normal(size=(150, 16))[code] + 1.5 * rng.normal(size=(900, 16))
+    data = um.Embeddings(vectors, [f"s{k}" for k in code])
+    exact = um.worst_case_of_embeddings(data, [0.3], counts=[1, 30, 149], replicates=400)
+    some = um.worst_case_false_alarms(
+        um.pairs_of_embeddings(data, per_pair=6), [0.3], counts=[1, 30, 149]
+    )
+    error = (exact.high - exact.low) / 5
+    assert (np.abs(some - exact.values) < 3 * error + 0.01).all()
+
+
+def test_even_steps_reach_both_ends():
+    assert evenly(10, 3).tolist() == [0, 4, 9]
+    assert evenly(3, 9).tolist() == [0, 1, 2]
+    with pytest.raises(um.InputError, match="targets: expected at least 1"):
+        evenly(3, 0)

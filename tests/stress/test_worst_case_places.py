@@ -1,0 +1,116 @@
+"""Worst-case false alarms counted elsewhere are the same, and go on after a fault."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from worst_case_sets import COUNTS, FEW, MANY, same, voices
+
+import unmask as um
+from unmask.scoring import job
+from unmask.stress import (
+    worst_case_embeddings,
+    worst_case_flat,
+    worst_case_on_device,
+    worst_case_voices,
+)
+
+OPTIONS = {"counts": COUNTS, "replicates": 30}
+
+
+@pytest.fixture(autouse=True)
+def small_tasks(monkeypatch):
+    monkeypatch.setattr(worst_case_voices, "ROWS", 40)
+    monkeypatch.setattr(worst_case_flat, "SCORES", 4000)
+    monkeypatch.setattr(worst_case_on_device, "SCORES", 1000)
+
+
+def straight(data, thresholds=FEW, **options):
+    return um.worst_case_of_embeddings(data, thresholds, **OPTIONS, **options)
+
+
+def in_memory(data, thresholds=FEW, **options):
+    return um.measure_worst_case(um.pairs_of_embeddings(data), thresholds, **OPTIONS, **options)
+
+
+@pytest.mark.parametrize("way", [straight, in_memory])
+@pytest.mark.parametrize(
+    "options",
+    [{"workers": 1}, {"workers": 3}, {"on": "processes", "workers": 2}],
+    ids=["one", "three", "processes"],
+)
+def test_all_places_give_the_same_bits(way, options):
+    data = voices()
+    same(way(data, **options), way(data), tolerance=0)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_gives_the_same_bits(monkeypatch, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(worst_case_embeddings, "FEW_SPEAKERS", 3)
+    data = voices()
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        address = cluster.scheduler_address.replace("tcp://", "dask://")
+        for way in (straight, in_memory):
+            found = way(data, on=address, state=tmp_path)
+            same(found, way(data), tolerance=0)
+
+
+@pytest.mark.parametrize("way", [straight, in_memory])
+@pytest.mark.parametrize("thresholds", [FEW, MANY], ids=["few", "many"])
+@pytest.mark.parametrize("twins", [True, False])
+def test_a_device_counts_and_ranks_the_same(monkeypatch, way, thresholds, twins):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(worst_case_embeddings, "FEW_SPEAKERS", 3)
+    monkeypatch.setattr(job, "devices", lambda: ["cpu"])
+    data = voices()
+    if not twins:
+        name = data.speakers.to_series().to_numpy()
+        data = data.select(~np.isin(name, ["s1", "s5"]))
+    same(way(data, thresholds, on="cuda"), way(data, thresholds), tolerance=1e-9)
+
+
+def test_a_device_keeps_to_a_proxy_a_plda_and_pairs_with_two_scores(monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(job, "devices", lambda: ["cpu"])
+    data = voices(least=1, most=3, seed=8)
+    options = {
+        "counts": [1, 9],
+        "replicates": 30,
+        "backend": um.Plda.fit(data),
+        "proxy": voices(dimension=7, seed=3),
+        "skip_single": True,
+    }
+    wanted = um.worst_case_of_embeddings(data, [-2.0, 1.0], **options)
+    found = um.worst_case_of_embeddings(data, [-2.0, 1.0], on="cuda", **options)
+    same(found, wanted, tolerance=1e-9)
+
+
+@pytest.mark.parametrize("way", [straight, in_memory])
+def test_a_run_that_was_stopped_goes_on(way, tmp_path):
+    data = voices()
+
+    def unplug(done, total):
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        way(data, workers=1, state=tmp_path, progress=unplug)
+    told = []
+    found = way(data, state=tmp_path, progress=lambda *numbers: told.append(numbers))
+    same(found, way(data), tolerance=0)
+    assert told[0][0] > 3
+    assert told[-1][0] == told[-1][1]
+
+
+def test_progress_counts_the_tasks_whatever_the_workers():
+    data = voices()
+    numbers = []
+    for workers in (1, 3):
+        told = []
+        straight(data, workers=workers, progress=lambda *n, told=told: told.append(n))
+        numbers.append(told)
+    assert numbers[0] == numbers[1]
+    assert numbers[0][-1] == (len(numbers[0]),) * 2
