@@ -1,15 +1,11 @@
-"""How time and memory grow: every workload at four sizes, the fitted exponent, and a prediction.
+"""Cross-pairing and streams: growth over four sizes, a cost model, and a size it has not seen.
 
-    python -m benchmarks scale            growth of all workloads, cost model
-    python -m benchmarks.bench_scale full one run of 100,000 embeddings against the model
-
-Times are processor seconds of the work in a fresh process: on a busy machine they say more than
-the clock.
+python -m benchmarks scale            growth, floor, cost model
+python -m benchmarks.bench_scale full one run of 100,000 embeddings against the model
 """
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
@@ -22,12 +18,11 @@ import numpy as np
 from scipy.optimize import nnls
 
 from benchmarks import population
+from benchmarks.growth import measured, report
 from unmask.scoring.counting import LONGEST_PIECE, PIECE
 
 EMBEDDINGS = (12_000, 20_000, 32_000, 48_000)
 LINES = (1_000_000, 2_000_000, 4_000_000, 8_000_000)
-TRIALS = (2_000_000, 4_000_000, 8_000_000, 16_000_000)
-SPEAKERS = (4_000, 8_000, 16_000, 32_000)
 FULL = 100_000
 GROUPS = 20_000
 FLOOR_TRIALS = 128 << 20
@@ -53,59 +48,13 @@ knots = np.sort(rng.normal(0.3, 0.1, 500_000).astype(np.float32))
 for _ in range(10):
     np.searchsorted(piece, knots)
 """
-MARK = "# measured from here\n"
-
-
-def measured(code: str) -> tuple[float, float, float]:
-    """Processor seconds, wall-clock seconds and peak memory in GB of code in a new interpreter.
-
-    What stands before the mark is not timed.
-    """
-    before, _, code = code.rpartition(MARK)
-    wrapped = (
-        f"import json, re, time\nimport numpy as np, unmask as um\n{before}\n"
-        "cpu, wall = time.process_time(), time.perf_counter()\n"
-        f"{code}\n"
-        "spent = [time.process_time() - cpu, time.perf_counter() - wall]\n"
-        "told = open('/proc/self/status').read()\n"
-        "peak = int(re.search(r'VmHWM:\\s+(\\d+) kB', told)[1]) / 1e6\n"
-        "print(json.dumps([*spent, peak]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", wrapped], check=True, capture_output=True, text=True
-    )
-    cpu, wall, peak = json.loads(done.stdout.splitlines()[-1])
-    return cpu, wall, peak
-
-
-def report(
-    what: str, unit: str, sizes: list[int], code: list[str], *, runs: int = 1
-) -> list[float]:
-    """Measure, print a line per size and the exponent b of seconds = a · size^b; gives seconds.
-
-    Of several runs the one with the fewest seconds of processor counts.
-    """
-    print(f"\n{what}")
-    seconds = []
-    for size, text in zip(sizes, code, strict=True):
-        cpu, wall, peak = min(measured(text) for _ in range(runs))
-        seconds.append(cpu)
-        print(
-            f"    {size:>14,} {unit:<10} {cpu:8.2f} s of processor ({wall:7.2f} s), "
-            f"{1e9 * cpu / size:8.1f} ns each, peak {peak:.2f} GB"
-        )
-    slope = np.polyfit(np.log(np.array(sizes, float)), np.log(seconds), 1)[0]
-    print(f"    exponent {slope:.2f}")
-    return seconds
 
 
 def run() -> None:
-    """Growth of all workloads."""
+    """Growth of cross-pairing and of streams, and what a dask scheduler adds."""
     with tempfile.TemporaryDirectory() as folder:
         pairs(Path(folder))
         streams(Path(folder))
-    detection()
-    linkability()
     cluster()
 
 
@@ -149,7 +98,7 @@ def pairs(folder: Path) -> CostModel:
     code, sizes = [], []
     for size in EMBEDDINGS:
         kind = population.write(size, folder / f"{size}.npz")
-        code.append(f"um.cross_pairing({str(folder / f'{size}.npz')!r})")
+        code.append(f"um.cross_pairing({str(folder / f'{size}.npz')!r}, replicates=0)")
         sizes.append(size * (size - 1) // 2)
     what = f"cross-pairing of {kind} embeddings, dimension 192"
     seconds = report(what, "trials", sizes, code, runs=2)
@@ -179,13 +128,16 @@ def full() -> None:
         model = pairs(Path(folder))
         path = Path(folder) / "full.npz"
         kind = population.write(FULL, path)
-        cpu, wall, peak = measured(f"um.cross_pairing({str(path)!r}, workers=2)")
+        call = f"um.cross_pairing({str(path)!r}, workers=2, replicates=%s)"
+        cpu, wall, peak = measured(call % 0)
+        second = measured(call % 1000)
     trials = FULL * (FULL - 1) // 2
     expected = model.seconds(FULL)
     print(
         f"\n{FULL:,} {kind} embeddings, {trials:,} trials: {cpu:.1f} s of processor, predicted "
         f"{expected:.1f} s ({cpu / expected:.2f} x), {wall:.0f} s by the clock on 2 workers "
-        f"(aim: 600), peak {peak:.2f} GB (aim: 2)"
+        f"(aim: 600), peak {peak:.2f} GB (aim: 2)\nwith intervals of 1,000 replicates: "
+        f"{second[0] / cpu:.2f} x, {second[1]:.0f} s by the clock, peak {second[2]:.2f} GB"
     )
 
 
@@ -224,16 +176,6 @@ def _write_scores(path: Path, size: int) -> None:
         subprocess.run(["gzip", "-1", "-k", "-f", str(plain)], check=True)
 
 
-def detection() -> None:
-    """All metrics of scores in memory."""
-    code = [
-        f"rng = np.random.default_rng(0)\ntarget = rng.normal(2, 1, {size // 100})\n"
-        f"nontarget = rng.normal(0, 1, {size})\n{MARK}um.detection(target, nontarget)"
-        for size in TRIALS
-    ]
-    report("um.detection, 1 % targets", "trials", list(TRIALS), code)
-
-
 def cluster() -> None:
     """What a block costs beside its own work when it goes through a dask scheduler."""
     from unmask.scoring.plan import Task
@@ -246,22 +188,6 @@ def cluster() -> None:
         list(somewhere.each(str, tasks))
         spent = time.perf_counter() - start
     print(f"\ndask: {1e3 * spent / len(tasks):.1f} ms per block that does nothing")
-
-
-def linkability() -> None:
-    """Linkability of everyone among everyone."""
-    code, sizes = [], []
-    for size in SPEAKERS:
-        code.append(
-            "rng = np.random.default_rng(0)\n"
-            f"means = rng.normal(size=({size}, 192))\n"
-            f"names = [f's{{i}}' for i in range({size})]\n"
-            "enrol, test = (um.Embeddings(means + rng.normal(size=means.shape), names,"
-            " [f'{side}{i}' for i in range(len(names))]) for side in 'et')\n"
-            f"{MARK}um.linkability(enrol, test, counts=[{size}], replicates=0)"
-        )
-        sizes.append(size * size)
-    report("Linkability, every speaker among all", "trials", sizes, code)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,117 @@
+"""How time and memory grow with the number of trials: every workload but those of ``scale``.
+
+python -m benchmarks growth
+"""
+
+from __future__ import annotations
+
+from benchmarks.growth import MARK, report
+
+TRIALS = (2_000_000, 4_000_000, 8_000_000, 16_000_000)
+REPLICATED = (500_000, 1_000_000, 2_000_000, 4_000_000)
+SPEAKERS = (4_000, 8_000, 16_000, 32_000)
+LISTED = (1_000, 2_000, 4_000, 8_000)
+ENTRIES = (1_000, 2_000, 4_000, 8_000)
+SEGMENTS = (2_000, 4_000, 8_000, 12_000)
+VOICES = (5_000, 10_000, 20_000, 40_000)
+EACH = 10
+VOICE = """
+def voices(speakers, each, seed, noise=1.0):
+    means = np.random.default_rng(0).normal(size=(speakers, 192))
+    code = np.repeat(np.arange(speakers), each)
+    vectors = means[code] + noise * np.random.default_rng(seed).normal(size=(code.size, 192))
+    rows = [f"{seed}-{i}" for i in range(code.size)]
+    return um.Embeddings(vectors.astype(np.float32), [f"s{c}" for c in code], rows)
+"""
+
+
+def run() -> None:
+    """All of them."""
+    detection()
+    bootstrap()
+    linkability()
+    verification()
+    singling_out()
+    similarity()
+    worst_case()
+
+
+def detection() -> None:
+    """All metrics of scores in memory."""
+    made = (
+        "rng = np.random.default_rng(0)\ntarget = rng.normal(2, 1, {few})\n"
+        "nontarget = rng.normal(0, 1, {size})\n" + MARK
+    )
+    code = [
+        made.format(few=size // 100, size=size) + "um.detection(target, nontarget)"
+        for size in TRIALS
+    ]
+    report("um.detection, 1 % targets", "trials", list(TRIALS), code)
+
+
+def bootstrap() -> None:
+    """100 replicates of the whole table over 500 speakers."""
+    code = [
+        "from unmask.detection.bootstrap import Resampled, Units, bootstrap\n"
+        f"rng = np.random.default_rng(0)\nsize = {size}\nfew = size // 100\n"
+        "codes = rng.integers(0, 500, few), *rng.integers(0, 500, (2, size))\n"
+        "battery = um.Battery()\nunits = Units.speakers(*codes)\n"
+        "sample = Resampled.of(rng.normal(2, 1, few), rng.normal(0, 1, size), units,"
+        " thresholds=battery.thresholds)\n"
+        f"{MARK}bootstrap([sample], units, battery.values, replicates=100)"
+        for size in REPLICATED
+    ]
+    report("bootstrap, 100 replicates of the table", "trials", list(REPLICATED), code)
+
+
+def linkability() -> None:
+    """Linkability of everyone among everyone."""
+    code = [
+        f"{VOICE}enrol, test = voices({size}, 1, 1), voices({size}, 1, 2)\n"
+        f"{MARK}um.linkability(enrol, test, counts=[{size}], replicates=0)"
+        for size in SPEAKERS
+    ]
+    report("Linkability, every speaker among all", "pairs", [n * n for n in SPEAKERS], code)
+
+
+def verification() -> None:
+    """1 − EER of everyone among everyone, at nine list sizes."""
+    code = [
+        f"{VOICE}enrol, test = voices({size}, 1, 1), voices({size}, 1, 2)\n"
+        f"counts = np.linspace(20, {size}, 9).astype(int)\n"
+        f"{MARK}um.verification(enrol, test, counts=counts, replicates=0)"
+        for size in LISTED
+    ]
+    report("1 - EER, nine list sizes", "pairs", [n * n for n in LISTED], code)
+
+
+def singling_out() -> None:
+    """Singling Out with 200 enrolment speakers among up to 8,000, ten conversations each."""
+    code = [
+        f"{VOICE}enrol, test = voices({size}, 1, 1), voices({size}, {EACH}, 2)\n"
+        f"{MARK}um.singling_out(enrol, test, counts=[100, {size}], max_enrol=200, replicates=0)"
+        for size in ENTRIES
+    ]
+    report("Singling Out, 200 predicates", "pairs", [200 * EACH * n for n in ENTRIES], code)
+
+
+def similarity() -> None:
+    """The three similarity matrices of 100 speakers from embeddings."""
+    code = [
+        f"{VOICE}each = {size} // 100\noriginal, other = voices(100, each, 1), voices(100, each, 2, 3)\n"
+        "protected = um.Embeddings(other.vectors, original.speakers, original.utterances)\n"
+        f"{MARK}um.pseudonymisation_from_embeddings(original, protected, replicates=0)"
+        for size in SEGMENTS
+    ]
+    report("similarity matrices OO, OP, PP", "pairs", [3 * n * n for n in SEGMENTS], code)
+
+
+def worst_case() -> None:
+    """Worst-case surface of three thresholds and 24 counts from embeddings."""
+    code = [
+        f"{VOICE}everyone = voices({size} // {EACH}, {EACH}, 1, 2.5)\n"
+        f"counts = np.unique(np.geomspace(1, {size} // {EACH} - 1, 24).astype(int))\n"
+        f"{MARK}um.worst_case_of_embeddings(everyone, [0.1, 0.15, 0.2], counts=counts)"
+        for size in VOICES
+    ]
+    report("worst-case surfaces, 3 thresholds", "trials", [n * n for n in VOICES], code)
