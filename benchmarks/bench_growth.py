@@ -11,7 +11,7 @@ TRIALS = (2_000_000, 4_000_000, 8_000_000, 16_000_000)
 REPLICATED = (500_000, 1_000_000, 2_000_000, 4_000_000)
 SPEAKERS = (4_000, 8_000, 16_000, 32_000)
 LISTED = (1_000, 2_000, 4_000, 8_000)
-ENTRIES = (1_000, 2_000, 4_000, 8_000)
+ENTRIES = (2_000, 4_000, 8_000, 16_000)
 SEGMENTS = (2_000, 4_000, 8_000, 12_000)
 VOICES = (5_000, 10_000, 20_000, 40_000)
 EACH = 10
@@ -86,19 +86,21 @@ def verification() -> None:
 
 
 def singling_out() -> None:
-    """Singling Out with 200 enrolment speakers among up to 8,000, ten conversations each."""
+    """Singling Out with a predicate for every twentieth speaker, ten conversations each."""
     code = [
         f"{VOICE}enrol, test = voices({size}, 1, 1), voices({size}, {EACH}, 2)\n"
-        f"{MARK}um.singling_out(enrol, test, counts=[100, {size}], max_enrol=200, replicates=0)"
+        f"{MARK}um.singling_out(enrol, test, counts=[100, {size}], max_enrol={size // 20},"
+        " replicates=0)"
         for size in ENTRIES
     ]
-    report("Singling Out, 200 predicates", "pairs", [200 * EACH * n for n in ENTRIES], code)
+    report("Singling Out", "pairs", [EACH * n * n // 20 for n in ENTRIES], code)
 
 
 def similarity() -> None:
     """The three similarity matrices of 100 speakers from embeddings."""
     code = [
-        f"{VOICE}each = {size} // 100\noriginal, other = voices(100, each, 1), voices(100, each, 2, 3)\n"
+        f"{VOICE}each = {size} // 100\n"
+        "original, other = voices(100, each, 1), voices(100, each, 2, 3)\n"
         "protected = um.Embeddings(other.vectors, original.speakers, original.utterances)\n"
         f"{MARK}um.pseudonymisation_from_embeddings(original, protected, replicates=0)"
         for size in SEGMENTS
