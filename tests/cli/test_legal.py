@@ -95,6 +95,22 @@ def test_config_equals_options(files, tmp_path):
     assert both.exit_code == 2
 
 
+def test_another_place_gives_the_same_table(files, tmp_path):
+    what = ("--counts", "5,20", "--lengths", "1", "--format", "csv")
+    wanted = run(files, *what)
+    elsewhere = ("--on", "processes", "--workers", "1", "--state", str(tmp_path))
+    found = run(files, *what, *elsewhere)
+    assert found.exit_code == 0, found.output
+    assert found.stdout == wanted.stdout
+    assert len(list(tmp_path.glob("*/result-*.npz"))) == 2 * 3
+    assert run(files, *what, "--state", str(tmp_path)).stdout == wanted.stdout
+    for place, told in (("moon", "found moon"), ("cuda", "CUDA"), ("dask://127.0.0.1:1", "dask")):
+        refused = run(files, *what, "--on", place)
+        assert isinstance(refused.exception, InputError)
+        assert told in str(refused.exception)
+        assert "\n" not in str(refused.exception)
+
+
 def test_a_backend_is_one_option_away(files):
     train = f"{files}/informed-enrol.npz"
     informed = f"informed={train},{files}/informed-test.npz,{train}"

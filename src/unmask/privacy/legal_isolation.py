@@ -193,9 +193,8 @@ def single_out(
     shares = np.empty(rank.size)
     left = np.arange(rank.size)
     depth = 2 * (int(rank.max()) + 1) + _SPARE
-    slots = np.stack([draw.slots for draw in draws])
     while left.size:
-        together = max(1, _AT_ONCE // (depth * slots.shape[1]))
+        together = max(1, _AT_ONCE // (depth * len(draws[0].slots)))
         short = []
         for start in range(0, left.size, together):
             some = left[start : start + together]
@@ -203,8 +202,8 @@ def single_out(
             lists = [row.among(draws[i], int(n), depth) for i, n in zip(d, counts[c], strict=True)]
             chosen, scores = _descending([conversations for conversations, _ in lists], exact)
             bound = np.array([bound for _, bound in lists]) + exact.margin
-            is_test = _is_test(row.population, slots, d, chosen)
-            success, deep = isolated(scores, is_test, rank[some], bound)
+            is_test = [_is_test(row.population, draws[i], chosen[d == i]) for i in np.unique(d)]
+            success, deep = isolated(scores, np.concatenate(is_test), rank[some], bound)
             shares[some[deep]] = success[deep].mean(axis=1)
             short.append(some[~deep])
         left = np.concatenate(short)
@@ -212,11 +211,10 @@ def single_out(
     return shares.reshape(ranks.shape)
 
 
-def _is_test(population: Population, slots: Slots, draw: IntArray, chosen: IntArray) -> BoolArray:
-    """Which chosen conversations are test entries: attacks × folds × conversations."""
-    owner, slot = population.owner[chosen], population.slot[chosen]
-    folds = np.arange(slots.shape[1])[:, None]
-    return np.asarray(slots[draw[:, None, None], folds, owner[:, None, :]] == slot[:, None, :])
+def _is_test(population: Population, draw: Draw, chosen: IntArray) -> BoolArray:
+    """Which conversations are test entries in a draw: attacks × folds × conversations."""
+    tested = draw.slots.take(population.owner[chosen], axis=1).swapaxes(0, 1)
+    return np.asarray(tested == population.slot[chosen][:, None, :])
 
 
 def _descending(lists: Sequence[IntArray], exact: Exact) -> tuple[IntArray, FloatArray]:
