@@ -6,7 +6,7 @@ Targets do not depend on each other, so a task is a range of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
@@ -43,10 +43,7 @@ class FlatPairs:
         return cls(pairs.scores, pairs.start, pairs.first, similarity, tie, levels, counts)
 
     def arrays(self) -> Arrays:
-        return {
-            name: getattr(self, name)
-            for name in ("scores", "start", "first", "similarity", "tie", "levels", "counts")
-        }
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:

@@ -9,8 +9,8 @@ needs no score at all, since the mean score of two speakers is the product of th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, fields
+from typing import Self
 
 import numpy as np
 
@@ -18,12 +18,7 @@ from unmask.arrays import BoolArray, FloatArray, IntArray
 from unmask.lazy import lazy
 from unmask.scoring.plan import Range, ranges_of
 from unmask.scoring.store import Arrays
-from unmask.stress.worst_case_kernels import (
-    Levels,
-    closest_first,
-    shares_of,
-    surfaces,
-)
+from unmask.stress.worst_case_kernels import Levels, closest_first, shares_of, surfaces
 
 ROWS = 960
 BLOCK = 480
@@ -47,10 +42,8 @@ class Likeness:
     impostor_means: FloatArray
 
     def arrays(self) -> Arrays:
-        return {name: value for name, value in self._fields().items() if value is not None}
-
-    def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        held = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in held.items() if value is not None}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
@@ -85,7 +78,10 @@ def similarity_range(likeness: Likeness, targets: Range) -> Arrays:
     similarity = likeness.similarity(targets)
     mask = np.stack([likeness.allowed(target) for target in range(*targets)])
     held = similarity[mask]
-    return {"low": held.min(initial=np.inf), "high": held.max(initial=-np.inf)}
+    return {
+        "low": np.asarray(held.min(initial=np.inf)),
+        "high": np.asarray(held.max(initial=-np.inf)),
+    }
 
 
 @dataclass(frozen=True, eq=False)
