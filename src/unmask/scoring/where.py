@@ -21,6 +21,7 @@ from concurrent.futures import (
 )
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -93,11 +94,33 @@ def check_place(on: str) -> None:
         raise InputError(f"on: expected {PLACES}, found {on}")
 
 
+_kept: ContextVar[tuple[str, int, Place] | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def kept(on: str = "local", *, workers: int | None = None) -> Iterator[None]:
+    """Keep processes or a cluster from job to job within a block, so that they start once."""
+    told = _kept.get()
+    if on in ("local", "cuda") or (told and told[:2] == (on, available(workers))):
+        yield
+        return
+    with place(on, workers=workers) as somewhere:
+        token = _kept.set((on, available(workers), somewhere))
+        try:
+            yield
+        finally:
+            _kept.reset(token)
+
+
 @contextmanager
 def place(on: str = "local", *, workers: int | None = None) -> Iterator[Place]:
-    """Open a place to run tasks; it is closed at the end."""
+    """Open a place to run tasks, if it is not being kept; it is closed at the end."""
     check_place(on)
     count = available(workers)
+    open_already = _kept.get()
+    if open_already is not None and open_already[:2] == (on, count):
+        yield open_already[2]
+        return
     with ExitStack() as stack:
         if on == "local":
             stack.enter_context(threadpool_limits(limits=1, user_api="blas"))
