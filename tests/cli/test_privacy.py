@@ -161,3 +161,34 @@ def test_bad_options_are_told_in_one_line(folder):
     assert "bad.npz: speaker 2 has 1 segment" in fails("--matrices", "a=bad.npz")
     (folder / "text.npz").write_text("no archive")
     assert "text.npz: expected an npz file" in fails("--matrices", "a=text.npz")
+
+
+def test_pairs_compared_elsewhere_give_the_same_table(folder):
+    ways = (
+        ("--original", "o.npz", "--protected", "a=p.npz", "--sessions", "--by", "gender"),
+        ("--matrices", "a=m.npz"),
+    )
+    for way in ways:
+        here = run(*way, "-f", "json", "-q", "--details")
+        kept = run(*way, "-f", "json", "-q", "--details", "--state", "state", "--workers", 2)
+        again = run(*way, "-f", "json", "-q", "--details", "--state", "state")
+        assert here.exit_code == kept.exit_code == again.exit_code == 0, kept.output
+        assert here.stdout == kept.stdout == again.stdout
+    done = run(*ways[1], "-f", "json", "-q", "--details", "--on", "processes", "--workers", 1)
+    assert done.stdout == here.stdout
+
+
+def test_places_are_refused_before_anything_is_read(folder):
+    missing = ("--original", "no.npz", "--protected", "a=no.npz")
+    assert "on: expected local, processes" in fails(*missing, "--on", "moon")
+    assert "no CUDA device" in fails(*missing, "--on", "cuda")
+    told = fails(*missing, "--on", "dask://localhost:1", "--workers", 2)
+    assert told == ("--workers: has no effect on dask://localhost:1, which has workers of its own")
+    lists = ("--scores", "a=no,no,no")
+    for option in (("--on", "processes"), ("--workers", 2), ("--state", "here")):
+        told = fails(*lists, *option)
+        assert told == f"{option[0]}: is for embeddings and matrices, found --scores"
+    nobody = ("--original", "o.npz", "--protected", "a=p.npz", "--on", "dask://localhost:1")
+    told = fails(*nobody)
+    assert "expected a dask scheduler, found none" in told
+    assert "\n" not in told

@@ -10,9 +10,11 @@ import typer
 
 from unmask.cli import common
 from unmask.cli.privacy_inputs import Inputs, assess
+from unmask.errors import InputError
 from unmask.figures import save_all
 from unmask.report.privacy import document_of_privacy
 from unmask.report.privacy_figures import privacy_figures
+from unmask.scoring.job import Where
 
 
 class Mean(StrEnum):
@@ -85,6 +87,9 @@ def privacy(
     ] = 1000,
     level: common.LevelOption = 0.95,
     seed: common.SeedOption = 0,
+    on: common.OnOption = "local",
+    workers: common.WorkersOption = None,
+    state: common.StateOption = None,
     format: common.FormatOption = common.OutputFormat.text,
     output: common.OutputOption = None,
     figures: common.FiguresOption = None,
@@ -106,6 +111,9 @@ def privacy(
         lda,
         speakers,
     )
+    if workers is not None and (on == "cuda" or on.startswith("dask://")):
+        raise InputError(f"--workers: has no effect on {on}, which has workers of its own")
+    where = Where(on, workers, state)
     with common.progress("pairs of segments", quiet=quiet) as bar:
         assessment, sources = assess(
             inputs,
@@ -116,6 +124,7 @@ def privacy(
             replicates=ci,
             level=level,
             seed=seed,
+            where=where,
             progress=bar,
         )
     for source in sources:

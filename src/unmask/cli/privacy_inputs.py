@@ -13,11 +13,13 @@ from unmask.privacy.similarity_assessment import (
     PrivacyAssessment,
     Safeguard,
     assess_safeguards,
+    share,
 )
 from unmask.privacy.similarity_files import read_matrices
 from unmask.privacy.zebra import METHODS
 from unmask.privacy.zebra_runs import calibration_distortion_from_scores
 from unmask.scoring import Backend, Plda, Whitening, resolve
+from unmask.scoring.job import Where
 from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores
 
 
@@ -74,14 +76,18 @@ def assess(
     replicates: int,
     level: float,
     seed: int,
+    where: Where,
     progress: Progress | None,
 ) -> tuple[PrivacyAssessment, tuple[Source, ...]]:
     """Read everything and assess it; also the sources, for the result's ``inputs``."""
-    if inputs.original is None:
-        if by is not None or sessions:
-            raise InputError("--by and --sessions need embeddings, found scores")
-        one = _from_scores if inputs.scores else _from_matrices
-        return one(inputs, mean, pairs, replicates, level, seed)
+    if inputs.original is None and (by is not None or sessions):
+        raise InputError("--by and --sessions need embeddings, found scores")
+    if inputs.scores:
+        _refuse_place(where)
+        return _from_scores(inputs, mean, pairs, replicates, level, seed)
+    if inputs.matrices:
+        return _from_matrices(inputs, mean, pairs, replicates, level, seed, where, progress)
+    assert inputs.original is not None
     original = inputs.embeddings(inputs.original)
     protected = {
         name: inputs.embeddings(path) for name, path in named(inputs.protected, "--protected")
@@ -99,10 +105,25 @@ def assess(
         replicates=replicates,
         level=level,
         seed=seed,
+        on=where.on,
+        workers=where.workers,
+        state=where.state,
         progress=progress,
     )
     every = (original, *protected.values(), *again.values())
     return assessment, tuple(e.source for e in every if e.source is not None)
+
+
+def _refuse_place(where: Where) -> None:
+    """Lists of scores are read and counted here."""
+    given = {
+        "--on": where.on != "local",
+        "--workers": where.workers is not None,
+        "--state": where.state is not None,
+    }
+    for option, is_given in given.items():
+        if is_given:
+            raise InputError(f"{option}: is for embeddings and matrices, found --scores")
 
 
 def _from_scores(
@@ -134,10 +155,18 @@ def _from_scores(
 
 
 def _from_matrices(
-    inputs: Inputs, mean: str, pairs: str, replicates: int, level: float, seed: int
+    inputs: Inputs,
+    mean: str,
+    pairs: str,
+    replicates: int,
+    level: float,
+    seed: int,
+    where: Where,
+    progress: Progress | None,
 ) -> tuple[PrivacyAssessment, tuple[Source, ...]]:
-    safeguards = []
-    for name, path in named(inputs.matrices, "--matrices"):
+    safeguards: list[Safeguard] = []
+    given = named(inputs.matrices, "--matrices")
+    for name, path in given:
         oo, op, pp, speakers = read_matrices(path)
         try:
             result = pseudonymisation(
@@ -150,6 +179,10 @@ def _from_matrices(
                 replicates=replicates,
                 level=level,
                 seed=seed,
+                on=where.on,
+                workers=where.workers,
+                state=where.state,
+                progress=share(progress, len(safeguards), len(given)),
             )
         except InputError as error:
             raise InputError(f"{path}: {error}") from None

@@ -8,7 +8,7 @@ import altair as alt
 
 from unmask.figures import cp_cells
 from unmask.figures.cp_cells import Axes, axes_for, hatching, panel_for, rectangles
-from unmask.figures.data import require_systems, table
+from unmask.figures.data import require_systems, table, text_table
 from unmask.figures.encode import is_wide, panel_columns, percent
 from unmask.figures.figure import Figure, Layers
 from unmask.figures.theme import PAPER, SEQUENTIAL, WIDE, shorten
@@ -120,7 +120,7 @@ def _line(line: Contour, cp: CpMap, axes: Axes) -> list[alt.Chart]:
     """The border at one level, named where it passes the map's diagonal."""
     if not line.x.size:
         return []
-    rows = cp_cells.text_table(x=line.x, y=line.y, x2=line.x2, y2=line.y2)
+    rows = text_table(x=line.x, y=line.y, x2=line.x2, y2=line.y2)
     middle = int(abs(line.x - line.y).argmin())
     at_right, at_top = line.x[middle] > _NEAR_EDGE, line.y[middle] > _NEAR_EDGE
     word = f"{100 * line.level:g} %" if cp.metric.name == "eer" else f"{line.level:g}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 import numpy as np
+import numpy.typing as npt
 from altair.utils.schemapi import debug_mode
 
 from unmask.errors import InputError
@@ -28,6 +29,16 @@ def table(**columns: Any) -> alt.InlineData:
         for c in columns.values()
     ]
     return _inline([dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)])
+
+
+def text_table(**columns: npt.ArrayLike) -> alt.InlineData:
+    """Numbers as lines of text: a third of the size of named fields, and quick to copy."""
+    rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
+    lines = [",".join(f"{value:.{DIGITS}g}" for value in row) for row in rows]
+    return alt.InlineData(
+        "\n".join([",".join(columns), *lines]),
+        format=alt.CsvDataFormat(type="csv", parse=dict.fromkeys(columns, "number")),
+    )
 
 
 def join(parts: Iterable[alt.InlineData]) -> alt.InlineData:

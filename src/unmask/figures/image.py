@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from html import escape
 
-import altair as alt
 import vl_convert
 
 from unmask.figures.figure import Figure
+from unmask.figures.render import rendered
+from unmask.figures.still import still
 from unmask.figures.theme import FONT, INK, MUTED, NARROW, PAPER, PIXELS_PER_INCH
 
-VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 PNG_PIXELS_PER_INCH = 200
 
 _MARGIN = 12.0
@@ -25,7 +25,7 @@ _ROOT = re.compile(r'<svg\b[^>]*\bviewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>')
 
 def svg(figure: Figure, *, scale: float = 1.0) -> str:
     """The whole figure: title above the chart, caption wrapped below it."""
-    drawn = vl_convert.vegalite_to_svg(figure.spec(), vl_version=VEGA_LITE, allowed_base_urls=[])
+    drawn = rendered(still(figure.spec()))
     root = _ROOT.search(drawn)
     if root is None:
         raise RuntimeError("the renderer returned an image without a view box")

@@ -10,7 +10,7 @@ from typing import Any
 import vl_convert
 
 from unmask.figures.figure import Figure
-from unmask.figures.image import VEGA_LITE
+from unmask.figures.render import VEGA_LITE
 from unmask.figures.theme import PAPER
 
 POLICY = (

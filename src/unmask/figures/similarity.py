@@ -7,9 +7,10 @@ from typing import Any
 
 import altair as alt
 
-from unmask.figures.data import require_systems, table
+from unmask.figures.data import require_systems, table, text_table
 from unmask.figures.encode import panel_columns, panel_title
 from unmask.figures.figure import Figure, Layers
+from unmask.figures.still import CELLS
 from unmask.figures.theme import MUTED, PAPER, SEQUENTIAL, UNIT_DOMAIN, WIDE
 from unmask.privacy.similarity_view import MatrixView
 
@@ -51,10 +52,8 @@ def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Laye
             f"{key}[datum.{axis} % {part}] + ' (' + {key}_parts[floor(datum.{axis} / {part})] + ')'"
         )
 
-    flat = [round(float(value), _DIGITS) for value in view.values.reshape(-1)]
     cells = (
-        alt.Chart(alt.InlineData([{"similarity": flat}]))
-        .transform_flatten(["similarity"])
+        alt.Chart(text_table(similarity=view.values.reshape(-1).round(_DIGITS)))
         .transform_window(number="row_number()")
         .transform_calculate(
             column=f"(datum.number - 1) % {size}", row=f"floor((datum.number - 1) / {size})"
@@ -67,7 +66,7 @@ def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Laye
             one=who("row"),
             other=who("column"),
         )
-        .mark_rect(strokeWidth=0, aria=False)
+        .mark_rect(style=CELLS, strokeWidth=0, aria=False)
         .encode(
             alt.X("left:Q", scale=alt.Scale(domain=[0, side], nice=False), axis=None),
             alt.X2("right:Q"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -16,12 +17,13 @@ from unmask.detection.metrics import negated_warnings
 from unmask.detection.replicates import Replicates
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
-from unmask.privacy.similarity import similarity_set
 from unmask.privacy.similarity_align import aligned
-from unmask.privacy.similarity_matrix import SimilaritySet, resampled_dominance
-from unmask.privacy.similarity_pairs import EmbeddingPairs, Pairs, Sessions
+from unmask.privacy.similarity_matrix import SimilaritySet, resampled_dominance, similarity_sets
+from unmask.privacy.similarity_pairs import EmbeddingPairs, Pairs, Sessions, prepared
 from unmask.privacy.similarity_result import draws, gain
+from unmask.privacy.similarity_sets import check_backend
 from unmask.scoring import Backend, resolve
+from unmask.scoring.job import Where
 from unmask.trials import Embeddings
 
 
@@ -135,32 +137,41 @@ def assess_sessions(
     replicates: int = 1000,
     level: float = 0.95,
     seed: int = 0,
+    on: str = "local",
     workers: int | None = None,
+    state: str | Path | None = None,
 ) -> SessionAssessment:
     """Assess pseudo-voices within and between the sessions named on the protected segments.
 
     Every speaker needs two segments in one session and segments in two sessions. The original
     segments of the same pairs are the reference, so that what sessions do to unprotected speech
-    (room, day, microphone) is not laid to the safeguard.
+    (room, day, microphone) is not laid to the safeguard. ``on``, ``workers`` and ``state`` as in
+    :func:`pseudonymisation_from_embeddings`.
     """
+    where = Where(on, workers, state)
+    scorer = resolve(backend)
+    check_backend(scorer, where)
     if protected.sessions is None:
         raise InputError("sessions: expected a session for every protected segment, found none")
     segments, protected_order = aligned(original, protected)
-    scorer = resolve(backend)
+    order = protected_order[segments.order]
     rows = {
-        "oo": scorer.prepare(original.vectors)[segments.order],
-        "pp": scorer.prepare(protected.vectors)[protected_order[segments.order]],
+        "oo": prepared(scorer, original, segments.order),
+        "pp": prepared(scorer, protected, order),
     }
-    codes = protected.sessions.codes[protected_order[segments.order]].astype(np.int64)
-    sets = {}
-    for within in (True, False):
-        kind = "within" if within else "between"
-        for name, vectors in rows.items():
-            source = EmbeddingPairs(scorer, vectors, vectors)
-            pairs = Pairs(f"{name}_{kind}", source, segments, Sessions(codes, within))
-            made = similarity_set(pairs, mean=mean, workers=workers)
-            _refuse_missing(made, kind)
-            sets[pairs.name] = made
+    codes = protected.sessions.codes[order].astype(np.int64)
+    rules = {"within": Sessions(codes, within=True), "between": Sessions(codes, within=False)}
+    sets = similarity_sets(
+        {
+            f"{name}_{kind}": Pairs(EmbeddingPairs.of(scorer, own, own), segments, rule)
+            for kind, rule in rules.items()
+            for name, own in rows.items()
+        },
+        mean=mean,
+        where=where,
+    )
+    for name, made in sets.items():
+        _refuse_missing(made, name.partition("_")[2])
     return SessionAssessment(
         sets, scorer.name, protected.sessions.n_unique, replicates, level, seed
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,23 @@ import numpy.typing as npt
 
 from unmask.errors import InputError
 from unmask.privacy.similarity_align import aligned, segments_of
+from unmask.privacy.similarity_count import Progress
 from unmask.privacy.similarity_lists import set_from_list, speakers_of_lists
-from unmask.privacy.similarity_matrix import MEANS, SimilaritySet, similarity
+from unmask.privacy.similarity_matrix import MEANS, similarity_sets
 from unmask.privacy.similarity_pairs import (
     Block,
     EmbeddingPairs,
     MatrixPairs,
     Pairs,
+    PairSource,
     Segments,
     Upper,
+    prepared,
 )
 from unmask.privacy.similarity_result import SETS, Pseudonymisation
-from unmask.privacy.similarity_sums import Progress, count, total
+from unmask.privacy.similarity_sets import check_backend
 from unmask.scoring import Backend, resolve
+from unmask.scoring.job import Where
 from unmask.trials import Embeddings, Ids, Scores
 
 PAIRS = ("all", "upper")
@@ -40,7 +45,9 @@ def pseudonymisation(
     replicates: int = 1000,
     level: float = 0.95,
     seed: int = 0,
+    on: str = "local",
     workers: int | None = None,
+    state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Pseudonymisation:
     """DeID and G_VD from three square matrices of scores, segment by segment.
@@ -49,8 +56,11 @@ def pseudonymisation(
     speaker of each; in ``op`` rows are original and columns protected. The diagonals (a segment
     against itself, or against its own protected version) are never used. ``mean``: ``geometric``
     (2022) or ``arithmetic`` (2020). ``pairs="upper"`` keeps one order of each pair and mirrors it,
-    as the VoicePrivacy recipe does.
+    as the VoicePrivacy recipe does. ``on``, ``workers`` and ``state`` say where pairs are counted
+    and added up, as in :func:`unmask.cross_pairing`; all places but ``cuda`` give the same bits.
     """
+    where = Where(on, workers, state)
+    _check_options(mean, pairs)
     ids = Ids.from_strings(speakers)
     segments = segments_of(ids)
     sources = {
@@ -62,11 +72,11 @@ def pseudonymisation(
         segments,
         mean=mean,
         pairs=pairs,
+        where=where,
         backend=None,
         replicates=replicates,
         level=level,
         seed=seed,
-        workers=workers,
         progress=progress,
     )
 
@@ -81,32 +91,37 @@ def pseudonymisation_from_embeddings(
     replicates: int = 1000,
     level: float = 0.95,
     seed: int = 0,
+    on: str = "local",
     workers: int | None = None,
+    state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Pseudonymisation:
     """The same from embeddings: all pairs are scored in blocks and never held together.
 
-    Segments are matched by utterance name, or by their order where neither set has names.
+    Segments are matched by utterance name, or by their order where neither set has names. A
+    back-end other than cosine, whitening or PLDA runs in this process only.
     """
-    segments, protected_order = aligned(original, protected)
+    where = Where(on, workers, state)
     scorer = resolve(backend)
-    o = scorer.prepare(original.vectors)[segments.order]
-    p = scorer.prepare(protected.vectors)[protected_order[segments.order]]
+    check_backend(scorer, where)
+    _check_options(mean, pairs)
+    segments, protected_order = aligned(original, protected)
+    o = prepared(scorer, original, segments.order)
+    p = prepared(scorer, protected, protected_order[segments.order])
     sources = {
-        "oo": EmbeddingPairs(scorer, o, o),
-        "op": EmbeddingPairs(scorer, o, p),
-        "pp": EmbeddingPairs(scorer, p, p),
+        name: EmbeddingPairs.of(scorer, enrol, test)
+        for name, enrol, test in zip(SETS, (o, o, p), (o, p, p), strict=True)
     }
     return _assess(
         sources,
         segments,
         mean=mean,
         pairs=pairs,
+        where=where,
         backend=scorer.name,
         replicates=replicates,
         level=level,
         seed=seed,
-        workers=workers,
         progress=progress,
     )
 
@@ -152,32 +167,28 @@ def pseudonymisation_from_scores(
 
 
 def _assess(
-    sources: dict[str, MatrixPairs] | dict[str, EmbeddingPairs],
+    sources: Mapping[str, PairSource],
     segments: Segments,
     *,
     mean: str,
     pairs: str,
+    where: Where,
     backend: str | None,
     replicates: int,
     level: float,
     seed: int,
-    workers: int | None,
     progress: Progress | None,
 ) -> Pseudonymisation:
-    _check_options(mean, pairs)
     upper = pairs == "upper"
     rule = Upper(segments.order) if upper else None
-    steps = _Steps(progress, passes=7)
-    sets = {
-        name: similarity_set(
-            Pairs(name.upper(), source, segments, rule, mirror=upper),
-            mean=mean,
-            negated=name == "op",
-            workers=workers,
-            steps=steps,
-        )
-        for name, source in sources.items()
-    }
+    sets = similarity_sets(
+        {name: Pairs(source, segments, rule) for name, source in sources.items()},
+        mean=mean,
+        mirror=upper,
+        negated=("op",),
+        where=where,
+        progress=progress,
+    )
     return Pseudonymisation(
         sets,
         pairs,
@@ -187,47 +198,6 @@ def _assess(
         seed=seed,
         trials=_digest(segments),
     )
-
-
-def similarity_set(
-    pairs: Pairs,
-    *,
-    mean: str = "geometric",
-    negated: bool = False,
-    workers: int | None = None,
-    steps: _Steps | None = None,
-) -> SimilaritySet:
-    """Calibrate one set on its own (PAV with Laplace, pooled) and average per pair of speakers."""
-    steps = steps or _Steps(None, passes=1)
-    roc = count(pairs, workers=workers, progress=steps.next())
-    sums = total(pairs, roc, workers=workers, progress=steps.next())
-    turned = None
-    if negated:
-        other = total(pairs, roc.negated(), negate=True, workers=workers, progress=steps.next())
-        turned = similarity(other, mean)
-    name = pairs.name.lower()
-    return SimilaritySet(name, pairs.segments.names, mean, sums, roc, turned)
-
-
-class _Steps:
-    """Progress over several passes of equal length, told as one."""
-
-    def __init__(self, progress: Progress | None, *, passes: int) -> None:
-        self.progress = progress
-        self.passes = passes
-        self.done = 0
-
-    def next(self) -> Progress | None:
-        """The callback of the next pass."""
-        if self.progress is None:
-            return None
-        outer, before, passes = self.progress, self.done, self.passes
-        self.done += 1
-
-        def tell(done: int, total: int) -> None:
-            outer(before * total + done, passes * total)
-
-        return tell
 
 
 def _check_options(mean: str, pairs: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -13,9 +14,12 @@ from unmask.estimate import Estimate
 from unmask.privacy.sessions import SessionAssessment, assess_sessions
 from unmask.privacy.similarity import pseudonymisation_from_embeddings
 from unmask.privacy.similarity_result import Pseudonymisation
+from unmask.privacy.similarity_sets import check_backend
 from unmask.privacy.zebra import METHODS, CalibrationDistortion, calibration_distortion
 from unmask.privacy.zebra_runs import cross_scores
-from unmask.scoring import Backend
+from unmask.scoring import Backend, resolve
+from unmask.scoring.job import Where
+from unmask.scoring.where import kept_open
 from unmask.trials import Embeddings
 
 ALL = "all"
@@ -97,15 +101,19 @@ def assess_safeguards(
     replicates: int = 1000,
     level: float = 0.95,
     seed: int = 0,
+    on: str = "local",
     workers: int | None = None,
+    state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> PrivacyAssessment:
     """Assess every safeguard on the same original speech.
 
     ``again`` holds a second run of some safeguards, which gives their calibration distortion.
     ``by`` splits the speech by a column of the original embeddings (such as gender), as the papers
-    do, and assesses each part on its own.
+    do, and assesses each part on its own. ``on``, ``workers`` and ``state`` say where pairs of
+    segments are compared; calibration distortion is computed here.
     """
+    check_backend(resolve(backend), Where(on, workers, state))
     second = again or {}
     unknown = [name for name in second if name not in protected]
     if unknown:
@@ -115,41 +123,46 @@ def assess_safeguards(
     parts = _parts(original, by)
     found: list[Safeguard] = []
     total = len(parts) * len(protected)
-    for dataset, part in parts.items():
-        for system, embeddings in protected.items():
-            chosen = _like(part, embeddings, by)
-            result = pseudonymisation_from_embeddings(
-                part,
-                chosen,
-                backend=backend,
-                mean=mean,
-                pairs=pairs,
-                replicates=replicates,
-                level=level,
-                seed=seed,
-                workers=workers,
-                progress=_share(progress, len(found), total),
-            )
-            runs: tuple[CalibrationDistortion, ...] = ()
-            if system in second:
-                scores = [
-                    cross_scores(part, run, backend=backend)
-                    for run in (chosen, _like(part, second[system], by))
-                ]
-                runs = tuple(calibration_distortion(*scores, method=m) for m in METHODS)
-            over = None
-            if with_sessions:
-                over = assess_sessions(
+    with kept_open():
+        for dataset, part in parts.items():
+            for system, embeddings in protected.items():
+                chosen = _like(part, embeddings, by)
+                result = pseudonymisation_from_embeddings(
                     part,
                     chosen,
                     backend=backend,
                     mean=mean,
+                    pairs=pairs,
                     replicates=replicates,
                     level=level,
                     seed=seed,
+                    on=on,
                     workers=workers,
+                    state=state,
+                    progress=share(progress, len(found), total),
                 )
-            found.append(Safeguard(system, dataset, result, runs, over))
+                runs: tuple[CalibrationDistortion, ...] = ()
+                if system in second:
+                    scores = [
+                        cross_scores(part, run, backend=backend)
+                        for run in (chosen, _like(part, second[system], by))
+                    ]
+                    runs = tuple(calibration_distortion(*scores, method=m) for m in METHODS)
+                over = None
+                if with_sessions:
+                    over = assess_sessions(
+                        part,
+                        chosen,
+                        backend=backend,
+                        mean=mean,
+                        replicates=replicates,
+                        level=level,
+                        seed=seed,
+                        on=on,
+                        workers=workers,
+                        state=state,
+                    )
+                found.append(Safeguard(system, dataset, result, runs, over))
     return PrivacyAssessment(tuple(found), seed)
 
 
@@ -175,7 +188,8 @@ def _like(part: Embeddings, protected: Embeddings, by: str | None) -> Embeddings
     return protected.select(np.isin(protected.speakers.codes, codes))
 
 
-def _share(progress: Progress | None, done: int, total: int) -> Progress | None:
+def share(progress: Progress | None, done: int, total: int) -> Progress | None:
+    """Progress of one of several assessments, told as that of all."""
     if progress is None:
         return None
     outer = progress

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,13 +13,19 @@ from unmask.arrays import FloatArray
 from unmask.detection.metrics import Zebra, zebra_of
 from unmask.detection.roc import Roc
 from unmask.errors import InputError
-from unmask.privacy.similarity_sums import PairSums
+from unmask.privacy.similarity_count import TRIALS, Progress, count
+from unmask.privacy.similarity_pairs import Pairs
+from unmask.privacy.similarity_sets import PairSets
+from unmask.privacy.similarity_sums import MeanSums, PairSums
+from unmask.privacy.similarity_total import total
+from unmask.scoring.job import HERE, Where
+from unmask.scoring.where import kept_open
 
 MEANS = ("geometric", "arithmetic")
 LEAST_DOMINANCE = 1e-12
 
 
-def similarity(sums: PairSums, mean: str) -> FloatArray:
+def similarity(sums: MeanSums, mean: str) -> FloatArray:
     """Sim(i, j) of every pair of speakers; NaN where two speakers were not compared.
 
     ``geometric``: the geometric mean of σ(llr) (Noé 2022, eq. 6). ``arithmetic``: σ of the mean LLR
@@ -168,3 +175,45 @@ class SimilaritySet:
         """Largest |LLR| in base 10 among each speaker's trials; the largest of them is l_w."""
         extreme = np.fmax(np.abs(self.sums.lowest), np.abs(self.sums.highest))
         return np.asarray(np.nanmax(np.fmax(extreme, extreme.T), axis=1) / np.log(10))
+
+
+def similarity_sets(
+    pairs: Mapping[str, Pairs],
+    *,
+    mean: str = "geometric",
+    mirror: bool = False,
+    negated: Collection[str] = (),
+    where: Where = HERE,
+    progress: Progress | None = None,
+) -> dict[str, SimilaritySet]:
+    """Calibrate each set on its own (PAV with Laplace, pooled) and average per pair of speakers.
+
+    All sets have the same segments. ``mirror`` pools Sim(i, j) and Sim(j, i); the matrices of the
+    negated scores are made for the sets named in ``negated``.
+    """
+    sets = PairSets(tuple(pairs.values()))
+    names = [name.upper() for name in pairs]
+    steps = len(sets.ranges(TRIALS))
+    wanted = [name in negated for name in pairs]
+    with kept_open():
+        rocs = count(sets, names, where=where, progress=_half(progress, 0, steps))
+        found = total(sets, rocs, negated=wanted, where=where, progress=_half(progress, 1, steps))
+    made = {}
+    for name, roc, (sums, turned) in zip(pairs, rocs, found, strict=True):
+        if mirror:
+            sums, turned = sums.mirrored(), turned and turned.mirrored()
+        matrix = None if turned is None else similarity(turned, mean)
+        made[name] = SimilaritySet(name, sets.segments.names, mean, sums, roc, matrix)
+    return made
+
+
+def _half(progress: Progress | None, before: int, steps: int) -> Progress | None:
+    """Progress of the first or second of two passes, told in steps of both."""
+    if progress is None:
+        return None
+    outer = progress
+
+    def tell(done: int, whole: int) -> None:
+        outer(steps * before + steps * done // whole, 2 * steps)
+
+    return tell

@@ -1,9 +1,10 @@
-"""All pairs of segments of one score set, in blocks and in the order of their speakers."""
+"""All pairs of segments of one score set, in tiles and in the order of their speakers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,27 +12,33 @@ import numpy.typing as npt
 
 from unmask.arrays import BoolArray, FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.scoring import Backend, row_ranges, score_rows
-from unmask.scoring.blocks import TILE_COLUMNS
+from unmask.scoring import Backend, Cosine, Plda, Whitening
+from unmask.scoring.blocks import TILE_COLUMNS, TILE_ROWS
+from unmask.scoring.cosine import product_block
+from unmask.scoring.plan import Range, ranges_of
+from unmask.scoring.plda import llr_block
+from unmask.trials import Embeddings
 
-_MEMORY = 1 << 25
 Block = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """Segments sorted by speaker: ``order`` gives each one's place among those handed in."""
+    """Segments sorted by speaker: ``order`` gives each one's place among those handed in.
+
+    ``names`` of the speakers are with those who report, not with those who count.
+    """
 
     order: IntArray
     codes: IntArray
     first: IntArray
     counts: IntArray
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, codes: npt.NDArray[np.integer[Any]], names: tuple[str, ...]) -> Segments:
         """Sort; every speaker needs two segments, or has no self-similarity."""
-        counts = np.bincount(codes, minlength=len(names)).astype(np.int64)
+        counts = np.bincount(codes, minlength=len(names))
         if len(names) < 2:
             raise InputError(f"similarity matrices need 2 speakers or more, found {len(names)}")
         few = np.flatnonzero(counts < 2)
@@ -41,22 +48,44 @@ class Segments:
                 f" ({few.size} such speakers): expected 2 segments or more"
             )
         order = np.argsort(codes, kind="stable").astype(np.int64)
+        return cls.of_sorted(order, codes[order].astype(np.int64), names)
+
+    @classmethod
+    def of_sorted(cls, order: IntArray, codes: IntArray, names: tuple[str, ...] = ()) -> Segments:
+        """Segments whose speakers ascend."""
+        counts = np.bincount(codes).astype(np.int64)
         first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-        return cls(order, codes[order].astype(np.int64), first, counts, names)
+        return cls(order, codes, first, counts, names)
 
     def __len__(self) -> int:
         return self.order.size
 
     @property
+    def speakers(self) -> int:
+        return self.counts.size
+
+    @cached_property
     def in_order(self) -> bool:
         return bool((self.order[1:] > self.order[:-1]).all())
+
+    def spoken(self, start: int, stop: int) -> range:
+        """The speakers of some segments in a row."""
+        return range(int(self.codes[start]), int(self.codes[stop - 1]) + 1)
+
+    def cuts(self, start: int, stop: int) -> IntArray:
+        """Where each of :meth:`spoken` begins among these segments, and where the last one ends,
+        counted from ``start``.
+        """
+        spoken = self.spoken(start, stop)
+        return np.append(
+            np.maximum(self.first[spoken.start : spoken.stop] - start, 0), stop - start
+        )
 
 
 class PairSource(Protocol):
     """Scores of sorted segments against sorted segments."""
 
-    def rows(self, start: int, stop: int, *, left: int = 0, right: int | None = None) -> Block:
-        """Scores of rows start … stop − 1 against columns left … right − 1."""
+    def scores(self, rows: Range, columns: Range) -> Block: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,43 +95,62 @@ class MatrixPairs:
     matrix: Block
     segments: Segments
 
-    def rows(self, start: int, stop: int, *, left: int = 0, right: int | None = None) -> Block:
+    def scores(self, rows: Range, columns: Range) -> Block:
         if self.segments.in_order:
-            return self.matrix[start:stop, left:right]
+            return self.matrix[slice(*rows), slice(*columns)]
         order = self.segments.order
-        return self.matrix[order[start:stop, None], order[None, left:right]]
+        return self.matrix[order[slice(*rows), None], order[None, slice(*columns)]]
+
+
+ScoreBlock = Callable[[Block, Block], Block]
 
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingPairs:
     """Rows prepared by a back-end, sorted by speaker, scored when asked for."""
 
-    backend: Backend
+    score: ScoreBlock
     enrol: FloatArray
     test: FloatArray
 
-    def rows(self, start: int, stop: int, *, left: int = 0, right: int | None = None) -> Block:
-        right = self.test.shape[0] if right is None else right
-        tile = left // TILE_COLUMNS * TILE_COLUMNS
-        last = min(-(-right // TILE_COLUMNS) * TILE_COLUMNS, self.test.shape[0])
-        scores = score_rows(self.backend, self.enrol, self.test[tile:last], start, stop)
-        return scores[:, left - tile : right - tile]
+    @classmethod
+    def of(cls, backend: Backend, enrol: FloatArray, test: FloatArray) -> EmbeddingPairs:
+        """Pairs of prepared rows."""
+        return cls(score_block_of(backend), enrol, test)
+
+    def scores(self, rows: Range, columns: Range) -> Block:
+        return self.score(self.enrol[slice(*rows)], self.test[slice(*columns)])
+
+
+def prepared(backend: Backend, embeddings: Embeddings, order: IntArray) -> FloatArray:
+    """Rows of a set prepared by a back-end, in some order."""
+    return np.ascontiguousarray(backend.prepare(embeddings.vectors)[order])
+
+
+def score_block_of(backend: Backend) -> ScoreBlock:
+    """How a back-end scores prepared rows; of those known here, as a function of a module."""
+    known: dict[Any, ScoreBlock] = {
+        Cosine.score_block: product_block,
+        Whitening.score_block: product_block,
+        Plda.score_block: llr_block,
+    }
+    return known.get(type(backend).score_block, backend.score_block)
 
 
 class PairRule(Protocol):
     """Which pairs of sorted segments count, the self-comparisons aside."""
 
-    def __call__(self, start: int, stop: int, left: int, right: int) -> BoolArray: ...
+    def __call__(self, rows: Range, columns: Range) -> BoolArray: ...
 
 
 @dataclass(frozen=True, eq=False)
 class Upper:
-    """Only the pairs whose row was handed in before their column."""
+    """Only the pairs whose row was handed in before their column, as the ``codes`` tell."""
 
-    place: IntArray
+    codes: IntArray
 
-    def __call__(self, start: int, stop: int, left: int, right: int) -> BoolArray:
-        return np.asarray(self.place[start:stop, None] < self.place[None, left:right])
+    def __call__(self, rows: Range, columns: Range) -> BoolArray:
+        return np.asarray(self.codes[slice(*rows), None] < self.codes[slice(*columns)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +160,8 @@ class Sessions:
     codes: IntArray
     within: bool
 
-    def __call__(self, start: int, stop: int, left: int, right: int) -> BoolArray:
-        same = self.codes[start:stop, None] == self.codes[None, left:right]
+    def __call__(self, rows: Range, columns: Range) -> BoolArray:
+        same = self.codes[slice(*rows), None] == self.codes[slice(*columns)]
         return np.asarray(same if self.within else ~same)
 
 
@@ -122,63 +170,78 @@ class Pairs:
     """The comparisons of one set: a source of scores, its segments, and which pairs count.
 
     A segment is never compared with itself, nor with its own protected version: both lie on the
-    diagonal. ``mirror`` pools Sim(i, j) and Sim(j, i).
+    diagonal. Scores come in tiles on a fixed grid, so a score has the same bits whoever asks.
     """
 
-    name: str
     source: PairSource
     segments: Segments
-    rule: PairRule | None = None
-    mirror: bool = False
+    rule: Upper | Sessions | None = None
 
-    def ranges(self) -> list[tuple[int, int]]:
-        """Ranges of rows to work on one after the other."""
-        size = len(self.segments)
-        return row_ranges(size, size, memory=_MEMORY)
+    def tiles(self, rows: Range) -> Iterator[Tile]:
+        """All tiles of some rows, which begin on the grid."""
+        for strip in strips(rows):
+            for columns in ranges_of(len(self.segments), TILE_COLUMNS):
+                yield Tile(self, strip, columns)
 
-    def kept(self, start: int, stop: int, left: int, right: int) -> BoolArray | None:
-        """Which pairs of a block count, or None for all of them."""
-        return None if self.rule is None else self.rule(start, stop, left, right)
+    def band(self, rows: Range) -> Iterator[Tile]:
+        """Those that hold pairs of one speaker."""
+        segments = self.segments
+        for strip in strips(rows):
+            spoken = segments.spoken(*strip)
+            left = int(segments.first[spoken[0]]) // TILE_COLUMNS * TILE_COLUMNS
+            right = int(segments.first[spoken[-1]] + segments.counts[spoken[-1]])
+            for start in range(left, right, TILE_COLUMNS):
+                yield Tile(self, strip, (start, min(start + TILE_COLUMNS, len(segments))))
 
-    def skipped(self, start: int, stop: int) -> Any:
-        """Index of the pairs of a block of rows that do not count, the diagonal among them."""
-        diagonal = np.arange(stop - start), np.arange(start, stop)
-        kept = self.kept(start, stop, 0, len(self.segments))
-        if kept is None:
-            return diagonal
-        dropped = ~kept
-        dropped[diagonal] = True
+
+def strips(rows: Range) -> list[Range]:
+    """Rows cut along the grid of tiles."""
+    if rows[0] % TILE_ROWS:
+        raise InputError(f"rows begin at a multiple of {TILE_ROWS}, found {rows[0]}")
+    return [(top, min(top + TILE_ROWS, rows[1])) for top in range(*rows, TILE_ROWS)]
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """One block of scores of the grid."""
+
+    pairs: Pairs
+    rows: Range
+    columns: Range
+
+    def scores(self) -> Block:
+        return self.pairs.source.scores(self.rows, self.columns)
+
+    @property
+    def diagonal(self) -> tuple[IntArray, IntArray]:
+        """Index of the pairs of a segment with itself, or with its own protected version."""
+        both = np.arange(
+            max(self.rows[0], self.columns[0]), min(self.rows[1], self.columns[1]), dtype=np.int64
+        )
+        return both - self.rows[0], both - self.columns[0]
+
+    def trials(self, *, target: bool) -> BoolArray | None:
+        """Which pairs are trials of a class, or None for all of them."""
+        pairs, codes = self.pairs, self.pairs.segments.codes
+        one, other = codes[slice(*self.rows)], codes[slice(*self.columns)]
+        apart = one[-1] < other[0] or other[-1] < one[0]
+        if apart and not target and pairs.rule is None:
+            return None
+        chosen = np.asarray((one[:, None] == other) == target)
+        chosen[self.diagonal] = False
+        if pairs.rule is not None:
+            chosen &= pairs.rule(self.rows, self.columns)
+        return chosen
+
+    def skipped(self) -> Any:
+        """Index of the pairs that do not count."""
+        if self.pairs.rule is None:
+            return self.diagonal
+        dropped = ~self.pairs.rule(self.rows, self.columns)
+        dropped[self.diagonal] = True
         return dropped
 
-    def targets(self, start: int, stop: int) -> Iterator[FloatArray]:
-        """Scores of the pairs within each speaker over the rows of a block."""
-        spans = list(self.spans(start, stop))
-        low, high = spans[0][1].start, spans[-1][1].stop
-        block = self.source.rows(start, stop, left=low, right=high)
-        for rows, columns in spans:
-            own = block[rows.start - start : rows.stop - start, columns.start - low :]
-            keep = np.arange(rows.start, rows.stop)[:, None] != np.arange(
-                columns.start, columns.stop
-            )
-            kept = self.kept(rows.start, rows.stop, columns.start, columns.stop)
-            if kept is not None:
-                keep &= kept
-            yield own[:, : keep.shape[1]][keep].astype(np.float64)
-
-    def nontargets(self, start: int, stop: int) -> Iterator[Block]:
-        """Scores of the pairs of different speakers over the rows of a block, in pieces."""
-        block = self.source.rows(start, stop)
-        size = len(self.segments)
-        for rows, columns in self.spans(start, stop):
-            part = block[rows.start - start : rows.stop - start]
-            for left, right in ((0, columns.start), (columns.stop, size)):
-                kept = self.kept(rows.start, rows.stop, left, right)
-                yield part[:, left:right] if kept is None else part[:, left:right][kept]
-
-    def spans(self, start: int, stop: int) -> Iterator[tuple[slice, slice]]:
-        """Rows of each speaker in a block, and the speaker's columns."""
-        segments = self.segments
-        for speaker in range(int(segments.codes[start]), int(segments.codes[stop - 1]) + 1):
-            left = int(segments.first[speaker])
-            right = left + int(segments.counts[speaker])
-            yield slice(max(start, left), min(stop, right)), slice(left, right)
+    def class_scores(self, *, target: bool) -> Block:
+        """Scores of the trials of a class, in one dimension."""
+        scores, chosen = self.scores(), self.trials(target=target)
+        return scores.reshape(-1) if chosen is None else scores[chosen]

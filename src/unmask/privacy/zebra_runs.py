@@ -8,7 +8,7 @@ from unmask.arrays import FloatArray
 from unmask.errors import InputError
 from unmask.privacy.similarity_align import aligned
 from unmask.privacy.similarity_lists import speaker_trials
-from unmask.privacy.similarity_pairs import EmbeddingPairs, Pairs
+from unmask.privacy.similarity_pairs import EmbeddingPairs, Pairs, prepared
 from unmask.privacy.zebra import CalibrationDistortion, calibration_distortion
 from unmask.scoring import Backend, resolve
 from unmask.trials import Embeddings, Scores
@@ -27,14 +27,15 @@ def cross_scores(
             f" ({MOST_PAIRS:,}): choose fewer segments"
         )
     scorer = resolve(backend)
-    source = EmbeddingPairs(
+    source = EmbeddingPairs.of(
         scorer,
-        scorer.prepare(original.vectors)[segments.order],
-        scorer.prepare(protected.vectors)[order[segments.order]],
+        prepared(scorer, original, segments.order),
+        prepared(scorer, protected, order[segments.order]),
     )
-    pairs = Pairs("OP", source, segments)
-    target = [part for block in pairs.ranges() for part in pairs.targets(*block)]
-    other = [part.reshape(-1) for block in pairs.ranges() for part in pairs.nontargets(*block)]
+    pairs = Pairs(source, segments)
+    rows = 0, len(segments)
+    target = [tile.class_scores(target=True) for tile in pairs.band(rows)]
+    other = [tile.class_scores(target=False) for tile in pairs.tiles(rows)]
     return np.concatenate(target), np.concatenate(other).astype(np.float64)
 
 

@@ -13,6 +13,11 @@ from unmask.scoring.backend import Labelled, Rows, as_vectors, length_normalised
 from unmask.scoring.moments import Moments, shrunk
 
 
+def product_block(enrol: Rows, test: Rows) -> Rows:
+    """Inner product of every enrolment row with every test row."""
+    return np.asarray(enrol @ test.T)
+
+
 @dataclass(frozen=True)
 class Cosine:
     """s(x, y) = xᵀy / (‖x‖·‖y‖)."""
@@ -27,7 +32,7 @@ class Cosine:
 
     def score_block(self, enrol: Rows, test: Rows) -> Rows:
         """Cosines of every enrolment row with every test row."""
-        return np.asarray(enrol @ test.T)
+        return product_block(enrol, test)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,4 +78,4 @@ class Whitening:
 
     def score_block(self, enrol: Rows, test: Rows) -> Rows:
         """Cosines of every enrolment row with every test row."""
-        return np.asarray(enrol @ test.T)
+        return product_block(enrol, test)

@@ -15,11 +15,29 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.arrays import IntArray
+from unmask.scoring.backend import Rows
 from unmask.scoring.plan import TILE, Rows32, Sides, Task, load
 
 UNIT = 2.0**-32
 PIECE = 1 << 22
 LONGEST_PIECE = 1 << 26
+Packed = tuple[npt.NDArray[Any], IntArray, IntArray]
+
+
+def packed(below: IntArray, equal: IntArray) -> Packed:
+    """Counts in as few bytes as they need: the differences of ``below``, and the places and values
+    of ``equal`` where it is not 0.
+    """
+    step = np.diff(below, prepend=0)
+    met = np.flatnonzero(equal)
+    return step.astype(np.min_scalar_type(int(step.max(initial=0)))), met, equal[met]
+
+
+def unpacked(step: npt.NDArray[Any], met: IntArray, ties: IntArray) -> tuple[IntArray, IntArray]:
+    """``below`` and ``equal`` from what :func:`packed` made of them."""
+    equal = np.zeros(step.size, np.int64)
+    equal[met] = ties
+    return np.cumsum(step, dtype=np.int64), equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,18 +79,14 @@ class Tally:
             self.loss + other.loss,
         )
 
-    def __getstate__(self) -> tuple[npt.NDArray[Any], IntArray, IntArray, int, int]:
-        step = np.diff(self.below, prepend=0)
-        met = np.flatnonzero(self.equal)
-        small = step.astype(np.min_scalar_type(int(step.max(initial=0))))
-        return small, met, self.equal[met], self.total, self.loss
+    def __getstate__(self) -> tuple[Packed, int, int]:
+        return packed(self.below, self.equal), self.total, self.loss
 
-    def __setstate__(self, state: tuple[npt.NDArray[Any], IntArray, IntArray, int, int]) -> None:
-        step, met, ties, total, loss = state
-        equal = np.zeros(step.size, np.int64)
-        equal[met] = ties
-        values = {"below": np.cumsum(step, dtype=np.int64), "equal": equal}
-        for name, value in {**values, "total": total, "loss": loss}.items():
+    def __setstate__(self, state: tuple[Packed, int, int]) -> None:
+        counts, total, loss = state
+        below, equal = unpacked(*counts)
+        values = {"below": below, "equal": equal, "total": total, "loss": loss}
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -103,7 +117,7 @@ def count_block(task: Task) -> Tally:
     held = total = loss = 0
     for tile in sides.tiles(task):
         if held + tile.size > capacity:
-            _add(tally, piece[:held], knots)
+            add_counts(tally.below, tally.equal, piece[:held], knots)
             held = 0
         scores = tile.scores(piece[held:]).reshape(-1)
         if not tile.is_plain:
@@ -113,20 +127,20 @@ def count_block(task: Task) -> Tally:
         loss += _loss(scores, spare, llr=sides.plan.llr)
         held += scores.size
         total += scores.size
-    _add(tally, piece[:held], knots)
+    add_counts(tally.below, tally.equal, piece[:held], knots)
     return Tally(tally.below, tally.equal, total, loss)
 
 
-def _add(tally: Tally, piece: Rows32, knots: Rows32) -> None:
-    """Count a piece of scores into a tally, in place; the piece is sorted."""
+def add_counts(below: IntArray, equal: IntArray, piece: Rows, knots: Rows) -> None:
+    """Count a piece of scores into ``below`` and ``equal``, in place; the piece is sorted."""
     if not piece.size:
         return
     piece.sort()
-    below = np.searchsorted(piece, knots)
-    tally.below[:] += below
-    met = np.flatnonzero(piece[np.minimum(below, piece.size - 1)] == knots)
-    met = met[below[met] < piece.size]
-    tally.equal[met] += np.searchsorted(piece, knots[met], side="right") - below[met]
+    lower = np.searchsorted(piece, knots)
+    below += lower
+    met = np.flatnonzero(piece[np.minimum(lower, piece.size - 1)] == knots)
+    met = met[lower[met] < piece.size]
+    equal[met] += np.searchsorted(piece, knots[met], side="right") - lower[met]
 
 
 def _loss(scores: Rows32, spare: Rows32, *, llr: bool) -> int:

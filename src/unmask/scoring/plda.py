@@ -123,10 +123,7 @@ class Plda:
 
     def score_block(self, enrol: Rows, test: Rows) -> Rows:
         """LLRs of every prepared enrolment row against every prepared test row."""
-        scores = enrol[:, :-1] @ test[:, :-1].T
-        scores += enrol[:, -1:]
-        scores += test[:, -1]
-        return np.asarray(scores)
+        return llr_block(enrol, test)
 
     def enrol(self, vectors: npt.ArrayLike, models: Codes) -> Models:
         """Enrol each model with all its vectors; models in order of their code."""
@@ -174,6 +171,14 @@ class Plda:
             arrays["within"],
             int(arrays["iterations"]),
         )
+
+
+def llr_block(enrol: Rows, test: Rows) -> Rows:
+    """LLRs of rows that :meth:`Plda.prepare` made: a product plus the own terms of either side."""
+    scores = enrol[:, :-1] @ test[:, :-1].T
+    scores += enrol[:, -1:]
+    scores += test[:, -1]
+    return np.asarray(scores)
 
 
 def discriminants(moments: Moments, directions: int, shrinkage: float) -> FloatArray:

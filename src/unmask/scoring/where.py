@@ -112,6 +112,9 @@ def place(on: str = "local", *, workers: int | None = None) -> Iterator[Place]:
 @contextmanager
 def kept_open() -> Iterator[None]:
     """Processes and clusters that are opened meanwhile serve all jobs that follow, to the end."""
+    if _KEPT.get() is not None:
+        yield
+        return
     with ExitStack() as stack:
         token = _KEPT.set(_Kept(stack, {}))
         try:

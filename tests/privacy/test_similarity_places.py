@@ -1,0 +1,287 @@
+"""Similarity matrices are the same wherever their pairs are compared."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+import unmask as um
+from unmask.privacy import similarity_count, similarity_device, similarity_matrix, similarity_total
+from unmask.privacy.similarity_align import segments_of
+from unmask.privacy.similarity_count import Counting, count, count_rows, target_rows
+from unmask.privacy.similarity_pairs import EmbeddingPairs, MatrixPairs, Pairs, Sessions, Upper
+from unmask.privacy.similarity_sets import PairSets
+from unmask.privacy.similarity_total import Calibrated, sum_rows
+from unmask.scoring import Cosine, job, where
+from unmask.scoring.job import Where
+from unmask.scoring.where import kept_open
+from unmask.trials import Ids
+
+SPEAKERS = 40
+SUMS = ("count", "log_sigmoid", "llr", "disclosure", "lowest", "highest")
+
+
+@pytest.fixture(autouse=True)
+def short_ranges(monkeypatch):
+    for module in (similarity_count, similarity_total, similarity_matrix):
+        monkeypatch.setattr(module, "TRIALS", 1)
+
+
+@pytest.fixture(scope="module")
+def voices():
+    """Two sets of 700 segments of unevenly many per speaker, in no order."""
+    rng = np.random.default_rng(0)
+    codes = np.concatenate([np.repeat(np.arange(SPEAKERS), 2), rng.integers(0, SPEAKERS, 620)])
+    codes = rng.permutation(codes)
+    vectors = rng.normal(size=(SPEAKERS, 10))[codes] + 0.9 * rng.normal(size=(codes.size, 10))
+    names = [f"s{code}" for code in codes]
+    utterances = [f"u{row}" for row in range(codes.size)]
+    sessions = [f"d{row % 3}" for row in range(codes.size)]
+    noise = 0.8 * rng.normal(size=vectors.shape)
+    return [um.Embeddings(rows, names, utterances, sessions) for rows in (vectors, vectors + noise)]
+
+
+@pytest.fixture(scope="module")
+def matrices(voices):
+    o, p = (Cosine().prepare(voice.vectors) for voice in voices)
+    return o @ o.T, (o @ p.T).astype(np.float32), p @ p.T
+
+
+def sums_of(result):
+    return [
+        [own.roc.scores, own.roc.target, own.roc.equal, own.roc.between]
+        + [getattr(own.sums, name) for name in SUMS]
+        + ([] if own.negated is None else [own.negated])
+        for own in result.sets.values()
+    ]
+
+
+def assert_same_bits(found, wanted):
+    for one, other in zip(sums_of(found), sums_of(wanted), strict=True):
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("backend", ["cosine", "plda", "wccn"])
+@pytest.mark.parametrize("pairs", ["all", "upper"])
+def test_workers_change_nothing(voices, backend, pairs):
+    made = {"plda": um.Plda, "wccn": um.Whitening}.get(backend)
+    options = {"backend": made.fit(voices[0]) if made else backend, "pairs": pairs}
+    wanted = um.pseudonymisation_from_embeddings(*voices, **options, replicates=0, workers=1)
+    found = um.pseudonymisation_from_embeddings(*voices, **options, replicates=0, workers=3)
+    assert_same_bits(found, wanted)
+
+
+def everything(voices, matrices, **options):
+    """Every kind of source and of rule; the last have so few segments that one tile holds them."""
+    few = [voice.select(np.isin(voice.speakers.codes, range(8))) for voice in voices]
+    options["replicates"] = 0
+    yield um.pseudonymisation_from_embeddings(*voices, **options)
+    yield um.pseudonymisation_from_embeddings(
+        *voices, backend=um.Plda.fit(voices[0]), pairs="upper", **options
+    )
+    yield um.pseudonymisation(*matrices, voices[0].speakers, **options)
+    yield um.assess_sessions(*voices, **options)
+    yield um.pseudonymisation_from_embeddings(*few, **options)
+
+
+@pytest.mark.parametrize("on", ["processes", "dask"])
+def test_all_places_give_the_same_bits(voices, matrices, on):
+    if on == "dask":
+        pytest.importorskip("distributed")
+    wanted = everything(voices, matrices)
+    with kept_open():
+        found = everything(voices, matrices, on=on, workers=2)
+        for one, other in islice(zip(found, wanted, strict=True), 5 if on == "processes" else 2):
+            assert_same_bits(one, other)
+
+
+def test_a_table_of_safeguards_starts_its_workers_once(voices, monkeypatch):
+    started = []
+
+    class Threads(where.ThreadPoolExecutor):
+        def __init__(self, workers, **options):
+            started.append(workers)
+            super().__init__(workers)
+
+    monkeypatch.setattr(where, "ProcessPoolExecutor", Threads)
+    few = [voice.select(np.isin(voice.speakers.codes, range(8))) for voice in voices]
+    protected = {"a": few[1], "b": few[0]}
+    options = {"with_sessions": True, "replicates": 0}
+    found = um.assess_safeguards(few[0], protected, **options, on="processes", workers=2)
+    assert started == [2]
+    wanted = um.assess_safeguards(few[0], protected, **options)
+    for one, other in zip(found, wanted, strict=True):
+        assert one.result.deid == pytest.approx(other.result.deid)
+
+
+def test_a_state_goes_on_where_the_run_was_ended(voices, tmp_path):
+    wanted = um.pseudonymisation_from_embeddings(*voices, replicates=0)
+
+    def unplug(done, total):
+        if done == 15:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        um.pseudonymisation_from_embeddings(
+            *voices, replicates=0, workers=1, state=tmp_path, progress=unplug
+        )
+    told = []
+    found = um.pseudonymisation_from_embeddings(
+        *voices, replicates=0, state=tmp_path, progress=lambda *n: told.append(n)
+    )
+    assert_same_bits(found, wanted)
+    assert told == [(done, 18) for done in (16, 17, 18)]
+
+
+def rules(voices):
+    codes = np.random.default_rng(1).integers(0, 3, len(voices[0]))
+    return {
+        "all": lambda segments: None,
+        "upper": lambda segments: Upper(segments.order),
+        "within": lambda segments: Sessions(codes, within=True),
+        "between": lambda segments: Sessions(codes, within=False),
+    }
+
+
+@pytest.fixture(params=["cosine", "plda", "matrix"])
+def source(request, voices, matrices):
+    if request.param == "matrix":
+        return lambda segments: MatrixPairs(matrices[1], segments)
+    backend = um.Plda.fit(voices[0]) if request.param == "plda" else Cosine()
+    o, p = (backend.prepare(voice.vectors) for voice in voices)
+
+    def made(segments):
+        return EmbeddingPairs.of(backend, o[segments.order], p[segments.order])
+
+    return made
+
+
+@pytest.mark.parametrize("rule", ["all", "upper", "within", "between"])
+@pytest.mark.parametrize("strip", [1 << 24, 20_000])
+def test_a_device_counts_and_adds_up_the_same(voices, source, rule, strip, monkeypatch):
+    monkeypatch.setattr(similarity_device, "STRIP", strip)
+    monkeypatch.setattr(job, "devices", lambda: ["cpu"])
+    segments = segments_of(voices[0].speakers)
+    pairs = {"op": Pairs(source(segments), segments, rules(voices)[rule](segments))}
+    made = [
+        similarity_matrix.similarity_sets(pairs, negated=["op"], where=Where(on))["op"]
+        for on in ("local", "cuda")
+    ]
+    one, other = made
+    np.testing.assert_allclose(one.roc.scores, other.roc.scores, atol=1e-12)
+    for name in ("target", "equal", "between"):
+        np.testing.assert_array_equal(getattr(one.roc, name), getattr(other.roc, name))
+    for name in SUMS:
+        a, b = getattr(one.sums, name), getattr(other.sums, name)
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(one.sums.count, other.sums.count)
+    np.testing.assert_allclose(one.matrix, other.matrix, atol=1e-12)
+    np.testing.assert_allclose(one.negated, other.negated, atol=1e-12)
+
+
+def test_a_device_gives_the_same_numbers_to_the_user(voices, matrices, monkeypatch):
+    wanted = um.pseudonymisation_from_embeddings(*voices), um.assess_sessions(*voices)
+    monkeypatch.setattr(job, "devices", lambda: ["cpu", "cpu"])
+    found = um.pseudonymisation_from_embeddings(*voices, on="cuda")
+    assert found.deid == pytest.approx(wanted[0].deid, abs=1e-9)
+    assert found.negated_deid == pytest.approx(wanted[0].negated_deid, abs=1e-9)
+    assert found.interval("g_vd").low == pytest.approx(wanted[0].interval("g_vd").low, abs=1e-9)
+    sessions = um.assess_sessions(*voices, on="cuda")
+    assert sessions.g_vd_within == pytest.approx(wanted[1].g_vd_within, abs=1e-9)
+    broken = matrices[2].copy()
+    broken[3, 7] = np.nan
+    with pytest.raises(um.InputError, match=r"PP: expected numbers, found NaN as score of 1 pairs"):
+        um.pseudonymisation(*matrices[:2], broken, voices[0].speakers, on="cuda")
+
+
+@pytest.mark.parametrize("rule", ["all", "upper", "within", "between"])
+def test_what_is_shared_comes_back_from_its_arrays(voices, source, rule):
+    segments = segments_of(voices[0].speakers)
+    pairs = Pairs(source(segments), segments, rules(voices)[rule](segments))
+    sets = PairSets((pairs, Pairs(pairs.source, segments)))
+    assert sum(name.startswith("scored") for name in sets.arrays()) <= 2
+    rocs = count(sets, ["A", "B"])
+    counting = Counting(sets, tuple(roc.scores for roc in rocs))
+    calibrated = Calibrated.of(sets, rocs, [True, False])
+    for work, shared in (
+        (target_rows, sets), (count_rows, counting), (sum_rows, calibrated),
+    ):  # fmt: skip
+        back = type(shared).from_arrays(shared.arrays())
+        for rows in sets.ranges(1):
+            wanted, found = work(shared, rows), work(back, rows)
+            assert wanted.keys() == found.keys()
+            for name in wanted:
+                np.testing.assert_array_equal(found[name], wanted[name])
+
+
+def test_counts_travel_in_few_bytes(voices, tmp_path):
+    segments = segments_of(voices[0].speakers)
+    rows = Cosine().prepare(voices[0].vectors)[segments.order]
+    sets = PairSets((Pairs(EmbeddingPairs.of(Cosine(), rows, rows), segments),))
+    counting = Counting(sets, (np.linspace(-1, 1, 3000),))
+    assert len(counting.ranges(Where())) == 3
+    far = counting.ranges(Where(state=tmp_path))
+    assert far == [(0, 700)]
+    travelled = sum(array.nbytes for array in count_rows(counting, far[0]).values())
+    assert travelled < 2.1 * 3000
+
+
+def test_counts_do_not_depend_on_the_ranges(voices, monkeypatch):
+    wanted = um.pseudonymisation_from_embeddings(*voices, replicates=0)
+    monkeypatch.setattr(similarity_count, "TRIALS", 1 << 22)
+    monkeypatch.setattr(similarity_count, "_PIECE", 256 * 700)
+    monkeypatch.setattr(similarity_count, "_LONGEST_PIECE", 256 * 700)
+    found = um.pseudonymisation_from_embeddings(*voices, replicates=0)
+    assert_same_bits(found, wanted)
+
+
+class Euclidean:
+    """A back-end of the user's own."""
+
+    name = "euclidean"
+
+    def prepare(self, vectors):
+        return np.asarray(vectors, dtype=np.float64)
+
+    def score_block(self, enrol, test):
+        return -np.linalg.norm(enrol[:, None] - test[None], axis=2)
+
+
+def test_a_back_end_of_ones_own_stays_here(voices, tmp_path):
+    few = [voice.select(np.isin(voice.speakers.codes, range(5))) for voice in voices]
+    found = um.pseudonymisation_from_embeddings(*few, backend=Euclidean(), replicates=0, workers=2)
+    o, p = (voice.vectors for voice in few)
+    sets = [Euclidean().score_block(a, b) for a, b in ((o, o), (o, p), (p, p))]
+    direct = um.pseudonymisation(*sets, few[0].speakers, replicates=0)
+    assert found.deid == pytest.approx(direct.deid, abs=1e-12)
+    for options in ({"on": "processes"}, {"state": tmp_path}):
+        for call in (um.pseudonymisation_from_embeddings, um.assess_sessions):
+            with pytest.raises(um.InputError, match=r"back-end: expected cosine.*found euclidean"):
+                call(*few, backend=Euclidean(), **options)
+
+
+@pytest.mark.parametrize("on", ["moon", "cuda"])
+def test_places_that_cannot(voices, matrices, on):
+    told = "found moon" if on == "moon" else "no CUDA device"
+    with pytest.raises(um.InputError, match=told):
+        um.pseudonymisation_from_embeddings(*voices, on=on)
+    with pytest.raises(um.InputError, match=told):
+        um.pseudonymisation(*matrices, voices[0].speakers, on=on)
+    with pytest.raises(um.InputError, match=told):
+        um.assess_sessions(*voices, on=on)
+    with pytest.raises(um.InputError, match=told):
+        um.assess_safeguards(voices[0], {"a": voices[1]}, on=on)
+
+
+@pytest.mark.parametrize(
+    ("sessions", "within", "told"),
+    [([0, 1, 2, 3], True, "X: no pair of one speaker"), ([0, 0, 1, 1], True, "X: no pair of diff")],
+)
+def test_sets_without_pairs_of_a_class_are_named(sessions, within, told):
+    segments = segments_of(Ids.from_strings(["a", "a", "b", "b"]))
+    chosen = Pairs(MatrixPairs(np.eye(4), segments), segments, Sessions(np.array(sessions), within))
+    with pytest.raises(um.InputError, match=told):
+        similarity_matrix.similarity_sets({"x": chosen})
