@@ -63,6 +63,9 @@ def workloads() -> dict[str, Workload]:
     rng = np.random.default_rng(0)
     target, nontarget = rng.normal(2, 1, 20_000), rng.normal(0, 1, 1_000_000)
     scores = um.Scores.from_arrays(target, nontarget)
+    asked = voices(3000, 4, noise=1.0, seed=4, tag="4")
+    known = voices(3000, 1, noise=1.0, seed=5, tag="5")
+    original, changed = voices(100, 40, noise=1.0, seed=6), voices(100, 40, noise=3.0, seed=7)
 
     def cross(pairs: str) -> Workload:
         return lambda on: numbers(
@@ -77,6 +80,20 @@ def workloads() -> dict[str, Workload]:
         ),
         "Linkability, 64 million pairs": lambda on: numbers(
             um.linkability(enrol, test, counts=[20, 8000], on=on).estimates
+        ),
+        "1 - EER, 64 million pairs": lambda on: numbers(
+            um.verification(enrol, test, counts=[20, 8000], on=on).estimates
+        ),
+        "Singling Out, 6 million pairs": lambda on: numbers(
+            um.singling_out(known, asked, counts=[20, 3000], on=on).estimates
+        ),
+        "similarity, 3 x 16 million pairs": lambda on: numbers(
+            um.pseudonymisation_from_embeddings(original, changed, on=on).estimates
+        ),
+        "worst case, 400 million trials": lambda on: numbers(
+            um.worst_case_of_embeddings(
+                everyone, [0.05, 0.1, 0.2], counts=[1, 100, 1999], on=on
+            ).estimates
         ),
     }
 
