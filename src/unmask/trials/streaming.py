@@ -174,7 +174,7 @@ class Stream:
                 header=self._first_line == 2,
                 layout=self._layout,
             )
-            for frame in table._frames():
+            for frame in table.frames():
                 yield source._file.tell(), frame.select(list(dict.fromkeys(columns)))
             self.sha256 = source.sha256
 
