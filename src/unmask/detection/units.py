@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from unmask.detection.bootstrap import Units
-from unmask.errors import InputError
 from unmask.trials import Ids, Scores
+from unmask.trials.messages import two_speakers
 
 AUTO_REPLICATES = 1000
 AUTO_TRIALS = 2_000_000
@@ -45,11 +45,7 @@ def _check_speakers(scores: Scores, enrol: Ids, test: Ids) -> None:
     """A target trial has one speaker on both sides."""
     wrong = np.flatnonzero(scores.is_target & (enrol.codes != test.codes))
     if wrong.size:
-        raise InputError(
-            f"{scores.sources[0].name if scores.sources else 'scores'}: {wrong.size} target trials "
-            f"have two speakers, the first {enrol.decode(wrong[0])} and {test.decode(wrong[0])}: "
-            "labels or speaker ids are wrong"
-        )
+        raise two_speakers(scores.name, wrong.size, enrol.decode(wrong[0]), test.decode(wrong[0]))
 
 
 def speaker_count(scores: Scores) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from unmask.errors import InputError
 
@@ -77,4 +77,20 @@ def unknown_systems(place: str, known: Sequence[str], unknown: Sequence[str]) ->
     """Systems were asked for that a file does not have."""
     return InputError(
         f"{place}: expected systems among {', '.join(known) or 'none'}, found {', '.join(unknown)}"
+    )
+
+
+def no_class(name: str, counts: Mapping[str, int]) -> InputError:
+    """A list of trials lacks one of the two classes."""
+    return InputError(
+        f"{name}: expected trials of both classes, found {counts['target']} target and "
+        f"{counts['nontarget']} nontarget"
+    )
+
+
+def two_speakers(name: str, count: int, enrol: str, test: str) -> InputError:
+    """Target trials do not have one speaker on both sides."""
+    return InputError(
+        f"{name}: {count} target trials have two speakers, the first {enrol} and {test}: labels or "
+        "speaker ids are wrong"
     )

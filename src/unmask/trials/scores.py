@@ -16,7 +16,7 @@ from unmask.trials.arrays import Floats, Mask, as_index, read_only
 from unmask.trials.duplicates import OnProblem, without_duplicates
 from unmask.trials.join import digest_of_scores, match
 from unmask.trials.labels import NONTARGET, TARGET
-from unmask.trials.messages import mismatch, nothing_in_common, other_labels
+from unmask.trials.messages import mismatch, no_class, nothing_in_common, other_labels
 from unmask.trials.source import Source
 from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
 from unmask.trials.trial_list import TrialList, Trials, joint_codes
@@ -113,10 +113,7 @@ class Scores(TrialList):
         """Refuse a list that lacks one of the two classes."""
         counts = self.counts
         if not counts["target"] or not counts["nontarget"]:
-            raise InputError(
-                f"{self.name}: expected trials of both classes, found {counts['target']} target "
-                f"and {counts['nontarget']} nontarget"
-            )
+            raise no_class(self.name, counts)
 
     def select(self, selection: Any) -> Self:
         """Keep the trials of a mask, or those at the given positions."""
