@@ -34,19 +34,26 @@ class Lone:
 
 
 def join_key(
-    scores: Spooled, key: Spooled, scratch: Scratch, *, missing: OnProblem, tell: Fraction
+    scores: Spooled,
+    key: Spooled,
+    scratch: Scratch,
+    *,
+    speakers: bool,
+    missing: OnProblem,
+    tell: Fraction,
 ) -> int:
-    """Take labels and speakers from a key; return how many of its trials have no score."""
+    """Take labels, and speakers, from a key; return how many of its trials have no score."""
     total, conflict = scores.kept, 0
     unlabelled, unscored = Lone(), Lone()
-    speakers = key.speakers.empty(scratch, scores.rows) if key.speakers else None
+    given = key.speakers if speakers else None
+    taken = given.empty(scratch, scores.rows) if given else None
     for rows, key_rows, lone, unused in pairs(scores, key, tell):
         label = key.label.at(key_rows)
         if scores.has_label:
             conflict += int(np.count_nonzero(scores.label.at(rows) != label))
         scores.label.put(rows, label)
-        if speakers and key.speakers:
-            speakers.put(rows, key.speakers, key_rows)
+        if given and taken:
+            taken.put(rows, given, key_rows)
         scores.drop(lone)
         unlabelled.add(lone)
         unscored.add(unused)
@@ -59,7 +66,7 @@ def join_key(
     if conflict:
         raise other_labels(scores.name, key.name, conflict)
     scores.has_label = True
-    scores.speakers = speakers or scores.speakers
+    scores.speakers = taken or scores.speakers
     return unscored.count
 
 

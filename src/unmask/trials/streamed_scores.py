@@ -129,7 +129,7 @@ def _tables(
 
     def table(stream: Stream) -> Spooled:
         named = SPEAKERS if stream.has_speakers else ()
-        if rule:
+        if rule and stream is not key:
             named = IDENTIFIERS[:2] if stream is streams[0] else ()
         sideless = one_sided and "side" in stream.columns
         return Spooled(stream, scratch, sideless=sideless, named=named)
@@ -167,11 +167,11 @@ def _joined(
 ) -> StreamedScores:
     """Give all scores their labels and speakers."""
     for table in [*tables, key] if key else tables:
-        if table.stream.has_speakers and not rule:
-            table.speakers = SpeakerCodes.of_columns(table, SPEAKERS)
+        if table.names.keys() == set(SPEAKERS):
+            table.speakers = SpeakerCodes.of_columns(table)
     steps = [within(tell, i / len(tables), (i + 1) / len(tables)) for i in range(len(tables))]
     unscored = [
-        join_key(table, key, scratch, missing=missing, tell=step) if key else 0
+        join_key(table, key, scratch, speakers=not rule, missing=missing, tell=step) if key else 0
         for table, step in zip(tables, steps, strict=True)
     ]
     first = tables[0]

@@ -13,6 +13,7 @@ from unmask.trials.labels import NONTARGET, TARGET
 from unmask.trials.scratch import Column, Scratch
 from unmask.trials.speakers import SpeakerRule, speakers_of
 from unmask.trials.spooled import DROPPED, Spooled
+from unmask.trials.streaming import IDENTIFIERS, SPEAKERS
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +29,9 @@ class SpeakerCodes:
     names: pl.Series
 
     @classmethod
-    def of_columns(cls, table: Spooled, roles: tuple[str, str]) -> SpeakerCodes:
+    def of_columns(cls, table: Spooled) -> SpeakerCodes:
         """From columns that name the speakers."""
-        (first, enrol), (second, test) = (table.names[role] for role in roles)
+        (first, enrol), (second, test) = (table.names[role] for role in SPEAKERS)
         names = pl.concat([first.names, second.names]).unique(maintain_order=True)
         speaker = (lookup(first.names, names), lookup(second.names, names))
         return cls((enrol, test), speaker, names)
@@ -38,7 +39,7 @@ class SpeakerCodes:
     @classmethod
     def by_rule(cls, table: Spooled, rule: SpeakerRule) -> SpeakerCodes:
         """From a rule on the identifiers of the trials that are kept."""
-        (first, enrol), (second, test) = (table.names[role] for role in ("enrol", "test"))
+        (first, enrol), (second, test) = (table.names[role] for role in IDENTIFIERS[:2])
         used = [np.zeros(len(names), bool) for names in (first.names, second.names)]
         for start, stop in table.ranges():
             _, kept = table.labels(start, stop)
