@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
-from unmask.trials.arrays import Codes, Index, Labels, Mask
+from unmask.trials.arrays import Index, Labels, Mask
 from unmask.trials.duplicates import OnProblem
-from unmask.trials.ids import Ids, lookup
+from unmask.trials.ids import NameTable
 from unmask.trials.labels import NONTARGET, OTHER, TARGET
 from unmask.trials.messages import no_score, repeated, side_in_one
 from unmask.trials.parsed import with_counts, without_any_score
@@ -40,23 +39,6 @@ Fraction = Callable[[float], None]
 
 class CollisionError(Exception):
     """Two different trials have the same hashes: they are to be hashed otherwise."""
-
-
-class NameTable:
-    """Codes for names that arrive in batches; a name keeps its code."""
-
-    def __init__(self) -> None:
-        self.names = pl.Series([], dtype=pl.String)
-
-    def codes(self, column: pl.Series) -> Codes:
-        """Codes of a batch of names."""
-        batch = Ids.from_strings(column)
-        codes = lookup(batch.names, self.names).copy()
-        new = codes < 0
-        if new.any():
-            codes[new] = len(self.names) + np.arange(np.count_nonzero(new))
-            self.names = pl.concat([self.names, batch.names.filter(new)], rechunk=True)
-        return codes[batch.codes]
 
 
 class Spooled:
@@ -187,7 +169,10 @@ class Spooled:
 
     def _blocks(self, spool: TrialSpool, buckets: range) -> Iterator[UInts]:
         for block in spool.blocks(buckets):
-            yield block[self.label.at(rows_of(block)) != DROPPED] if self.dropped else block
+            if self.dropped:
+                kept = self.label.at(rows_of(block)) != DROPPED
+                block = block.compress(kept, axis=0)
+            yield block
 
     def drop(self, rows: Index) -> None:
         """Leave out rows that have no partner."""

@@ -24,6 +24,8 @@ from unmask.trials.streamed_join import join_key, join_systems
 from unmask.trials.streamed_speakers import SpeakerCodes, count_speakers
 from unmask.trials.streaming import IDENTIFIERS, SPEAKERS, Stream
 
+CARRIED = 8
+
 
 @dataclass(frozen=True, eq=False)
 class ScoreBatch:
@@ -146,7 +148,8 @@ def _read(
     tell: Fraction,
 ) -> None:
     """Bring files to disk, each trial once and with all its scores."""
-    scratch.check_room(sum(t.row_bytes * t.stream.expected_rows for t in tables))
+    carried = CARRIED if len(tables) > 1 and any(table.names for table in tables) else 0
+    scratch.check_room(sum((t.row_bytes + carried) * t.stream.expected_rows for t in tables))
     total = sum(table.stream.size for table in tables)
     begin = 0.0
     for table in tables:

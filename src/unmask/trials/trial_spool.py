@@ -23,29 +23,22 @@ PARTITION = 1 << 20
 LONGEST = 1 << 22
 _BUCKET_BITS = 12
 _BUCKETS = 1 << _BUCKET_BITS
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _ROW_BITS = np.uint64(40)
 _ROWS = np.uint64((1 << 40) - 1)
 
 
 def hash_trials(columns: Sequence[pl.Series], *, seed: int) -> tuple[UInts, UInts]:
-    """Two hashes of 64 bits for each row of some columns of text."""
-    first, second = (
-        _mixed([column.hash(2 * seed + which).to_numpy() for column in columns]) for which in (0, 1)
-    )
-    return first, second
+    """Two hashes h of 64 bits for each row: h = Σ hash(column k)·m^k mod 2⁶⁴, m odd."""
+    return _combined(columns, 2 * seed), _combined(columns, 2 * seed + 1)
 
 
-def _mixed(parts: Sequence[UInts]) -> UInts:
-    """One hash of several: each goes through the finaliser of splitmix64 with those before it."""
-    mixed: UInts = np.zeros(len(parts[0]), np.uint64)
-    for part in parts:
-        mixed += part
-        mixed ^= mixed >> np.uint64(30)
-        mixed *= np.uint64(0xBF58476D1CE4E5B9)
-        mixed ^= mixed >> np.uint64(27)
-        mixed *= np.uint64(0x94D049BB133111EB)
-        mixed ^= mixed >> np.uint64(31)
-    return mixed
+def _combined(columns: Sequence[pl.Series], seed: int) -> UInts:
+    combined: UInts = np.zeros(len(columns[0]), np.uint64)
+    for column in columns:
+        combined *= _MULTIPLIER
+        combined += column.hash(seed).to_numpy()
+    return combined
 
 
 class TrialSpool:
@@ -147,11 +140,12 @@ def _reduced(records: UInts, repeats: Repeats) -> tuple[UInts, Index]:
     start = np.arange(len(order))
     start[1:][same] = 0
     earlier = order[np.maximum.accumulate(start)[1:][same]]
-    again = rows_of(records[later])
-    repeats.add(again, rows_of(records[earlier]))
+    rows = rows_of(records)
+    again = rows[later]
+    repeats.add(again, rows[earlier])
     kept = np.ones(len(records), bool)
     kept[later] = False
-    return records[kept], again
+    return records.compress(kept, axis=0), again
 
 
 def paired(first: UInts, second: UInts) -> tuple[Index, Index, Index, Index]:
@@ -190,7 +184,7 @@ def _ordered(records: UInts) -> tuple[Index, Mask]:
 
 
 def _equal(records: UInts, order: Index) -> Mask:
-    ordered = records[order]
+    ordered = records.take(order, axis=0)
     equal: Mask = ordered[1:, 0] == ordered[:-1, 0]
     equal &= (ordered[1:, 1] >> _ROW_BITS) == (ordered[:-1, 1] >> _ROW_BITS)
     return equal
