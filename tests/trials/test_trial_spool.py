@@ -15,11 +15,10 @@ from unmask.trials.scratch import Column, Scratch
 from unmask.trials.trial_spool import (
     Repeats,
     TrialSpool,
-    firsts,
     hash_trials,
     paired,
     partitions,
-    rows_of,
+    repeated_rows,
 )
 
 trials = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=80)
@@ -53,15 +52,13 @@ def test_the_first_of_repeated_trials(pairs, batch, bits):
     seen: dict[tuple[int, int], int] = {}
     again = [row for row, pair in enumerate(pairs) if seen.setdefault(pair, row) != row]
     repeats = Repeats()
-    kept, dropped = [], []
+    dropped = []
     with Scratch() as scratch:
         found = spool(scratch, pairs, batch, bits=bits)
         assert found.counts.sum() == len(pairs)
         for buckets in partitions(found):
-            records, rows = firsts(found.blocks(buckets), repeats)
-            kept += rows_of(records).tolist()
-            dropped += rows.tolist()
-    assert sorted(kept) == sorted(seen.values())
+            for rows in repeated_rows(found.blocks(buckets), repeats):
+                dropped += rows.tolist()
     assert sorted(dropped) == again
     assert repeats.count == len(again)
     if again:

@@ -22,10 +22,10 @@ from unmask.trials.trial_spool import (
     Repeats,
     TrialSpool,
     UInts,
-    firsts,
     hash_trials,
     paired,
     partitions,
+    repeated_rows,
     rows_of,
 )
 
@@ -145,9 +145,9 @@ class Spooled:
         repeats = Repeats()
         parts = list(partitions(spool))
         for done, buckets in enumerate(parts, 1):
-            _, again = firsts(self._blocks(spool, buckets), repeats)
-            if drop:
-                self._drop(again)
+            for again in repeated_rows(self._blocks(spool, buckets), repeats):
+                if drop:
+                    self._drop(again)
             tell(done / len(parts))
         return repeats
 

@@ -54,12 +54,8 @@ class StreamedScores:
     _tables: dict[str, tuple[Spooled, str]]
 
     @property
-    def name(self) -> str:
-        """Name of the first file."""
-        return self.sources[0].name
-
-    @property
     def systems(self) -> list[str]:
+        """Names of the systems."""
         return list(self._tables)
 
     def batches(self, system: str, *, speakers: bool = False) -> Iterator[ScoreBatch]:

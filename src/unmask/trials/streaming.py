@@ -124,12 +124,14 @@ class Stream:
         in the same order as if the file had been read as a whole.
         """
         file, faults = self._file, Faults(self.where)
-        needed = [self.columns[role] for role in (*names, *(["label"] if label else []))]
-        needed += [self.systems[system] for system in systems]
+        roles = {self.columns[role]: role for role in reversed(names)}
+        needed = [*roles, *(self.systems[system] for system in systems)]
+        needed += [self.columns["label"]] if label else []
         row = 0
         for done, frame in file.frames(list(dict.fromkeys(needed))):
-            named = {
-                role: file.text(role, frame[self.columns[role]], row, faults) for role in names
+            text = {
+                column: file.text(role, frame[column], row, faults)
+                for column, role in roles.items()
             }
             scores = {
                 system: file.numbers(i, frame[self.systems[system]], row, faults)
@@ -139,6 +141,7 @@ class Stream:
             if label:
                 words = file.text("label", frame[self.columns["label"]], row, faults)
                 labels = _labels(words, row, faults)
+            named = {role: text[self.columns[role]] for role in names}
             yield Batch(row, done, frame.height, scores, labels, named)
             row += frame.height
         if not row:

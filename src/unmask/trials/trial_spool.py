@@ -115,10 +115,9 @@ class Repeats:
             self.again, self.earlier = int(again[first]), int(earlier[first])
 
 
-def firsts(blocks: Iterable[UInts], repeats: Repeats) -> tuple[UInts, Index]:
-    """The first record of each trial, and the rows of all others."""
+def repeated_rows(blocks: Iterable[UInts], repeats: Repeats) -> Iterator[Index]:
+    """Rows whose trial came before, part by part; what is held are the first ones of all."""
     held = np.zeros((0, 2), np.uint64)
-    dropped: list[Index] = [np.zeros(0, np.int64)]
     waiting: list[UInts] = []
     length = 0
     for block in blocks:
@@ -126,13 +125,13 @@ def firsts(blocks: Iterable[UInts], repeats: Repeats) -> tuple[UInts, Index]:
         length += len(block)
         if length > LONGEST:
             held, again = _reduced(np.concatenate([held, *waiting]), repeats)
-            dropped.append(again)
             waiting, length = [], 0
-    held, again = _reduced(np.concatenate([held, *waiting]), repeats)
-    return held, np.concatenate([*dropped, again])
+            yield again
+    yield _reduced(np.concatenate([held, *waiting]), repeats)[1]
 
 
 def _reduced(records: UInts, repeats: Repeats) -> tuple[UInts, Index]:
+    """The first record of each trial, and the rows of all others."""
     order, same = _ordered(records)
     if not same.any():
         return records, np.zeros(0, np.int64)
@@ -141,11 +140,10 @@ def _reduced(records: UInts, repeats: Repeats) -> tuple[UInts, Index]:
     start[1:][same] = 0
     earlier = order[np.maximum.accumulate(start)[1:][same]]
     rows = rows_of(records)
-    again = rows[later]
-    repeats.add(again, rows[earlier])
+    repeats.add(rows[later], rows[earlier])
     kept = np.ones(len(records), bool)
     kept[later] = False
-    return records.compress(kept, axis=0), again
+    return records.compress(kept, axis=0), rows[later]
 
 
 def paired(first: UInts, second: UInts) -> tuple[Index, Index, Index, Index]:
