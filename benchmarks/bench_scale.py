@@ -2,6 +2,8 @@
 
 python -m benchmarks scale            growth, floor, cost model
 python -m benchmarks.bench_scale full one run of 100,000 embeddings against the model
+python -m benchmarks.bench_scale lines 100000000
+score files of so many lines against a bare pass
 """
 
 from __future__ import annotations
@@ -18,13 +20,16 @@ import numpy as np
 from scipy.optimize import nnls
 
 from benchmarks import population
-from benchmarks.growth import measured, report
+from benchmarks.growth import MARK, measured, report
 from unmask.scoring.counting import LONGEST_PIECE, PIECE
 
 EMBEDDINGS = (12_000, 20_000, 32_000, 48_000)
 LINES = (1_000_000, 2_000_000, 4_000_000, 8_000_000)
 FULL = 100_000
 GROUPS = 20_000
+COPRIME = 179_424_691
+WRITTEN = 1 << 22
+BARE = "pl.selectors.string().str.len_bytes().sum(), pl.selectors.numeric().sum()"
 FLOOR_TRIALS = 128 << 20
 FLOOR = """
 from threadpoolctl import threadpool_limits
@@ -152,26 +157,62 @@ def streams(folder: Path) -> None:
         report(f"score files in batches, {kind}", "lines", list(LINES), code)
 
 
+def lines(size: int) -> None:
+    """Text and parquet of that many lines, against a bare pass of polars over all columns."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "long.txt"
+        _write_scores(path, size)
+        _against_bare_pass(path, size, f"scan_csv({str(path)!r}, has_header=False, separator=' ')")
+        path = _as_parquet(path)
+        _against_bare_pass(path, size, f"scan_parquet({str(path)!r})")
+
+
+def _against_bare_pass(path: Path, size: int, scan: str) -> None:
+    bare = f"import polars as pl\n{MARK}pl.{scan}.select({BARE}).collect(engine='streaming')"
+    baseline = measured(bare)[0]
+    cpu, wall, peak = measured(f"um.stream_scores({str(path)!r}, progress=print)")
+    print(
+        f"{size:,} lines, {path.suffix[1:]}, {path.stat().st_size / 1e9:.2f} GB: {wall:.0f} s by "
+        f"the clock, {cpu:.1f} s of processor = {cpu / baseline:.1f} x a bare pass of polars "
+        f"({baseline:.1f} s), peak {peak:.2f} GB (aim: 2)"
+    )
+
+
+def _as_parquet(path: Path) -> Path:
+    """The same columns as parquet; the text is removed."""
+    import polars as pl
+
+    names = ["enrol", "test", "score", "label"]
+    table = pl.scan_csv(path, has_header=False, separator=" ", new_columns=names)
+    table.sink_parquet(path.with_suffix(".parquet"), row_group_size=1 << 20)
+    path.unlink()
+    return path.with_suffix(".parquet")
+
+
 def _write_scores(path: Path, size: int) -> None:
+    """Scores of different trials: text piece by piece, parquet and gzip from it."""
     rng = np.random.default_rng(0)
     import polars as pl
 
     names = pl.Series([f"id{u % 1000}/x6uYqmx31kE/{u:05d}.wav" for u in range(GROUPS)])
-    enrol, test = rng.integers(0, GROUPS, (2, size))
-    same = rng.random(size) < 0.02
-    frame = pl.DataFrame(
-        {
-            "enrol": names.gather(enrol),
-            "test": names.gather(test),
-            "score": np.round(rng.normal(0, 1, size) + 3 * same, 5),
-            "label": np.where(same, "target", "nontarget"),
-        }
-    )
+    plain = path.with_suffix(".txt") if path.suffix == ".parquet" else path
+    plain = plain.with_suffix("") if plain.suffix == ".gz" else plain
+    with open(plain, "wb") as file:
+        for start in range(0, size, WRITTEN):
+            rows = np.arange(start, min(start + WRITTEN, size), dtype=np.int64)
+            enrol, test = np.divmod(rows * COPRIME % GROUPS**2, GROUPS)
+            same = rng.random(len(rows)) < 0.02
+            frame = pl.DataFrame(
+                {
+                    "enrol": names.gather(enrol),
+                    "test": names.gather(test),
+                    "score": np.round(rng.normal(0, 1, len(rows)) + 3 * same, 5),
+                    "label": np.where(same, "target", "nontarget"),
+                }
+            )
+            frame.write_csv(file, separator=" ", include_header=False)
     if path.suffix == ".parquet":
-        frame.write_parquet(path, row_group_size=1 << 20)
-        return
-    plain = path.with_suffix("") if path.suffix == ".gz" else path
-    frame.write_csv(plain, separator=" ", include_header=False)
+        _as_parquet(plain)
     if path.suffix == ".gz":
         subprocess.run(["gzip", "-1", "-k", "-f", str(plain)], check=True)
 
@@ -191,4 +232,10 @@ def cluster() -> None:
 
 
 if __name__ == "__main__":
-    full() if sys.argv[1:] == ["full"] else run()
+    match sys.argv[1:]:
+        case ["full"]:
+            full()
+        case ["lines", size]:
+            lines(int(size))
+        case _:
+            run()

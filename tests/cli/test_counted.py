@@ -47,7 +47,29 @@ def folder(tmp_path):
         for i in range(500)
     ]
     (tmp_path / "scores").write_text("\n".join(lines) + "\n")
+    put_named_scores(tmp_path, rng)
     return tmp_path
+
+
+def put_named_scores(path, rng):
+    """Scores of named trials, by two systems, and their key; one file lacks a trial."""
+    speakers = [f"s{i}" for i in range(20)]
+    trials = [(a, f"{b}-{i}") for a in speakers for i, b in enumerate(speakers * 2)]
+    trials = [trials[i] for i in rng.permutation(len(trials))[:500]]
+    key = [f"{a} {b} {'' if b.startswith(a + '-') else 'non'}target" for a, b in trials]
+    scores = [[f"{a} {b} {rng.normal():.3f}" for a, b in trials] for _ in range(2)]
+    names = sorted({b for _, b in trials})
+    files = {
+        "named": scores[0],
+        "other": scores[1][::-1],
+        "fewer": scores[0][:-1],
+        "twice": [*scores[0], scores[1][7]],
+        "key": key,
+        "key twice": [*key, key[3]],
+        "utt2spk": [f"{name} {name.split('-')[0]}" for name in names],
+    }
+    for name, lines in files.items():
+        (path / name).write_text("\n".join(lines) + "\n")
 
 
 def test_cross_paired_embeddings_equal_the_python_api(folder, unmask):
@@ -64,11 +86,28 @@ def test_cross_paired_embeddings_equal_the_python_api(folder, unmask):
     assert {path.name for path in (folder / "drawn").iterdir()} == {"det.svg", "roc_hull.svg"}
 
 
-def test_streamed_scores_equal_the_whole_file(unmask):
-    tables = [unmask("eval", "scores", *more) for more in (["--stream"], ["--ci", "0"])]
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["scores"],
+        ["named", "--key", "key"],
+        ["named", "other", "--key", "key", "--speakers", "utt2spk"],
+        ["fewer", "--key", "key", "--missing", "skip", "--speakers", "pattern:^(s[0-9]+)"],
+        ["twice", "--key", "key", "--duplicates", "skip"],
+        ["named", "--key", "key twice", "--duplicates", "skip"],
+    ],
+)
+def test_streamed_scores_equal_the_whole_file(unmask, arguments):
+    tables = [
+        unmask("eval", *arguments, *more) for more in (["--stream", "--ci", "0"], ["--ci", "0"])
+    ]
+    assert [done.returncode for done in tables] == [0, 0], tables[0].stderr
     rows = [done.stdout.split("\n\n")[0] for done in tables]
     assert rows[0] == rows[1]
-    assert "in batches" in tables[0].stdout
+    assert "in batches" in tables[0].stderr
+    counts = [done.stdout.split("\n\n")[1].split(", trial list")[0] for done in tables]
+    assert counts[0] == counts[1]
+    assert ("20 speakers" in counts[0]) == ("--speakers" in arguments)
 
 
 @pytest.mark.parametrize(
@@ -82,12 +121,21 @@ def test_streamed_scores_equal_the_whole_file(unmask):
         (["--pairs", "all", "--on", "dask://127.0.0.1:1", "set.npz"], "expected a dask scheduler"),
         (["--pairs", "few", "set.npz"], "expected all or enrolment-fixed, found few"),
         (["--pairs", "all", "--by", "sex", "set.npz"], "--by: needs all scores in memory"),
-        (["--stream", "--ci", "10", "scores"], "--ci: needs all scores in memory"),
         (["--pairs", "all", "--key", "scores", "set.npz"], "--key: is for score files"),
-        (["--stream", "--speakers", "pattern:(.)", "scores"], "--speakers: needs all scores"),
+        (["--stream", "--by", "sex", "scores"], "--by: needs all scores in memory (--no-stream)"),
+        (["--stream", "--speakers", "pattern:(.)", "scores"], "identifiers to join by, found none"),
+        (["--stream", "--key", "absent", "named"], "absent: no such file"),
+        (["--pairs", "all", "--missing", "skip", "set.npz"], "--missing: is for score files"),
+        (["--pairs", "all", "--duplicates", "skip", "set.npz"], "--duplicates: is for score files"),
         (["--on", "dask", "--stream", "scores"], "--on: is not for files that are read in batches"),
         (["--on", "mars", "scores"], "expected local, processes, dask"),
-        (["--stream", "scores", "scores"], "expected one score file"),
+        (["--stream", "scores", "scores"], "to compare systems trial by trial, found none"),
+        (
+            ["--stream", "--key", "key", "--missing", "skip", "named", "fewer"],
+            "expected the same trials, found that 1 trials of named",
+        ),
+        (["--stream", "--key", "key", "fewer"], "1 of the 500 trials of key have no score"),
+        (["--stream", "twice", "--key", "key"], "twice, line 501: expected each trial once, found"),
         (["--pairs", "all", "--backend", "set.npz", "set.npz"], "expected the format"),
     ],
 )

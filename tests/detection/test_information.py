@@ -137,3 +137,13 @@ def test_zebra_reports_the_negated_score():
     assert result.negated_d_ece > 0.4
     assert "negated score discloses more" in result.warnings[0]
     assert um.zebra(rng.normal(3, 1, 300), rng.normal(0, 1, 3000)).warnings == ()
+
+
+@pytest.mark.parametrize("size", [0, 1, 32_768, 100_000])
+def test_softplus_of_blocks_has_the_bits_of_the_whole(size):
+    rng = np.random.default_rng(size)
+    values = rng.normal(0, 20, size)
+    found = information.SummedSoftplus()
+    for block in np.array_split(values, [7, 7, 40_000, 70_001]):
+        found.add(block)
+    assert found.total == information.summed_softplus(values)

@@ -12,6 +12,7 @@ from unmask.detection.evaluate import Evaluation
 from unmask.detection.stream import stream_scores
 from unmask.errors import InputError
 from unmask.scoring import Plda
+from unmask.trials.duplicates import OnProblem
 from unmask.trials.streaming import is_large
 
 LARGE = 2 << 30
@@ -28,6 +29,8 @@ def counted(
     speakers: str | None,
     systems: Sequence[str] | None,
     format: str | None,
+    missing: OnProblem,
+    duplicates: OnProblem,
     battery: Battery,
     replicates: int | None,
     level: float,
@@ -44,24 +47,39 @@ def counted(
         _refuse(given, "is for embeddings, with --pairs")
         if stream is False or not (stream or any(is_large(path, LARGE) for path in paths)):
             return None
-        if len(paths) > 1:
-            raise InputError("--stream: expected one score file, found several")
         places = {
             "--on": on != "local",
             "--workers": workers is not None,
             "--state": state is not None,
         }
         _refuse(places, "is not for files that are read in batches")
-        needs_more = {"--speakers": speakers is not None, "--ci": bool(replicates)}
-        _refuse({**needs_table, **needs_more}, "needs all scores in memory (--no-stream)")
+        _refuse(needs_table, "needs all scores in memory (--no-stream)")
     else:
         _refuse(needs_table, "needs all scores in memory, which --pairs does not keep")
-        of_scores = {"--key": key, "--system": systems, "--format-in": format, "--stream": stream}
+        of_scores = {
+            "--key": key,
+            "--system": systems,
+            "--format-in": format,
+            "--stream": stream,
+            "--missing": missing == "skip",
+            "--duplicates": duplicates == "skip",
+        }
         _refuse({name: bool(value) for name, value in of_scores.items()}, "is for score files")
     if pairs is None:
         with common.progress("reading", quiet=quiet) as bar:
             found = stream_scores(
-                paths[0], key=key, systems=systems, format=format, battery=battery, progress=bar
+                list(paths),
+                key=key,
+                speakers=speakers,
+                systems=systems,
+                format=format,
+                missing=missing,
+                duplicates=duplicates,
+                battery=battery,
+                replicates=replicates,
+                level=level,
+                seed=seed,
+                progress=bar,
             )
     else:
         with common.progress("blocks", quiet=quiet) as bar:

@@ -20,7 +20,7 @@ def load(
     quiet: bool,
 ) -> Scores:
     """One table of all systems in all files; what was detected is told on stderr."""
-    trials = read_key(key) if key else None
+    trials = read_key(key, duplicates=duplicates.value) if key else None
     tables = [
         read_scores(
             path,

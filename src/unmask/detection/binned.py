@@ -76,7 +76,8 @@ def binned_bootstrap(
 ) -> Replicates:
     """Replicates of every statistic for every system.
 
-    ``rocs`` are the exact statistics: what the bins move is taken off every replicate.
+    ``rocs`` are the exact statistics: what the bins move is taken off every replicate, within the
+    range that a statistic can have (none is negative, and no rate passes 1).
     """
     if replicates < 2:
         raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
@@ -87,8 +88,9 @@ def binned_bootstrap(
         for row, system in enumerate(systems):
             for index, roc in enumerate(system.replicates(seed, first, last), start=first):
                 if roc is not None:
-                    values[:, row, index] = list(statistics(roc).values())
-                    values[:, row, index] += moved[row]
+                    found = np.array(list(statistics(roc).values()))
+                    shifted = np.maximum(found + moved[row], 0.0)
+                    values[:, row, index] = np.minimum(shifted, np.maximum(found, 1.0))
         if progress is not None:
             progress(last, replicates)
     table = dict(zip(names, values, strict=True))

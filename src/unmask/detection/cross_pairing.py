@@ -12,7 +12,7 @@ from unmask.detection.battery import Battery
 from unmask.detection.binned import binned_bootstrap, edges_of
 from unmask.detection.bootstrap import Progress
 from unmask.detection.evaluate import Evaluation, SystemResult
-from unmask.detection.first_order import FEW, FirstOrder
+from unmask.detection.first_order import FEW, FirstOrder, few_speakers
 from unmask.detection.metrics import negated_warnings
 from unmask.detection.roc import Roc
 from unmask.detection.units import AUTO_REPLICATES
@@ -86,10 +86,7 @@ def cross_pairing(
         found = binned_bootstrap([table], [roc], battery.values, replicates=drawn, seed=seed)
         intervals = {key: found.interval(key, level=level) for key in battery.measured()}
         if layout.speakers < FEW:
-            warnings.append(
-                f"{layout.speakers} speakers: intervals are first order in the draws and may be a "
-                "tenth too narrow; unmask eval on a list of scores gives them in full"
-            )
+            warnings.append(few_speakers(layout.speakers))
     estimates = battery.estimates(roc, intervals, trials=layout.digest, speakers=layout.speakers)
     sources = tuple(shard.source for shard in layout.shards if shard.source is not None)
     result = SystemResult(scoring.name, None, estimates, roc)

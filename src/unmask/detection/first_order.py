@@ -23,6 +23,14 @@ METHOD = "speaker, first order"
 FEW = 60
 
 
+def few_speakers(count: int) -> str:
+    """What to say of an interval over few speakers."""
+    return (
+        f"{count} speakers: intervals are first order in the draws and may be a tenth too narrow; "
+        "unmask eval on a list of scores in memory gives them in full"
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Some trials, with the speakers of both sides."""

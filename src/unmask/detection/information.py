@@ -39,6 +39,27 @@ def summed_softplus(x: FloatArray, weights: FloatArray | None = None) -> float:
     return total
 
 
+class SummedSoftplus:
+    """Σ log(1 + e^x) of numbers that arrive in blocks: the bits of :func:`summed_softplus`."""
+
+    def __init__(self) -> None:
+        self._total = 0.0
+        self._rest = np.zeros(0)
+
+    def add(self, x: FloatArray) -> None:
+        """Put further numbers in."""
+        x = np.concatenate([self._rest, x])
+        whole = x.size - x.size % _CHUNK
+        for start in range(0, whole, _CHUNK):
+            self._total += summed_softplus(x[start : start + _CHUNK])
+        self._rest = x[whole:].copy()
+
+    @property
+    def total(self) -> float:
+        """The sum so far."""
+        return self._total + summed_softplus(self._rest)
+
+
 def weighted_sum(values: FloatArray, weights: FloatArray) -> float:
     """Σ w·v, where an infinite value of weight 0 counts for nothing."""
     with np.errstate(invalid="ignore"):

@@ -1,139 +1,178 @@
-"""Every detection metric of score files larger than memory, in two passes."""
+"""Every detection metric of score files larger than memory."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from unmask.arrays import FloatArray
 from unmask.detection.battery import Battery
+from unmask.detection.binned import BinnedSystem, BinnedTrials, binned_bootstrap, edges_of
 from unmask.detection.bootstrap import Progress
 from unmask.detection.evaluate import Evaluation, SystemResult
+from unmask.detection.first_order import FEW, Batch, FirstOrder, count_speakers, few_speakers
+from unmask.detection.information import SummedSoftplus
 from unmask.detection.metrics import negated_warnings
 from unmask.detection.roc import Roc
+from unmask.detection.units import AUTO_REPLICATES, NO_SPEAKERS, ONE_SPEAKER
 from unmask.errors import InputError
+from unmask.estimate import Interval
+from unmask.trials.duplicates import OnProblem
 from unmask.trials.labels import NONTARGET, TARGET
-from unmask.trials.streamed_key import StreamedKey
-from unmask.trials.streaming import Batch, Stream
+from unmask.trials.speakers import Speakers
+from unmask.trials.spooled import Fraction, within
+from unmask.trials.streamed_scores import ScoreBatch, StreamedScores, streamed_scores
 
 HELD = 1 << 22
-_NOTE = "read in batches: no intervals, and repeated trials are not looked for"
+_READ = 0.8
 
 
 def stream_scores(
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     *,
     key: str | Path | None = None,
+    speakers: Speakers | None = None,
     systems: Sequence[str] | None = None,
     format: str | None = None,
+    missing: OnProblem = "error",
+    duplicates: OnProblem = "error",
     battery: Battery | None = None,
+    replicates: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
     progress: Progress | None = None,
 ) -> Evaluation:
     """The table of :func:`evaluate` for text, gzip or parquet of any length.
 
-    The first pass collects the distinct target scores, a second one per system counts the
-    nontargets among them: memory grows with the distinct target scores and not with the file.
-    Labels stand in the file or in ``key``, of which only the targets are kept. The trials of the
-    signature are named by the file's own digest.
+    Files are read once. What is needed of them goes to a temporary folder, where trials are
+    compared and joined by hashes of their identifiers, part by part; options and errors are those
+    of :func:`read_scores`, and several files are one table of several systems as in
+    :func:`merge_systems`. Memory grows with the distinct target scores (and, where speakers are
+    named, with the names) and not with the files. The trials of the signature are named by the
+    digest of the first file.
+
+    Intervals come from trials in bins (:mod:`.binned`): over speakers, first order in the draws, or
+    over trials where no speakers are known. There are 1,000 ``replicates`` unless given, 0 leaves
+    them out.
     """
+    paths = [path] if isinstance(path, (str, Path)) else list(path)
+    if not paths:
+        raise InputError("expected score files, found none")
     battery = battery or Battery()
-    scores = Stream(path, role="scores" if key is None else "scores for a key", format=format)
-    names = list(systems or scores.systems)
-    for name in names:
-        if name not in scores.systems:
-            known = ", ".join(scores.systems)
-            raise InputError(f"{path}: expected systems among {known}, found {name}")
-    trials = None if key is None else Stream(key, role="a key")
-    if trials is None and "label" not in scores.columns:
-        raise InputError(f"{path}: the trials have no labels; give a key (--key)")
-    if trials is not None and not {"enrol", "test"} <= scores.columns.keys():
-        raise InputError(f"{path}: expected enrol and test identifiers to join by, found none")
-    side = trials is not None and "side" in trials.columns and "side" in scores.columns
-    joined = None if trials is None else StreamedKey(trials, side=side)
-    results, warnings = [], []
-    passes = _Passes(scores, joined, 2 * len(names), progress)
-    for name in names:
-        targets, counts, nontargets = passes.targets(name)
-        roc = Roc.from_blocks(
-            targets,
-            passes.nontargets(name),
-            target_weights=counts,
-            thresholds=battery.thresholds,
-            cllr=True,
-        )
-        warnings += [f"{name}: {text}" for text in negated_warnings(roc, roc.negated())]
-        estimates = battery.estimates(roc, {}, trials=scores.sha256[:8], speakers=None)
-        results.append(SystemResult(name, None, estimates, roc))
-    sources = [scores.source(round(counts.sum()), nontargets)]
-    if trials is not None:
-        sources.append(trials.source(round(counts.sum()), nontargets))
-    return Evaluation(tuple(results), tuple(sources), (*warnings, _NOTE), 0)
-
-
-class _Passes:
-    """Goes through the file once for targets and once for nontargets of each system."""
-
-    def __init__(
-        self, scores: Stream, key: StreamedKey | None, passes: int, progress: Progress | None
-    ) -> None:
-        self._scores = scores
-        self._key = key
-        self._done = 0
-        self._size = scores.size
-        self._total = passes * self._size
-        self._progress = progress
-        self._checked = key is None
-
-    def targets(self, system: str) -> tuple[FloatArray, FloatArray, int]:
-        """Distinct target scores, how often each occurs, and the number of nontargets."""
-        held: list[FloatArray] = []
-        scores, counts = np.zeros(0), np.zeros(0)
-        waiting = nontargets = 0
-        for values, label in self._pass(system):
-            held.append(values[label == TARGET])
-            waiting += held[-1].size
-            nontargets += int((label == NONTARGET).sum())
-            if waiting > HELD:
-                scores, counts = _merged(scores, counts, held)
-                held, waiting = [], 0
-        if self._key is not None and not self._checked:
-            self._key.check_all_seen(self._scores)
-            self._checked = True
-        scores, counts = _merged(scores, counts, held)
-        if not scores.size or not nontargets:
-            raise InputError(
-                f"{self._scores.name}: expected trials of both classes, found "
-                f"{round(counts.sum())} target and {nontargets} nontarget"
+    tell = _in_bytes([*paths, *([key] if key is not None else [])], progress)
+    results: list[SystemResult] = []
+    warnings: list[str] = []
+    drawn = AUTO_REPLICATES if replicates is None else replicates
+    with streamed_scores(
+        paths,
+        key=key,
+        speakers=speakers,
+        systems=systems,
+        format=format,
+        missing=missing,
+        duplicates=duplicates,
+        tell=within(tell, 0.0, _READ),
+    ) as scores:
+        rows = scores.speaker_count or 1
+        told = _told(scores) if drawn else []
+        drawn = 0 if told == [ONE_SPEAKER] else drawn
+        for i, name in enumerate(scores.systems):
+            share = (1 - _READ) / len(scores.systems)
+            counting = within(tell, _READ + i * share, _READ + (i + 1) * share)
+            roc = _count(scores, name, battery, counting)
+            warnings += [f"{name}: {text}" for text in negated_warnings(roc, roc.negated())]
+            intervals: dict[str, Interval] = {}
+            if drawn:
+                table = _binned(scores, name, edges_of(roc, battery.thresholds, rows=rows))
+                found = binned_bootstrap(
+                    [table], [roc], battery.values, replicates=drawn, seed=seed
+                )
+                intervals = {key: found.interval(key, level=level) for key in battery.measured()}
+            estimates = battery.estimates(
+                roc, intervals, trials=scores.trials, speakers=scores.speaker_count
             )
-        return scores, counts, nontargets
+            results.append(SystemResult(name, None, estimates, roc))
+        return Evaluation(tuple(results), scores.sources, (*warnings, *told), seed)
 
-    def nontargets(self, system: str) -> Iterator[FloatArray]:
-        """Nontarget scores, batch by batch."""
-        for values, label in self._pass(system):
-            yield values[label == NONTARGET]
 
-    def _pass(self, system: str) -> Iterator[tuple[FloatArray, np.ndarray]]:
-        batches = self._scores.batches(
-            system=system, ids=self._key is not None, progress=self._tell()
-        )
-        for batch in batches:
-            assert batch.scores is not None
-            yield batch.scores, self._label(batch)
-        self._done += self._size
+def _binned(scores: StreamedScores, system: str, edges: FloatArray) -> BinnedSystem:
+    """Trials of a system in bins, by speaker where speakers are known."""
+    if scores.speakers is None:
+        pairs = ((b.scores[k], b.label[k] == TARGET) for b, k in _labelled(scores, system))
+        return BinnedTrials.of(pairs, edges)
+    batches = (
+        Batch(b.scores[k], b.label[k] == TARGET, b.enrol_speaker[k], b.test_speaker[k])
+        for b, k in _labelled(scores, system)
+        if b.enrol_speaker is not None and b.test_speaker is not None
+    )
+    return FirstOrder(count_speakers(batches, edges, len(scores.speakers)).present())
 
-    def _label(self, batch: Batch) -> np.ndarray:
-        if self._key is None:
-            assert batch.label is not None
-            return batch.label
-        return self._key.label(batch, self._scores)
 
-    def _tell(self) -> Callable[[int], None] | None:
-        if self._progress is None:
-            return None
-        progress, before = self._progress, self._done
-        return lambda done: progress(before + done, self._total)
+def _told(scores: StreamedScores) -> list[str]:
+    """What must be said of intervals."""
+    count = scores.speaker_count
+    if count is None:
+        return [NO_SPEAKERS]
+    if count < 2:
+        return [ONE_SPEAKER]
+    return [few_speakers(count)] if count < FEW else []
+
+
+def _labelled(
+    scores: StreamedScores, system: str
+) -> Iterator[tuple[ScoreBatch, npt.NDArray[np.bool_]]]:
+    """Batches, and which of their trials belong to a class."""
+    for batch in scores.batches(system, speakers=True):
+        yield batch, (batch.label == TARGET) | (batch.label == NONTARGET)
+
+
+def _count(scores: StreamedScores, system: str, battery: Battery, tell: Fraction) -> Roc:
+    """The statistic of a system: its distinct target scores, then the nontargets among them."""
+    losses = SummedSoftplus(), SummedSoftplus()
+    targets, counts = _targets(scores, system, losses[0])
+    tell(0.4)
+    roc = Roc.from_blocks(
+        targets,
+        _nontargets(scores, system, losses[1], within(tell, 0.4, 1.0)),
+        target_weights=counts,
+        thresholds=battery.thresholds,
+    )
+    return replace(roc, loss=(losses[0].total, losses[1].total))
+
+
+def _targets(
+    scores: StreamedScores, system: str, loss: SummedSoftplus
+) -> tuple[FloatArray, FloatArray]:
+    """Distinct target scores and how often each occurs."""
+    distinct, counts = np.zeros(0), np.zeros(0)
+    held: list[FloatArray] = []
+    waiting = 0
+    for batch in scores.batches(system):
+        held.append(batch.scores[batch.label == TARGET])
+        loss.add(-held[-1])
+        waiting += held[-1].size
+        if waiting > HELD:
+            distinct, counts = _merged(distinct, counts, held)
+            held, waiting = [], 0
+    return _merged(distinct, counts, held)
+
+
+def _nontargets(
+    scores: StreamedScores, system: str, loss: SummedSoftplus, tell: Fraction
+) -> Iterator[FloatArray]:
+    """Nontarget scores, batch by batch."""
+    total, done = sum(scores.counts.values()), 0
+    for batch in scores.batches(system):
+        values = batch.scores[batch.label == NONTARGET]
+        loss.add(values)
+        yield values
+        done += batch.label.size
+        tell(done / total)
 
 
 def _merged(
@@ -145,3 +184,12 @@ def _merged(
     weights = np.concatenate([counts, np.ones(added.size)])
     total: FloatArray = np.bincount(place, weights, minlength=distinct.size).astype(np.float64)
     return distinct, total
+
+
+def _in_bytes(paths: Sequence[str | Path], progress: Progress | None) -> Callable[[float], None]:
+    """Tells progress in bytes of the files."""
+    if progress is None:
+        return lambda done: None
+    told = progress
+    total = sum(os.path.getsize(path) for path in paths if os.path.exists(path))
+    return lambda done: told(round(done * total), total)

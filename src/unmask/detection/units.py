@@ -5,11 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from unmask.detection.bootstrap import Units
-from unmask.errors import InputError
 from unmask.trials import Ids, Scores
+from unmask.trials.messages import two_speakers
 
 AUTO_REPLICATES = 1000
 AUTO_TRIALS = 2_000_000
+ONE_SPEAKER = "one speaker only: no interval can be given"
+NO_SPEAKERS = (
+    "no speaker ids: intervals are of the trial bootstrap, which takes trials for "
+    "independent and is too narrow where speakers recur"
+)
 
 
 def auto_replicates(scores: Scores, replicates: int | None, *, most: int) -> tuple[int, list[str]]:
@@ -32,15 +37,11 @@ def units_of(scores: Scores) -> tuple[Units | None, list[str]]:
     target, nontarget = scores.is_target, scores.is_nontarget
     enrol, test = scores.enrol_speaker, scores.test_speaker
     if enrol is None or test is None:
-        told = (
-            "no speaker ids: intervals are of the trial bootstrap, which takes trials for "
-            "independent and is too narrow where speakers recur"
-        )
-        return Units.trials(int(target.sum()), int(nontarget.sum())), [told]
+        return Units.trials(int(target.sum()), int(nontarget.sum())), [NO_SPEAKERS]
     _check_speakers(scores, enrol, test)
     units = Units.speakers(enrol.codes[target], enrol.codes[nontarget], test.codes[nontarget])
     if units.strata[0] < 2:
-        return None, ["one speaker only: no interval can be given"]
+        return None, [ONE_SPEAKER]
     return units, []
 
 
@@ -48,11 +49,7 @@ def _check_speakers(scores: Scores, enrol: Ids, test: Ids) -> None:
     """A target trial has one speaker on both sides."""
     wrong = np.flatnonzero(scores.is_target & (enrol.codes != test.codes))
     if wrong.size:
-        raise InputError(
-            f"{scores.sources[0].name if scores.sources else 'scores'}: {wrong.size} target trials "
-            f"have two speakers, the first {enrol.decode(wrong[0])} and {test.decode(wrong[0])}: "
-            "labels or speaker ids are wrong"
-        )
+        raise two_speakers(scores.name, wrong.size, enrol.decode(wrong[0]), test.decode(wrong[0]))
 
 
 def speaker_count(scores: Scores) -> int | None:

@@ -6,7 +6,7 @@ per bin of scores, so it stays small; counts are integers and do not depend on b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,17 @@ class BySpeaker:
     target_loss: FloatArray
     nontarget_loss: FloatArray
     total_loss: float
+
+    def present(self) -> BySpeaker:
+        """Without speakers who have no trial."""
+        there = self.target.any(axis=1) | self.nontarget.any(axis=1)
+        return replace(
+            self,
+            target=self.target[there],
+            nontarget=self.nontarget[there],
+            target_loss=self.target_loss[there],
+            nontarget_loss=self.nontarget_loss[there],
+        )
 
     @classmethod
     def of_pairs(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from unmask.errors import InputError
@@ -69,6 +69,22 @@ def candidates(unique: Mapping[int, set[str]]) -> list[Format]:
     ]
 
 
+def decisive(values: Iterable[str]) -> set[str]:
+    """A few values that fit the layouts which all of them fit: of every kind of value that a
+    column may hold, one that is not of that kind.
+    """
+    known = list(values)
+    kinds: tuple[Callable[[str], bool], ...] = (
+        is_number,
+        _is_whole,
+        lambda value: value in DIGITS,
+        lambda value: value.lower() in WORDS,
+        lambda value: value.lower() in VOCABULARY,
+    )
+    odd = (next((value for value in known if not kind(value)), None) for kind in kinds)
+    return {value for value in odd if value is not None}
+
+
 def _fits(role: str, values: set[str]) -> bool:
     if role in ("score", "number"):
         return all(map(is_number, values))
@@ -83,7 +99,11 @@ def _fits(role: str, values: set[str]) -> bool:
 
 def _looks_like_scores(values: set[str]) -> bool:
     """Whether identifiers are out of the question: only numbers, and not all of them whole."""
-    return all(map(is_number, values)) and not all(value.lstrip("+-").isdigit() for value in values)
+    return all(map(is_number, values)) and not all(map(_is_whole, values))
+
+
+def _is_whole(value: str) -> bool:
+    return value.lstrip("+-").isdigit()
 
 
 def _refuse_odd_line(sample: Sample, allowed: Sequence[Format]) -> None:

@@ -8,6 +8,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from unmask.errors import InputError
+from unmask.trials.messages import repeated
 from unmask.trials.trial_list import TrialList
 
 OnProblem = Literal["error", "skip"]
@@ -28,18 +29,15 @@ def without_duplicates(
     first = trials.first_occurrence if trials.has_ids else None
     if first is None:
         return trials
-    repeated = int((~first).sum())
+    count = int((~first).sum())
     if duplicates == "error":
         again = int(np.flatnonzero(~first)[0])
         earlier = int(np.flatnonzero(trials.codes == trials.codes[again])[0])
         enrol, test, _ = trials.ids
         place = where or _row(trials)
-        raise InputError(
-            f"{place(again)}: expected each trial once, found {enrol.decode(again)} "
-            f"{test.decode(again)} again, first in {place(earlier).rsplit(', ', 1)[-1]} "
-            f"({repeated} duplicates in all); duplicates='skip' keeps the first"
-        )
-    return trials.select(first)._with_duplicates(repeated)
+        trial = f"{enrol.decode(again)} {test.decode(again)}"
+        raise repeated(place(again), trial, place(earlier), count)
+    return trials.select(first)._with_duplicates(count)
 
 
 def _row(trials: TrialList) -> Callable[[int], str]:

@@ -92,6 +92,11 @@ class Input:
         return "text"
 
     @property
+    def position(self) -> int:
+        """How many bytes have been read, as stored."""
+        return self._file.tell()
+
+    @property
     def stem(self) -> str:
         return stem(self.name)
 

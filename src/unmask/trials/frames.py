@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from unmask.errors import InputError
-from unmask.trials.header import interpret
+from unmask.trials.header import Header, interpret
 from unmask.trials.ids import Ids
 from unmask.trials.parsed import Parsed
 from unmask.trials.registry import Format
@@ -30,14 +30,7 @@ def parse_frame(
     """Give the columns of a data frame their roles."""
     if not frame.height:
         raise InputError(f"{name}: the file holds no trials")
-    plain = [column for column in frame.columns if _is_plain(frame[column].dtype)]
-    numeric = [column for column in plain if frame[column].dtype.is_numeric()]
-    header = interpret(plain, numeric, where=name, systems=systems)
-    if not header.roles.keys() & {"enrol", "test", "label"} or not (header.systems or as_key):
-        raise InputError(
-            f"{name}: expected columns such as enrol, test, label and one per system, found "
-            f"{', '.join(frame.columns) or 'none'}"
-        )
+    header = header_of_schema(name, frame.schema, as_key=as_key, systems=systems)
 
     def where(row: int) -> str:
         return f"{name}, row {row + 1}"
@@ -53,14 +46,37 @@ def parse_frame(
     )
 
 
-def _is_plain(dtype: pl.DataType) -> bool:
-    return not dtype.is_nested() and dtype not in (pl.Binary, pl.Object)
+def header_of_schema(
+    name: str, schema: pl.Schema, *, as_key: bool, systems: Sequence[str] | None
+) -> Header:
+    """Roles of the columns of a table that carries types."""
+    plain = [
+        column
+        for column, kind in schema.items()
+        if not kind.is_nested() and kind not in (pl.Binary, pl.Object)
+    ]
+    numeric = [column for column in plain if schema[column].is_numeric()]
+    header = interpret(plain, numeric, where=name, systems=systems)
+    if not header.roles.keys() & {"enrol", "test", "label"} or not (header.systems or as_key):
+        raise InputError(
+            f"{name}: expected columns such as enrol, test, label and one per system, found "
+            f"{', '.join(schema) or 'none'}"
+        )
+    return header
+
+
+def is_whole(column: pl.Series) -> bool:
+    """Whether a column of real numbers holds whole ones only."""
+    return bool((column.is_null() | (column == column.round())).all())
+
+
+def as_text(column: pl.Series, *, whole: bool) -> pl.Series:
+    """Identifiers as text; ``whole`` real numbers are written without decimals."""
+    return (column.cast(pl.Int64, strict=False) if whole else column).cast(pl.String)
 
 
 def _identifiers(column: pl.Series, where: Where, *, required: bool) -> Ids:
-    if column.dtype.is_float() and (column.is_null() | (column == column.round())).all():
-        column = column.cast(pl.Int64, strict=False)
-    text = column.cast(pl.String)
+    text = as_text(column, whole=column.dtype.is_float() and is_whole(column))
     if required and text.null_count():
         row = int(np.flatnonzero(text.is_null().to_numpy())[0])
         raise InputError(

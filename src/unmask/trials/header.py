@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from unmask.errors import InputError
+from unmask.trials.messages import unknown_systems
 
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "enrol": (
@@ -178,10 +179,7 @@ def interpret(
     if systems is not None:
         unknown = [name for name in systems if name not in names or name in taken]
         if unknown:
-            raise InputError(
-                f"{where}: expected systems among {', '.join(found) or 'none'}, "
-                f"found {', '.join(unknown)}"
-            )
+            raise unknown_systems(where, found, unknown)
         found = list(systems)
     columns = tuple(name for name in free if name not in scored and name not in found)
     return Header(roles, tuple(found), columns)

@@ -120,6 +120,25 @@ def text_ids(values: Any, what: str, name: str) -> Ids:
         raise InputError(f"{name}: expected {what} as text, found other data ({error})") from error
 
 
+class NameTable:
+    """Codes for names that arrive in blocks; a name keeps its code."""
+
+    def __init__(self) -> None:
+        self.names = pl.Series([], dtype=pl.String)
+
+    def codes(self, values: pl.Series) -> Codes:
+        """Codes of the next block; names that are new come at the end of the table."""
+        codes = lookup(values, self.names) if len(self.names) else np.full(len(values), -1, "i4")
+        new = codes < 0
+        if new.any():
+            unknown = values.filter(new)
+            names = unknown.unique(maintain_order=True)
+            codes = codes.copy()
+            codes[new] = lookup(unknown, names) + len(self.names)
+            self.names = pl.concat([self.names, names], rechunk=True)
+        return codes
+
+
 class Encoder:
     """Encodes a column that arrives in blocks.
 
@@ -130,22 +149,14 @@ class Encoder:
     LONGEST = 1 << 20
 
     def __init__(self) -> None:
-        self._names = pl.Series([], dtype=pl.String)
+        self._table = NameTable()
         self._codes: list[Codes] = []
         self._closed: list[Ids] = []
 
     def add(self, values: pl.Series) -> None:
         """Encode the next block."""
-        codes = lookup(values, self._names) if len(self._names) else np.full(len(values), -1, "i4")
-        new = codes < 0
-        if new.any():
-            unknown = values.filter(new)
-            names = unknown.unique(maintain_order=True)
-            codes = codes.copy()
-            codes[new] = lookup(unknown, names) + len(self._names)
-            self._names = pl.concat([self._names, names], rechunk=True)
-        self._codes.append(codes)
-        if len(self._names) > self.LONGEST:
+        self._codes.append(self._table.codes(values))
+        if len(self._table.names) > self.LONGEST:
             self._close()
 
     def finish(self) -> Ids:
@@ -156,5 +167,5 @@ class Encoder:
 
     def _close(self) -> None:
         codes = np.concatenate([np.zeros(0, np.int32), *self._codes])
-        self._closed.append(Ids(codes, self._names))
-        self._names, self._codes = pl.Series([], dtype=pl.String), []
+        self._closed.append(Ids(codes, self._table.names))
+        self._table, self._codes = NameTable(), []

@@ -11,8 +11,11 @@ import numpy as np
 from unmask.errors import InputError
 from unmask.trials.arrays import Floats
 from unmask.trials.join import match
+from unmask.trials.messages import no_identifiers, other_labels, other_trials
 from unmask.trials.scores import Scores
 from unmask.trials.trial_list import joint_codes
+
+TRIAL_BY_TRIAL = "compare systems trial by trial"
 
 
 def merge_systems(*scores: Scores) -> Scores:
@@ -24,7 +27,7 @@ def merge_systems(*scores: Scores) -> Scores:
     if not scores:
         raise InputError("expected score tables to merge, found none")
     first = scores[0]
-    names = _distinct_names(scores)
+    names = distinct_names([table.name for table in scores], [list(t.systems) for t in scores])
     systems: dict[str, Floats] = dict(zip(names[0], first.systems.values(), strict=True))
     sources = first.sources
     merged = first
@@ -36,10 +39,7 @@ def merge_systems(*scores: Scores) -> Scores:
         elif merged.label is not None and ordered.label is not None:
             conflict = int((merged.label != ordered.label).sum())
             if conflict:
-                raise InputError(
-                    f"{table.name}: expected the labels of {first.name}, found {conflict} "
-                    "trials labelled otherwise"
-                )
+                raise other_labels(table.name, first.name, conflict)
         if not merged.has_speakers and ordered.has_speakers:
             merged = replace(
                 merged, enrol_speaker=ordered.enrol_speaker, test_speaker=ordered.test_speaker
@@ -54,32 +54,24 @@ def _rows(first: Scores, other: Scores) -> np.ndarray[tuple[int], np.dtype[np.in
     """Row of ``other`` for each trial of ``first``; both must hold the same trials."""
     for table in (first, other):
         if not table.has_ids:
-            raise InputError(
-                f"{table.name}: expected enrol and test identifiers to compare systems trial by "
-                "trial, found none"
-            )
+            raise no_identifiers(table.name, TRIAL_BY_TRIAL)
         if table.first_occurrence is not None:
             raise InputError(f"{table.name}: expected each trial once, found duplicates")
     rows = match(*joint_codes(first, other))
     lacking = int((rows < 0).sum())
     surplus = len(other) - (len(first) - lacking)
-    told = []
-    if lacking:
-        told.append(f"{lacking} trials of {first.name} are not in {other.name}")
-    if surplus:
-        told.append(f"{surplus} trials of {other.name} are not in {first.name}")
-    if told:
-        raise InputError(f"expected the same trials, found that {' and '.join(told)}")
+    if lacking or surplus:
+        raise other_trials(first.name, other.name, lacking, surplus)
     return rows
 
 
-def _distinct_names(tables: Sequence[Scores]) -> list[list[str]]:
-    names = [list(table.systems) for table in tables]
+def distinct_names(files: Sequence[str], names: list[list[str]]) -> list[list[str]]:
+    """Names of systems over several files; those that two share get the folder of their file."""
     plain = [name for group in names for name in group]
     if len(set(plain)) == len(plain):
         return names
     repeated = {name for name in plain if plain.count(name) > 1}
-    folders = [PurePath(table.name).parent.name for table in tables]
+    folders = [PurePath(file).parent.name for file in files]
     named = [
         [f"{folder}/{name}" if name in repeated and folder else name for name in group]
         for folder, group in zip(folders, names, strict=True)

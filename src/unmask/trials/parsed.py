@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from unmask.trials.arrays import Labels, Mask
 from unmask.trials.duplicates import OnProblem, check_choice, without_duplicates
 from unmask.trials.ids import Ids
 from unmask.trials.labels import EXPECTED, encode_labels
+from unmask.trials.messages import no_score
 from unmask.trials.registry import Format
 from unmask.trials.scores import Scores
 from unmask.trials.source import Source
@@ -49,14 +50,7 @@ def labels_of(column: Ids, where: Callable[[int], str]) -> Labels:
 
 def to_trials(parsed: Parsed, *, duplicates: OnProblem = "error") -> Trials:
     """Make a validated key."""
-    if parsed.label is None:
-        raise InputError(
-            f"{parsed.name}: expected a key, found {parsed.format.name} without labels"
-        )
-    if parsed.enrol is None:
-        raise InputError(
-            f"{parsed.name}: expected a key with enrol and test identifiers, found none of them"
-        )
+    check_key(parsed.name, parsed.format, parsed.label is not None, parsed.enrol is not None)
     trials = Trials(
         parsed.enrol,
         parsed.test,
@@ -70,18 +64,41 @@ def to_trials(parsed: Parsed, *, duplicates: OnProblem = "error") -> Trials:
     return replace(trials, source=counted(trials.source, trials))
 
 
+def check_key(name: str, format: Format, has_label: bool, has_ids: bool) -> None:
+    """Refuse a key without labels or without names of trials."""
+    if not has_label:
+        raise InputError(f"{name}: expected a key, found {format.name} without labels")
+    if not has_ids:
+        raise InputError(
+            f"{name}: expected a key with enrol and test identifiers, found none of them"
+        )
+
+
+def only_a_key(name: str, format: Format) -> InputError:
+    """Scores were asked for, and the file holds none."""
+    return InputError(
+        f"{name}: expected scores, found a key ({format.name}: {format.layout}) without scores"
+    )
+
+
+def without_any_score(name: str, systems: Mapping[str, bool]) -> tuple[list[str], str]:
+    """Systems that have a score at all, and what is said of those that have none."""
+    found = [system for system, is_empty in systems.items() if not is_empty]
+    if not found:
+        raise InputError(f"{name}: expected scores, found no column that holds any")
+    empty = [system for system, is_empty in systems.items() if is_empty]
+    return found, f"columns without any score left out: {', '.join(empty)}" if empty else ""
+
+
 def to_scores(
     parsed: Parsed, *, missing: OnProblem = "error", duplicates: OnProblem = "error"
 ) -> Scores:
     """Make validated scores; systems without any score are left out, and that is said."""
     check_choice("missing", missing)
-    empty = [n for n, s in parsed.systems.items() if s.absent is not None and s.absent.all()]
-    systems = {n: s for n, s in parsed.systems.items() if n not in empty}
-    remarks = parsed.remarks
-    if empty:
-        remarks += (f"columns without any score left out: {', '.join(empty)}",)
-    if not systems:
-        raise InputError(f"{parsed.name}: expected scores, found no column that holds any")
+    empty = {n: s.absent is not None and bool(s.absent.all()) for n, s in parsed.systems.items()}
+    names, remark = without_any_score(parsed.name, empty)
+    systems = {name: parsed.systems[name] for name in names}
+    remarks = (*parsed.remarks, remark) if remark else parsed.remarks
     absent = _absent(parsed, systems, missing)
     source = _source(replace(parsed, remarks=remarks))
     scores = Scores(
@@ -108,11 +125,7 @@ def _absent(parsed: Parsed, systems: dict[str, Numbers], missing: OnProblem) -> 
         return None
     absent: Mask = np.logical_or.reduce(gaps)
     if missing == "error":
-        row = int(np.flatnonzero(absent)[0])
-        raise InputError(
-            f"{parsed.where(row)}: expected a score, found none "
-            f"({int(absent.sum())} trials lack one); missing='skip' goes on without them"
-        )
+        raise no_score(parsed.where(int(np.flatnonzero(absent)[0])), int(absent.sum()))
     return absent
 
 
@@ -123,21 +136,24 @@ def _speakers(parsed: Parsed) -> dict[str, Ids]:
 
 
 def _source(parsed: Parsed) -> Source:
-    told = f"{parsed.format.name}: "
-    told += parsed.format.layout if parsed.format.roles else parsed.format.source
-    return Source(
-        parsed.name,
-        parsed.sha256,
-        parsed.format.name,
-        detected="; ".join((told, *parsed.remarks)),
-    )
+    return source_of(parsed.name, parsed.sha256, parsed.format, parsed.remarks)
+
+
+def source_of(name: str, sha256: str, format: Format, remarks: tuple[str, ...]) -> Source:
+    """What a result says about a file, but for the counts."""
+    told = f"{format.name}: {format.layout if format.roles else format.source}"
+    return Source(name, sha256, format.name, detected="; ".join((told, *remarks)))
 
 
 def counted(source: Source, trials: TrialList) -> Source:
     """Return the source with the counts of what was read from it."""
     if trials.label is None:
         return replace(source, speakers=trials.n_speakers)
-    counts = trials.counts
+    return with_counts(source, trials.counts, trials.n_speakers)
+
+
+def with_counts(source: Source, counts: Mapping[str, int], speakers: int | None) -> Source:
+    """Return the source with counts of target, nontarget and other trials and of speakers."""
     told = source.detected
     if counts["other"] and "neither class" not in told:
         told += f"; {counts['other']} spoof trials belong to neither class"
@@ -145,6 +161,6 @@ def counted(source: Source, trials: TrialList) -> Source:
         source,
         target=counts["target"],
         nontarget=counts["nontarget"],
-        speakers=trials.n_speakers,
+        speakers=speakers,
         detected=told,
     )

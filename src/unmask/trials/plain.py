@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unmask.trials.detect import Sample, candidates, choose
+from unmask.errors import InputError
+from unmask.trials.detect import Sample, candidates, choose, decisive
 from unmask.trials.files import Input
 from unmask.trials.layouts import LAYOUTS
 from unmask.trials.parsed import Parsed, labels_of
@@ -12,26 +13,66 @@ from unmask.trials.registry import Format
 from unmask.trials.text import TextTable
 
 LABEL_ROLES = ("label", "digit", "word")
+EITHER = ("scores", "scores or a key")
 
 
-def detect_layout(
-    source: Input, sample: Sample, *, allowed: Sequence[Format], role: str
+def layout_of(
+    source: Input, sample: Sample, *, format: str | None, role: str, keep: bool = True
+) -> tuple[Format, str] | None:
+    """Layout of a text file and why it is that one; ``None`` for a table with a header.
+
+    When the sample fits several, the whole file is looked at, and with ``keep`` held in memory to
+    be read once more.
+    """
+    named = None if format is None else layout_named(format)
+    if format is not None and named is None and sample.header is None:
+        raise InputError(f"{source.name}, line 1: expected a header ({format}), found none")
+    if sample.header is not None and named is None:
+        return None
+    if named is not None:
+        layout, remark = named, "format given"
+    else:
+        labels_needed = role == "a key"
+        allowed = [
+            layout
+            for layout in LAYOUTS
+            if (layout.has_labels if labels_needed else layout.has_scores) or role in EITHER
+        ]
+        layout, remark = _detect(source, sample, allowed=allowed, role=role, keep=keep)
+    if sample.width != len(layout.roles):
+        raise InputError(
+            f"{source.name}, line 1: expected {len(layout.roles)} columns ({layout.layout}), "
+            f"found {sample.width}"
+        )
+    return layout, remark
+
+
+def _detect(
+    source: Input, sample: Sample, *, allowed: Sequence[Format], role: str, keep: bool
 ) -> tuple[Format, str]:
-    """Layout of the file; when the sample fits several, the whole file is looked at."""
     unique = {i: set(values) for i, values in sample.columns.items()}
     found = candidates(unique)
     if len([layout for layout in found if layout in allowed]) > 1 and not source.drained:
-        source.load()
+        if keep:
+            source.load()
         names = [str(i) for i in range(sample.width)]
         table = TextTable(source, sample.dialect, names, header=False, layout="as in line 1")
-        columns, _ = table.read(names, [])
-        found = candidates({i: set(columns[name].names) for i, name in enumerate(names)})
+        for frame in table.frames():
+            for i, name in enumerate(names):
+                values = frame[name].fill_null("").unique().to_list()
+                unique[i] = decisive([*decisive(unique[i]), *values])
+        found = candidates(unique)
     return choose(sample, found, allowed, role=role)
+
+
+def column_names(layout: Format) -> list[str]:
+    """One name for each column of a layout."""
+    return [role if role != "number" else f"number {i}" for i, role in enumerate(layout.roles)]
 
 
 def parse_plain(source: Input, sample: Sample, layout: Format, *, remark: str = "") -> Parsed:
     """Read a text file whose columns are those of ``layout``."""
-    names = [role if role != "number" else f"number {i}" for i, role in enumerate(layout.roles)]
+    names = column_names(layout)
     table = TextTable(source, sample.dialect, names, header=False, layout=layout.layout)
     marks = [role for role in layout.roles if role in LABEL_ROLES]
     identifiers = [role for role in layout.roles if role in ("enrol", "test")]

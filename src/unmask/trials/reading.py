@@ -18,18 +18,16 @@ from unmask.trials.embeddings import Embeddings
 from unmask.trials.files import Input
 from unmask.trials.formats import check_format, format_named
 from unmask.trials.hdf5 import parse_bosaris
-from unmask.trials.layouts import LAYOUTS
+from unmask.trials.messages import unknown_systems
 from unmask.trials.npz import parse_npz
 from unmask.trials.parquet import parse_parquet
-from unmask.trials.parsed import Parsed, counted, to_scores, to_trials
-from unmask.trials.plain import detect_layout, layout_named, parse_plain
+from unmask.trials.parsed import Parsed, counted, only_a_key, to_scores, to_trials
+from unmask.trials.plain import layout_of, parse_plain
 from unmask.trials.scores import Scores
 from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
 from unmask.trials.tables import parse_table
 from unmask.trials.text import sample_lines
 from unmask.trials.trial_list import Trials
-
-EITHER = ("scores", "scores or a key")
 
 
 def read_scores(
@@ -55,10 +53,7 @@ def read_scores(
     with Input(path) as source:
         parsed = _parse(source, format=format, role=role, systems=systems)
     if not parsed.systems:
-        raise InputError(
-            f"{parsed.name}: expected scores, found a key ({parsed.format.name}: "
-            f"{parsed.format.layout}) without scores"
-        )
+        raise only_a_key(parsed.name, parsed.format)
     scores = to_scores(parsed, missing=missing, duplicates=duplicates)
     return _finish(scores, key, speakers, missing, duplicates)
 
@@ -147,10 +142,7 @@ def _parse(
     if systems is not None:
         unknown = [name for name in systems if name not in parsed.systems]
         if unknown and parsed.systems:
-            raise InputError(
-                f"{source.name}: expected systems among {', '.join(parsed.systems)}, found "
-                f"{', '.join(unknown)}"
-            )
+            raise unknown_systems(source.name, list(parsed.systems), unknown)
     return replace(parsed, sha256=source.sha256)
 
 
@@ -158,24 +150,8 @@ def _parse_text(
     source: Input, *, format: str | None, role: str, systems: Sequence[str] | None
 ) -> Parsed:
     sample = take_sample(source.name, sample_lines(source))
-    named = None if format is None else layout_named(format)
-    as_key = role == "a key"
-    if format is not None and named is None and sample.header is None:
-        raise InputError(f"{source.name}, line 1: expected a header ({format}), found none")
-    if sample.header is not None and named is None:
-        return parse_table(source, sample, as_key=as_key, systems=systems)
-    if named is not None:
-        layout, remark = named, "format given"
-    else:
-        allowed = [
-            layout
-            for layout in LAYOUTS
-            if (layout.has_labels if as_key else layout.has_scores) or role in EITHER
-        ]
-        layout, remark = detect_layout(source, sample, allowed=allowed, role=role)
-    if sample.width != len(layout.roles):
-        raise InputError(
-            f"{source.name}, line 1: expected {len(layout.roles)} columns ({layout.layout}), "
-            f"found {sample.width}"
-        )
+    chosen = layout_of(source, sample, format=format, role=role)
+    if chosen is None:
+        return parse_table(source, sample, as_key=role == "a key", systems=systems)
+    layout, remark = chosen
     return parse_plain(source, sample, layout, remark=remark)

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unmask.errors import InputError
-from unmask.trials.arrays import Floats, as_index, read_only
+from unmask.trials.arrays import Floats, Mask, as_index, read_only
 from unmask.trials.duplicates import OnProblem, without_duplicates
 from unmask.trials.join import digest_of_scores, match
 from unmask.trials.labels import NONTARGET, TARGET
+from unmask.trials.messages import mismatch, no_class, nothing_in_common, other_labels
 from unmask.trials.source import Source
 from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
 from unmask.trials.trial_list import TrialList, Trials, joint_codes
@@ -112,10 +113,7 @@ class Scores(TrialList):
         """Refuse a list that lacks one of the two classes."""
         counts = self.counts
         if not counts["target"] or not counts["nontarget"]:
-            raise InputError(
-                f"{self.name}: expected trials of both classes, found {counts['target']} target "
-                f"and {counts['nontarget']} nontarget"
-            )
+            raise no_class(self.name, counts)
 
     def select(self, selection: Any) -> Self:
         """Keep the trials of a mask, or those at the given positions."""
@@ -148,18 +146,15 @@ class Scores(TrialList):
         n_unscored = len(trials) - (len(rows) - n_unlabelled)
         key_name = trials.name
         if missing == "error" and (n_unlabelled or n_unscored):
-            self._mismatch(trials, key_name, without_label, n_unlabelled, n_unscored)
+            raise self._mismatch(trials, without_label)
         scores = self.select(~without_label) if n_unlabelled else self
         key = trials.select(rows[rows >= 0])
         if not len(scores):
-            raise InputError(f"{self.name}: none of its {len(self)} trials is in {key_name}")
+            raise nothing_in_common(self.name, len(self), key_name)
         if scores.label is not None:
             conflict = int((scores.label != key.label).sum())
             if conflict:
-                raise InputError(
-                    f"{self.name}: expected the labels of {key_name}, found {conflict} trials "
-                    "labelled otherwise"
-                )
+                raise other_labels(self.name, key_name, conflict)
         sources = self.sources
         if sources and n_unlabelled:
             sources = (replace(sources[0], missing=sources[0].missing + n_unlabelled), *sources[1:])
@@ -176,25 +171,9 @@ class Scores(TrialList):
             sources=sources,
         )
 
-    def _mismatch(
-        self, trials: Trials, key: str, bare: Any, unlabelled: int, unscored: int
-    ) -> None:
-        told = []
-        enrol, test, _ = self.ids
-        if unlabelled:
-            row = int(np.flatnonzero(bare)[0])
-            told.append(
-                f"{unlabelled} of its {len(self)} trials are not in {key} "
-                f"(first: {enrol.decode(row)} {test.decode(row)})"
-            )
-        if unscored:
-            row = int(np.flatnonzero(match(*joint_codes(self, trials)[::-1]) < 0)[0])
-            enrol, test, _ = trials.ids
-            told.append(
-                f"{unscored} of the {len(trials)} trials of {key} have no score "
-                f"(first: {enrol.decode(row)} {test.decode(row)})"
-            )
-        raise InputError(f"{self.name}: {'; '.join(told)}; missing='skip' goes on without them")
+    def _mismatch(self, trials: Trials, unlabelled: Mask) -> InputError:
+        unscored = match(*joint_codes(self, trials)[::-1]) < 0
+        return mismatch(self.name, trials.name, _first(self, unlabelled), _first(trials, unscored))
 
     def with_speakers(self, speakers: Speakers) -> Self:
         """Name the speakers: an ``utt2spk`` file, ``"pattern:REGEX"`` or a mapping."""
@@ -202,3 +181,12 @@ class Scores(TrialList):
         named = assign_speakers(self, rule)
         sources = named.sources if rule.source is None else (*named.sources, rule.source)
         return replace(named, sources=sources)
+
+
+def _first(trials: TrialList, bad: Mask) -> tuple[int, int, str]:
+    """How many trials a mask marks, of how many, and the first of them."""
+    if not bad.any():
+        return 0, len(trials), ""
+    enrol, test, _ = trials.ids
+    row = int(np.flatnonzero(bad)[0])
+    return int(bad.sum()), len(trials), f"{enrol.decode(row)} {test.decode(row)}"

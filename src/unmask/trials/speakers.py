@@ -45,6 +45,10 @@ class SpeakerRule:
         found = self.table["speaker"].gather(np.maximum(codes, 0)) if self.table.height else names
         return pl.select(pl.when(pl.Series(codes) >= 0).then(found)).to_series()
 
+    def known(self, test_speakers: pl.Series) -> pl.Series:
+        """Names that may stand for a speaker where an identifier of an utterance is expected."""
+        return test_speakers if self.table is None else self.table["speaker"].unique()
+
 
 def speaker_rule(speakers: Speakers) -> SpeakerRule:
     """Make the rule of a ``speakers`` option."""
@@ -101,7 +105,16 @@ def assign(column: Ids, rule: SpeakerRule, *, known: pl.Series | None = None) ->
     (Kaldi enrolment models are often named so).
     """
     used = column.used
-    names = column.names.gather(used)
+    table = Ids.from_strings(speakers_of(column.names.gather(used), rule, known=known))
+    codes = np.zeros(len(column.names), np.int32)
+    codes[used] = table.codes
+    return Ids(codes[column.codes], table.names)
+
+
+def speakers_of(
+    names: pl.Series, rule: SpeakerRule, *, known: pl.Series | None = None
+) -> pl.Series:
+    """Speaker of each of the identifiers that occur; see :func:`assign`."""
     found = rule.of(names)
     if known is not None and found.null_count():
         itself = found.is_null() & names.is_in(known.implode())
@@ -112,18 +125,12 @@ def assign(column: Ids, rule: SpeakerRule, *, known: pl.Series | None = None) ->
             f"{rule.name}: expected a speaker for every identifier, found none for {len(unknown)} "
             f"of {len(names)} (first: {unknown[0]})"
         )
-    table = Ids.from_strings(found)
-    codes = np.zeros(len(column.names), np.int32)
-    codes[used] = table.codes
-    return Ids(codes[column.codes], table.names)
+    return found
 
 
 def assign_speakers(trials: L, rule: SpeakerRule) -> L:
     """Return the trials with the speakers of both sides."""
     enrol, test, _ = trials.ids
     test_speaker = assign(test, rule)
-    known = test_speaker.names
-    if rule.table is not None:
-        known = rule.table["speaker"].unique()
-    enrol_speaker = assign(enrol, rule, known=known)
+    enrol_speaker = assign(enrol, rule, known=rule.known(test_speaker.names))
     return replace(trials, enrol_speaker=enrol_speaker, test_speaker=test_speaker)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,201 +12,213 @@ import polars as pl
 
 from unmask.errors import InputError
 from unmask.trials.arrays import Floats, Labels
-from unmask.trials.detect import Sample, candidates, choose, take_sample
-from unmask.trials.files import Input, stem
-from unmask.trials.header import interpret, is_number
+from unmask.trials.detect import take_sample
+from unmask.trials.files import GZIP_MAGIC, Input, stem
+from unmask.trials.formats import check_format
+from unmask.trials.frames import header_of_schema
+from unmask.trials.header import Header
 from unmask.trials.labels import EXPECTED, VOCABULARY
-from unmask.trials.layouts import LAYOUTS
-from unmask.trials.plain import LABEL_ROLES, layout_named
+from unmask.trials.messages import unknown_systems
+from unmask.trials.parquet import PARQUET
+from unmask.trials.parsed import check_key, only_a_key, source_of
+from unmask.trials.plain import LABEL_ROLES, column_names, layout_of
+from unmask.trials.registry import Format
 from unmask.trials.source import Source
-from unmask.trials.tables import name_systems
-from unmask.trials.text import ABSENT, Numbers, TextTable, sample_lines
+from unmask.trials.streamed_files import GZIP_EXPANSION, Faults, StreamedParquet, StreamedText
+from unmask.trials.tables import check_sides, header_of, name_systems, remarks_on, table_format
+from unmask.trials.text import sample_lines
 
-Progress = Callable[[int, int], None]
-BATCH = 1 << 21
-_UNKNOWN = -2
 IDENTIFIERS = ("enrol", "test", "side")
+SPEAKERS = ("enrol_speaker", "test_speaker")
+_UNKNOWN = -2
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some successive rows: the first one's number and what was asked for."""
+    """Some successive rows: the first one's number, and what was asked for.
+
+    ``scores`` are NaN where a trial has none; ``names`` are by role; ``done`` tells how much of
+    the file's bytes has been read.
+    """
 
     first: int
-    scores: Floats | None
+    done: int
+    rows: int
+    scores: dict[str, Floats]
     label: Labels | None
-    ids: dict[str, pl.Series]
+    names: dict[str, pl.Series]
 
 
 class Stream:
     """One score file or key: its columns are known, its rows are read batch by batch.
 
-    ``columns`` maps roles (enrol, test, side, label) to the file's names, ``systems`` names of
-    systems to columns. Repeated trials are not looked for.
+    ``columns`` maps roles (enrol, test, side, label, speakers) to the file's names, ``systems``
+    names of systems to columns.
     """
 
-    def __init__(self, path: str | Path, *, role: str, format: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        role: str,
+        format: str | None = None,
+        systems: Sequence[str] | None = None,
+    ) -> None:
         if str(path) == "-":
             raise InputError("-: expected a file that can be read twice, found standard input")
-        self.path = Path(path)
         self.name = str(path)
-        self.role = role
+        self._is_key = role == "a key"
         with Input(path) as source:
-            container = source.container
-            if container == "text":
-                sample = take_sample(source.name, sample_lines(source))
-                self._read: Callable[..., Iterator[tuple[int, pl.DataFrame]]] = self._text
-                self.format = self._describe_text(sample, format)
-            elif container == "parquet" and not source.compressed:
-                self._read = self._parquet
-                self.format = self._describe_parquet()
+            if format is not None:
+                check_format(source, format)
+            if source.container == "text":
+                self._file: StreamedText | StreamedParquet = self._text(
+                    source, format=format, role=role, systems=systems
+                )
+            elif source.container == "parquet" and not source.compressed:
+                self._file = self._parquet(source, systems=systems)
             else:
                 raise InputError(
-                    f"{path}: expected text, gzip or parquet to be read in batches, "
-                    f"found {container}"
+                    f"{path}: expected text, gzip or parquet to be read in batches, found "
+                    f"{source.container}"
                 )
-        if not self.systems and role != "a key":
-            raise InputError(f"{path}: expected scores, found {self.format} without scores")
-        if role == "a key" and not {"enrol", "test", "label"} <= self.columns.keys():
-            raise InputError(f"{path}: expected a key with enrol, test and label, found none")
-        self.sha256 = ""
+            self.expected_rows = self._file.expected_rows(source)
+        if self._is_key:
+            check_key(self.name, self.format, "label" in self.columns, self.has_ids)
+        elif not self.systems:
+            raise only_a_key(self.name, self.format)
+
+    @property
+    def has_ids(self) -> bool:
+        return "enrol" in self.columns
+
+    @property
+    def has_speakers(self) -> bool:
+        return all(role in self.columns for role in SPEAKERS)
 
     @property
     def size(self) -> int:
-        """Bytes (or rows of a parquet file) of one pass."""
-        if self._read == self._parquet:
-            return int(pl.scan_parquet(self.path).select(pl.len()).collect().item())
-        return self.path.stat().st_size
+        """Bytes as stored."""
+        return self._file.size
 
-    def source(self, target: int, nontarget: int) -> Source:
-        """What the result says about this input; the file must have been read once."""
-        return Source(
-            self.name,
-            self.sha256,
-            self.format,
-            target=target,
-            nontarget=nontarget,
-            detected=f"{self.format}, read in batches",
-        )
+    @property
+    def sha256(self) -> str:
+        """Digest of the file, which must have been gone through once."""
+        return self._file.sha256
 
-    def batches(
-        self,
-        *,
-        system: str | None,
-        ids: bool = False,
-        progress: Callable[[int], None] | None = None,
-    ) -> Iterator[Batch]:
-        """Go through the file once; ``progress`` gets what part of :attr:`size` is done."""
-        columns = {
-            role: name
-            for role, name in self.columns.items()
-            if role == "label" or (ids and role in IDENTIFIERS)
-        }
-        score = None if system is None else self.systems[system]
-        row = 0
-        for done, frame in self._read([*columns.values(), *([score] if score else [])]):
-            label = self._labels(frame[columns["label"]], row) if "label" in columns else None
-            named = {role: frame[columns[role]] for role in IDENTIFIERS if role in columns}
-            yield Batch(row, self._scores(frame[score], row) if score else None, label, named)
-            row += frame.height
-            if progress is not None:
-                progress(done)
-        if not row:
-            raise InputError(f"{self.name}: the file holds no trials")
+    def source(self, remarks: Sequence[str] = ()) -> Source:
+        """What the result says about this input, but for the counts."""
+        told = tuple(remark for remark in (*self.remarks, *remarks) if remark)
+        return source_of(self.name, self.sha256, self.format, (*told, "read in batches"))
 
     def where(self, row: int) -> str:
         """Where a row stands in the file, for messages."""
-        return f"{self.name}, line {row + self._first_line}"
+        return self._file.where(row)
 
-    def _describe_text(self, sample: Sample, format: str | None) -> str:
-        as_key = self.role == "a key"
-        named = None if format is None else layout_named(format)
-        if sample.header is not None and named is None:
-            numeric = [
-                name
-                for i, name in enumerate(sample.header)
-                if all(value in ABSENT or is_number(value) for value in set(sample.columns[i]))
-            ]
-            self._assign(sample.header, numeric, f"{self.name}, line 1")
-            self._layout, self._names = " ".join(sample.header), list(sample.header)
-            self._first_line, told = 2, "long"
-        else:
-            allowed = [
-                layout for layout in LAYOUTS if (layout.has_labels if as_key else layout.has_scores)
-            ]
-            unique = {i: set(values) for i, values in sample.columns.items()}
-            layout = named or choose(sample, candidates(unique), allowed, role=self.role)[0]
-            self._layout, self._first_line, told = layout.layout, 1, layout.name
-            self._names = [f"{role} {i}" for i, role in enumerate(layout.roles)]
-            roles = dict(zip(layout.roles, self._names, strict=True))
-            self.columns = {
-                "label" if role in LABEL_ROLES else role: name
-                for role, name in roles.items()
-                if role in (*LABEL_ROLES, *IDENTIFIERS)
+    def batches(
+        self, *, systems: Sequence[str] = (), label: bool = False, names: Sequence[str] = ()
+    ) -> Iterator[Batch]:
+        """Go through the file once.
+
+        Faults of the columns asked for are raised when all rows have been seen, the same ones and
+        in the same order as if the file had been read as a whole.
+        """
+        file, faults = self._file, Faults(self.where)
+        roles = {self.columns[role]: role for role in reversed(names)}
+        needed = [*roles, *(self.systems[system] for system in systems)]
+        needed += [self.columns["label"]] if label else []
+        row = 0
+        for done, frame in file.frames(list(dict.fromkeys(needed))):
+            text = {
+                column: file.text(role, frame[column], row, faults)
+                for column, role in roles.items()
             }
-            self.systems = {stem(self.name): roles["score"]} if "score" in roles else {}
-        self._dialect = sample.dialect
-        return told
+            scores = {
+                system: file.numbers(i, frame[self.systems[system]], row, faults)
+                for i, system in enumerate(systems)
+            }
+            labels = None
+            if label:
+                words = file.text("label", frame[self.columns["label"]], row, faults)
+                labels = _labels(words, row, faults)
+            named = {role: text[self.columns[role]] for role in names}
+            yield Batch(row, done, frame.height, scores, labels, named)
+            row += frame.height
+        if not row:
+            raise InputError(f"{self.name}: the file holds no trials")
+        faults.refuse()
 
-    def _describe_parquet(self) -> str:
-        try:
-            schema = pl.scan_parquet(self.path).collect_schema()
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise InputError(f"{self.name}: the parquet file cannot be read ({error})") from None
-        plain = [name for name, kind in schema.items() if not kind.is_nested()]
-        self._assign(plain, [name for name in plain if schema[name].is_numeric()], self.name)
-        self._first_line = 1
-        return "parquet"
+    def names_at(self, rows: Sequence[int], roles: Sequence[str]) -> list[tuple[str, ...]]:
+        """Names in some rows, for messages: the file is read once more."""
+        found: dict[int, tuple[str, ...]] = {}
+        for batch in self.batches(names=roles):
+            for row in rows:
+                if batch.first <= row < batch.first + batch.rows:
+                    found[row] = tuple(batch.names[role][row - batch.first] for role in roles)
+            if len(found) == len(set(rows)):
+                break
+        return [found[row] for row in rows]
 
-    def _assign(self, names: Sequence[str], numeric: Sequence[str], where: str) -> None:
-        header = interpret(names, numeric, where=where)
-        self.columns = {role: name for role, name in header.roles.items() if role != "score"}
-        empty = Numbers(np.zeros(0), None)
-        found = name_systems(dict.fromkeys(header.systems, empty), stem(self.name))
-        self.systems = dict(zip(found, header.systems, strict=True))
-
-    def _text(self, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
-        with Input(self.path) as source:
-            table = TextTable(
-                source,
-                self._dialect,
-                self._names,
-                header=self._first_line == 2,
-                layout=self._layout,
+    def _text(
+        self, source: Input, *, format: str | None, role: str, systems: Sequence[str] | None
+    ) -> StreamedText:
+        sample = take_sample(self.name, sample_lines(source))
+        chosen = layout_of(source, sample, format=format, role=role, keep=False)
+        if chosen is None:
+            assert sample.header is not None
+            header = header_of(sample, systems=systems)
+            self._assign(table_format(sample.header, scored=bool(header.systems)), header, systems)
+            layout = " ".join(sample.header)
+            return StreamedText(
+                self.name, sample.dialect, sample.header, header=True, layout=layout
             )
-            for frame in table._frames():
-                yield source._file.tell(), frame.select(list(dict.fromkeys(columns)))
-            self.sha256 = source.sha256
+        self.format, remark = chosen
+        self.remarks: tuple[str, ...] = (remark,) if remark else ()
+        names = column_names(self.format)
+        self.columns = {
+            "label" if name in LABEL_ROLES else name: name
+            for name in names
+            if name in (*LABEL_ROLES, *IDENTIFIERS)
+        }
+        self.systems = {stem(self.name): "score"} if "score" in names else {}
+        unknown = [system for system in systems or () if system not in self.systems]
+        if unknown and self.systems:
+            raise unknown_systems(self.name, list(self.systems), unknown)
+        return StreamedText(
+            self.name, sample.dialect, names, header=False, layout=self.format.layout
+        )
 
-    def _parquet(self, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
-        scan = pl.scan_parquet(self.path).select(list(dict.fromkeys(columns)))
-        for start in range(0, self.size, BATCH):
-            frame = scan.slice(start, BATCH).collect()
-            yield start + frame.height, frame
-        with Input(self.path) as source:
-            self.sha256 = source.sha256
+    def _parquet(self, source: Input, *, systems: Sequence[str] | None) -> StreamedParquet:
+        file = StreamedParquet(self.name)
+        header = header_of_schema(self.name, file.schema, as_key=self._is_key, systems=systems)
+        self._assign(PARQUET, header, systems)
+        return file
 
-    def _scores(self, column: pl.Series, row: int) -> Floats:
-        numbers = column.cast(pl.Float64, strict=False)
-        values: Floats = numbers.to_numpy()
-        bad = np.isnan(values) if not numbers.null_count() else numbers.is_null().to_numpy()
-        if bad.any():
-            i = int(np.flatnonzero(bad)[0])
-            found = "NaN" if not numbers.null_count() else repr(column[i])
-            raise InputError(f"{self.where(row + i)}: expected a score, found {found}")
-        return values
+    def _assign(self, format: Format, header: Header, systems: Sequence[str] | None) -> None:
+        check_sides(self.name, header)
+        self.format = format
+        self.columns = header.roles
+        found = {} if self._is_key else {name: name for name in header.systems}
+        self.remarks = remarks_on(header, list(found))
+        self.systems = found if systems is not None else name_systems(found, stem(self.name))
 
-    def _labels(self, column: pl.Series, row: int) -> Labels:
-        text = column.cast(pl.Int64) if column.dtype.is_float() else column
-        words = text.cast(pl.String).str.strip_chars().str.to_lowercase()
-        coded = words.replace_strict(VOCABULARY, default=_UNKNOWN, return_dtype=pl.Int8)
-        labels: Labels = coded.fill_null(_UNKNOWN).to_numpy()
-        if (labels == _UNKNOWN).any():
-            i = int(np.flatnonzero(labels == _UNKNOWN)[0])
-            raise InputError(
-                f"{self.where(row + i)}: expected a label ({EXPECTED}), found {column[i]!r}"
-            )
-        return labels
+
+def _labels(words: pl.Series, row: int, faults: Faults) -> Labels:
+    """Labels of a column of words, which are few."""
+    labels: Labels = np.full(len(words), _UNKNOWN, np.int8)
+    kinds: dict[int, list[str]] = {}
+    for word in words.unique().to_list():
+        kinds.setdefault(VOCABULARY.get(word.strip().lower(), _UNKNOWN), []).append(word)
+    for label, same in kinds.items():
+        labels[words.is_in(same).to_numpy()] = label
+    faults.note(
+        (3,),
+        labels == _UNKNOWN,
+        row,
+        lambda i: f"expected a label ({EXPECTED}), found {words[i]!r}",
+        counted=False,
+    )
+    return labels
 
 
 def is_large(path: str | Path, limit: int) -> bool:
@@ -214,7 +226,7 @@ def is_large(path: str | Path, limit: int) -> bool:
     try:
         size = os.stat(path).st_size
         with open(path, "rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
+            packed = file.read(2) == GZIP_MAGIC
     except OSError:
         return False
-    return size * (5 if packed else 1) > limit
+    return size * (GZIP_EXPANSION if packed else 1) > limit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from unmask.errors import InputError
 from unmask.trials.detect import Sample
@@ -13,6 +14,7 @@ from unmask.trials.parsed import Parsed, labels_of
 from unmask.trials.registry import Format
 from unmask.trials.text import ABSENT, Numbers, TextTable
 
+T = TypeVar("T")
 LONG = Format(
     "long",
     "score",
@@ -90,12 +92,7 @@ def parse_table(
     """Read a text table with a header."""
     assert sample.header is not None
     names = sample.header
-    numeric = [
-        name
-        for i, name in enumerate(names)
-        if all(value in ABSENT or is_number(value) for value in set(sample.columns[i]))
-    ]
-    header = interpret(names, numeric, where=f"{source.name}, line 1", systems=systems)
+    header = header_of(sample, systems=systems)
     format = table_format(names, scored=bool(header.systems))
     table = TextTable(source, sample.dialect, names, header=True, layout=" ".join(names))
     numbers = () if as_key else header.systems
@@ -108,6 +105,17 @@ def parse_table(
     return assemble(
         source.name, format, table.line, header, ids, values, stem=None if systems else source.stem
     )
+
+
+def header_of(sample: Sample, *, systems: Sequence[str] | None) -> Header:
+    """Roles of the columns of a text table with a header."""
+    assert sample.header is not None
+    numeric = [
+        name
+        for i, name in enumerate(sample.header)
+        if all(value in ABSENT or is_number(value) for value in set(sample.columns[i]))
+    ]
+    return interpret(sample.header, numeric, where=f"{sample.name}, line 1", systems=systems)
 
 
 def assemble(
@@ -126,20 +134,7 @@ def assemble(
     if "side" in by_role:
         columns["side"] = by_role["side"]
     label = by_role.get("label")
-    if ("enrol" in by_role) != ("test" in by_role):
-        found = "enrol" if "enrol" in by_role else "test"
-        other = "test" if found == "enrol" else "enrol"
-        raise InputError(
-            f"{name}: expected columns for enrol and test, found {header.roles[found]!r} and none "
-            f"for {other}"
-        )
-    remarks = []
-    if values:
-        remarks.append(f"systems: {', '.join(values)}")
-    if ("enrol_speaker" in by_role) != ("test_speaker" in by_role):
-        remarks.append("speakers known on one side only, so not used")
-    if columns:
-        remarks.append(f"metadata: {', '.join(columns)}")
+    check_sides(name, header)
     return Parsed(
         name,
         format,
@@ -151,11 +146,37 @@ def assemble(
         test_speaker=by_role.get("test_speaker"),
         columns=columns,
         systems=values if stem is None else name_systems(values, stem),
-        remarks=tuple(remarks),
+        remarks=remarks_on(header, list(values)),
     )
 
 
-def name_systems(values: dict[str, Numbers], stem: str) -> dict[str, Numbers]:
+def check_sides(name: str, header: Header) -> None:
+    """Refuse a table that names only one side of its trials."""
+    sides = [role for role in ("enrol", "test") if role in header.roles]
+    if len(sides) == 1:
+        other = "test" if sides == ["enrol"] else "enrol"
+        raise InputError(
+            f"{name}: expected columns for enrol and test, found {header.roles[sides[0]]!r} and "
+            f"none for {other}"
+        )
+
+
+def remarks_on(header: Header, systems: Sequence[str]) -> tuple[str, ...]:
+    """What is said of the columns of a table."""
+    remarks = []
+    if systems:
+        remarks.append(f"systems: {', '.join(systems)}")
+    if ("enrol_speaker" in header.roles) != ("test_speaker" in header.roles):
+        remarks.append("speakers known on one side only, so not used")
+    columns = dict.fromkeys(map(normalise, header.columns))
+    if "side" in header.roles:
+        columns["side"] = None
+    if columns:
+        remarks.append(f"metadata: {', '.join(columns)}")
+    return tuple(remarks)
+
+
+def name_systems(values: dict[str, T], stem: str) -> dict[str, T]:
     """A lone column with a name that says nothing is named after its file."""
     if len(values) == 1 and normalise(next(iter(values))) in GENERIC_SCORES:
         return dict.fromkeys([stem], next(iter(values.values())))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,11 +106,11 @@ class TextTable:
         values: dict[str, list[Floats]] = {name: [] for name in numbers}
         absent: dict[str, list[Mask]] = {name: [] for name in numbers}
         rows = 0
-        for frame in self._frames():
+        for frame in self.frames():
             for name in ids:
                 encoders[name].add(frame[name].fill_null(""))
             for name in numbers:
-                parsed, gaps = self._numbers(name, frame[name], rows)
+                parsed, gaps = parse_numbers(frame[name], rows, self.line)
                 values[name].append(parsed)
                 absent[name].append(gaps)
             rows += frame.height
@@ -133,22 +133,8 @@ class TextTable:
                 f"({sum(counts)} in all)"
             )
 
-    def _numbers(self, name: str, column: pl.Series, start: int) -> tuple[Floats, Mask]:
-        column = column.fill_null("")
-        parsed = column.cast(pl.Float64, strict=False)
-        gaps: Mask = (
-            column.is_in(ABSENT).to_numpy() if parsed.null_count() else np.zeros(len(column), bool)
-        )
-        if parsed.null_count() > gaps.sum():
-            row = int(np.flatnonzero(parsed.is_null().to_numpy() & ~gaps)[0])
-            raise InputError(
-                f"{self.line(start + row)}: expected a number in column {name!r}, "
-                f"found {column[row]!r}"
-            )
-        values = parsed.fill_null(0.0).to_numpy()
-        return values, gaps
-
-    def _frames(self) -> Iterator[pl.DataFrame]:
+    def frames(self) -> Iterator[pl.DataFrame]:
+        """All columns as text, block by block."""
         line = 1
         blank = 0
         for block in self.source.blocks():
@@ -225,6 +211,24 @@ class TextTable:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise InputError(f"{where}: expected UTF-8 text, found other bytes") from error
+
+
+def parse_numbers(
+    column: pl.Series, start: int, where: Callable[[int], str]
+) -> tuple[Floats, Mask]:
+    """Numbers of a column of text whose first row has number ``start``, and which are absent."""
+    column = column.fill_null("")
+    parsed = column.cast(pl.Float64, strict=False)
+    gaps: Mask = (
+        column.is_in(ABSENT).to_numpy() if parsed.null_count() else np.zeros(len(column), bool)
+    )
+    if parsed.null_count() > gaps.sum():
+        row = int(np.flatnonzero(parsed.is_null().to_numpy() & ~gaps)[0])
+        raise InputError(
+            f"{where(start + row)}: expected a number in column {column.name!r}, "
+            f"found {column[row]!r}"
+        )
+    return parsed.fill_null(0.0).to_numpy(), gaps
 
 
 def _without_blank_end(block: bytes) -> bytes:

@@ -15,6 +15,7 @@ from unmask.trials.arrays import Index, Labels, Mask, as_index, read_only
 from unmask.trials.ids import Ids, share
 from unmask.trials.join import codes_like, digest_of_trials, first_occurrences, trial_codes
 from unmask.trials.labels import NONTARGET, OTHER, TARGET
+from unmask.trials.messages import no_identifiers, side_in_one
 from unmask.trials.source import Source
 
 
@@ -128,9 +129,7 @@ class TrialList:
     def ids(self) -> tuple[Ids, Ids, Ids | None]:
         """Enrol, test and side of every trial."""
         if self.enrol is None or self.test is None:
-            raise InputError(
-                f"{self.name}: expected enrol and test identifiers to join by, found none"
-            )
+            raise no_identifiers(self.name)
         return self.enrol, self.test, self.side
 
     @property
@@ -199,9 +198,6 @@ def joint_codes(first: TrialList, second: TrialList) -> tuple[Index, Index]:
                 trials.side is not None
                 and first_occurrences(trial_codes(*trials.ids[:2])) is not None
             ):
-                raise InputError(
-                    f"{trials.name}: expected the side of segments in both files, found it in one, "
-                    "where trials differ by it alone"
-                )
+                raise side_in_one(trials.name)
         ids, other_ids = (*ids[:2], None), (*other_ids[:2], None)
     return trial_codes(*ids), codes_like(other_ids, ids)

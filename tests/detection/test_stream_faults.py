@@ -1,0 +1,395 @@
+"""What is wrong with a file is said in the same words, read in batches or as a whole."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+
+import numpy as np
+import polars as pl
+import pytest
+from streams import compare, make_batches_tiny
+
+import unmask as um
+from unmask.trials import trial_spool
+from unmask.trials.scratch import Scratch
+from unmask.trials.spooled import Spooled
+
+N = 1200
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    make_batches_tiny(monkeypatch)
+
+
+def rows(n=N):
+    rng = np.random.default_rng(1)
+    pairs = rng.choice(50 * 50, n, replace=False)
+    enrol, test = np.divmod(pairs, 50)
+    same = enrol % 5 == test % 5
+    scores = np.round(rng.normal(0, 1, n) + 2 * same, 2)
+    return [
+        [f"e{a}", f"t{b}", str(score), "target" if c else "nontarget"]
+        for a, b, c, score in zip(enrol, test, same, scores, strict=True)
+    ]
+
+
+HEADER = ["enrol", "test", "plda", "label"]
+
+
+def put(path, table, *, header=None, separator=" "):
+    lines = [separator.join(row) for row in ([header, *table] if header else table)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+PLAIN = {
+    "a word for a score": ("e0 t0 high target", "line 901: expected a number in column 'score'"),
+    "nan": ("e0 t0 nan target", r"line 901: .* found NaN \(1 in all\)"),
+    "no score": ("e0 t0 - target", r"line 901: expected a score, found none \(1 trials lack"),
+    "a label": ("e0 t0 1.5 maybe", "line 901: expected a label .* found 'maybe'"),
+    "too few columns": ("e0 t0 1.5", "line 901: expected 4 columns .* found 3"),
+    "too many columns": ("e0 t0 1.5 target 7", "line 901: expected 4 columns .* found 5"),
+    "empty line": ("", "line 901: expected a trial, found an empty line"),
+    "binary": ("e0 \0 1.5 target", "line 901: expected text, found binary data"),
+}
+
+
+@pytest.mark.parametrize("case", PLAIN)
+def test_bad_lines(tmp_path, case):
+    line, told = PLAIN[case]
+    table = rows()
+    table[900] = [line]
+    found = compare(put(tmp_path / "a.score", table))
+    assert isinstance(found, str)
+    assert re.search(told, found), found
+
+
+HEADED = {
+    "no enrolment": ["", "t0", "1.5", "target"],
+    "a dash for a test": ["e0", "-", "1.5", "target"],
+    "no score": ["e0", "t0", "", "target"],
+    "no label": ["e0", "t0", "1.5", ""],
+    "nan": ["e0", "t0", "NaN", "target"],
+    "a word for a score": ["e0", "t0", "1,5", "target"],
+    "short": ["e0", "t0", "1.5"],
+}
+
+
+@pytest.mark.parametrize("case", HEADED)
+def test_bad_lines_under_a_header(tmp_path, case):
+    table = rows()
+    table[900] = table[1000] = HEADED[case]
+    found = compare(put(tmp_path / "a.tsv", table, header=HEADER, separator="\t"))
+    assert "line 902" in found
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    data = put(tmp_path / "a.score", rows()).read_bytes().splitlines(keepends=True)
+    data[900] = b"e0 t\xff 1.5 target\n"
+    (tmp_path / "a.score").write_bytes(b"".join(data))
+    assert "line 901: expected UTF-8" in compare(tmp_path / "a.score")
+
+
+def test_the_first_kind_of_fault_is_told(tmp_path):
+    table = rows()
+    table[300], table[500], table[700] = ["e0 t0 1 maybe"], ["e1 t1 nan target"], table[2]
+    assert "line 501: expected a number" in compare(put(tmp_path / "a.score", table))
+    table[500] = ["e1 t1 - target"]
+    assert "line 301: expected a label" in compare(put(tmp_path / "a.score", table))
+    table[300] = ["e0 t0 1 target"]
+    assert "line 501: expected a score, found none" in compare(put(tmp_path / "a.score", table))
+    assert "line 701: expected each trial once" in compare(tmp_path / "a.score", missing="skip")
+
+
+@pytest.mark.parametrize("part", [0.3, 0.8])
+def test_gzip_that_ends_early_or_is_damaged(tmp_path, part):
+    whole = gzip.compress(put(tmp_path / "a.score", rows()).read_bytes())
+    place = int(part * len(whole))
+    (tmp_path / "b.gz").write_bytes(whole[:place])
+    assert "b.gz: the gzip file is truncated" in compare(tmp_path / "b.gz")
+    (tmp_path / "c.gz").write_bytes(whole[:place] + b"\xff" * 40 + whole[place + 40 :])
+    assert "c.gz" in compare(tmp_path / "c.gz")
+
+
+def test_classes_and_files_that_are_not_there(tmp_path):
+    for label in ("target", "nontarget"):
+        table = [[*row[:3], label] for row in rows()]
+        assert "expected trials of both classes" in compare(put(tmp_path / "a.score", table))
+    assert "no such file" in compare(tmp_path / "absent")
+    assert "no such file" in compare(tmp_path / "a.score", key=tmp_path / "absent")
+    assert "found a directory" in compare(tmp_path)
+    (tmp_path / "empty").write_text("")
+    assert "the file is empty" in compare(tmp_path / "empty")
+    assert "header and no trials" in compare(put(tmp_path / "b.tsv", [], header=HEADER))
+    table = [row[:3] for row in rows()]
+    assert "no labels; give a key" in compare(put(tmp_path / "scores", table))
+    key = put(tmp_path / "trials", [[row[0], row[1], row[3]] for row in rows()])
+    assert "expected scores, found a key (kaldi-trials" in compare(key)
+    assert "expected a key, found" in compare(tmp_path / "scores", key=tmp_path / "scores")
+    bare = put(tmp_path / "bare", [row[2:] for row in rows()])
+    assert "enrol and test identifiers to join by" in compare(bare, key=key)
+    assert "enrol and test identifiers to join by" in compare(bare, speakers="pattern:(.)")
+    assert "compare systems trial by trial" in compare(tmp_path / "a.score", bare)
+
+
+def test_options_are_checked_alike(tmp_path):
+    path = put(tmp_path / "a.score", rows())
+    for options, told in (
+        ({"missing": "ignore"}, "missing='error' or 'skip'"),
+        ({"duplicates": "mean"}, "duplicates='error' or 'skip'"),
+        ({"format": "kaldy"}, "expected a format among"),
+        ({"format": "long"}, "expected a header"),
+        ({"format": "kaldi-scores"}, "expected 3 columns"),
+        ({"format": "parquet"}, "expected parquet"),
+        ({"systems": ["y"]}, "expected systems among a, found y"),
+    ):
+        assert told in compare(path, **options)
+    assert not isinstance(compare(path, format="wespeaker"), str)
+    table = put(tmp_path / "b.tsv", rows(), header=["enrol", "test", "score", "label"])
+    assert compare(table).results[0].system == "b"
+    assert compare(table, systems=["score"]).results[0].system == "score"
+    assert "expected systems among score, found b" in compare(table, systems=["b"])
+
+
+def test_bad_parquet(tmp_path):
+    table = rows()
+    frame = pl.DataFrame(table, schema=HEADER, orient="row").with_columns(
+        pl.col("plda").cast(pl.Float64)
+    )
+    at = pl.int_range(pl.len()) == 900
+    path = tmp_path / "a.parquet"
+
+    def told(**columns):
+        frame.with_columns(**columns).write_parquet(path)
+        return compare(path)
+
+    def without(name, value=None):
+        return pl.when(at).then(value).otherwise(name)
+
+    assert "row 901: expected a value in column 'enrol'" in told(enrol=without("enrol"))
+    assert "row 901: expected a value in column 'label'" in told(label=without("label"))
+    assert "row 901: expected a score, found none" in told(plda=without("plda"))
+    assert "row 901: expected a number in column 'plda', found NaN (1 in" in told(
+        plda=without("plda", float("nan"))
+    )
+    assert "row 901: expected a label" in told(label=without("label", pl.lit("maybe")))
+    word = pl.when(at).then(pl.lit("high")).otherwise(pl.col("plda").cast(pl.String))
+    assert "expected columns such as enrol" in told(plda=word)
+    assert "row 901: expected each trial once, found e" in told(
+        enrol=without("enrol", pl.lit(table[3][0])), test=without("test", pl.lit(table[3][1]))
+    )
+    frame.with_columns(score=word).drop("plda").write_parquet(path)
+    assert "row 901: expected a number in column 'score', found 'high'" in compare(path)
+    frame.clear().write_parquet(path)
+    assert "the file holds no trials" in compare(path)
+    frame.rename({"enrol": "foo", "test": "bar", "label": "baz"}).write_parquet(path)
+    assert "expected columns such as enrol" in compare(path)
+    frame.write_parquet(path)
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(um.InputError, match="parquet file cannot be read") as caught:
+        um.stream_scores(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_numbers_that_are_names_or_labels(tmp_path):
+    table = rows()
+    frame = pl.DataFrame(table, schema=HEADER, orient="row").with_columns(
+        pl.col("enrol").str.slice(1).cast(pl.Float64),
+        pl.col("test").str.slice(1).cast(pl.Int32),
+        pl.col("plda").cast(pl.Float32),
+        (pl.col("label") == "target").cast(pl.Float64),
+    )
+    frame.write_parquet(tmp_path / "a.parquet")
+    key = [[row[0][1:], row[1][1:], row[3]] for row in table]
+    put(tmp_path / "key", key)
+    assert not isinstance(compare(tmp_path / "a.parquet", key=tmp_path / "key"), str)
+    half = pl.when(pl.int_range(pl.len()) == 900).then(0.5)
+    frame.with_columns(enrol=half.otherwise("enrol")).write_parquet(tmp_path / "b.parquet")
+    assert "1200 of its 1200 trials are not in" in compare(
+        tmp_path / "b.parquet", key=tmp_path / "key"
+    )
+    frame.with_columns(label=half.otherwise("label")).write_parquet(tmp_path / "c.parquet")
+    assert "row 1: expected a label" in compare(tmp_path / "c.parquet")
+    frame.with_columns(pl.col("label") == 1).write_parquet(tmp_path / "d.parquet")
+    assert not isinstance(compare(tmp_path / "d.parquet"), str)
+
+
+def test_repeated_trials(tmp_path):
+    table = rows()
+    table[900] = [*table[7][:2], "0.5", "target"]
+    table[1100] = [*table[7][:2], "0.25", "target"]
+    table[1150] = [*table[3][:2], "0.25", "nontarget"]
+    path = put(tmp_path / "a.score", table)
+    trial = " ".join(table[7][:2])
+    assert f"line 901: expected each trial once, found {trial} again, first in line 8 (3" in (
+        compare(path)
+    )
+    assert compare(path, duplicates="skip").sources[0].duplicates == 3
+    put(path, [table[0]] * 2000)
+    assert "line 2: expected each trial once" in compare(path)
+    assert "both classes" in compare(path, duplicates="skip")
+
+
+def test_hashes_that_collide_are_no_repetition(tmp_path, monkeypatch):
+    path = put(tmp_path / "a.score", rows())
+    hashed, seeds = trial_spool.hash_trials, []
+
+    def weak(columns, *, seed):
+        seeds.append(seed)
+        first, second = hashed(columns, seed=seed)
+        if seed < 2:
+            first = first & np.uint64(0xFF)
+            second = np.zeros_like(second)
+        return first, second
+
+    monkeypatch.setattr("unmask.trials.spooled.hash_trials", weak)
+    assert not isinstance(compare(path), str)
+    assert sorted(set(seeds)) == [0, 1, 2]
+
+
+def test_low_bits_that_collide_are_told_apart(tmp_path, monkeypatch):
+    hashed = trial_spool.hash_trials
+
+    def weak(columns, *, seed):
+        first, second = hashed(columns, seed=seed)
+        return first & np.uint64(0xFFF << 52), second
+
+    monkeypatch.setattr("unmask.trials.spooled.hash_trials", weak)
+    table = rows()
+    path = put(tmp_path / "a.score", table)
+    key = put(tmp_path / "trials", [[row[0], row[1], row[3]] for row in table[::-1]])
+    assert not isinstance(compare(path, key=key), str)
+    put(path, [*table, *table[:5]])
+    assert compare(path, duplicates="skip").sources[0].duplicates == 5
+
+
+def test_trials_that_only_scores_or_key_have(tmp_path):
+    table = rows()
+    labels = [[row[0], row[1], row[3]] for row in table]
+    scores, key = tmp_path / "scores", tmp_path / "trials"
+    plain = [row[:3] for row in table]
+    put(key, labels[::-1])
+    put(scores, plain[:-3])
+    first = " ".join(table[-1][:2])
+    assert f"3 of the 1200 trials of {key} have no score (first: {first})" in (
+        compare(scores, key=key)
+    )
+    assert compare(scores, key=key, missing="skip").sources[1].missing == 3
+    put(scores, [*plain[:5], ["e0", "nobody", "0.5"], *plain[7:]])
+    told = compare(scores, key=key)
+    assert f"1 of its 1199 trials are not in {key} (first: e0 nobody); 2 of the 1200" in told
+    skipped = compare(scores, key=key, missing="skip")
+    assert [source.missing for source in skipped.sources] == [1, 2]
+    put(scores, [["a", f"b{i}", "0.5"] for i in range(400)])
+    assert "400 of its 400 trials are not in" in compare(scores, key=key)
+    assert "none of its 400 trials is in" in compare(scores, key=key, missing="skip")
+    put(scores, [*plain, plain[4]])
+    assert "scores, line 1201: expected each trial once" in compare(scores, key=key)
+    assert compare(scores, key=key, duplicates="skip").sources[0].duplicates == 1
+    put(scores, plain)
+    put(key, [*labels, [*labels[4][:2], "spoof"]])
+    assert "trials, line 1201: expected each trial once" in compare(scores, key=key)
+    assert compare(scores, key=key, duplicates="skip").sources[1].duplicates == 1
+    wrong = [[*row[:3], "target"] for row in table]
+    put(scores, wrong)
+    put(key, labels)
+    assert "found 959 trials labelled otherwise" in compare(scores, key=key)
+
+
+def test_several_files_are_several_systems(tmp_path):
+    table = rows()
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+    first = put(tmp_path / "x" / "a.score", table)
+    other = [[*row[:2], f"{-float(row[2]):.2f}", row[3]] for row in table[::-1]]
+    second = put(tmp_path / "y" / "a.score", other)
+    third = put(tmp_path / "plain", [row[:3] for row in other])
+    key = put(tmp_path / "trials", [[row[0], row[1], row[3]] for row in table])
+
+    def same_but_for_rounding(*paths, **options):
+        """C_llr adds up the scores of the second file in another order."""
+        found, wanted = um.stream_scores(paths, replicates=0, **options), None
+        tables = [um.read_scores(path, **options) for path in paths]
+        wanted = um.evaluate(um.merge_systems(*tables), replicates=0)
+        for result, expected in zip(found, wanted, strict=True):
+            assert result.system == expected.system
+            for estimate, number in zip(result.estimates, expected.estimates, strict=True):
+                assert estimate.value == number.value or (
+                    estimate.metric == "cllr"
+                    and estimate.value == pytest.approx(number.value, rel=1e-13)
+                )
+        return found
+
+    assert [r.system for r in same_but_for_rounding(first, second)] == ["x/a", "y/a"]
+    assert [r.system for r in same_but_for_rounding(third, first)] == ["plain", "a"]
+    assert [r.system for r in same_but_for_rounding(first, third, second)][1] == "plain"
+    assert len(same_but_for_rounding(third, third, first).sources) == 2
+    assert len(same_but_for_rounding(third, first, key=key).sources) == 3
+    put(second, other[4:])
+    assert "found that 4 trials of" in compare(first, second)
+    put(second, [*other[4:], *[["e", f"{i}", "0.5", "target"] for i in range(3)]])
+    assert "and 3 trials of" in compare(first, second)
+    put(second, [[*row[:3], "target"] for row in other])
+    assert "found 959 trials labelled otherwise" in compare(first, second)
+
+
+def test_columns_without_any_score_are_left_out(tmp_path):
+    table = [[*row, "-", "" if i % 100 == 5 else "1.5"] for i, row in enumerate(rows())]
+    path = put(tmp_path / "a.tsv", table, header=[*HEADER, "empty", "gaps"], separator="\t")
+    assert "line 7: expected a score, found none (12 trials" in compare(path)
+    found = compare(path, missing="skip")
+    assert [result.system for result in found] == ["plda", "gaps"]
+    assert "without any score left out: empty" in found.sources[0].detected
+    assert compare(path, systems=["plda"]).sources[0].missing == 0
+    assert "no column that holds any" in compare(path, systems=["empty"])
+
+
+def test_a_layout_that_only_the_end_of_the_file_decides(tmp_path):
+    table = [[str(i % 2), str(i), str(i % 40), str(i % 3)] for i in range(3000)]
+    path = put(tmp_path / "a", table)
+    assert "ambiguous, it fits speechbrain" not in compare(path, format="sunine")
+    table[2000][3] = "0.5"
+    told = compare(put(path, table))
+    assert isinstance(told, str) or told.sources[0].format == "sunine"
+    for row in table:
+        row[2] = str(int(row[2]) % 2)
+    assert "the layout is ambiguous, it fits speechbrain" in compare(put(path, table))
+    table[2999][2] = "7"
+    assert compare(put(path, table)).sources[0].format == "sunine"
+
+
+def test_room_on_disk_is_checked_before(tmp_path, monkeypatch):
+    path = put(tmp_path / "a.score", rows())
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda where: usage._replace(free=20_000))
+    monkeypatch.setattr(Spooled, "read", lambda self, **options: pytest.fail("was read"))
+    with pytest.raises(um.InputError, match=r"GB of free disk .* TMPDIR names") as caught:
+        um.stream_scores(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_disk_that_is_full_is_one_line(tmp_path, monkeypatch):
+    path = put(tmp_path / "a.score", rows())
+
+    def full(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("unmask.trials.trial_spool.open", full, raising=False)
+    with pytest.raises(um.InputError, match=r"temporary files cannot be written .No space"):
+        um.stream_scores(path)
+
+
+def test_nothing_is_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
+    (tmp_path / "scratch").mkdir()
+    path = put(tmp_path / "a.score", rows())
+    um.stream_scores(path)
+    put(path, [*rows(), rows()[0]])
+    with pytest.raises(um.InputError, match="each trial once"):
+        um.stream_scores(path)
+    assert not list((tmp_path / "scratch").iterdir())
+    with Scratch() as scratch:
+        assert scratch.path.parent == tmp_path / "scratch"
