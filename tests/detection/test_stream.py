@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,8 @@ from streams import compare, make_batches_tiny
 
 import unmask as um
 from unmask.trials.streaming import is_large
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "scores"
 
 
 @pytest.fixture(autouse=True)
@@ -121,3 +124,11 @@ def test_large_files_are_told_by_size(tmp_path):
     assert is_large(tmp_path / "a", 999)
     assert is_large(tmp_path / "b.gz", 4999)
     assert not is_large(tmp_path / "absent", 0)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the real files are not at hand")
+@pytest.mark.parametrize("name", ["asvspoof2019_la_dev_2asv_1cm", "voxsrc2021_val_baseline"])
+def test_real_files(name, monkeypatch):
+    monkeypatch.undo()
+    found = compare(SHARED / f"{name}.tsv.gz")
+    assert found.results[0]["eer"].n["speakers"] in (20, 1251)
