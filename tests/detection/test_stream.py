@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,8 @@ from streams import compare, make_batches_tiny
 import unmask as um
 from unmask.detection import resample
 from unmask.trials.streaming import is_large
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "scores"
 
 
 @pytest.fixture(autouse=True)
@@ -153,3 +156,11 @@ def test_intervals_are_those_of_trials_in_bins(named, tmp_path, monkeypatch):
         assert one.interval.high == pytest.approx(other.interval.high, abs=0.15 * width + 1e-9)
     assert ("no speaker ids" in " ".join(found.warnings)) != named
     assert um.stream_scores(path, replicates=0).results[0]["eer"].interval is None
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the real files are not at hand")
+@pytest.mark.parametrize("name", ["asvspoof2019_la_dev_2asv_1cm", "voxsrc2021_val_baseline"])
+def test_real_files(name, monkeypatch):
+    monkeypatch.undo()
+    found = compare(SHARED / f"{name}.tsv.gz")
+    assert found.results[0]["eer"].n["speakers"] in (20, 1251)
