@@ -276,3 +276,15 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
     assert config.legal.lengths == (1, 3)
     assert fitted.legal.lengths == (1,)
     assert notes == ("conversations of 3 utterances left out: nobody has two of them to attack",)
+
+
+def test_another_place_gives_the_same_report(done, tmp_path):
+    folder, found, _ = done
+    config = load_config(folder / "study.toml", changes=['figures=["svg"]'])
+    there = assess(config, tmp_path / "out", on="processes", workers=2, state=tmp_path / "state")
+    assert there.computed == found.computed
+    rows = [[row.of_estimates() for row in a.document.rows] for a in (found, there)]
+    assert repr(rows[0]) == repr(rows[1])
+    assert any((tmp_path / "state").iterdir())
+    with pytest.raises(InputError, match="found moon"):
+        assess(config, tmp_path / "out", on="moon")

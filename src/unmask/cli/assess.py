@@ -20,6 +20,7 @@ from unmask.report.cache import Told
 from unmask.report.config import Config, config_schema, load_config
 from unmask.report.summary import summary_table
 from unmask.report.writing import write_report
+from unmask.scoring.job import HERE, Where
 
 
 def assess(
@@ -43,6 +44,9 @@ def assess(
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of the config and exit.")
     ] = False,
+    on: common.OnOption = "local",
+    workers: common.WorkersOption = None,
+    state: common.StateOption = None,
     quiet: common.QuietOption = False,
 ) -> None:
     """Assess safeguards with every framework: one config in, one report folder out."""
@@ -55,13 +59,16 @@ def assess(
     if validate:
         print(f"{config}: fine")
         return
-    run(read, output or config.with_name(f"{config.stem}-report"), quiet=quiet)
+    folder = output or config.with_name(f"{config.stem}-report")
+    run(read, folder, where=Where(on, workers, state), quiet=quiet)
 
 
-def run(config: Config, output: Path, *, quiet: bool) -> None:
+def run(config: Config, output: Path, *, where: Where = HERE, quiet: bool) -> None:
     """Assess, write, and print the headline table; the path of the page comes last."""
     with telling(quiet=quiet) as told:
-        assessment = run_assessment(config, output, told=told)
+        assessment = run_assessment(
+            config, output, on=where.on, workers=where.workers, state=where.state, told=told
+        )
         page = write_report(assessment, output, told=told)
     if assessment.reused:
         common.remark(

@@ -30,6 +30,7 @@ from unmask.report.frameworks.attacks import (
 from unmask.report.headline import Card, cards
 from unmask.report.inputs import Inputs, read_inputs
 from unmask.report.section import Section, TableBlock
+from unmask.scoring.job import Where, by_default
 from unmask.trials import Scores
 
 CACHE = ".cache"
@@ -61,16 +62,28 @@ class Assessment:
         return (*([] if self.strip is None else [self.strip]), *found)
 
 
-def assess(config: Config, output: str | Path, *, told: Told | None = None) -> Assessment:
+def assess(
+    config: Config,
+    output: str | Path,
+    *,
+    on: str = "local",
+    workers: int | None = None,
+    state: str | Path | None = None,
+    told: Told | None = None,
+) -> Assessment:
     """Run what the config names; finished steps are kept in ``output/.cache`` and reused.
 
-    Nothing but the cache is written: :func:`unmask.report.writing.write_report` does the rest.
+    ``on``, ``workers`` and ``state`` say where scores are counted, as in
+    :func:`unmask.cross_pairing`. Nothing but the cache is written:
+    :func:`unmask.report.writing.write_report` does the rest.
     """
+    where = Where(on, workers, state)
     folder = Path(output)
     work = Work(Cache(folder / CACHE), told=told)
     inputs = read_inputs(config, work, base=folder.resolve())
     wanted = config.frameworks or FRAMEWORKS
-    assessment = _Run(config, inputs, work, frozenset(wanted)).result()
+    with by_default(where):
+        assessment = _Run(config, inputs, work, frozenset(wanted)).result()
     if config.redact:
         work.cache.forget_others()
     return assessment

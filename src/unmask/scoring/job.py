@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -23,7 +25,7 @@ from unmask.scoring.on_cuda import devices, on_devices
 from unmask.scoring.plan import Range, Task, load
 from unmask.scoring.state import check_room, result_path, workplace
 from unmask.scoring.store import Arrays, read_arrays, write_arrays
-from unmask.scoring.where import Lost, available, check_place, place
+from unmask.scoring.where import Lost, available, check_place, kept_open, place
 
 Progress = Callable[[int, int], None]
 _KIND = "unmask result 1"
@@ -67,6 +69,18 @@ class Where:
 
 
 HERE = Where()
+_DEFAULT: ContextVar[Where] = ContextVar("where jobs run that name no place", default=HERE)
+
+
+@contextmanager
+def by_default(where: Where) -> Iterator[None]:
+    """Meanwhile jobs that name no place run there; its processes or cluster serve all of them."""
+    token = _DEFAULT.set(where)
+    try:
+        with kept_open():
+            yield
+    finally:
+        _DEFAULT.reset(token)
 
 
 def run(
@@ -84,6 +98,7 @@ def run(
     its name. With ``where.state`` a job that failed goes on in the same call; without, it goes on
     from the temporary files, unless all happened in memory.
     """
+    where = _DEFAULT.get() if where == HERE else where
     if where.on == "cuda" and on_device is None:
         raise InputError("on: expected local, processes or dask for this, found cuda")
     if where.in_memory:
