@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.lazy import lazy
-from unmask.scoring.knots import Knots
+from unmask.scoring.places import Places
 from unmask.scoring.plan import Range, ranges_of
 from unmask.scoring.store import Arrays
 
@@ -56,9 +56,14 @@ class Lists:
         return cls(**arrays)
 
     @lazy
-    def among(self) -> Knots:
-        """The target scores, to look scores up."""
-        return Knots(self.knots)
+    def code(self) -> Places:
+        """Gives 2j for a score in the gap below target score j, 2j + 1 for one that equals it."""
+        return Places(self.knots, "both")
+
+    @property
+    def codes(self) -> int:
+        """Number of codes: a gap below each target score, each of these, and the gap above."""
+        return 2 * self.knots.size + 1
 
     @property
     def columns(self) -> int:
@@ -109,7 +114,7 @@ def count_lists(lists: Lists, rows: Range) -> Arrays:
     coarse bin. ``extra`` is the code of the score that joins a row's list where its own speaker is
     among the first N' − 1, else −1.
     """
-    segments, codes = lists.segments, lists.among.codes
+    segments, codes = lists.segments, lists.codes
     counts = np.zeros((len(segments), codes + 1), dtype=np.int64)
     spread = np.zeros((len(segments), rows[1] - rows[0], lists.bins + 1), dtype=np.int64)
     extra = np.full((len(segments), rows[1] - rows[0]), -1, dtype=np.int64)
@@ -117,7 +122,7 @@ def count_lists(lists: Lists, rows: Range) -> Arrays:
         within = slice(top - rows[0], bottom - rows[0])
         offset = (np.arange(bottom - top) * (lists.bins + 1))[:, None]
         for left, right in ranges_of(lists.columns, TILE_COLUMNS):
-            found = lists.among.code(lists.tile(top, left))[:, : right - left]
+            found = lists.code(lists.tile(top, left))[:, : right - left]
             found[lists.owned((top, bottom), (left, right))] = codes
             for s, (start, stop) in enumerate(segments):
                 some = found[:, max(start - left, 0) : max(stop - left, 0)]
@@ -152,7 +157,7 @@ def count_lists_on_device(lists: Lists, device: str) -> Callable[[Range], Arrays
     import torch
 
     products = _products(lists, device)
-    segments, codes, bins = lists.segments, lists.among.codes, lists.bins
+    segments, codes, bins = lists.segments, lists.codes, lists.bins
     segment = np.repeat(np.arange(len(segments)), [stop - start for start, stop in segments])
 
     def count(rows: Range) -> Arrays:

@@ -12,7 +12,7 @@ from unmask.arrays import FloatArray, IntArray
 from unmask.detection import information
 from unmask.detection.pav import Pav
 from unmask.detection.roc import Roc
-from unmask.privacy.similarity_lookup import StepLookup
+from unmask.scoring.places import Places
 from unmask.scoring.store import Arrays
 
 
@@ -69,7 +69,7 @@ class Tables:
     Laplace only pools blocks further, so an index into the blocks without it serves both.
     """
 
-    lookup: StepLookup
+    lookup: Places
     llr: FloatArray
     log_sigmoid: FloatArray
     z_target: FloatArray
@@ -81,7 +81,7 @@ class Tables:
         pav, laplace = roc.pav, roc.pav_laplace
         llr = laplace.llr[_coarser(pav, laplace)]
         return cls(
-            StepLookup.of(pav.boundaries),
+            Places(pav.boundaries),
             np.append(llr, 0.0),
             np.append(-information.softplus(-llr), 0.0),
             np.append(np.where(pav.target > 0, information.z(pav.llr), 0.0), 0.0),
@@ -96,7 +96,7 @@ class Tables:
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
         tables = {name: value for name, value in arrays.items() if name != "boundaries"}
-        return cls(StepLookup.of(arrays["boundaries"]), **tables)
+        return cls(Places(arrays["boundaries"]), **tables)
 
     @property
     def none(self) -> int:
