@@ -46,7 +46,7 @@ class Places:
         wider = np.result_type(scores, kind)
         if wider != kind:
             return Places(self.boundaries.astype(wider), self.side)(scores)
-        table = self._table
+        table, crowded = self._table
         flat = scores.reshape(-1)
         places = np.empty(flat.size, np.int64)
         for start in range(0, flat.size, _TOGETHER):
@@ -55,23 +55,23 @@ class Places:
             table.take(self._bucket(piece), out=found, mode="clip")
             unsure = np.flatnonzero(found < 0)
             if unsure.size:
-                found[unsure] = self._settled(piece[unsure], ~found[unsure])
+                some, most = piece[unsure], ~found[unsure]
+                settled = (self._settled(some, most, side, crowded) for side in self._sides)
+                found[unsure] = sum(settled)
         return places.reshape(scores.shape)
 
     @property
     def _sides(self) -> tuple[Side, ...]:
         return ("left", "right") if self.side == "both" else (self.side,)
 
-    def _settled(self, scores: Floats, most: IntArray) -> IntArray:
+    def _settled(self, scores: Floats, most: IntArray, side: Side, crowded: bool) -> IntArray:
         """Places of scores in buckets that end with boundary number ``most``, counted from 1."""
-        total = np.zeros(scores.size, np.int64)
-        for side in self._sides:
-            short_of = _SHORT_OF[side]
-            place = most - short_of(scores, self._before[most])
+        short_of = _SHORT_OF[side]
+        place = np.asarray(most - short_of(scores, self._before[most]))
+        if crowded:
             lower = np.flatnonzero(short_of(scores, self._before[place]))
             place[lower] = np.searchsorted(self.boundaries, scores[lower], side=side)
-            total += place
-        return total
+        return place
 
     @lazy
     def _before(self) -> Floats:
@@ -106,11 +106,13 @@ class Places:
         return bucket
 
     @lazy
-    def _table(self) -> IntArray:
-        """Place of the scores of each bucket; ~most where the bucket holds boundaries."""
+    def _table(self) -> tuple[IntArray, bool]:
+        """Place of the scores of each bucket, or ~most where it holds boundaries; whether any holds
+        several.
+        """
         held = np.bincount(self._bucket(self.boundaries), minlength=self._buckets[2] + 1)
         most = self.boundaries.size - (np.cumsum(held) - held)
-        return np.where(held > 0, ~most, len(self._sides) * most)
+        return np.where(held > 0, ~most, len(self._sides) * most), bool(held.max() > 1)
 
 
 def ceiling(thresholds: npt.ArrayLike) -> Rows32:
