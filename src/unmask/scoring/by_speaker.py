@@ -7,6 +7,7 @@ per bin of scores, so it stays small; counts are integers and do not depend on b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from unmask.arrays import FloatArray, IntArray
 from unmask.scoring.counting import UNIT
 from unmask.scoring.places import Places, ceiling
 from unmask.scoring.plan import TILE, Range, Rows32, Sides, Task, Tile, load, ranges_of
+from unmask.scoring.shared import narrow
 from unmask.scoring.store import Arrays
+from unmask.scoring.tensors import tensor
 
 _STRIP = 1 << 26
 _STRIP_ROWS = 64
@@ -101,7 +104,7 @@ class _Side:
     def arrays(self, name: str) -> Arrays:
         """All counts, in as few bytes as they need."""
         tables = {what: getattr(self, what) for what in Table.NAMES}
-        narrow = {f"{name}_{what}": _narrow(table) for what, table in tables.items()}
+        narrow = {f"{name}_{what}": narrow(table) for what, table in tables.items()}
         return {f"{name}_first": np.asarray(self.first), **narrow}
 
     def offsets(self, rows: Range) -> tuple[slice, npt.NDArray[np.int64]]:
@@ -136,12 +139,6 @@ def count_by_speaker(task: Task) -> Arrays:
     for tile in sides.tiles(task):
         _count(tile, place, rows, columns, buffer)
     return {**rows.arrays("rows"), **columns.arrays("columns")}
-
-
-def _narrow(table: IntArray) -> npt.NDArray[Any]:
-    """The same numbers in as few bytes as they need."""
-    most = int(table.max(initial=0))
-    return table if most >> 32 else table.astype(np.min_scalar_type(most))
 
 
 def _count(tile: Tile, place: Places, rows: _Side, columns: _Side, buffer: Rows32) -> None:
@@ -193,9 +190,7 @@ def by_speaker_on_device(
     """
     import torch
 
-    def put(array: npt.NDArray[Any]) -> Any:
-        return torch.from_numpy(np.array(array)).to(device)
-
+    put = partial(tensor, device=device)
     plan = sides.plan
     test, other = put(sides.test), put(sides.test_speaker).long()
     bounds = put(ceiling(edges))
