@@ -104,8 +104,8 @@ class _Side:
     def arrays(self, name: str) -> Arrays:
         """All counts, in as few bytes as they need."""
         tables = {what: getattr(self, what) for what in Table.NAMES}
-        narrow = {f"{name}_{what}": narrow(table) for what, table in tables.items()}
-        return {f"{name}_first": np.asarray(self.first), **narrow}
+        narrowed = {f"{name}_{what}": narrow(table) for what, table in tables.items()}
+        return {f"{name}_first": np.asarray(self.first), **narrowed}
 
     def offsets(self, rows: Range) -> tuple[slice, npt.NDArray[np.int64]]:
         """Speakers of some rows, and where the bins of each row's speaker begin among theirs."""
