@@ -18,7 +18,6 @@ from unmask.privacy import (
     pseudonymisation_from_embeddings,
     pseudonymisation_from_scores,
 )
-from unmask.privacy.similarity_lookup import StepLookup
 from unmask.scoring import Cosine
 from unmask.trials import Embeddings, Ids, Scores
 
@@ -451,15 +450,3 @@ def test_lists_that_do_not_fit_are_named(matrices):
     upper = np.flatnonzero(np.triu(np.ones((n, n)), 1).reshape(-1))
     with pytest.raises(InputError, match="pairs=upper"):
         pseudonymisation_from_scores(*(scores_of(matrix, speakers, order=upper) for matrix in sets))
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    st.lists(st.floats(allow_nan=False, width=32), max_size=60),
-    st.lists(st.floats(allow_nan=False, width=32), min_size=1, max_size=60),
-)
-def test_lookup_is_a_binary_search(boundaries, scores):
-    edges = np.unique(np.asarray(boundaries, dtype=np.float64))
-    values = np.concatenate([scores, edges, np.nextafter(edges, -np.inf)])
-    found = StepLookup.of(edges)(values)
-    np.testing.assert_array_equal(found, np.searchsorted(edges, values, side="right"))

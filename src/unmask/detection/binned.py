@@ -14,7 +14,7 @@ from unmask.detection.bootstrap import Progress, child_of
 from unmask.detection.replicates import Replicates
 from unmask.detection.roc import Roc
 from unmask.errors import InputError
-from unmask.scoring.bins import separable
+from unmask.scoring.places import Places
 from unmask.scoring.plan import ranges_of
 
 _ENDS = 24
@@ -39,9 +39,7 @@ def edges_of(roc: Roc, thresholds: Sequence[float], *, rows: int = 1) -> FloatAr
     at = np.concatenate([np.searchsorted(rejected, misses), np.searchsorted(-passed, -alarms)])
     even = roc.scores[np.minimum(at, roc.scores.size - 1)]
     edges = np.concatenate([corners, even, np.asarray(tuple(thresholds), np.float64)])
-    wanted = np.arange(edges.size) >= edges.size - len(thresholds)
-    finite = np.isfinite(edges)
-    return separable(edges[finite], wanted=wanted[finite])
+    return np.unique(edges[np.isfinite(edges)])
 
 
 def _thinned(corners: FloatArray, most: int) -> FloatArray:
@@ -124,9 +122,10 @@ class BinnedTrials:
     def of(cls, batches: Iterable[tuple[FloatArray, BoolArray]], edges: FloatArray) -> BinnedTrials:
         """Count batches of (scores, which are targets)."""
         size = edges.size + 1
+        place_of = Places(edges)
         counts, losses = np.zeros((2, size), np.int64), np.zeros((2, size))
         for scores, is_target in batches:
-            place = np.searchsorted(edges, scores, side="right")
+            place = place_of(scores)
             for kind, (chosen, sign) in enumerate(((is_target, -1), (~is_target, 1))):
                 counts[kind] += np.bincount(place[chosen], minlength=size)
                 loss = information.softplus(sign * scores[chosen])

@@ -23,6 +23,7 @@ from unmask.errors import InputError
 from unmask.scoring.job import HERE, Where, run
 from unmask.scoring.plan import Range, ranges_of
 from unmask.scoring.store import Arrays
+from unmask.scoring.tensors import tensor
 
 Codes = npt.NDArray[np.integer]
 Progress = Callable[[int, int], None]
@@ -265,9 +266,7 @@ def replicates_on_device(draws: Draws, sample: Sample, device: str) -> Callable[
     """The same with the weights of trials added up on a CUDA device."""
     import torch
 
-    def put(array: npt.NDArray[Any]) -> Any:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
-
+    put = partial(tensor, device=device)
     held = [{name: put(array) for name, array in s.arrays().items()} for s in sample.systems]
 
     def from_zero(weights: Any) -> Any:

@@ -18,6 +18,7 @@ from unmask.detection import information
 from unmask.detection.bootstrap import Codes, child_of, drawn
 from unmask.detection.roc import Roc
 from unmask.scoring.by_speaker import BySpeaker
+from unmask.scoring.places import Places
 
 METHOD = "speaker, first order"
 FEW = 60
@@ -43,13 +44,13 @@ class Batch:
 
 def count_speakers(batches: Iterable[Batch], edges: FloatArray, speakers: int) -> BySpeaker:
     """Count trials by speaker; one of a speaker with themselves counts once for them."""
-    bins = edges.size + 1
+    bins, place_of = edges.size + 1, Places(edges)
     target, nontarget = np.zeros((2, speakers * bins), np.int64)
     total = np.zeros(bins, np.int64)
     missed, accepted = np.zeros((2, speakers))
     total_loss = 0.0
     for batch in batches:
-        place = np.searchsorted(edges, batch.scores, side="right")
+        place = place_of(batch.scores)
         own, other = batch.is_target, ~batch.is_target
         speaker = batch.enrol[own].astype(np.int64)
         target += np.bincount(speaker * bins + place[own], minlength=target.size)

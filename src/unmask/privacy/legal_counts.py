@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,9 @@ from unmask.errors import InputError
 from unmask.scoring.job import HERE, Where, run
 from unmask.scoring.on_cuda import product_type
 from unmask.scoring.plan import Range, ranges_of
+from unmask.scoring.shared import ArrayFields
 from unmask.scoring.store import Arrays
+from unmask.scoring.tensors import tensor
 
 Progress = Callable[[int, int], None]
 Single = npt.NDArray[np.float32]
@@ -54,7 +56,7 @@ def rounding(test: FloatArray, enrol: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(ArrayFields):
     """Rows whose inner products are scores; ``true[i]`` is the row of ``enrol`` that belongs to
     test row i. With side information a pair whose codes differ cannot be chosen: it scores −inf.
     """
@@ -64,13 +66,6 @@ class Comparison:
     true: IntArray
     test_side: IntArray | None = None
     enrol_side: IntArray | None = None
-
-    def arrays(self) -> Arrays:
-        return {name: value for name, value in vars(self).items() if value is not None}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        return cls(**arrays)
 
     def scores(self, i: IntArray, j: IntArray) -> FloatArray:
         """Double-precision scores of pairs; equal vectors give equal scores, wherever they are."""
@@ -159,9 +154,7 @@ def counts_on_device(comparison: Comparison, device: str) -> Callable[[Range], A
     """The same on a CUDA device: products there, the pairs too close to call here."""
     import torch
 
-    def put(array: npt.NDArray[Any]) -> Any:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
-
+    put = partial(tensor, device=device)
     kind = product_type()
     enrol = put(comparison.enrol.astype(np.float32)).to(kind)
     enrol_side = None if comparison.enrol_side is None else put(comparison.enrol_side)

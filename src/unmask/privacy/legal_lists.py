@@ -11,18 +11,20 @@ whatever the task, and a tie is a tie.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.lazy import lazy
-from unmask.scoring.knots import Knots
+from unmask.scoring.places import Places
 from unmask.scoring.plan import Range, ranges_of
+from unmask.scoring.shared import ArrayFields, narrow
 from unmask.scoring.store import Arrays
+from unmask.scoring.tensors import code_among, tensor
 
 TILE_ROWS, TILE_COLUMNS = 256, 1024
 ROWS = 5 * TILE_ROWS
@@ -30,7 +32,7 @@ _DEVICE_SCORES = 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class Lists(ArrayFields):
     """Rows whose inner products are scores; ``place[i]`` is the row of ``enrol`` that belongs to
     test row i, and ascends. ``cuts`` are the numbers N' − 1, ascending.
 
@@ -47,18 +49,15 @@ class Lists:
     test_side: IntArray | None = None
     enrol_side: IntArray | None = None
 
-    def arrays(self) -> Arrays:
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in found.items() if value is not None}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        return cls(**arrays)
-
     @lazy
-    def among(self) -> Knots:
-        """The target scores, to look scores up."""
-        return Knots(self.knots)
+    def code(self) -> Places:
+        """Gives 2j for a score in the gap below target score j, 2j + 1 for one that equals it."""
+        return Places(self.knots, "both")
+
+    @property
+    def codes(self) -> int:
+        """Number of codes: a gap below each target score, each of these, and the gap above."""
+        return 2 * self.knots.size + 1
 
     @property
     def columns(self) -> int:
@@ -109,7 +108,7 @@ def count_lists(lists: Lists, rows: Range) -> Arrays:
     coarse bin. ``extra`` is the code of the score that joins a row's list where its own speaker is
     among the first N' − 1, else −1.
     """
-    segments, codes = lists.segments, lists.among.codes
+    segments, codes = lists.segments, lists.codes
     counts = np.zeros((len(segments), codes + 1), dtype=np.int64)
     spread = np.zeros((len(segments), rows[1] - rows[0], lists.bins + 1), dtype=np.int64)
     extra = np.full((len(segments), rows[1] - rows[0]), -1, dtype=np.int64)
@@ -117,7 +116,7 @@ def count_lists(lists: Lists, rows: Range) -> Arrays:
         within = slice(top - rows[0], bottom - rows[0])
         offset = (np.arange(bottom - top) * (lists.bins + 1))[:, None]
         for left, right in ranges_of(lists.columns, TILE_COLUMNS):
-            found = lists.among.code(lists.tile(top, left))[:, : right - left]
+            found = lists.code(lists.tile(top, left))[:, : right - left]
             found[lists.owned((top, bottom), (left, right))] = codes
             for s, (start, stop) in enumerate(segments):
                 some = found[:, max(start - left, 0) : max(stop - left, 0)]
@@ -135,11 +134,11 @@ def count_lists(lists: Lists, rows: Range) -> Arrays:
 
 def own_scores_on_device(lists: Lists, device: str) -> Callable[[Range], Arrays]:
     """The same on a CUDA device, from the very products that are counted there."""
-    products = _products(lists, device)
+    put, products = partial(tensor, device=device), _products(lists, device)
 
     def own(rows: Range) -> Arrays:
         found = []
-        for part, scores, put in products(rows):
+        for part, scores in products(rows):
             place = put(lists.place[slice(*part)])
             found.append(scores.gather(1, place[:, None])[:, 0].cpu().numpy())
         return {"own": np.concatenate(found)}
@@ -151,18 +150,16 @@ def count_lists_on_device(lists: Lists, device: str) -> Callable[[Range], Arrays
     """The same on a CUDA device."""
     import torch
 
-    products = _products(lists, device)
-    segments, codes, bins = lists.segments, lists.among.codes, lists.bins
+    put, products = partial(tensor, device=device), _products(lists, device)
+    segments, codes, bins = lists.segments, lists.codes, lists.bins
     segment = np.repeat(np.arange(len(segments)), [stop - start for start, stop in segments])
 
     def count(rows: Range) -> Arrays:
         counts = np.zeros((len(segments), codes + 1), dtype=np.int64)
         spread, extra = [], []
-        for part, scores, put in products(rows):
-            knots, size = put(lists.knots), part[1] - part[0]
-            below = torch.searchsorted(knots, scores)
-            met = knots[below.clamp(max=len(knots) - 1)] == scores
-            found = 2 * below + met
+        for part, scores in products(rows):
+            size = part[1] - part[0]
+            found = code_among(put(lists.knots), scores)
             place = put(lists.place[slice(*part)])
             found.scatter_(1, place[:, None], codes)
             extra.append(
@@ -186,27 +183,23 @@ def count_lists_on_device(lists: Lists, device: str) -> Callable[[Range], Arrays
     return count
 
 
-def _products(
-    lists: Lists, device: str
-) -> Callable[[Range], Iterator[tuple[Range, Any, Callable[[npt.NDArray[Any]], Any]]]]:
+def _products(lists: Lists, device: str) -> Callable[[Range], Iterator[tuple[Range, Any]]]:
     """Scores of test rows with all enrolment rows on a device, a few rows at a time."""
     import torch
 
-    def put(array: npt.NDArray[Any]) -> Any:
-        return torch.from_numpy(np.array(array)).to(device)
-
+    put = partial(tensor, device=device)
     enrol = put(lists.enrol)
     enrol_side = None if lists.enrol_side is None else put(lists.enrol_side)
     step = max(1, _DEVICE_SCORES // len(lists.enrol))
 
-    def products(rows: Range) -> Iterator[tuple[Range, Any, Callable[[npt.NDArray[Any]], Any]]]:
+    def products(rows: Range) -> Iterator[tuple[Range, Any]]:
         for start in range(rows[0], rows[1], step):
             part = start, min(start + step, rows[1])
             scores = put(lists.test[slice(*part)]) @ enrol.T
             if lists.test_side is not None and enrol_side is not None:
                 differ = put(lists.test_side[slice(*part)])[:, None] != enrol_side[None, :]
                 scores.masked_fill_(differ, -torch.inf)
-            yield part, scores, put
+            yield part, scores
 
     return products
 
@@ -217,9 +210,4 @@ def _tiles(rows: Range) -> list[Range]:
 
 def _compact(counts: IntArray, spread: IntArray, extra: IntArray) -> Arrays:
     """In as few bytes as the numbers need."""
-    found = {"counts": counts, "spread": spread}
-    small = {
-        name: value.astype(np.min_scalar_type(int(value.max(initial=0))))
-        for name, value in found.items()
-    }
-    return {**small, "extra": extra.astype(np.int32)}
+    return {"counts": narrow(counts), "spread": narrow(spread), "extra": extra.astype(np.int32)}

@@ -21,6 +21,7 @@ from unmask.scoring.job import HERE, Where, run
 from unmask.scoring.on_cuda import product_type
 from unmask.scoring.plan import Range, ranges_of
 from unmask.scoring.store import Arrays
+from unmask.scoring.tensors import tensor
 
 SPEAKERS = 32
 Attack = tuple[int, Row, tuple[Exact, ...]]
@@ -123,10 +124,10 @@ def isolate_on_device(predicates: Predicates, device: str) -> Callable[[Range], 
     import torch
 
     kind = product_type()
-    conversations = torch.from_numpy(np.array(predicates.single)).to(device, kind)
+    conversations = tensor(predicates.single, device).to(kind)
 
     def isolate(speakers: Range) -> Arrays:
-        enrol = torch.from_numpy(predicates.enrol[slice(*speakers)].copy()).to(device, kind)
+        enrol = tensor(predicates.enrol[slice(*speakers)], device).to(kind)
         scores = (enrol @ conversations.T).to(torch.float32).cpu().numpy()
         return _tried(predicates.protocol, predicates.attacks(speakers, scores))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +22,13 @@ from unmask.privacy.legal_isolation import (
     single_out,
     threshold_ranks,
 )
-from unmask.scoring.store import Arrays
+from unmask.scoring.shared import ArrayFields
 
 Words = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, eq=False)
-class Protocol:
+class Protocol(ArrayFields):
     """Whom every enrolment speaker is attacked among, in which folds and draws.
 
     ``owner`` is the speaker of each test conversation, ``speakers`` the number that each enrolment
@@ -66,14 +66,6 @@ class Protocol:
         entropy = np.asarray(_words(seed.entropy), dtype=np.uint32)
         key = np.asarray(draw_seed.spawn_key, dtype=np.uint32)
         return cls(population.owner, speakers, counts, np.stack(slots), entropy, key)
-
-    def arrays(self) -> Arrays:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        """From arrays among which there may be others."""
-        return cls(**{field.name: arrays[field.name] for field in fields(cls)})
 
     @lazy
     def population(self) -> Population:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ from unmask.detection.operating import equal_errors
 from unmask.privacy.legal_curve import Resampling, percentiles
 from unmask.scoring.job import Where, run
 from unmask.scoring.plan import Range, ranges_of
+from unmask.scoring.shared import ArrayFields
 from unmask.scoring.store import Arrays
 
 _AT_ONCE = 256
@@ -21,7 +21,7 @@ Times = npt.NDArray[np.uint16]
 
 
 @dataclass(frozen=True, eq=False)
-class Resampled:
+class Resampled(ArrayFields):
     """Test speakers in bins of scores, and how often each is drawn in every replicate.
 
     ``own`` is the bin of a speaker's target, ``spread`` how many nontargets it has in each bin
@@ -32,13 +32,6 @@ class Resampled:
     own: IntArray
     spread: npt.NDArray[np.unsignedinteger]
     extra: IntArray
-
-    def arrays(self) -> Arrays:
-        return dict(vars(self))
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        return cls(**arrays)
 
     def intervals(
         self, value: FloatArray, *, level: float, workers: int | None

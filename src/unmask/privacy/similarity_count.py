@@ -17,6 +17,7 @@ from unmask.scoring.counting import add_counts, packed, unpacked
 from unmask.scoring.job import HERE, Where, run
 from unmask.scoring.plan import MOST_TRIALS, Range
 from unmask.scoring.store import Arrays
+from unmask.scoring.tensors import code_among
 
 Progress = Callable[[int, int], None]
 TRIALS = 1 << 22
@@ -199,9 +200,7 @@ def count_on_device(counting: Counting, device: str) -> Callable[[Range], Arrays
         unknown = torch.zeros((), dtype=torch.int64, device=device)
         for strip in opened.strips(rows):
             nontarget = strip.kept & ~strip.same
-            cell = torch.searchsorted(knots, strip.scores)
-            met = knots[cell.clamp(max=last - 1)] == strip.scores
-            cell = torch.where(nontarget, 2 * cell + met, 2 * last + 1)
+            cell = torch.where(nontarget, code_among(knots, strip.scores), 2 * last + 1)
             cells += torch.bincount(cell.view(-1), minlength=2 * last + 2)
             unknown += (torch.isnan(strip.scores) & nontarget).sum()
         return _tally_of_cells(cells, int(unknown))

@@ -18,6 +18,7 @@ from unmask.privacy.similarity_sets import PairSets
 from unmask.scoring.blocks import TILE_ROWS
 from unmask.scoring.plan import Range
 from unmask.scoring.plda import llr_block
+from unmask.scoring.tensors import tensor
 
 STRIP = 1 << 24
 
@@ -56,9 +57,7 @@ class DeviceSets:
 
     def put(self, array: npt.NDArray[Any]) -> Any:
         """A copy on the device."""
-        import torch
-
-        return torch.from_numpy(np.array(array)).to(self.device)
+        return tensor(array, self.device)
 
     def on(self, array: npt.NDArray[Any]) -> Any:
         """What :meth:`of` has put there."""

@@ -98,7 +98,7 @@ def list_sums(
 ) -> PairSums:
     """Sums per pair of speakers; ``pair`` is enrolment·speakers + test."""
     tables = Tables.of(roc)
-    step = tables.lookup(scores).astype(np.int64)
+    step = tables.lookup(scores)
     shape = (speakers, speakers)
     within = pair // speakers == pair % speakers
     disclosure = np.where(within, tables.z_target[step], tables.z_nontarget[step])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,9 @@ from unmask.arrays import FloatArray, IntArray
 from unmask.detection import information
 from unmask.detection.pav import Pav
 from unmask.detection.roc import Roc
-from unmask.privacy.similarity_lookup import StepLookup
-from unmask.scoring.store import Arrays
+from unmask.lazy import lazy
+from unmask.scoring.places import Places
+from unmask.scoring.shared import ArrayFields
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,13 +64,13 @@ def _pooled(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class Tables(ArrayFields):
     """What a score adds, by the PAV block that it falls into; one entry more for "not compared".
 
     Laplace only pools blocks further, so an index into the blocks without it serves both.
     """
 
-    lookup: StepLookup
+    boundaries: FloatArray
     llr: FloatArray
     log_sigmoid: FloatArray
     z_target: FloatArray
@@ -81,22 +82,17 @@ class Tables:
         pav, laplace = roc.pav, roc.pav_laplace
         llr = laplace.llr[_coarser(pav, laplace)]
         return cls(
-            StepLookup.of(pav.boundaries),
+            pav.boundaries,
             np.append(llr, 0.0),
             np.append(-information.softplus(-llr), 0.0),
             np.append(np.where(pav.target > 0, information.z(pav.llr), 0.0), 0.0),
             np.append(np.where(pav.nontarget > 0, information.z(-pav.llr), 0.0), 0.0),
         )
 
-    def arrays(self) -> Arrays:
-        """The tables, and the boundaries of the blocks."""
-        tables = {name: value for name, value in vars(self).items() if name != "lookup"}
-        return {**tables, "boundaries": self.lookup.boundaries}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        tables = {name: value for name, value in arrays.items() if name != "boundaries"}
-        return cls(StepLookup.of(arrays["boundaries"]), **tables)
+    @lazy
+    def lookup(self) -> Places:
+        """Gives the block of each score."""
+        return Places(self.boundaries)
 
     @property
     def none(self) -> int:

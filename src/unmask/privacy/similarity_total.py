@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from unmask.arrays import FloatArray
+from unmask.arrays import FloatArray, IntArray
 from unmask.detection.roc import Roc
 from unmask.privacy.similarity_count import TRIALS, Progress
 from unmask.privacy.similarity_device import DeviceSets, Strip
@@ -24,7 +23,6 @@ from unmask.scoring.job import HERE, Where, run
 from unmask.scoring.plan import Range
 from unmask.scoring.store import Arrays
 
-Steps = npt.NDArray[np.int32]
 _TURNED = ("turned_log_sigmoid", "turned_llr")
 
 
@@ -164,7 +162,7 @@ def _tile_sums(fold: TileFold, tables: Tables, turned: Tables | None) -> Arrays:
     scores, skipped = fold.tile.scores(), fold.tile.skipped()
     values = np.empty(scores.shape)
 
-    def sums_of(table: FloatArray, step: Steps) -> FloatArray:
+    def sums_of(table: FloatArray, step: IntArray) -> FloatArray:
         return fold(np.take(table, step, out=values, mode="clip"))
 
     step = tables.lookup(scores)

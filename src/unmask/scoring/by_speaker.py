@@ -7,16 +7,19 @@ per bin of scores, so it stays small; counts are integers and do not depend on b
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
-from unmask.scoring.bins import Bins, ceiling
 from unmask.scoring.counting import UNIT
+from unmask.scoring.places import Places, ceiling
 from unmask.scoring.plan import TILE, Range, Rows32, Sides, Task, Tile, load, ranges_of
+from unmask.scoring.shared import narrow
 from unmask.scoring.store import Arrays
+from unmask.scoring.tensors import tensor
 
 _STRIP = 1 << 26
 _STRIP_ROWS = 64
@@ -112,8 +115,8 @@ class _Side:
     def arrays(self, name: str) -> Arrays:
         """All counts, in as few bytes as they need."""
         tables = {what: getattr(self, what) for what in Table.NAMES}
-        narrow = {f"{name}_{what}": _narrow(table) for what, table in tables.items()}
-        return {f"{name}_first": np.asarray(self.first), **narrow}
+        narrowed = {f"{name}_{what}": narrow(table) for what, table in tables.items()}
+        return {f"{name}_first": np.asarray(self.first), **narrowed}
 
     def offsets(self, rows: Range) -> tuple[slice, npt.NDArray[np.int64]]:
         """Speakers of some rows, and where the bins of each row's speaker begin among theirs."""
@@ -137,24 +140,19 @@ class _Side:
 def count_by_speaker(task: Task) -> Arrays:
     """Counts of a block by the speakers of its rows and of its columns."""
     sides = Sides.open(task.folder)
-    bins = Bins.of(load(task.folder, "bins"))
+    place = Places(load(task.folder, "bins"))
+    bins = place.boundaries.size + 1
     enrol = np.asarray(sides.enrol_speaker[slice(*task.rows)])
     test = np.asarray(sides.test_speaker[slice(*task.columns)])
-    rows = _Side(enrol, task.rows[0], bins.count)
-    columns = _Side(test, task.columns[0], bins.count)
+    rows = _Side(enrol, task.rows[0], bins)
+    columns = _Side(test, task.columns[0], bins)
     buffer = np.empty(TILE * TILE, np.float32)
     for tile in sides.tiles(task):
-        _count(tile, bins, rows, columns, buffer)
+        _count(tile, place, rows, columns, buffer)
     return {**rows.arrays("rows"), **columns.arrays("columns")}
 
 
-def _narrow(table: IntArray) -> npt.NDArray[Any]:
-    """The same numbers in as few bytes as they need."""
-    most = int(table.max(initial=0))
-    return table if most >> 32 else table.astype(np.min_scalar_type(most))
-
-
-def _count(tile: Tile, bins: Bins, rows: _Side, columns: _Side, buffer: Rows32) -> None:
+def _count(tile: Tile, place: Places, rows: _Side, columns: _Side, buffer: Rows32) -> None:
     """Count a tile, a strip of rows at a time: strips stay in the cache."""
     scores = tile.scores(buffer)
     own = other = None
@@ -166,7 +164,7 @@ def _count(tile: Tile, bins: Bins, rows: _Side, columns: _Side, buffer: Rows32) 
         strip = scores[top:bottom]
         numbers = tile.rows[0] + top, tile.rows[0] + bottom
         enrolled, row = rows.offsets(numbers)
-        bin_of = bins(strip)
+        bin_of = place(strip)
         in_row, in_column = bin_of + row[:, None], bin_of + column[None, :]
         loss = _softplus(strip, llr=tile.sides.plan.llr)
         if own is not None and other is not None:
@@ -203,9 +201,7 @@ def by_speaker_on_device(
     """
     import torch
 
-    def put(array: npt.NDArray[Any]) -> Any:
-        return torch.from_numpy(np.array(array)).to(device)
-
+    put = partial(tensor, device=device)
     plan = sides.plan
     test, other = put(sides.test), put(sides.test_speaker).long()
     bounds = put(ceiling(edges))

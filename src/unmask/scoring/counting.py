@@ -17,6 +17,7 @@ import numpy.typing as npt
 from unmask.arrays import IntArray
 from unmask.scoring.backend import Rows
 from unmask.scoring.plan import TILE, Rows32, Sides, Task, load
+from unmask.scoring.shared import narrow
 
 UNIT = 2.0**-32
 PIECE = 1 << 22
@@ -30,7 +31,7 @@ def packed(below: IntArray, equal: IntArray) -> Packed:
     """
     step = np.diff(below, prepend=0)
     met = np.flatnonzero(equal)
-    return step.astype(np.min_scalar_type(int(step.max(initial=0)))), met, equal[met]
+    return narrow(step), met, equal[met]
 
 
 def unpacked(step: npt.NDArray[Any], met: IntArray, ties: IntArray) -> tuple[IntArray, IntArray]:

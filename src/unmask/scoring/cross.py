@@ -13,7 +13,6 @@ import numpy.typing as npt
 from unmask.arrays import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.scoring.backend import Backend
-from unmask.scoring.bins import ceiling
 from unmask.scoring.by_speaker import BySpeaker, count_by_speaker
 from unmask.scoring.counting import (
     UNIT,
@@ -24,6 +23,7 @@ from unmask.scoring.counting import (
 )
 from unmask.scoring.layout import Layout
 from unmask.scoring.on_cuda import by_speaker_on_cuda, count_on_cuda, devices
+from unmask.scoring.places import ceiling
 from unmask.scoring.plan import BLOCK, Plan, Rows32, Sides, Task
 from unmask.scoring.state import (
     SpeakerLedger,

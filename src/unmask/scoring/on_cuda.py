@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -17,6 +18,7 @@ from unmask.errors import InputError
 from unmask.scoring.by_speaker import BySpeaker, by_speaker_on_device
 from unmask.scoring.counting import UNIT, Tally
 from unmask.scoring.plan import TILE, Range, Rows32, Sides
+from unmask.scoring.tensors import tensor
 
 R = TypeVar("R")
 STRIP = 1 << 28
@@ -137,9 +139,7 @@ def _count(sides: Sides, knots: Rows32, device: str, rows: Range) -> Tally:
 
     from unmask.scoring.cuda_roc import count_nontargets
 
-    def put(array: npt.NDArray[Any]) -> Any:
-        return torch.from_numpy(np.array(array)).to(device)
-
+    put = partial(tensor, device=device)
     plan = sides.plan
     enrol, one = put(sides.enrol), put(sides.enrol_speaker)
     same = sides.test is sides.enrol

@@ -6,14 +6,14 @@ Targets do not depend on each other, so a task is a range of them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.lazy import lazy
 from unmask.scoring.plan import Range
+from unmask.scoring.shared import ArrayFields
 from unmask.scoring.store import Arrays
 from unmask.stress.worst_case_kernels import Levels, closest_first, shares_of, surfaces
 from unmask.stress.worst_case_pairs import PairScores
@@ -22,7 +22,7 @@ SCORES = 1 << 21
 
 
 @dataclass(frozen=True, eq=False)
-class FlatPairs:
+class FlatPairs(ArrayFields):
     """Scores of pairs, where a target's pairs begin, by what the adversary chooses, and what is
     asked for: distinct ``levels`` from low to high, and ``counts``.
     """
@@ -41,13 +41,6 @@ class FlatPairs:
     ) -> FlatPairs:
         tie = np.asarray(pairs.tie(similarity))
         return cls(pairs.scores, pairs.start, pairs.first, similarity, tie, levels, counts)
-
-    def arrays(self) -> Arrays:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        return cls(**arrays)
 
     @lazy
     def thresholds(self) -> Levels:

@@ -16,13 +16,11 @@ import numpy.typing as npt
 from unmask.arrays import FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
 from unmask.lazy import lazy
+from unmask.scoring.places import Places
 from unmask.scoring.plan import Range
 
 TIE = 2.0**-40
 _TOGETHER = 32
-_BINS = 1 << 12
-_CROWDED = 3  # levels in one bin, from which a binary search is no slower
-_TINY = 1e-300
 _NEGLIGIBLE = 1e-200  # subnormal weights change nothing and slow a product twentyfold
 
 
@@ -43,51 +41,18 @@ class Levels:
         values, place = np.unique(given, return_inverse=True)
         return cls(values, place)
 
-    def exceeded(self, scores: FloatArray) -> IntArray:
-        """How many levels each score exceeds.
-
-        Even bins over the range of the levels say how many lie in the bins below that of a score;
-        those in its own bin are compared with it. A bin's number never falls as the score rises,
-        so the answer is that of a binary search, several times sooner.
-        """
-        if self._bins is None:
-            return np.searchsorted(self.values, scores)
-        ends, scale, below, crowd = self._bins
-        found = below[_bin(scores, ends, scale)]
-        for _ in range(crowd):
-            found += scores > self._padded[found]
-        return found
+    @lazy
+    def exceeded(self) -> Places:
+        """Gives how many levels each score exceeds."""
+        return Places(self.values, "left")
 
     def above(self, scores: FloatArray, cell: IntArray, cells: int) -> IntArray:
         """Scores above each level in each cell, (cells, levels); ``cell`` broadcasts to scores."""
         width = self.values.size + 1
-        held = self.exceeded(scores) + cell * width
+        held = self.exceeded(scores)
+        held += cell * width
         table = np.bincount(held.reshape(-1), minlength=cells * width).reshape(cells, width)
         return above_of(table)
-
-    @lazy
-    def _bins(self) -> tuple[tuple[float, float], float, IntArray, int] | None:
-        """Both ends, bins per unit, levels in the bins below each, most levels in one."""
-        finite = self.values[np.isfinite(self.values)]
-        ends = (float(finite[0]), float(finite[-1])) if finite.size else (0.0, np.inf)
-        span = ends[1] - ends[0]
-        if span == np.inf:
-            return None
-        scale = _BINS / span if span > _TINY else 1.0
-        held = np.bincount(_bin(self.values, ends, scale), minlength=_BINS + 1)
-        crowd = int(held.max())
-        return (ends, scale, np.cumsum(held) - held, crowd) if crowd < _CROWDED else None
-
-    @lazy
-    def _padded(self) -> FloatArray:
-        return np.append(self.values, np.inf)
-
-
-def _bin(scores: FloatArray, ends: tuple[float, float], scale: float) -> IntArray:
-    place = np.clip(scores, *ends)
-    place -= ends[0]
-    place *= scale
-    return place.astype(np.intp)
 
 
 def above_of(table: IntArray) -> IntArray:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from unmask.scoring.plan import Range, ranges_of
 from unmask.scoring.store import Arrays
+from unmask.scoring.tensors import tensor
 from unmask.stress.worst_case_flat import FlatPairs
 from unmask.stress.worst_case_kernels import above_of, closest_weights, surfaces
 from unmask.stress.worst_case_voices import Likeness, Voices
@@ -21,13 +21,13 @@ def surfaces_of_pairs_on_device(pairs: FlatPairs, device: str) -> Callable[[Rang
     """Scores of pairs counted on the device; ranked here."""
     import torch
 
-    levels, width = _put(pairs.levels, device), pairs.levels.size + 1
+    levels, width = tensor(pairs.levels, device), pairs.levels.size + 1
 
     def compute(targets: Range) -> Arrays:
         begin, end = pairs.first[targets[0]], pairs.first[targets[1]]
         bounds = pairs.start[begin : end + 1]
-        pair = torch.repeat_interleave(_put(np.diff(bounds), device))
-        scores = _put(pairs.scores[bounds[0] : bounds[-1]], device)
+        pair = torch.repeat_interleave(tensor(np.diff(bounds), device))
+        scores = tensor(pairs.scores[bounds[0] : bounds[-1]], device)
         cell = torch.bucketize(scores, levels) + pair * width
         table = torch.bincount(cell, minlength=(end - begin) * width).cpu().numpy()
         above = above_of(table.reshape(-1, width))
@@ -60,10 +60,10 @@ def surfaces_of_voices_on_device(voices: Voices, device: str) -> Callable[[Range
     """P_FA^N(τ) of some targets."""
     import torch
 
-    others = _put(voices.others, device)
-    levels, width = _put(voices.levels, device), voices.levels.size + 1
-    speaker = torch.repeat_interleave(_put(voices.sizes, device))
-    sizes = _put(voices.sizes, device)
+    others = tensor(voices.others, device)
+    levels, width = tensor(voices.levels, device), voices.levels.size + 1
+    speaker = torch.repeat_interleave(tensor(voices.sizes, device))
+    sizes = tensor(voices.sizes, device)
     similarity = _similarity(voices, device)
     weights: dict[int, Any] = {}
     step = max(1, SCORES // len(voices.others))
@@ -74,7 +74,7 @@ def surfaces_of_voices_on_device(voices: Voices, device: str) -> Callable[[Range
         table = torch.zeros(cells, dtype=torch.int64, device=device)
         for top, bottom in ranges_of(last - first, step):
             rows = slice(first + top, first + bottom)
-            cell = torch.bucketize(_put(voices.enrol[rows], device) @ others.T, levels)
+            cell = torch.bucketize(tensor(voices.enrol[rows], device) @ others.T, levels)
             cell += speaker * width
             cell += (speaker[rows] - targets[0])[:, None] * (voices.speakers * width)
             table += torch.bincount(cell.view(-1), minlength=cells)
@@ -94,7 +94,7 @@ def surfaces_of_voices_on_device(voices: Voices, device: str) -> Callable[[Range
         each = torch.empty((len(own), voices.counts.size, width - 1), dtype=torch.float64)
         for size in impostors.unique().tolist():
             if size not in weights:
-                weights[size] = _put(closest_weights(size, voices.counts), device)
+                weights[size] = tensor(closest_weights(size, voices.counts), device)
             some = impostors == size
             each[some.cpu()] = (weights[size] @ rates[some, :size]).cpu()
         return {"each": each.clamp(0, 1).numpy()}
@@ -120,9 +120,9 @@ def _similarity(likeness: Likeness, device: str) -> Callable[[Range], tuple[Any,
     """Mean scores of some targets with everybody, and who may be an impostor."""
     import torch
 
-    target_means = _put(likeness.target_means, device)
-    impostor_means = _put(likeness.impostor_means, device)
-    sizes = _put(likeness.sizes, device)
+    target_means = tensor(likeness.target_means, device)
+    impostor_means = tensor(likeness.impostor_means, device)
+    sizes = tensor(likeness.sizes, device)
     everybody = torch.arange(likeness.speakers, device=device)
 
     def compute(targets: Range) -> tuple[Any, Any]:
@@ -132,9 +132,3 @@ def _similarity(likeness: Likeness, device: str) -> Callable[[Range], tuple[Any,
         return target_means[some] @ impostor_means.T, allowed
 
     return compute
-
-
-def _put(array: npt.NDArray[Any], device: str) -> Any:
-    import torch
-
-    return torch.from_numpy(np.array(array)).to(device)

@@ -9,14 +9,14 @@ needs no score at all, since the mean score of two speakers is the product of th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 
 from unmask.arrays import BoolArray, FloatArray, IntArray
 from unmask.lazy import lazy
 from unmask.scoring.plan import Range, ranges_of
+from unmask.scoring.shared import ArrayFields
 from unmask.scoring.store import Arrays
 from unmask.stress.worst_case_kernels import Levels, closest_first, shares_of, surfaces
 
@@ -30,7 +30,7 @@ _PAIRS = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
-class Likeness:
+class Likeness(ArrayFields):
     """Mean rows of all speakers as target and as impostor, whose products are similarities.
 
     Rows of speaker k are those from ``edges[k]`` to ``edges[k + 1]``. Nobody is their own impostor,
@@ -40,14 +40,6 @@ class Likeness:
     edges: IntArray
     target_means: FloatArray
     impostor_means: FloatArray
-
-    def arrays(self) -> Arrays:
-        held = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in held.items() if value is not None}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        return cls(**arrays)
 
     @property
     def speakers(self) -> int:
