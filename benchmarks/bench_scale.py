@@ -24,7 +24,7 @@ from benchmarks.growth import MARK, measured, report
 from unmask.scoring.counting import LONGEST_PIECE, PIECE
 
 EMBEDDINGS = (12_000, 20_000, 32_000, 48_000)
-LINES = (1_000_000, 2_000_000, 4_000_000, 8_000_000)
+LINES = (2_000_000, 4_000_000, 8_000_000, 16_000_000)
 FULL = 100_000
 GROUPS = 20_000
 COPRIME = 179_424_691
@@ -153,7 +153,7 @@ def streams(folder: Path) -> None:
         for size in LINES:
             path = folder / f"{size}.{kind}"
             _write_scores(path, size)
-            code.append(f"um.stream_scores({str(path)!r})")
+            code.append(f"um.stream_scores({str(path)!r}, replicates=0)")
         report(f"score files in batches, {kind}", "lines", list(LINES), code)
 
 
