@@ -12,7 +12,7 @@ demo: $(CORE)
 	$(BIN)/unmask demo
 
 test: $(FULL)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(FULL)
 	$(BIN)/ruff check .

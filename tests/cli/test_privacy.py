@@ -183,7 +183,7 @@ def test_places_are_refused_before_anything_is_read(folder):
     assert "on: expected local, processes" in fails(*missing, "--on", "moon")
     assert "no CUDA device" in fails(*missing, "--on", "cuda")
     told = fails(*missing, "--on", "dask://localhost:1", "--workers", 2)
-    assert told == ("--workers: has no effect on dask://localhost:1, which has workers of its own")
+    assert told == "workers: no effect on dask://localhost:1, which has workers of its own"
     lists = ("--scores", "a=no,no,no")
     for option in (("--on", "processes"), ("--workers", 2), ("--state", "here")):
         told = fails(*lists, *option)

@@ -145,3 +145,9 @@ def test_one_run_at_a_time_in_a_state(tmp_path):
     with pytest.raises(um.InputError, match="another run is at work there"):
         list(run(total, NUMBERS, RANGES, where=Where(state=tmp_path)))
     first.close()
+
+
+@pytest.mark.parametrize("on", ["cuda", "dask://localhost:8786"])
+def test_workers_without_effect_are_refused(on):
+    with pytest.raises(um.InputError, match="which has workers of its own"):
+        Where(on, 2)

@@ -10,7 +10,6 @@ import typer
 
 from unmask.cli import common
 from unmask.cli.privacy_inputs import Inputs, assess
-from unmask.errors import InputError
 from unmask.figures import save_all
 from unmask.report.privacy import document_of_privacy
 from unmask.report.privacy_figures import privacy_figures
@@ -111,8 +110,6 @@ def privacy(
         lda,
         speakers,
     )
-    if workers is not None and (on == "cuda" or on.startswith("dask://")):
-        raise InputError(f"--workers: has no effect on {on}, which has workers of its own")
     where = Where(on, workers, state)
     with common.progress("pairs of segments", quiet=quiet) as bar:
         assessment, sources = assess(

@@ -86,7 +86,7 @@ def count_pairs(
     the prepared rows and the finished blocks, which the workers must see; after a fault the same
     call goes on from there.
     """
-    check_place(on)
+    check_place(on, workers)
     if on == "cuda":
         devices()
     with workplace(layout.key(backend), state) as folder:

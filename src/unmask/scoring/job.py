@@ -25,7 +25,7 @@ from unmask.scoring.on_cuda import devices, on_devices
 from unmask.scoring.plan import Range, Task, load
 from unmask.scoring.state import check_room, result_path, workplace
 from unmask.scoring.store import Arrays, read_arrays, write_arrays
-from unmask.scoring.where import Lost, available, check_place, kept_open, place
+from unmask.scoring.where import Lost, check_place, kept_open, place
 
 Progress = Callable[[int, int], None]
 _KIND = "unmask result 1"
@@ -57,8 +57,7 @@ class Where:
     state: str | Path | None = None
 
     def __post_init__(self) -> None:
-        check_place(self.on)
-        available(self.workers)
+        check_place(self.on, self.workers)
         if self.on == "cuda":
             devices()
 

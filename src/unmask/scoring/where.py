@@ -87,11 +87,14 @@ def available(workers: int | None) -> int:
     return workers
 
 
-def check_place(on: str) -> None:
-    """Refuse a place that does not exist, before any work."""
+def check_place(on: str, workers: int | None = None) -> None:
+    """Refuse a place that does not exist, and workers that it would not use, before any work."""
     known = on in ("local", "processes", "dask", "cuda")
     if not known and not re.fullmatch(r"dask://[^/]+:\d+", on):
         raise InputError(f"on: expected {PLACES}, found {on}")
+    if workers is not None and (on == "cuda" or on.startswith("dask://")):
+        raise InputError(f"workers: no effect on {on}, which has workers of its own")
+    available(workers)
 
 
 @contextmanager
