@@ -17,7 +17,7 @@ from unmask.detection.units import speaker_count
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.scoring.job import Where
-from unmask.trials import Scores, Source
+from unmask.trials import Ids, Scores, Source
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +137,9 @@ def group_masks(
     if sides[0] is None or sides[1] is None:
         known = ", ".join(columns) or "none"
         raise InputError(f"no column {by} to group by: the columns are {known}")
-    values = [ids.to_series().to_numpy() for ids in sides if ids is not None]
-    low, high = np.minimum(*values), np.maximum(*values)
-    pairs = sorted(set(zip(low.tolist(), high.tolist(), strict=True)))
-    return [(a if a == b else f"{a}-{b}", (low == a) & (high == b)) for a, b in pairs]
+    both = Ids.concatenate([sides[0], sides[1]]).alphabetical()
+    names = both.names.to_list()
+    one, other = np.split(both.codes.astype(np.int64), 2)
+    pair = np.minimum(one, other) * len(names) + np.maximum(one, other)
+    found = ((int(key), *divmod(int(key), len(names))) for key in np.unique(pair))
+    return [(names[a] if a == b else f"{names[a]}-{names[b]}", pair == key) for key, a, b in found]

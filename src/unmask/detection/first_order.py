@@ -27,8 +27,8 @@ FEW = 60
 def few_speakers(count: int) -> str:
     """What to say of an interval over few speakers."""
     return (
-        f"{count} speakers: intervals are first order in the draws and may be a tenth too narrow; "
-        "unmask eval on a list of scores in memory gives them in full"
+        f"{count} speakers: intervals are first order in the draws and may be a fifth too narrow, "
+        "that of minDCF more; unmask eval on a list of scores in memory gives them in full"
     )
 
 

@@ -30,6 +30,7 @@ from unmask.scoring.state import (
     TallyLedger,
     keep_targets,
     kept_targets,
+    unfinished,
     workplace,
 )
 from unmask.scoring.where import Lost, Place, check_place, place
@@ -195,11 +196,7 @@ def _work(
             ledger.add(int(left[i]), found)
             told(int(ledger.done.sum()), len(tasks))
     except Lost as error:
-        done = int(ledger.done.sum())
-        raise InputError(
-            f"{error}; {done} of {len(tasks)} blocks are done and kept in {folder}: "
-            "the same command goes on from there"
-        ) from None
+        raise unfinished(error, int(ledger.done.sum()), len(tasks), folder) from None
     finally:
         if folder.exists():
             ledger.save()

@@ -20,10 +20,11 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 
 from unmask._version import __version__
+from unmask.disk import check_room
 from unmask.errors import InputError
 from unmask.scoring.on_cuda import devices, on_devices
 from unmask.scoring.plan import Range, Task, load
-from unmask.scoring.state import check_room, result_path, workplace
+from unmask.scoring.state import result_path, unfinished, workplace
 from unmask.scoring.store import Arrays, read_arrays, write_arrays
 from unmask.scoring.where import Lost, check_place, kept_open, place
 
@@ -168,10 +169,7 @@ def _elsewhere(
                 done += 1
                 yield left[i], result
     except Lost as error:
-        raise InputError(
-            f"{error}; {done} of {len(ranges)} blocks are done and kept in {folder}: "
-            "the same command goes on from there"
-        ) from None
+        raise unfinished(error, done, len(ranges), folder) from None
 
 
 def _work(work: Callable[[Any, Range], Arrays], cls: Any, task: Task) -> Arrays:
@@ -196,7 +194,7 @@ def _put(folder: Path, shared: Shared) -> None:
     if marker.exists():
         return
     arrays = shared.arrays()
-    check_room(folder, sum(array.nbytes for array in arrays.values()))
+    check_room(folder, sum(array.nbytes for array in arrays.values()), "the rows to work on")
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
     marker.touch()

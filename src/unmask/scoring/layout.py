@@ -13,13 +13,13 @@ import polars as pl
 
 from unmask._version import __version__
 from unmask.arrays import FloatArray, IntArray
+from unmask.disk import check_room
 from unmask.errors import InputError
 from unmask.scoring.backend import Backend
 from unmask.scoring.cosine import Cosine, Whitening
 from unmask.scoring.plan import Plan
 from unmask.scoring.plda import Plda
 from unmask.scoring.shards import Shard
-from unmask.scoring.state import check_room
 from unmask.trials import Ids
 
 PAIRS = ("all", "enrolment-fixed")
@@ -49,7 +49,7 @@ class Layout:
         if enrolment < 1:
             raise InputError(f"enrolment: expected 1 utterance or more, found {enrolment}")
         spoken = Ids.concatenate([shard.speakers for shard in shards])
-        speaker = _rank(spoken)
+        speaker = spoken.alphabetical().codes
         named = [shard.utterances for shard in shards]
         uttered = [column for column in named if column is not None]
         order: IntArray
@@ -57,7 +57,7 @@ class Layout:
         if len(uttered) == len(shards):
             utterance = Ids.concatenate(uttered)
             _refuse_repeated(utterance)
-            order = np.lexsort((_rank(utterance), speaker))
+            order = np.lexsort((utterance.alphabetical().codes, speaker))
             sha.update("\n".join(utterance.to_series().gather(order).to_list()).encode())
         else:
             order = np.argsort(speaker, kind="stable")
@@ -115,7 +115,8 @@ class Layout:
             sides.append(("test", ~self.enrolled))
         elif llr:
             sides.append(("test", self.enrolled))
-        check_room(folder, sum(int(mask.sum()) for _, mask in sides) * (4 * width + 4))
+        rows = sum(int(mask.sum()) for _, mask in sides)
+        check_room(folder, rows * (4 * width + 4), "the rows to work on")
         outputs = [self._side(folder, name, mask, width) for name, mask in sides]
         row = 0
         for shard in self.shards:
@@ -146,15 +147,6 @@ class Layout:
             folder / f"{name}.npy", mode="w+", dtype=np.float32, shape=(len(order), width)
         )
         return array, position
-
-
-def _rank(ids: Ids) -> npt.NDArray[np.int32]:
-    """Codes in the alphabetical order of the names that occur."""
-    used = ids.used
-    order = ids.names.gather(used).arg_sort().to_numpy()
-    rank = np.zeros(len(ids.names), np.int32)
-    rank[used[order]] = np.arange(len(used), dtype=np.int32)
-    return rank[ids.codes]
 
 
 def _refuse_repeated(utterances: Ids) -> None:

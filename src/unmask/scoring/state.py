@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -62,14 +63,12 @@ def _mark(folder: Path, key: str) -> None:
     named.write_text(key, encoding="utf-8")
 
 
-def check_room(folder: Path, needed: int) -> None:
-    """Refuse a plan that the disk has no room for."""
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        raise InputError(
-            f"{folder}: expected {needed / 1e9:.2f} GB of free disk for the rows to work on, "
-            f"found {free / 1e9:.2f} GB"
-        )
+def unfinished(error: Exception, done: int, tasks: int, folder: Path) -> InputError:
+    """What to say where workers were lost and the state is kept."""
+    return InputError(
+        f"{error}; {done} of {tasks} blocks are done and kept in {folder}: "
+        "the same command goes on from there"
+    )
 
 
 def result_path(folder: Path, number: int) -> Path:
@@ -106,7 +105,7 @@ def _claim(folder: Path) -> TextIO | None:
     return file
 
 
-class Ledger:
+class Ledger(ABC):
     """Which blocks are done and what they add up to; kept on disk every few seconds.
 
     ``mark`` says what the sums belong to: a ledger with another mark is not gone on from.
@@ -123,9 +122,9 @@ class Ledger:
         """Numbers of the tasks that are still to be done."""
         return np.flatnonzero(~self.done)
 
+    @abstractmethod
     def sums(self) -> Arrays:
         """What is to be kept."""
-        raise NotImplementedError
 
     def note(self, number: int) -> None:
         """A task is done and added."""

@@ -23,10 +23,10 @@ def pairs_of_scores(
     """
     if scores.enrol_speaker is None or scores.test_speaker is None:
         raise InputError("worst case: expected the speaker of each side of a trial, found none")
-    rows = scores.is_nontarget
+    rows = np.flatnonzero(scores.is_nontarget)
     return PairScores.from_trials(
-        scores.enrol_speaker.to_series().to_numpy()[rows],
-        scores.test_speaker.to_series().to_numpy()[rows],
+        scores.enrol_speaker.take(rows),
+        scores.test_speaker.take(rows),
         scores.scores(system)[rows],
         both_ways=both_ways,
     )

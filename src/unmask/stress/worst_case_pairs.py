@@ -6,7 +6,7 @@ flat array, pair after pair, and a target's pairs lie next to each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +17,7 @@ from unmask.arrays import BoolArray, FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
 from unmask.stress.worst_case_checks import check_single_scores, check_speakers
 from unmask.stress.worst_case_kernels import TIE, gaps
+from unmask.trials import Ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +78,8 @@ class PairScores:
     @classmethod
     def from_trials(
         cls,
-        target: Sequence[str] | npt.ArrayLike,
-        impostor: Sequence[str] | npt.ArrayLike,
+        target: Ids | Iterable[str],
+        impostor: Ids | Iterable[str],
         scores: npt.ArrayLike,
         *,
         both_ways: bool = False,
@@ -89,27 +90,27 @@ class PairScores:
         target b against impostor a, as a symmetric system scores them. Lines of one speaker
         against themselves are no impostor trials and are refused.
         """
-        first, second = np.asarray(target), np.asarray(impostor)
+        first, second = Ids.from_strings(target), Ids.from_strings(impostor)
         values = np.asarray(scores, dtype=np.float64).reshape(-1)
-        if not first.shape == second.shape == values.shape:
+        if not len(first) == len(second) == values.size:
             raise InputError(
                 f"trials: expected as many targets and impostors as scores ({values.size}),"
-                f" found {first.size} and {second.size}"
+                f" found {len(first)} and {len(second)}"
             )
         if values.size == 0:
             raise InputError("trials: expected impostor scores, found none")
-        names, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
-        left, right = np.split(codes, 2)
+        both = Ids.concatenate([first, second]).alphabetical()
+        left, right = np.split(both.codes.astype(np.int64), 2)
         own = left == right
         if own.any():
             raise InputError(
                 f"trials: {int(own.sum())} of {own.size} compare a speaker with themselves,"
-                f" the first at index {int(own.argmax())} ({names[left[own.argmax()]]})"
+                f" the first at index {int(own.argmax())} ({both.decode(int(own.argmax()))})"
             )
         if both_ways:
             left, right = np.concatenate([left, right]), np.concatenate([right, left])
             values = np.tile(values, 2)
-        return cls._grouped(left, right, values, tuple(str(name) for name in names))
+        return cls._grouped(left, right, values, tuple(both.names.to_list()))
 
     @classmethod
     def _grouped(

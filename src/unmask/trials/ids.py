@@ -64,6 +64,14 @@ class Ids:
         """Select rows by mask or positions; the table of names is shared, not copied."""
         return Ids(self.codes[as_index(index, len(self))], self.names)
 
+    def alphabetical(self) -> Ids:
+        """The same identifiers with the names that occur, in order: codes are their ranks."""
+        names = self.names.gather(self.used)
+        order = names.arg_sort().to_numpy()
+        rank = np.zeros(len(self.names), np.int32)
+        rank[self.used[order]] = np.arange(len(order), dtype=np.int32)
+        return Ids(rank[self.codes], names.gather(order))
+
     @property
     def used(self) -> Index:
         """Codes that occur, ascending."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from unmask.disk import check_room
 from unmask.errors import InputError
 from unmask.trials.arrays import Index
 
@@ -43,12 +43,7 @@ class Scratch:
 
     def check_room(self, needed: int) -> None:
         """Refuse what the disk has no room for."""
-        free = shutil.disk_usage(self.path).free
-        if needed > free:
-            raise InputError(
-                f"{self.path.parent}: expected {needed / 1e9:.2f} GB of free disk for temporary "
-                f"files, found {free / 1e9:.2f} GB; the variable TMPDIR names another folder"
-            )
+        check_room(self.path, needed, "temporary files", named=self.path.parent)
 
     def file(self) -> Path:
         """A new file's path."""

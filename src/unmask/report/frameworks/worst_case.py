@@ -63,8 +63,8 @@ def worst_case_step(name: str, scores: Scores, config: Config) -> Step:
         chosen = scores.is_nontarget & _same_group(scores, how.by, told)
         assert scores.enrol_speaker is not None
         assert scores.test_speaker is not None
-        target = scores.enrol_speaker.take(chosen).to_series().to_numpy()
-        impostor = scores.test_speaker.take(chosen).to_series().to_numpy()
+        target = scores.enrol_speaker.take(chosen)
+        impostor = scores.test_speaker.take(chosen)
         for done, system in enumerate(scores.systems, start=1):
             pairs = PairScores.from_trials(target, impostor, scores.scores(system)[chosen])
             roc = Roc.from_scores(scores.targets(system), scores.nontargets(system))
