@@ -14,10 +14,9 @@ from unmask.figures.encode import is_wide, lookup
 from unmask.figures.figure import Figure
 from unmask.figures.theme import CHANCE, DASHED, WIDE, shorten
 
-_STEPS = 50
-_TALL = 7
-_WIDTH = 0.014
-_MOST_LEAN = 0.2
+_DIAMETER = 7.0
+_LOWEST, _HIGHEST = 62, 120
+_MARGIN = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +39,17 @@ def speaker_strip(
     name: str = "speaker_strip",
     title: str = "Who is least protected: each dot is one speaker",
 ) -> Figure:
-    """Dots stack where speakers share a risk; the further right, the less protected."""
+    """Dots stand exactly at their risk and stack upwards; further right is less protected.
+
+    Where more dots share a place than fit, they overlap, and their number stands above them.
+    """
     require_systems({strip.system: strip for strip in strips}, chart="speaker strip")
     names = [strip.system for strip in strips]
+    inner = 480 if is_wide(width) else 230
+    stacks = [_stacked(strip.risk, inner) for strip in strips]
+    tallest = max(int(rank.max()) + 1 for rank, _ in stacks)
+    height = min(max(_DIAMETER * tallest + _MARGIN, _LOWEST), _HIGHEST)
+    spacing = min(_DIAMETER, (height - _MARGIN) / tallest)
     rows = join(
         table(
             system=strip.system,
@@ -50,20 +57,18 @@ def speaker_strip(
             speaker=list(strip.speakers),
             risk=strip.risk,
             recordings=strip.recordings,
-            place=places[0],
-            lift=places[1],
+            lift=spacing * (rank + 0.5),
+            stack=np.where((rank == count - 1) & (spacing < _DIAMETER / 2), count, 0),
         )
-        for strip in strips
-        for places in [_stacked(strip.risk)]
+        for strip, (rank, count) in zip(strips, stacks, strict=True)
     )
-    inner = 480 if is_wide(width) else 230
     x = alt.X(
-        "place:Q",
+        "risk:Q",
         title="Recordings linked to their speaker (%)",
         scale=alt.Scale(domain=[-0.02, 1.02], nice=False),
         axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1], labelExpr="format(100 * datum.value, 'd')"),
     )
-    y = alt.Y("lift:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=None)
+    y = alt.Y("lift:Q", title=None, scale=alt.Scale(domain=[0, height]), axis=None)
     colour = alt.Color(
         "system:N",
         scale=alt.Scale(domain=names, range=[colours[n] for n in names]),
@@ -85,14 +90,20 @@ def speaker_strip(
             ],
         )
     )
+    counts = (
+        alt.Chart()
+        .transform_filter("datum.stack > 4")
+        .mark_text(dy=-8, fontSize=10)
+        .encode(x, y, colour, text="stack:Q")
+    )
     chance = (
         alt.Chart()
         .mark_rule(color=CHANCE, strokeDash=list(DASHED))
         .encode(x=alt.datum(float(strips[0].chance)))
     )
     chart = (
-        alt.layer(chance, dots, data=rows)
-        .properties(width=inner, height=62)
+        alt.layer(chance, dots, counts, data=rows)
+        .properties(width=inner, height=height)
         .facet(
             row=alt.Row(
                 "system:N",
@@ -113,21 +124,21 @@ def speaker_strip(
         title,
         "A dot is a speaker, placed by how many of the speaker's protected recordings the"
         " strongest attacker links to the right person among all enrolled. Dots at the right are"
-        " people whom the safeguard leaves recognisable; point at one to see who. Dashed: chance.",
+        " people whom the safeguard leaves recognisable; point at one to see who. A number counts"
+        " the dots of a stack that overlap. Dashed: chance.",
         chart,
     )
 
 
-def _stacked(risk: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Where each dot stands: dots of one risk in a column, in several where there are many.
-
-    Further columns lean towards the middle, less than half the step between two risks.
-    """
-    step = np.round(np.asarray(risk, dtype=np.float64) * _STEPS).astype(int)
+def _stacked(risk: FloatArray, width: float) -> tuple[IntArray, IntArray]:
+    """Rank from below of each dot among those about a dot's width apart, and how many they are."""
+    step = np.round(np.asarray(risk, dtype=np.float64) * width / _DIAMETER).astype(np.int64)
     order = np.argsort(step, kind="stable")
-    _, first, count = np.unique(step[order], return_index=True, return_counts=True)
-    rank = np.empty(len(step))
-    rank[order] = np.arange(len(step)) - np.repeat(first, count)
-    column, height = np.divmod(rank, _TALL)
-    lean = np.where(step > _STEPS / 2, -1.0, 1.0) * np.minimum(column * _WIDTH, _MOST_LEAN)
-    return risk + lean, (height + 0.5) / _TALL
+    _, first, dense, count = np.unique(
+        step[order], return_index=True, return_inverse=True, return_counts=True
+    )
+    rank = np.empty(len(step), dtype=np.int64)
+    rank[order] = np.arange(len(step)) - first[dense]
+    size = np.empty(len(step), dtype=np.int64)
+    size[order] = count[dense]
+    return rank, size

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from unmask.detection.units import speaker_count
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.figures import system_colours
@@ -19,15 +20,17 @@ from unmask.report.document import Document, Row
 from unmask.report.drawn import Drawn
 from unmask.report.frameworks import cpmap, legal, similarity, verification, worst_case
 from unmask.report.frameworks.attacks import (
+    NO_EXTRACTOR,
     Attack,
     Trialled,
+    Variant,
     attacks_of,
     group_step,
     joined_scores,
     strongest,
     trial_step,
 )
-from unmask.report.headline import Card, cards
+from unmask.report.headline import FEW_SPEAKERS, Card, Notice, cards, weak_control
 from unmask.report.inputs import Inputs, read_inputs
 from unmask.report.section import Section, TableBlock
 from unmask.scoring.job import Where, by_default
@@ -40,9 +43,14 @@ ATTACKS = "Attacks"
 
 @dataclass(frozen=True, eq=False)
 class Assessment:
-    """Everything a report says. ``facts`` tell what was tested, as (name, value)."""
+    """Everything a report says. ``facts`` tell what was tested, as (name, value).
+
+    ``attackers`` are those that were run against some safeguard, which config may name more of.
+    ``failures`` tell what could not be computed; the rest of the report stands.
+    """
 
     config: Config
+    attackers: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     line: str
     cards: tuple[Card, ...]
@@ -52,6 +60,7 @@ class Assessment:
     document: Document
     colours: Mapping[str, str]
     date: str | None
+    failures: tuple[Notice, ...] = ()
     reused: int = 0
     computed: int = 0
 
@@ -90,11 +99,15 @@ def assess(
 
 
 class _Run:
-    """One run: steps are planned first, so that it is known how much is left."""
+    """One run: steps are planned first, so that it is known how much is left.
+
+    A step that its data do not allow costs itself alone; a section without any step that worked is
+    left out, and the report says why.
+    """
 
     def __init__(self, config: Config, inputs: Inputs, work: Work, wanted: frozenset[str]) -> None:
         self.attacks = attacks_of(config, inputs)
-        self.config, notes = legal.with_fitting_lengths(config, self.attacks)
+        self.config, notes = legal.with_fitting_lengths(config, self.attacks.of)
         self.inputs = replace(inputs, notes=(*inputs.notes, *notes))
         self.work, self.wanted = work, wanted
         names = [*([ORIGINAL] if inputs.original is not None else []), *inputs.safeguards]
@@ -102,88 +115,95 @@ class _Run:
         self.rooms = {**inputs.tables}
         for name, sets in inputs.sets.items():
             self.rooms |= {f"{name} {part.upper()}": scores for part, scores in sets.items()}
+        self.failures: dict[str, list[str]] = {}
 
     def result(self) -> Assessment:
         config, inputs, wanted = self.config, self.inputs, self.wanted
-        every = {
-            "legal": self._per_attack(legal.sweep_step) if "legal" in wanted else {},
-            "trials": self._per_attack(trial_step) if self._trials else {},
-        }
-        probes = legal.inference_steps(config, inputs) if every["legal"] else {}
+        sweeps = self._per_attack(legal.sweep_step) if "legal" in wanted else {}
+        trials = self._per_attack(trial_step) if self._trials else {}
+        probes = legal.inference_steps(config, inputs) if sweeps else {}
+        consistency = legal.consistency_steps(config, self.attacks.consistency) if sweeps else {}
         matrices = similarity.similarity_steps(config, inputs) if "similarity" in wanted else {}
         within = similarity.session_steps(config, inputs) if "similarity" in wanted else {}
         tables = self._table_steps() if wanted & {"verification", "zebra"} else {}
         runs = (
-            verification.distortion_steps(config, inputs, self.attacks) if "zebra" in wanted else {}
+            verification.distortion_steps(config, inputs, self.attacks.of)
+            if "zebra" in wanted
+            else {}
         )
-        planned: list[Step] = [s for d in every.values() for found in d.values() for s in found]
-        for group in (probes, matrices, within, tables, runs):
-            planned += group.values()
-        late = 2.0 * len(self.rooms) + 2.0 * bool(self.attacks)
-        self.work.expect(planned)
+        groups: tuple[Mapping[Any, Step], ...] = (
+            sweeps, trials, probes, consistency, matrices, within, tables, runs,
+        )  # fmt: skip
+        late = 2.0 * len(self.rooms) + 2.0 * bool(self.attacks.of)
+        self.work.expect([step for group in groups for step in group.values()])
         self.work.total += late
-        trialled: dict[str, list[Trialled]] = {
-            name: self.work.run_all(steps) for name, steps in every["trials"].items()
-        }
-        best = strongest(trialled)
-        tried = [step for steps in every["trials"].values() for step in steps]
-        sections = []
-        if every["legal"]:
-            sweeps = every["legal"]
-
-            def legal_section() -> Section:
-                results = legal.LegalResults(
-                    self.attacks,
-                    {name: self.work.run_all(steps) for name, steps in sweeps.items()},
-                    self._run(probes),
-                    config,
-                )
-                return legal.section(results, self.colours)
-
-            parts = [s for steps in sweeps.values() for s in steps] + list(probes.values())
-            sections.append(self._section("legal", parts, legal_section))
+        done = self._run("trials", trials)
+        trialled: dict[str, list[Trialled]] = {}
+        for (name, _), found in done.items():
+            trialled.setdefault(name, []).extend(found.variants)
+        tried = [step for key, step in trials.items() if key in done]
+        sections: list[Section] = []
+        if sweeps:
+            swept, probed = self._run("legal", sweeps), self._run("legal", probes)
+            stable = self._run("legal", consistency)
+            kept = _kept((sweeps, swept), (probes, probed), (consistency, stable))
+            sections += self._section(
+                "legal",
+                kept if swept else [],
+                lambda: legal.section(
+                    legal.LegalResults(swept, probed, stable, config), self.colours
+                ),
+            )
         if matrices:
-            sections.append(
-                self._section(
-                    "similarity",
-                    [*matrices.values(), *within.values()],
-                    lambda: similarity.section(
-                        self._run(matrices), self._run(within), self.colours
-                    ),
-                )
+            found_matrices, sessions = (
+                self._run("similarity", matrices),
+                self._run("similarity", within),
             )
-        if "zebra" in wanted and trialled:
-            sections.append(
-                self._section(
-                    "zebra",
-                    [*tried, *runs.values()],
-                    lambda: verification.zebra_section(
-                        trialled, best, self._run(runs), self.colours
-                    ),
-                )
+            sections += self._section(
+                "similarity",
+                _kept((matrices, found_matrices), (within, sessions)) if found_matrices else [],
+                lambda: similarity.section(found_matrices, sessions, self.colours),
             )
-        if "verification" in wanted and (trialled or tables):
-            groups = self._group_steps(best)
-            sections.append(
-                self._section(
-                    "verification",
-                    [*tried, *tables.values(), *groups.values()],
-                    lambda: verification.section(
-                        trialled, best, self._run(tables), self._run(groups), self.colours
-                    ),
-                )
+        if "zebra" in wanted and trials:
+            distortions = self._run("zebra", runs)
+            sections += self._section(
+                "zebra",
+                [*tried, *_kept((runs, distortions))] if tried else [],
+                lambda: verification.zebra_section(
+                    trialled, distortions, sorted(inputs.keyless), self.colours
+                ),
+            )
+        if "verification" in wanted and (trials or tables):
+            by = self._group_steps(trialled)
+            grouped, tabled = self._run("verification", by), self._run("verification", tables)
+            sections += self._section(
+                "verification",
+                [*tried, *_kept((tables, tabled), (by, grouped))],
+                lambda: verification.section(trialled, tabled, grouped, self.colours),
             )
         self.work.total -= late
-        sections += self._stress(best)
+        sections += self._stress(trialled)
         if not sections:
-            raise InputError("frameworks: none of those named can be run on these data")
-        return self._assessment(sections, trialled, best)
+            told = next((line for lines in self.failures.values() for line in lines), None)
+            raise InputError(told or "frameworks: none of those named can be run on these data")
+        return self._assessment(sections, trialled)
 
-    def _run(self, steps: Mapping[K, Step]) -> dict[K, Any]:
-        return {name: self.work.run(step) for name, step in steps.items()}
+    def _run(self, key: str, steps: Mapping[K, Step]) -> dict[K, Any]:
+        """Results of the steps that their data allow; why others failed is kept for the report."""
+        found = {}
+        for name, step in steps.items():
+            try:
+                found[name] = self.work.run(step)
+            except InputError as error:
+                self.failures.setdefault(key, []).append(f"{step.what}: {error}")
+        return found
 
-    def _section(self, key: str, steps: Sequence[Step], make: Callable[[], Section]) -> Section:
+    def _section(
+        self, key: str, steps: Sequence[Step], make: Callable[[], Section]
+    ) -> list[Section]:
         """A section with its figures, kept under the keys of the steps it is made from."""
+        if not steps:
+            return []
         step = Step(
             f"charts and tables of {key}",
             [one.key for one in steps],
@@ -192,44 +212,54 @@ class _Run:
             weight=1.0,
         )
         self.work.expect([step])
-        made: Section = self.work.run(step)
-        return made
+        return list(self._run(key, {key: step}).values())
 
     @property
     def _trials(self) -> bool:
         return bool(self.wanted & {"verification", "zebra", "cpmap", "worst_case"})
 
-    def _per_attack(self, make: object) -> dict[str, list[Step]]:
+    def _per_attack(self, make: Callable[[Attack, Config], Step]) -> dict[tuple[str, str], Step]:
         return {
-            name: [make(attack, self.config) for attack in found]  # type: ignore[operator]
-            for name, found in self.attacks.items()
+            (name, attack.attacker): make(attack, self.config)
+            for name, found in self.attacks.of.items()
+            for attack in found
         }
 
     def _table_steps(self) -> dict[str, Step]:
         return verification.table_steps(self.config, replace(self.inputs, tables=self.rooms))
 
-    def _group_steps(self, best: Mapping[str, int]) -> dict[str, Step]:
+    def _strongest(
+        self, trialled: Mapping[str, Sequence[Trialled]]
+    ) -> dict[str, tuple[Attack, Variant]]:
+        """The attack with the lowest equal error rate on each safeguard."""
+        best = {name: strongest(found, "eer") for name, found in trialled.items()}
+        return {
+            name: (
+                next(a for a in self.attacks.of[name] if a.attacker == one.attacker),
+                one.variant,
+            )
+            for name, one in best.items()
+        }
+
+    def _group_steps(self, trialled: Mapping[str, Sequence[Trialled]]) -> dict[str, Step]:
         """The strongest attack on each safeguard, by the groups of a column."""
         by = self.config.verification.by
         if by is None:
             return {}
         steps = {
-            name: group_step(self.attacks[name][place], self.config, by)
-            for name, place in best.items()
+            name: group_step(attack, variant, self.config, by)
+            for name, (attack, variant) in self._strongest(trialled).items()
         }
         self.work.expect(list(steps.values()))
         return steps
 
-    def _stress(self, best: Mapping[str, int]) -> list[Section]:
+    def _stress(self, trialled: Mapping[str, Sequence[Trialled]]) -> list[Section]:
         """C-P maps and worst case of the strongest attacks and of the tables."""
         if not self.wanted & {"cpmap", "worst_case"}:
             return []
-        chosen: dict[str, Attack] = {
-            name: self.attacks[name][place] for name, place in best.items()
-        }
         rooms: dict[str, Scores] = {}
         references: dict[str, Sequence[str]] = {}
-        for names, table in joined_scores(chosen):
+        for names, table in joined_scores(self._strongest(trialled)):
             rooms[ATTACKS if len(names) > 1 else f"{ATTACKS} on {names[0]}"] = table
         for name, table in self.rooms.items():
             rooms[name] = table
@@ -245,45 +275,35 @@ class _Run:
             if worst_case.usable(table)
         }
         self.work.expect([*maps.values(), *growth.values()])
-        sections = []
-        if maps:
-            sections.append(
-                self._section("cpmap", list(maps.values()), lambda: cpmap.section(self._run(maps)))
-            )
-        if growth:
-            sections.append(
-                self._section(
-                    "worst_case",
-                    list(growth.values()),
-                    lambda: worst_case.section(self._run(growth), self.colours),
-                )
-            )
-        return sections
+        drawn, grown = self._run("cpmap", maps), self._run("worst_case", growth)
+        return [
+            *self._section("cpmap", _kept((maps, drawn)), lambda: cpmap.section(drawn)),
+            *self._section(
+                "worst_case",
+                _kept((growth, grown)),
+                lambda: worst_case.section(grown, self.colours),
+            ),
+        ]
 
     def _assessment(
-        self,
-        sections: Sequence[Section],
-        trialled: Mapping[str, Sequence[Trialled]],
-        best: Mapping[str, int],
+        self, sections: Sequence[Section], trialled: Mapping[str, Sequence[Trialled]]
     ) -> Assessment:
-        strip, least = self._least(trialled, best)
+        strip, least = self._least(trialled)
         ordered = sorted(sections, key=lambda s: FRAMEWORKS.index(s.key))
-        told = [line for section in ordered for line in section.warnings]
-        rows = {section.key: section.tables[0].rows for section in ordered}
-        speakers = 0 if self.inputs.original is None else self.inputs.original.n_speakers
-        enrols = {
-            (name, attack.label): attack.enrols
-            for name, found in self.attacks.items()
+        rows = {section.key: section.rows for section in ordered}
+        failures = self._failures()
+        known = {
+            (name, attack.label(variant)): attack.description
+            for name, found in self.attacks.of.items()
             for attack in found
+            for variant in attack.variants
         }
         made = cards(
             self.inputs.safeguards,
             rows,
             colours=self.colours,
-            length=self.config.legal.lengths[0],
-            enrols=enrols,
-            told=told,
-            speakers=speakers,
+            known=known,
+            notices=self._notices(rows.get("legal", ())),
         )
         document = Document(
             (
@@ -294,17 +314,19 @@ class _Run:
             ),
             inputs=self.inputs.sources,
             conditions={"assessment": self.config.title},
-            notes=tuple(said for card in made for said in card.sentences),
+            notes=tuple(f"{card.safeguard}: {said}" for card in made for said in card.sentences),
             warnings=(
                 *self.inputs.notes,
+                *(notice.sentence for notice in failures),
+                *(f"{n.subject}: {n.sentence}" for card in made for n in card.notices),
                 *(f"{s.title}: {w}" for s in ordered for w in s.warnings),
             ),
             seed=self.config.seed,
         )  # fmt: skip
-        facts = self._facts()
         return Assessment(
             self.config,
-            facts,
+            self.attacks.names,
+            self._facts(),
             self._line(),
             tuple(card for card in made if card.numbers),
             strip,
@@ -313,14 +335,48 @@ class _Run:
             document,
             self.colours,
             _date(self.config),
+            failures,
             self.work.reused,
             self.work.computed,
         )
 
+    def _failures(self) -> tuple[Notice, ...]:
+        """What could not be computed, and why."""
+        return tuple(
+            Notice("not-computed", key, f"not computed: {line}")
+            for key, lines in self.failures.items()
+            for line in lines
+        )
+
+    def _notices(self, legal_rows: Sequence[Row]) -> list[Notice]:
+        """What has to stand right beside the numbers of a safeguard."""
+        found = [
+            Notice("attacker-not-run", name, f"{attacker}: {why}")
+            for (name, attacker), why in self.attacks.missing.items()
+        ]
+        for name in self.inputs.safeguards:
+            found += [Notice("weak-control", name, line) for line in weak_control(legal_rows)]
+            speakers = self._speakers(name)
+            if speakers is not None and speakers < FEW_SPEAKERS:
+                told = f"only {speakers} speakers: intervals are wide, chance is high"
+                found.append(Notice("few-speakers", name, told))
+        return found
+
+    def _speakers(self, name: str) -> int | None:
+        """How many people a safeguard was tested on; None where scores do not tell."""
+        if name in self.inputs.protected:
+            return self.inputs.protected[name].n_speakers
+        return speaker_count(self.inputs.sets[name]["oo"])
+
     def _least(
-        self, trialled: Mapping[str, Sequence[Trialled]], best: Mapping[str, int]
+        self, trialled: Mapping[str, Sequence[Trialled]]
     ) -> tuple[Drawn | None, tuple[TableBlock, ...]]:
-        chosen = {n: found[best[n]] for n, found in trialled.items() if n != ORIGINAL}
+        """Every speaker under the attack that links most recordings."""
+        chosen = {
+            name: strongest(found, "identified")
+            for name, found in trialled.items()
+            if name != ORIGINAL
+        }
         if not chosen:
             return None, ()
         strips = [
@@ -350,23 +406,21 @@ class _Run:
         return Drawn.of(speaker_strip(strips, colours=self.colours)), (table,)
 
     def _facts(self) -> tuple[tuple[str, str], ...]:
-        inputs, config = self.inputs, self.config
+        inputs = self.inputs
         facts = []
-        if inputs.original is not None:
-            test = next(iter(self.attacks.values()))[0]
+        if inputs.original is not None and self.attacks.of:
+            control = self.attacks.of[ORIGINAL][0]
             facts += [
                 ("Speakers", f"{inputs.original.n_speakers:,}"),
                 ("Utterances", f"{len(inputs.original):,}"),
-                ("Enrolled", f"{len(test.enrol):,} utterances"),
-                ("Attacked", f"{len(test.test):,} utterances"),
+                ("Enrolled", f"{len(control.enrol):,} utterances"),
+                ("Attacked", f"{len(control.test):,} utterances"),
             ]
         if inputs.safeguards:
             facts.append(("Safeguards", ", ".join(inputs.safeguards)))
-        if self.attacks:
-            facts.append(("Attackers", "; ".join(
-                f"{a.name} (enrols {a.enrol}, {' and '.join(a.backends)})"
-                for a in config.attackers
-            )))  # fmt: skip
+        if self.attacks.of:
+            facts += [(f"Attacker {name}", self._told_of(name)) for name in self.attacks.names]
+            facts.append(("Extractor", NO_EXTRACTOR))
         for name, scores in self.rooms.items():
             counts = scores.counts
             facts.append((
@@ -376,6 +430,15 @@ class _Run:
             ))  # fmt: skip
         return tuple(facts)
 
+    def _told_of(self, attacker: str) -> str:
+        """What an attacker enrols, trains on and compares with, and whom it could not attack."""
+        one = next(a for a in self.config.attackers if a.name == attacker)
+        text = f"enrols {DATA[one.enrol]}; {' and '.join(one.backends)}"
+        if set(one.backends) != {"cosine"}:
+            text += f", trained on {' and '.join(DATA[data] for data in one.train)}"
+        missing = [name for name, who in self.attacks.missing if who == attacker]
+        return f"{text}. Not run on {', '.join(missing)}" if missing else text
+
     def _line(self) -> str:
         inputs = self.inputs
         parts = []
@@ -384,15 +447,28 @@ class _Run:
                 f"{inputs.original.n_speakers:,} speakers, {len(inputs.original):,} utterances"
             )
         if inputs.safeguards:
-            count = len(inputs.safeguards)
-            named = ", ".join(inputs.safeguards)
-            parts.append(f"{count} safeguard{'s' if count > 1 else ''} ({named})")
-        if self.attacks:
-            named = ", ".join(a.name for a in self.config.attackers)
-            parts.append(f"{len(self.config.attackers)} attackers ({named})")
+            parts.append(_counted("safeguard", inputs.safeguards))
+        if self.attacks.names:
+            parts.append(_counted("attacker", self.attacks.names))
         if self.rooms:
             parts.append(f"{len(self.rooms)} score table{'s' if len(self.rooms) > 1 else ''}")
         return "; ".join(parts) + "."
+
+
+DATA = {
+    "original": "original speech",
+    "own": "speech protected by the attacker's own run",
+    "related": "speech protected by a related safeguard",
+}
+
+
+def _counted(what: str, names: Sequence[str]) -> str:
+    return f"{len(names)} {what}{'s' if len(names) > 1 else ''} ({', '.join(names)})"
+
+
+def _kept(*groups: tuple[Mapping[K, Step], Mapping[K, Any]]) -> list[Step]:
+    """Steps that have a result."""
+    return [step for steps, found in groups for name, step in steps.items() if name in found]
 
 
 def _date(config: Config) -> str | None:

@@ -24,6 +24,7 @@ Name = Annotated[str, Field(min_length=1, max_length=80)]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 ORIGINAL = "original"
+CONSISTENCY = "consistency of pseudonyms"
 
 
 class _Part(BaseModel):
@@ -69,13 +70,22 @@ class ScoreSets(_Part):
 
 
 class Safeguard(Voices):
-    """One protected version of the same speech."""
+    """One protected version of the same speech, and what an attacker could make of its kind."""
 
     name: Name
     again: str | None = Field(
         default=None,
-        description="Another run, or a related safeguard, that a semi-informed attacker has: the "
-        "name of a safeguard here, or a file of embeddings.",
+        description="Another run of this very safeguard under other keys, as an attacker would"
+        " make it: the name of a safeguard here, or a file of embeddings.",
+    )
+    related: str | None = Field(
+        default=None,
+        description="The same speech protected by a related but different safeguard, which a"
+        " semi-informed attacker has: the name of a safeguard here, or a file of embeddings.",
+    )
+    keyless: bool = Field(
+        default=False,
+        description="Deterministic: without a key an attacker makes the very same run.",
     )
     hidden: bool = Field(
         default=False, description="Used as another's run only, not assessed itself."
@@ -86,26 +96,53 @@ class Safeguard(Voices):
     def _something(self) -> Self:
         if not self.given and self.scores is None:
             raise ValueError("expected embeddings, audio or scores, found none of them")
+        if self.keyless and self.again is not None:
+            raise ValueError("expected another run (again) or keyless, found both")
+        if self.name in (self.again, self.related):
+            raise ValueError("expected another run, found the run itself: it is what is attacked")
         return self
 
 
-class Attacker(_Part):
-    """Who attacks: what is enrolled, and how voices are compared.
+Data = Literal["original", "own", "related"]
 
-    ``enrol``: ``original`` speech (the attacker ignores the safeguard), ``again`` (speech that the
-    attacker protected with another run or a related safeguard), or ``protected`` (the same run).
-    Trained back-ends learn from the attacker's enrolment speech.
+
+class Attacker(_Part):
+    """Who attacks: what is enrolled, what back-ends are trained on, which back-ends.
+
+    ``original`` is unprotected speech; ``own`` is the attacker's own run of the safeguard: the one
+    called ``again``, or that of a keyless safeguard, never the run that is attacked; ``related`` is
+    speech protected by a related safeguard. Several training sets are pooled. The extractor itself
+    is not trained.
     """
 
     name: Name
-    enrol: Literal["original", "again", "protected"] = "original"
-    backends: tuple[Literal["cosine", "wccn", "plda"], ...] = ("cosine",)
+    enrol: Literal["original", "own"] = "original"
+    train: Annotated[tuple[Data, ...], Field(min_length=1)] = ("original",)
+    backends: tuple[Literal["cosine", "wccn", "plda"], ...] = ("cosine", "wccn")
 
     @model_validator(mode="after")
     def _some_backend(self) -> Self:
         if not self.backends or len(set(self.backends)) < len(self.backends):
             raise ValueError("backends: expected each at most once and at least one")
+        if self.name == CONSISTENCY:
+            raise ValueError(f"{CONSISTENCY!r} enrols the attacked run and is no attacker")
         return self
+
+    @property
+    def needs(self) -> tuple[Data, ...]:
+        """Data without which this attacker cannot be run."""
+        trained = self.train if set(self.backends) != {"cosine"} else ()
+        return tuple(dict.fromkeys((self.enrol, *trained)))
+
+
+ATTACKERS = (
+    Attacker(name="original enrolment"),
+    Attacker(name="ignorant", enrol="own"),
+    Attacker(
+        name="semi-informed", enrol="own", train=("original", "related"), backends=("wccn", "plda")
+    ),
+    Attacker(name="informed", enrol="own", train=("original", "own"), backends=("wccn", "plda")),
+)
 
 
 class ScoreTable(_Part):
@@ -221,11 +258,7 @@ class Config(_Part):
     original: Voices = Voices()
     safeguards: tuple[Safeguard, ...] = ()
     split: Split = Split()
-    attackers: tuple[Attacker, ...] = (
-        Attacker(name="ignorant"),
-        Attacker(name="semi-informed", enrol="again", backends=("cosine", "wccn")),
-        Attacker(name="informed", enrol="protected", backends=("cosine", "wccn")),
-    )
+    attackers: tuple[Attacker, ...] = ATTACKERS
     scores: tuple[ScoreTable, ...] = ()
     legal: Legal = Legal()
     similarity: Similarity = Similarity()
@@ -338,8 +371,11 @@ def resolved(config: Config, folder: Path) -> Config:
             made = {}
             for name in type(value).model_fields:
                 made[name] = walk(getattr(value, name), f"{key}.{name}" if key else name)
-            if isinstance(value, Safeguard) and value.again and value.again not in known:
-                made["again"] = str(_existing(folder / value.again, f"{key}.again"))
+            if isinstance(value, Safeguard):
+                for name in ("again", "related"):
+                    given = getattr(value, name)
+                    if given and given not in known:
+                        made[name] = str(_existing(folder / given, f"{key}.{name}"))
             speakers = made.get("speakers")
             if isinstance(speakers, str) and not speakers.startswith("pattern:"):
                 made["speakers"] = str(_existing(folder / speakers, f"{key}.speakers"))

@@ -1,19 +1,20 @@
-"""The first screen: one card per safeguard, a sentence in plain words, who is least protected."""
+"""The first screen: one card per safeguard, what its strongest attack does, in plain words."""
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from unmask.estimate import Estimate
+from unmask.privacy.legal_flags import STRONG_ENOUGH
 from unmask.report.config import ORIGINAL
 from unmask.report.document import Row
-from unmask.report.frameworks.attacks import DESCRIPTIONS
 
 LARGEST_D_ECE = 0.7213475204444817
 FEW_SPEAKERS = 30
-_ALARMS = ("weak attacker", "negated", "no better than chance", "less like themselves")
+WORST, ALL, CONTROL = "worst of the curve", "all candidates", "control"
+"""Points of a curve: the two that a card tells of, and where unprotected speech is compared."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,15 @@ class Headline:
 
 
 @dataclass(frozen=True)
+class Notice:
+    """Something to be careful about: a code for programs, a sentence for people."""
+
+    code: str
+    subject: str
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Card:
     """What the first screen says of one safeguard."""
 
@@ -47,121 +57,171 @@ class Card:
     colour: str
     numbers: tuple[Headline, ...]
     sentences: tuple[str, ...]
-    warnings: tuple[str, ...]
+    notices: tuple[Notice, ...]
 
 
-def find(rows: Iterable[Row], metric: str, **conditions: str) -> Estimate | None:
-    """The estimate of a metric in the first row under these conditions."""
-    for row in rows:
-        if all(row.conditions.get(name) == value for name, value in conditions.items()):
-            for estimate in row.estimates:
-                if estimate.metric == metric:
-                    return estimate
-    return None
+@dataclass(frozen=True)
+class Found:
+    """An estimate with the conditions of its row."""
+
+    conditions: Mapping[str, str]
+    estimate: Estimate
+
+    @property
+    def attacker(self) -> str:
+        return self.conditions.get("attacker", "")
 
 
-def strongest(rows: Sequence[Row], metric: str, **conditions: str) -> tuple[str, Estimate] | None:
-    """The attacker with the largest value."""
-    best: tuple[str, Estimate] | None = None
-    for row in rows:
-        if any(row.conditions.get(name) != value for name, value in conditions.items()):
-            continue
-        for estimate in row.estimates:
-            if estimate.metric == metric and isinstance(estimate.value, float):
-                who = row.conditions.get("attacker", "")
-                if best is None or estimate.value > float(best[1].value):
-                    best = (who, estimate)
-    return best
+def find(rows: Iterable[Row], metric: str, **conditions: str) -> list[Found]:
+    """All estimates of a metric under these conditions."""
+    return [
+        Found(row.conditions, estimate)
+        for row in rows
+        if all(row.conditions.get(name) == value for name, value in conditions.items())
+        for estimate in row.estimates
+        if estimate.metric == metric
+    ]
 
 
-def legal_number(rows: Sequence[Row], metric: str, safeguard: str, length: int) -> Headline | None:
-    """Linkability or Singling Out of the strongest attacker at the largest number of speakers."""
-    found = strongest(rows, metric, safeguard=safeguard, utterances=str(length))
+def largest(found: Sequence[Found]) -> Found | None:
+    """The largest value; None where there is none."""
+    defined = [f for f in found if isinstance(f.estimate.value, float)]
+    return max(defined, key=lambda f: float(f.estimate.value), default=None)
+
+
+def legal_number(rows: Sequence[Row], metric: str, safeguard: str) -> Headline | None:
+    """Linkability or Singling Out of the strongest attack at the worst point of its curve."""
+    found = largest(find(rows, metric, safeguard=safeguard, point=WORST))
     if found is None:
         return None
-    who, estimate = found
-    bare = strongest(rows, metric, safeguard=ORIGINAL, utterances=str(length))
-    number = int(estimate.params["N"])  # type: ignore[arg-type]
+    e = found.estimate
+    where = {name: found.conditions[name] for name in ("utterances", "speakers")}
+    bare = largest(find(rows, metric, safeguard=ORIGINAL, **where))
     label, sign = ("Linkability", "N′") if metric == "linkability" else ("Singling Out", "N")
-    spoken = f"{length} utterance{'s' if length > 1 else ''}"
     return Headline(
         label,
-        f"{sign} = {number:,}, {spoken}",
-        estimate,
-        (float(estimate.chance or 0.0), 1.0),
-        None if bare is None else bare[1],
-        who,
-        chance=estimate.chance,
+        f"{sign} = {found.conditions['speakers']}, {_spoken(found.conditions['utterances'])}",
+        e,
+        (float(e.chance or 0.0), 1.0),
+        None if bare is None else bare.estimate,
+        found.attacker,
+        chance=e.chance,
     )
 
 
 def deid_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     """DeID: how much of the resemblance to the original voice is gone."""
-    estimate = find(rows, "deid", safeguard=safeguard)
-    if estimate is None:
+    found = next(iter(find(rows, "deid", safeguard=safeguard)), None)
+    if found is None:
         return None
     return Headline(
-        "DeID",
-        "resemblance that is gone",
-        estimate,
-        (0.0, 1.0),
-        protective="higher",
+        "DeID", "resemblance that is gone", found.estimate, (0.0, 1.0), protective="higher"
     )
 
 
 def evidence_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
-    """D_ECE of the strongest attacker, with its tag."""
-    found = strongest(rows, "d_ece", safeguard=safeguard)
+    """D_ECE of the strongest attack, with its tag."""
+    found = largest(find(rows, "d_ece", safeguard=safeguard))
     if found is None:
         return None
-    who, estimate = found
-    bare = strongest(rows, "d_ece", safeguard=ORIGINAL)
+    bare = largest(find(rows, "d_ece", safeguard=ORIGINAL))
+    tags = find(rows, "tag", safeguard=safeguard, attacker=found.attacker)
     return Headline(
         "D_ECE",
         "mean evidence, at most 0.721",
-        estimate,
+        found.estimate,
         (0.0, LARGEST_D_ECE),
-        None if bare is None else bare[1],
-        who,
-        tag=find(rows, "tag", safeguard=safeguard, attacker=who),
+        None if bare is None else bare.estimate,
+        found.attacker,
+        tag=tags[0].estimate if tags else None,
         chance=0.0,
     )
 
 
-def sentence(number: Headline, enrols: str) -> str:
-    """``An attacker who … links 95 of 100 voices to the right one of 20; …``."""
-    who = DESCRIPTIONS.get(enrols, "")
-    count = int(number.estimate.params["N"])  # type: ignore[arg-type]
-    value, chance = 100 * float(number.estimate.value), 100 * float(number.chance or 0.0)
-    return (
-        f"An attacker {who} links {_whole(value)} of 100 voices to the right one of {count:,};"
-        f" by chance it would be {_whole(chance)}."
+def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
+    """The attribute that is read best above chance from protected speech."""
+    probes = find(rows, "inference", safeguard=safeguard)
+    if not probes:
+        return None
+    found = max(probes, key=lambda f: _residual(f.estimate))
+    attribute = found.conditions["attribute"]
+    bare = find(rows, "inference_unprotected", safeguard=safeguard, attribute=attribute)
+    return Headline(
+        "Inference",
+        f"{attribute} guessed rightly from one utterance",
+        found.estimate,
+        (float(found.estimate.chance or 0.0), 1.0),
+        bare[0].estimate if bare else None,
+        "a simple probe",
+        chance=found.estimate.chance,
     )
 
 
-def _whole(percent: float) -> str:
-    """A count out of 100; fractions only where a whole number would say none."""
-    return f"{percent:.0f}" if percent >= 1 or percent == 0 else f"{percent:.2g}"
+def _residual(estimate: Estimate) -> float:
+    chance = float(estimate.chance or 0.0)
+    return (float(estimate.value) - chance) / (1 - chance) if chance < 1 else 0.0
 
 
-def card_warnings(
-    name: str, attackers: Sequence[str], told: Sequence[str], speakers: int
-) -> tuple[str, ...]:
-    """What has to stand right beside the numbers of a safeguard: those of its strongest attacks."""
-    found = []
-    for line in told:
-        said = line.removeprefix(f"{name}: ")
-        if said == line and not line.startswith(f"{name},"):
-            continue
-        weak = "weak attacker" in said
-        turned = said.startswith("OP") and "negated" in said
-        named = any(who and re.search(rf"(?<![\w-]){re.escape(who)}", said) for who in attackers)
-        own = named and any(word in said for word in _ALARMS)
-        if weak or turned or own:
-            found.append(said)
-    if speakers < FEW_SPEAKERS:
-        found.append(f"only {speakers} speakers: intervals are wide, chance is high")
-    return tuple(dict.fromkeys(found))
+def _spoken(utterances: str) -> str:
+    return f"{utterances} utterance{'' if utterances == '1' else 's'}"
+
+
+def people(estimate: Estimate) -> str:
+    """``58 to 60 of 60 people``: the interval as people, rounded outwards."""
+    total = int(estimate.n["speakers"])
+    ends = (float(estimate.value),) * 2
+    if estimate.interval is not None and not math.isnan(estimate.interval.low):
+        ends = (estimate.interval.low, estimate.interval.high)
+    low, high = math.floor(total * ends[0] + 1e-9), math.ceil(total * ends[1] - 1e-9)
+    return f"{low if low == high else f'{low} to {high}'} of {total:,} people"
+
+
+def sentences(rows: Sequence[Row], name: str, known: Mapping[str, str]) -> tuple[str, ...]:
+    """What the strongest attack does, at the worst point of its curve and among all candidates.
+
+    ``known`` tells what each attacker knows.
+    """
+    worst = largest(find(rows, "linkability", safeguard=name, point=WORST))
+    if worst is None:
+        return ()
+    told = [f"{_attacker(worst, known)} links {_links(worst)}."]
+    every = largest(find(rows, "linkability", safeguard=name, point=ALL))
+    if every is not None and every.estimate is not worst.estimate:
+        told.append(f"{_attacker(every, known)} links {_links(every)}.")
+    return tuple(told)
+
+
+def _attacker(found: Found, known: Mapping[str, str]) -> str:
+    return f"An attacker {known.get(found.attacker, '')}".rstrip()
+
+
+def _links(found: Found) -> str:
+    total = int(found.estimate.n["speakers"])
+    chance = total * float(found.estimate.chance or 0.0)
+    return (
+        f"{people(found.estimate)} to the right one of {found.conditions['speakers']} candidates"
+        f" from {_spoken(found.conditions['utterances'])} (by chance {_whole(chance)} of {total:,})"
+    )
+
+
+def _whole(count: float) -> str:
+    """A count of people; fractions only where a whole number would say none."""
+    return f"{count:.0f}" if count >= 1 or count == 0 else f"{count:.2g}"
+
+
+def weak_control(rows: Sequence[Row]) -> list[str]:
+    """An attack that fails on unprotected speech proves nothing when it fails on protected speech.
+
+    It is believed if its residual risk in Linkability on unprotected speech reaches one half at the
+    worst point of the curve.
+    """
+    found = largest(find(rows, "linkability", safeguard=ORIGINAL, point=WORST))
+    if found is None or _residual(found.estimate) >= STRONG_ENOUGH:
+        return []
+    return [
+        f"weak attackers: on unprotected speech the strongest links {people(found.estimate)} among"
+        f" {found.conditions['speakers']} candidates; low risks cannot be believed"
+    ]
 
 
 def cards(
@@ -169,32 +229,28 @@ def cards(
     rows: Mapping[str, Sequence[Row]],
     *,
     colours: Mapping[str, str],
-    length: int,
-    enrols: Mapping[tuple[str, str], str],
-    told: Sequence[str],
-    speakers: int,
+    known: Mapping[tuple[str, str], str],
+    notices: Sequence[Notice],
 ) -> tuple[Card, ...]:
     """A card for each safeguard from the rows of the sections."""
     made = []
     for name in names:
         legal = rows.get("legal", ())
-        link = legal_number(legal, "linkability", name, length)
-        numbers = [
-            link,
-            legal_number(legal, "singling_out", name, length),
+        numbers = (
+            legal_number(legal, "linkability", name),
+            legal_number(legal, "singling_out", name),
+            inference_number(legal, name),
             deid_number(rows.get("similarity", ()), name),
             evidence_number(rows.get("zebra", ()), name),
-        ]
-        said = []
-        if link is not None:
-            said.append(sentence(link, enrols.get((name, link.attacker), "")))
+        )
+        of_attacker = {who: told for (safeguard, who), told in known.items() if safeguard == name}
         made.append(
             Card(
                 name,
                 colours[name],
                 tuple(number for number in numbers if number is not None),
-                tuple(said),
-                card_warnings(name, [n.attacker for n in numbers if n is not None], told, speakers),
+                sentences(legal, name, of_attacker),
+                tuple(notice for notice in notices if notice.subject == name),
             )
         )
     return tuple(made)

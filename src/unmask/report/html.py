@@ -18,6 +18,7 @@ from unmask.figures.page import POLICY
 from unmask.report.assess import Assessment
 from unmask.report.document import Document, Row
 from unmask.report.drawn import Drawn
+from unmask.report.frameworks.attacks import NO_EXTRACTOR
 from unmask.report.headline import Headline
 from unmask.report.section import Choice, Section, TableBlock
 from unmask.report.table import DIGITS, LABELS, label, shown_value
@@ -193,4 +194,5 @@ def render_html(assessment: Assessment) -> str:
         views=[section_view(section, numbers, colours) for section in assessment.sections],
         least=[table_view(block, numbers, colours) for block in assessment.least],
         signature=assessment.document.signature,
+        no_extractor=NO_EXTRACTOR,
     )

@@ -29,11 +29,17 @@ from unmask.trials import (
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Everything that was read. ``again`` holds what a semi-informed attacker has, by safeguard."""
+    """Everything that was read.
+
+    By safeguard, ``again`` holds another run under other keys, ``related`` speech protected by a
+    related safeguard; ``keyless`` ones have no key.
+    """
 
     original: Embeddings | None
     protected: Mapping[str, Embeddings]
     again: Mapping[str, Embeddings]
+    related: Mapping[str, Embeddings]
+    keyless: frozenset[str]
     enrols: frozenset[str]
     tables: Mapping[str, Scores]
     sets: Mapping[str, Mapping[str, Scores]]
@@ -85,14 +91,17 @@ def read_inputs(config: Config, work: Work, *, base: Path) -> Inputs:
     every = {
         one.name: voices(one, f"safeguards.{one.name}") for one in config.safeguards if one.given
     }
-    again = {}
+    others: dict[str, dict[str, Embeddings]] = {"again": {}, "related": {}}
+    files: dict[str, Embeddings] = {}
     for one in config.safeguards:
-        if one.again is not None and one.given:
-            again[one.name] = (
-                every[one.again]
-                if one.again in every
-                else voices(Voices(embeddings=Path(one.again)), f"safeguards.{one.name}.again")
-            )
+        for kind, found in others.items():
+            given = getattr(one, kind)
+            if given is None or not one.given:
+                continue
+            if given not in every and given not in files:
+                part = Voices(embeddings=Path(given))
+                files[given] = voices(part, f"safeguards.{one.name}.{kind}")
+            found[one.name] = every[given] if given in every else files[given]
     tables = {one.name: _table(one) for one in config.scores}
     sets = {
         one.name: _sets(one.scores)
@@ -103,7 +112,8 @@ def read_inputs(config: Config, work: Work, *, base: Path) -> Inputs:
         sources += [replace(s, name=_relative(s.name, base)) for s in scores.sources]
     tables = {name: replace(s, sources=_named(s.sources, base)) for name, s in tables.items()}
     assessed = {one.name: every[one.name] for one in config.safeguards if _shown(one, every)}
-    for name, embeddings in assessed.items():
+    runs = {f"{name}.{kind}": v for kind, found in others.items() for name, v in found.items()}
+    for name, embeddings in {**assessed, **runs}.items():
         assert original is not None
         if embeddings.dimension != original.dimension:
             raise InputError(
@@ -114,7 +124,9 @@ def read_inputs(config: Config, work: Work, *, base: Path) -> Inputs:
     inputs = Inputs(
         original,
         assessed,
-        again,
+        others["again"],
+        others["related"],
+        frozenset(one.name for one in config.safeguards if one.keyless),
         enrols,
         tables,
         sets,
@@ -251,7 +263,8 @@ def _numbered(embeddings: Embeddings) -> list[str]:
 
 def redacted(inputs: Inputs, seed: int) -> Inputs:
     """The same with neutral labels for speakers and utterances, one table for all data sets."""
-    voices = [v for v in (inputs.original, *inputs.protected.values(), *inputs.again.values()) if v]
+    runs = (inputs.protected, inputs.again, inputs.related)
+    voices = [v for v in (inputs.original, *(v for d in runs for v in d.values())) if v]
     scores = [*inputs.tables.values(), *(s for d in inputs.sets.values() for s in d.values())]
     labels = Labels.of(voices, scores, seed)
     return replace(
@@ -259,6 +272,7 @@ def redacted(inputs: Inputs, seed: int) -> Inputs:
         original=None if inputs.original is None else labels.embeddings(inputs.original),
         protected={name: labels.embeddings(v) for name, v in inputs.protected.items()},
         again={name: labels.embeddings(v) for name, v in inputs.again.items()},
+        related={name: labels.embeddings(v) for name, v in inputs.related.items()},
         enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),
         tables={name: labels.scores(s) for name, s in inputs.tables.items()},
         sets={n: {k: labels.scores(s) for k, s in d.items()} for n, d in inputs.sets.items()},

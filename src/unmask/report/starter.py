@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unmask.errors import InputError
+from unmask.report.config import ATTACKERS
 from unmask.trials import Embeddings, Scores, read_any
 
 _SOUND = (".flac", ".wav", ".ogg", ".mp3")
@@ -83,32 +84,28 @@ def _voices(voices: dict[str, Path], kind: str, where: Path) -> list[str]:
         lines.append(f"{kind} = {_path(voices[name], where)}")
         other = next((f"{name}{end}" for end in _AGAIN if f"{name}{end}" in names), None)
         if any(name.endswith(end) and name.removesuffix(end) in names for end in _AGAIN):
-            lines.append("hidden = true  # only what a semi-informed attacker has")
-        elif other is not None:
-            lines.append(f"again = {_text(other)}  # what a semi-informed attacker has")
+            lines.append("hidden = true  # only what the attacker has")
+            continue
+        if other is not None:
+            lines.append(f"again = {_text(other)}  # the same safeguard under other keys")
         else:
-            lines.append('# again = "another run or a related safeguard: what the attacker has"')
+            lines += [
+                '# again = "run2.npz"  # the same safeguard under other keys, made by the attacker',
+                "# keyless = true  # instead, if it has no key: a second run would be the same",
+            ]
+        lines.append('# related = "NAME or FILE"  # what a semi-informed attacker trains on')
     lines += [
         "",
         "# Half of each speaker's utterances enrol, the others are attacked.",
         "[split]",
         "enrol = 0.5",
         "",
-        "# Attackers: what they enrol (original, again, protected) and how they compare.",
-        "[[attackers]]",
-        'name = "ignorant"',
-        'enrol = "original"',
-        "",
-        "[[attackers]]",
-        'name = "semi-informed"',
-        'enrol = "again"',
-        'backends = ["cosine", "wccn"]',
-        "",
-        "[[attackers]]",
-        'name = "informed"',
-        'enrol = "protected"',
-        'backends = ["cosine", "wccn"]',
+        "# Attackers: what they enrol and what their back-ends are trained on: original speech, an",
+        "# own run of the safeguard (again, or that of a keyless one), speech of a related one.",
     ]
+    for one in ATTACKERS:
+        lines += ["", "[[attackers]]", f"name = {_text(one.name)}", f"enrol = {_text(one.enrol)}"]
+        lines += [f"train = {json.dumps(one.train)}", f"backends = {json.dumps(one.backends)}"]
     return lines
 
 

@@ -15,9 +15,15 @@ def summary_table(assessment: Assessment) -> str:
         for card in assessment.cards
     ]
     notes = [f"{card.safeguard}: {said}" for card in assessment.cards for said in card.sentences]
+    warnings = [
+        *(notice.sentence for notice in assessment.failures),
+        *(f"{n.subject}: {n.sentence}" for card in assessment.cards for n in card.notices),
+    ]
     parts = []
     if rows:
-        parts.append(text(Document(tuple(rows), notes=tuple(notes))))
+        parts.append(text(Document(tuple(rows), notes=tuple(notes), warnings=tuple(warnings))))
+    elif warnings:
+        parts.append("".join(f"- {line}\n" for line in warnings))
     systems = [
         Row({"system": r.conditions["system"]}, r.estimates)
         for section in assessment.sections

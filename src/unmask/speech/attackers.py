@@ -164,30 +164,30 @@ def attack_models(
     own: Sequence[Embeddings],
     related: Sequence[Embeddings] = (),
 ) -> dict[str, AttackModel]:
-    """The usual attackers on a safeguard, from the weakest to the strongest.
+    """The attackers of Vauquier (2025) as far as back-ends go, and those with original enrolment.
 
-    ``own`` are runs of the very safeguard that the attacker made (with keys of its own: never the
-    one attacked, except for a safeguard that has no key), ``related`` runs of a similar one.
-    ``original`` is the control, to be run on unprotected speech. ``ignorant`` enrols original
-    speech and compares by cosine; ``lazy-informed`` enrols protected speech; ``semi-informed``
-    and ``informed`` enrol likewise and also train back-ends, on original and related or original
-    and own runs. Where the safeguard has a key, a run of the attacker's own disguises a voice
-    otherwise than the run attacked: then an informed attacker may do better to enrol originals.
+    ``own`` are runs of the very safeguard that the attacker made, with keys of its own: never the
+    run attacked, except for a safeguard that has no key. ``related`` are runs of a similar one.
+    ``original`` is the control, to be run on unprotected speech. ``original enrolment`` enrols
+    original speech (the ignorant attacker of the VoicePrivacy challenges). The other attackers
+    enrol speech that they protected; their back-ends are trained on original speech (``ignorant``),
+    on related protected speech too (``semi-informed``) or on their own (``informed``). Where the
+    safeguard has a key, a run of the attacker's own disguises a voice otherwise than the run
+    attacked: then an informed attacker may do better to enrol originals. No extractor is trained.
     """
     if not own:
         raise InputError("attackers: expected at least one run of the safeguard, found none")
-    found = {
-        "original": AttackModel("original", original),
-        "ignorant": AttackModel("ignorant", original),
-        "lazy-informed": AttackModel("lazy-informed", own[0]),
+    sets = {
+        "original enrolment": (original, (original,)),
+        "ignorant": (own[0], (original,)),
+        **({"semi-informed": (own[0], (original, *related))} if related else {}),
+        "informed": (own[0], (original, *own)),
+        "informed, original enrolment": (original, (original, *own)),
     }
-    if related:
-        found["semi-informed"] = AttackModel(
-            "semi-informed", related[0], (original, *related), BACKENDS
-        )
-    for name, enrolment in (("informed", own[0]), ("informed, original enrolment", original)):
-        found[name] = AttackModel(name, enrolment, (original, *own), BACKENDS)
-    return found
+    return {
+        "original": AttackModel("original", original, (original,), BACKENDS),
+        **{name: AttackModel(name, *given, BACKENDS) for name, given in sets.items()},
+    }
 
 
 def _apart(enrol: Embeddings, test: Embeddings) -> tuple[Embeddings, Embeddings]:

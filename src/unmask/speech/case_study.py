@@ -14,14 +14,17 @@ from unmask.errors import InputError
 from unmask.trials import Embeddings
 
 ENCODERS = ("campplus", "resemblyzer")
-CONDITIONS = ("original", "b2", "b2r", "b2r-again", "b2w", "pooling")
+CONDITIONS = (
+    *("original", "b2", "b2r", "b2r-again", "b2w", "b2w-again", "pooling", "pooling-again"),
+)
 
 
 def case_study(encoder: str = "campplus") -> dict[str, Embeddings]:
-    """Embeddings by condition: ``original``, ``b2``, two runs of ``b2r``, ``b2w``, ``pooling``.
+    """Embeddings by condition: ``original``, ``b2``, two runs of ``b2r``, ``b2w`` and ``pooling``.
 
     1,200 utterances of 60 AudioMNIST speakers, in the same order in every condition, with the
-    columns gender, age, accent and room. :func:`case_study_provenance` tells how they were made.
+    columns gender, age, accent and room. Second runs (``-again``) have other keys; ``b2`` has none.
+    :func:`case_study_provenance` tells how they were made.
     """
     if encoder not in ENCODERS:
         raise InputError(f"case study: expected {' or '.join(ENCODERS)}, found {encoder}")

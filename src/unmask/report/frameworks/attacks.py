@@ -1,73 +1,144 @@
-"""Who attacks whom: enrolment and test speech of every safeguard and attacker, and its trials."""
+"""Who attacks whom: enrolment, training and test speech of every attacker, and its trials."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
+import polars as pl
 
-from unmask.arrays import FloatArray, IntArray
+from unmask.arrays import BoolArray, FloatArray, IntArray
 from unmask.detection import curves
 from unmask.detection.battery import Battery
 from unmask.detection.evaluate import SystemResult, evaluate, group_masks
 from unmask.errors import InputError
+from unmask.estimate import Estimate
 from unmask.privacy.legal_backend import train_backend
 from unmask.privacy.legal_counts import count_above_in_scores
+from unmask.privacy.legal_variants import (
+    CENTRED,
+    CENTRED_NEGATED,
+    NEGATED,
+    PLAIN,
+    VARIANTS,
+    centred,
+    variant_name,
+)
 from unmask.report.cache import Progress, Step, digest_of_embeddings
-from unmask.report.config import ORIGINAL, Config
+from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
 from unmask.report.inputs import Inputs
-from unmask.scoring import Backend, average_groups, score_blocks
+from unmask.scoring import average_groups, score_blocks
 from unmask.trials import Embeddings, Ids, Scores
 from unmask.trials.labels import NONTARGET, TARGET
 
-DESCRIPTIONS = {
-    "original": "who knows nothing of the safeguard",
-    "again": "who has a related version of the safeguard",
-    "protected": "who knows the safeguard",
+NOT_GIVEN = {
+    "own": "no run of the attacker's own (again) was given, and the safeguard is not keyless",
+    "related": "no related safeguard was given",
 }
+NO_EXTRACTOR = (
+    "Attackers train back-ends only; those of the published protocol train the extractor anew."
+)
+
+
+def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:
+    """Value and interval as sentences have them."""
+    text = f"{scale * float(estimate.value):.{digits}f}"
+    if estimate.interval is not None:
+        low, high = scale * estimate.interval.low, scale * estimate.interval.high
+        text += f" [{low:.{digits}f}, {high:.{digits}f}]"
+    return text.replace("-", "−")
+
+
+def description(enrol: str, train: Sequence[str]) -> str:
+    """What an attacker knows, as a relative clause."""
+    if "own" in train:
+        return "who can run the safeguard and trained on its output"
+    if "related" in train:
+        return "who can run the safeguard and trained on a related one"
+    return "who can run the safeguard" if enrol == "own" else "who knows nothing of the safeguard"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How an attacker compares: a back-end, and how its scores are read."""
+
+    backend: str
+    reading: str = PLAIN
+
+    @property
+    def centred(self) -> bool:
+        return self.reading in (CENTRED, CENTRED_NEGATED)
+
+    @property
+    def negated(self) -> bool:
+        return self.reading in (NEGATED, CENTRED_NEGATED)
 
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """One attacker with one back-end on one safeguard (``original`` for unprotected speech)."""
+    """One attacker on one safeguard (``original`` for unprotected speech)."""
 
     safeguard: str
     attacker: str
-    backend: str
-    enrols: str
-    label: str
+    description: str
+    backends: tuple[str, ...]
     enrol: Embeddings = field(repr=False)
+    train: Embeddings = field(repr=False)
     test: Embeddings = field(repr=False)
-    digests: tuple[str, str] = ("", "")
 
-    def trained(self) -> Backend:
-        """The back-end, trained on the enrolment speech where it needs training."""
-        return train_backend(self.backend, self.enrol)
+    @cached_property
+    def inputs(self) -> list[str]:
+        """Digests of what goes into the attack."""
+        return [digest_of_embeddings(one) for one in (self.enrol, self.train, self.test)]
 
     @property
-    def inputs(self) -> list[str]:
-        return list(self.digests)
+    def variants(self) -> tuple[Variant, ...]:
+        """Every way in which this attacker compares."""
+        readings = VARIANTS if self._can_centre else (PLAIN, NEGATED)
+        return tuple(Variant(backend, reading) for backend in self.backends for reading in readings)
 
-    def scores(self) -> Scores:
+    @cached_property
+    def _can_centre(self) -> bool:
+        """Whether something is left of every vector about the mean of its set."""
+        sets = (self.enrol, self.train, self.test)
+        return all(centred(one).vectors.any(axis=1).all() for one in sets)
+
+    def label(self, variant: Variant) -> str:
+        """Attacker, back-end and reading."""
+        return _label(self.attacker, variant)
+
+    def matrix(self, variant: Variant) -> FloatArray:
         """Every enrolled speaker against every attacked utterance.
 
-        A speaker's model is the normalised mean of the normalised enrolment vectors.
+        A speaker's model is the normalised mean of all the speaker's normalised enrolment vectors.
         """
-        codes = np.unique(self.enrol.speakers.codes, return_inverse=True)[1]
-        names = self.enrol.speakers.names.gather(self.enrol.speakers.used)
-        backend = self.trained()
-        models = backend.prepare(average_groups(self.enrol.vectors, codes))
-        tests = backend.prepare(self.test.vectors)
-        values = np.concatenate(
-            [np.asarray(part, float) for _, _, part in score_blocks(backend, models, tests)]
-        ).ravel()
-        enrol = Ids(np.repeat(np.arange(len(names), dtype=np.int32), len(tests)), names)
-        rows = np.tile(np.arange(len(tests), dtype=np.int32), len(names))
+        enrol, train, test = self.enrol, self.train, self.test
+        if variant.centred:
+            enrol, train, test = centred(enrol), centred(train), centred(test)
+        backend = train_backend(variant.backend, train)
+        models = backend.prepare(average_groups(enrol.vectors, self._models[0]))
+        tests = backend.prepare(test.vectors)
+        parts = [np.asarray(part, float) for _, _, part in score_blocks(backend, models, tests)]
+        found = np.concatenate(parts)
+        return -found if variant.negated else found
+
+    @cached_property
+    def _models(self) -> tuple[IntArray, pl.Series]:
+        """Dense codes of the enrolment speakers, and their names."""
+        speakers = self.enrol.speakers
+        codes = np.unique(speakers.codes, return_inverse=True)[1]
+        return codes, speakers.names.gather(speakers.used)
+
+    def scores(self, *variants: Variant, names: Sequence[str] = ()) -> Scores:
+        """The trials with the scores of these variants, by label unless names are given."""
+        systems = names or [self.label(one) for one in variants]
+        speakers = self._models[1]
+        enrol = Ids(np.repeat(np.arange(len(speakers), dtype=np.int32), len(self.test)), speakers)
+        rows = np.tile(np.arange(len(self.test), dtype=np.int32), len(speakers))
         speaker = Ids(self.test.speakers.codes[rows], self.test.speakers.names)
         assert self.test.utterances is not None
-        test = Ids(self.test.utterances.codes[rows], self.test.utterances.names)
-        same = _same(enrol, speaker)
         columns = {}
         for name, ids in self.test.columns.items():
             of_speaker = _first_value(self.enrol, name)
@@ -76,20 +147,23 @@ class Attack:
                 columns[f"test_{name}"] = Ids(ids.codes[rows], ids.names)
         return Scores(
             enrol,
-            test,
-            np.where(same, TARGET, NONTARGET).astype(np.int8),
+            Ids(self.test.utterances.codes[rows], self.test.utterances.names),
+            np.where(_same(enrol, speaker), TARGET, NONTARGET).astype(np.int8),
             enrol_speaker=enrol,
             test_speaker=speaker,
             columns=columns,
-            systems={self.label: values},
+            systems={n: self.matrix(v).ravel() for n, v in zip(systems, variants, strict=True)},
         )
 
 
-def _same(first: Ids, second: Ids) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _label(attacker: str, variant: Variant) -> str:
+    return variant_name(f"{attacker} ({variant.backend})", variant.reading)
+
+
+def _same(first: Ids, second: Ids) -> BoolArray:
     place = {name: i for i, name in enumerate(first.names)}
     translated = np.array([place.get(name, -1) for name in second.names], dtype=np.int64)
-    found: np.ndarray[tuple[int], np.dtype[np.bool_]] = first.codes == translated[second.codes]
-    return found
+    return np.asarray(first.codes == translated[second.codes])
 
 
 def _first_value(embeddings: Embeddings, column: str) -> Ids | None:
@@ -104,50 +178,85 @@ def _first_value(embeddings: Embeddings, column: str) -> Ids | None:
     return Ids(value, ids.names)
 
 
-def attacks_of(config: Config, inputs: Inputs) -> dict[str, list[Attack]]:
-    """Attacks by safeguard; ``original`` first: the same back-ends on unprotected speech."""
+@dataclass(frozen=True, eq=False)
+class Attacks:
+    """Attacks by safeguard, ``original`` first: the same back-ends on unprotected speech.
+
+    ``consistency`` enrols the attacked run itself, by safeguard: how stable and distinct
+    pseudo-voices are, and no attack. ``missing`` tells, by safeguard and attacker, why an attacker
+    was not run.
+    """
+
+    of: Mapping[str, tuple[Attack, ...]]
+    consistency: Mapping[str, Attack]
+    missing: Mapping[tuple[str, str], str]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Attackers that were run against some safeguard."""
+        return tuple(
+            dict.fromkeys(
+                a.attacker for n, found in self.of.items() if n != ORIGINAL for a in found
+            )
+        )
+
+
+def attacks_of(config: Config, inputs: Inputs) -> Attacks:
+    """Every attacker on every safeguard for which its data are there."""
     if inputs.original is None or not inputs.protected:
-        return {}
-    backends = dict.fromkeys(b for one in config.attackers for b in one.backends)
-    digests: dict[int, str] = {}
-
-    def made(
-        safeguard: str, attacker: str, backend: str, enrols: str, several: bool,
-        enrol: Embeddings, test: Embeddings,
-    ) -> Attack:  # fmt: skip
-        for one in (enrol, test):
-            digests.setdefault(id(one), digest_of_embeddings(one))
-        label = f"{attacker} ({backend})" if several else attacker
-        found = (digests[id(enrol)], digests[id(test)])
-        return Attack(safeguard, attacker, backend, enrols, label, enrol, test, found)
-
-    known = {"original": inputs.enrolment(inputs.original)}
+        return Attacks({}, {}, {})
+    original = inputs.enrolment(inputs.original)
     control = inputs.attacked(inputs.original)
-    result = {
-        ORIGINAL: [
-            made(ORIGINAL, ORIGINAL, b, "original", len(backends) > 1, known["original"], control)
-            for b in backends
-        ]
-    }
+    backends = tuple(dict.fromkeys(b for one in config.attackers for b in one.backends))
+    of = {ORIGINAL: (Attack(ORIGINAL, ORIGINAL, "", backends, original, original, control),)}
+    consistency = {}
+    missing = {}
     for name, protected in inputs.protected.items():
         test = inputs.attacked(protected)
-        enrolments = {**known, "protected": inputs.enrolment(protected)}
-        if name in inputs.again:
-            enrolments["again"] = inputs.enrolment(inputs.again[name])
-        result[name] = [
-            made(name, a.name, b, a.enrol, len(a.backends) > 1, enrolments[a.enrol], test)
-            for a in config.attackers
-            if a.enrol in enrolments
-            for b in a.backends
-        ]
-        if not result[name]:
-            raise InputError(f"attackers: none can attack {name}: it has no other run (again)")
-    return result
+        run = inputs.enrolment(protected)
+        known = {"original": original}
+        if name in inputs.keyless:
+            known["own"] = run
+        elif name in inputs.again:
+            known["own"] = inputs.enrolment(inputs.again[name])
+        if name in inputs.related:
+            known["related"] = inputs.enrolment(inputs.related[name])
+        found = []
+        for one in config.attackers:
+            lacking = [NOT_GIVEN[data] for data in one.needs if data not in known]
+            if lacking:
+                missing[name, one.name] = f"not run, {' and '.join(lacking)}"
+            else:
+                found.append(_attack(name, one, known, test))
+        if not found:
+            told = "; ".join(f"{who}: {why}" for (n, who), why in missing.items() if n == name)
+            raise InputError(f"attackers: none can attack {name} ({told})")
+        of[name] = tuple(found)
+        consistency[name] = Attack(name, CONSISTENCY, "", ("cosine",), run, run, test)
+    return Attacks(of, consistency, missing)
+
+
+def _attack(
+    safeguard: str, one: Attacker, known: Mapping[str, Embeddings], test: Embeddings
+) -> Attack:
+    train = _pooled([known[data] for data in one.train if data in known])
+    told = description(one.enrol, one.train)
+    return Attack(safeguard, one.name, told, one.backends, known[one.enrol], train, test)
+
+
+def _pooled(sets: Sequence[Embeddings]) -> Embeddings:
+    """Training sets under the speakers' names; ``cosine`` alone may have none of its own."""
+    if len(sets) == 1:
+        return sets[0]
+    return Embeddings(
+        np.concatenate([one.vectors for one in sets]),
+        Ids.concatenate([one.speakers for one in sets]),
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Trialled:
-    """An attack as a verification system: metrics with intervals, curves, and who is found.
+    """An attack as a verification system: metrics, curves, and who is found.
 
     ``identified`` is the share of each speaker's attacked utterances whose closest enrolled
     speaker is the right one, among all ``candidates``.
@@ -155,10 +264,8 @@ class Trialled:
 
     safeguard: str
     attacker: str
-    label: str
-    enrols: str
+    variant: Variant
     result: SystemResult
-    warnings: tuple[str, ...]
     det: curves.DetCurve
     ece: curves.EceProfile
     speakers: tuple[str, ...]
@@ -166,6 +273,12 @@ class Trialled:
     recordings: IntArray
     candidates: int
     trials: str
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Attacker, back-end and reading."""
+        return _label(self.attacker, self.variant)
 
     @property
     def name(self) -> str:
@@ -173,12 +286,25 @@ class Trialled:
         return self.safeguard if self.safeguard == ORIGINAL else f"{self.safeguard}, {self.label}"
 
     def value(self, metric: str) -> float:
-        """A metric's value."""
+        """A metric's value; ``identified`` is the mean over speakers."""
+        if metric == "identified":
+            return float(self.identified.mean())
         return float(self.result[metric].value)
 
 
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Every variant of one attack."""
+
+    variants: tuple[Trialled, ...]
+
+
 def trial_step(attack: Attack, config: Config) -> Step:
-    """Score the trials of an attack and measure them."""
+    """Score the trials of an attack in every variant and measure them.
+
+    Intervals are made for the strongest variant by D_ECE and by EER; the others are there to show
+    what they were chosen from.
+    """
     how = config.verification
     replicates = config.intervals.replicates if how.replicates is None else how.replicates
     params = {
@@ -187,46 +313,71 @@ def trial_step(attack: Attack, config: Config) -> Step:
         "replicates": replicates,
         "level": config.intervals.level,
         "seed": config.seed,
-        "backend": attack.backend,
-        "label": attack.label,
-        "safeguard": attack.safeguard,
-        "attacker": attack.attacker,
+        "backends": attack.backends,
     }
     models = attack.enrol.n_speakers
+    battery = Battery(p_target=how.p_target, fpr=how.fpr)
 
-    def compute(progress: Progress) -> Trialled:
+    def compute(progress: Progress) -> Trials:
         if models * len(attack.test) > how.max_trials:
             raise InputError(
                 f"verification.max_trials: {models:,} speakers and {len(attack.test):,} utterances"
                 f" make more than {how.max_trials:,} trials"
             )
-        scores = attack.scores()
-        found = evaluate(
-            scores,
-            battery=Battery(p_target=how.p_target, fpr=how.fpr),
-            replicates=replicates,
-            level=config.intervals.level,
-            seed=config.seed,
-            progress=progress,
-        )
-        whole = next(r for r in found if r.group is None)
-        return Trialled(
-            attack.safeguard,
-            attack.attacker,
-            attack.label,
-            attack.enrols,
-            whole,
-            found.warnings,
-            curves.det_curve(whole.roc, p_target=how.p_target[0]),
-            curves.ece_profile(scores.targets(), scores.nontargets(), whole.roc),
-            *_identified(scores, models),
-            models,
-            scores.digest,
-        )
+        found = {}
+        for variant in attack.variants:
+            scores = attack.scores(variant)
+            result = evaluate(scores, battery=battery, replicates=0, seed=config.seed).results[0]
+            found[variant] = _trialled(attack, variant, scores, result, how.p_target[0])
+        chosen = dict.fromkeys(strongest(tuple(found.values()), m).variant for m in MOST)
+        if replicates:
+            again = evaluate(
+                attack.scores(*chosen),
+                battery=battery,
+                replicates=replicates,
+                level=config.intervals.level,
+                seed=config.seed,
+                progress=progress,
+            )
+            for variant, result in zip(chosen, again, strict=True):
+                found[variant] = replace(found[variant], result=result, warnings=again.warnings)
+        return Trials(tuple(found.values()))
 
     seconds = 1 + models * len(attack.test) * replicates / 5e6
-    what = f"verification of {attack.safeguard}, {attack.label}"
+    what = f"verification of {attack.safeguard}, {attack.attacker}"
     return Step(what, attack.inputs, params, compute, weight=seconds)
+
+
+def _trialled(
+    attack: Attack, variant: Variant, scores: Scores, result: SystemResult, p_target: float
+) -> Trialled:
+    models = attack.enrol.n_speakers
+    return Trialled(
+        attack.safeguard,
+        attack.attacker,
+        variant,
+        result,
+        curves.det_curve(result.roc, p_target=p_target),
+        curves.ece_profile(scores.targets(), scores.nontargets(), result.roc),
+        *_identified(scores, models),
+        models,
+        scores.digest,
+    )
+
+
+MOST = {"d_ece": 1.0, "eer": -1.0}
+
+
+def strongest(found: Sequence[Trialled], metric: str = "d_ece") -> Trialled:
+    """The attack that discloses most by a metric; the first of equals."""
+    sign = MOST.get(metric, 1.0)
+    return max(found, key=lambda one: sign * one.value(metric))
+
+
+def leaders(found: Sequence[Trialled], metric: str) -> tuple[Trialled, ...]:
+    """The strongest variant of each attacker by a metric, in the order of the attackers."""
+    names = dict.fromkeys(one.attacker for one in found)
+    return tuple(strongest([o for o in found if o.attacker == name], metric) for name in names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +389,7 @@ class Groups:
     warnings: tuple[str, ...]
 
 
-def group_step(attack: Attack, config: Config, by: str) -> Step:
+def group_step(attack: Attack, variant: Variant, config: Config, by: str) -> Step:
     """Measure an attack within and between the groups of a column."""
     how = config.verification
     replicates = config.intervals.replicates if how.replicates is None else how.replicates
@@ -247,12 +398,11 @@ def group_step(attack: Attack, config: Config, by: str) -> Step:
         "replicates": replicates,
         "level": config.intervals.level,
         "seed": config.seed,
-        "backend": attack.backend,
-        "label": attack.label,
+        "variant": [variant.backend, variant.reading],
     }
 
     def compute(progress: Progress) -> Groups:
-        scores = attack.scores()
+        scores = attack.scores(variant)
         parts = []
         told: list[str] = []
         masks = group_masks(scores, by)
@@ -267,9 +417,9 @@ def group_step(attack: Attack, config: Config, by: str) -> Step:
             parts.append(replace(found.results[0], group=group))
             told += [f"group {group}: {line}" for line in found.warnings]
             progress(done, len(masks))
-        return Groups(attack.label, tuple(parts), tuple(told))
+        return Groups(attack.label(variant), tuple(parts), tuple(told))
 
-    what = f"groups of {by} under {attack.safeguard}, {attack.label}"
+    what = f"groups of {by} under {attack.safeguard}, {attack.attacker}"
     return Step(what, attack.inputs, params, compute, weight=1.5)
 
 
@@ -288,29 +438,22 @@ def _identified(scores: Scores, models: int) -> tuple[tuple[str, ...], FloatArra
     return names, hits, recordings
 
 
-def strongest(trialled: Mapping[str, list[Trialled]], metric: str = "min_cllr") -> dict[str, int]:
-    """For each safeguard the place of the attack with the lowest C_llr^min."""
-    return {
-        name: int(np.argmin([one.value(metric) for one in found]))
-        for name, found in trialled.items()
-    }
-
-
-def joined_scores(attacks: Mapping[str, Attack]) -> Iterator[tuple[list[str], Scores]]:
+def joined_scores(
+    chosen: Mapping[str, tuple[Attack, Variant]],
+) -> Iterator[tuple[list[str], Scores]]:
     """Scores of attacks on one list of trials in one table; a table each where lists differ."""
     groups: dict[str, tuple[list[str], Scores]] = {}
-    for name, attack in attacks.items():
-        scores = attack.scores()
-        values = scores.scores()
+    for name, (attack, variant) in chosen.items():
+        scores = attack.scores(variant, names=[name])
         if scores.digest not in groups:
-            groups[scores.digest] = ([name], replace(scores, systems={name: values}))
+            groups[scores.digest] = ([name], scores)
             continue
         names, table = groups[scores.digest]
         if not _same_order(table, scores):
-            groups[f"{scores.digest} {name}"] = ([name], replace(scores, systems={name: values}))
+            groups[f"{scores.digest} {name}"] = ([name], scores)
             continue
         names.append(name)
-        joined = replace(table, systems={**table.systems, name: values})
+        joined = replace(table, systems={**table.systems, name: scores.scores()})
         groups[scores.digest] = (names, joined)
     yield from groups.values()
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +15,16 @@ from unmask.figures.risk_comparison import RiskLine, risk_comparison
 from unmask.privacy.inference import Inference, inference
 from unmask.privacy.legal import Attacker as LegalAttacker
 from unmask.privacy.legal import legal_sweep
+from unmask.privacy.legal_curve import Curve
 from unmask.privacy.legal_flags import sweep_warnings
+from unmask.privacy.legal_strongest import Strongest, strongest_of
 from unmask.privacy.legal_sweep import LegalSweep
+from unmask.privacy.ranks import Ranks
 from unmask.report.cache import Progress, Step, digest_of_embeddings
-from unmask.report.config import ORIGINAL, Config
+from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.document import Row
-from unmask.report.frameworks.attacks import Attack
+from unmask.report.frameworks.attacks import Attack, Variant, shown
+from unmask.report.headline import ALL, CONTROL, WORST
 from unmask.report.inputs import Inputs
 from unmask.report.section import VAUQUIER_2025, Choice, Method, Section, TableBlock
 
@@ -50,9 +55,9 @@ def with_fitting_lengths(
 
 
 def sweep_step(attack: Attack, config: Config) -> Step:
-    """All curves of one attack."""
+    """All curves of one attacker, in every variant."""
     how = config.legal
-    params = {
+    options: dict[str, Any] = {
         "counts": how.counts,
         "lengths": how.lengths,
         "metrics": how.metrics,
@@ -62,28 +67,46 @@ def sweep_step(attack: Attack, config: Config) -> Step:
         "level": config.intervals.level,
         "replicates": config.intervals.replicates,
         "seed": config.seed,
-        "backend": attack.backend,
-        "label": attack.label,
     }
 
     def compute(progress: Progress) -> LegalSweep:
-        attacker = LegalAttacker(attack.enrol, attack.test, attack.backend, attack.enrol)
-        return legal_sweep(
-            {attack.label: attacker},
-            counts=how.counts,
-            lengths=how.lengths,
-            metrics=how.metrics,
-            folds=how.folds,
-            draws=how.draws,
-            max_enrol=how.max_enrol,
-            level=config.intervals.level,
-            replicates=config.intervals.replicates,
-            seed=config.seed,
-            progress=progress,
-        )
+        return legal_sweep(_attackers(attack), **options, progress=progress)
 
-    what = f"linkability and singling out of {attack.safeguard}, {attack.label}"
+    what = f"linkability and singling out of {attack.safeguard}, {attack.attacker}"
+    params = {**options, "backends": attack.backends}
     return Step(what, attack.inputs, params, compute, weight=1.0 * len(how.lengths))
+
+
+def _attackers(attack: Attack) -> dict[str, LegalAttacker]:
+    """The attacker with each of its back-ends; what it enrols is never the attacked run, or the
+    safeguard has no key.
+    """
+    return {
+        attack.label(Variant(backend)): LegalAttacker(
+            attack.enrol, attack.test, backend, attack.train, consistency=False
+        )
+        for backend in attack.backends
+    }
+
+
+def consistency_steps(config: Config, runs: Mapping[str, Attack]) -> dict[str, Step]:
+    """How often a protected utterance is closest to its own speaker's others of the same run."""
+    steps = {}
+    options: dict[str, Any] = {
+        "counts": config.legal.counts,
+        "lengths": config.legal.lengths[:1],
+        "metrics": ("linkability",),
+        "level": config.intervals.level,
+        "replicates": config.intervals.replicates,
+        "seed": config.seed,
+    }
+    for name, one in runs.items():
+
+        def compute(progress: Progress, a: Attack = one) -> LegalSweep:
+            return legal_sweep({CONSISTENCY: LegalAttacker(a.enrol, a.test)}, **options)
+
+        steps[name] = Step(f"{CONSISTENCY} of {name}", one.inputs, options, compute, weight=0.5)
+    return steps
 
 
 def inference_steps(config: Config, inputs: Inputs) -> dict[tuple[str, str], Step]:
@@ -123,91 +146,141 @@ def inference_steps(config: Config, inputs: Inputs) -> dict[tuple[str, str], Ste
 
 @dataclass(frozen=True)
 class LegalRisk:
-    """The strongest attack on one safeguard for one metric, and unprotected speech beside it."""
+    """The strongest attack on one safeguard at one point: utterances and speakers."""
 
-    attack: Attack
-    estimate: Estimate
-    unprotected: Estimate | None
+    safeguard: str
+    metric: str
+    length: int
+    count: int
+    strongest: Strongest
+
+    @property
+    def value(self) -> float:
+        return float(self.strongest.estimate.value)
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        return {
+            "safeguard": self.safeguard,
+            "attacker": self.strongest.attacker,
+            "utterances": str(self.length),
+            "speakers": f"{self.count:,}",
+        }
+
+
+Curves = dict[tuple[str, str, int], Curve]
 
 
 class LegalResults:
-    """Sweeps of every safeguard, with unprotected speech in each."""
+    """Curves of every attack on every safeguard, and of the same attacks on unprotected speech."""
 
     def __init__(
         self,
-        attacks: Mapping[str, Sequence[Attack]],
-        sweeps: Mapping[str, Sequence[LegalSweep]],
+        sweeps: Mapping[tuple[str, str], LegalSweep],
         inferences: Mapping[tuple[str, str], Inference],
+        consistency: Mapping[str, LegalSweep],
         config: Config,
     ) -> None:
         self.config = config
-        self.attacks = attacks
         self.inferences = inferences
-        self.length = config.legal.lengths[0]
-        self.single = {
-            name: {a.label: s for a, s in zip(attacks[name], found, strict=True)}
-            for name, found in sweeps.items()
+        self.consistency = consistency
+        self.metrics = config.legal.metrics
+        self.lengths = config.legal.lengths
+        self.curves: dict[str, dict[str, Curves]] = {}
+        self.ranks: dict[str, dict[tuple[str, int], Ranks]] = {}
+        for (name, attacker), sweep in sweeps.items():
+            self.curves.setdefault(name, {})[attacker] = dict(sweep.curves)
+            self.ranks.setdefault(name, {}).update(sweep.ranks)
+        self.safeguards = tuple(name for name in self.curves if name != ORIGINAL)
+        self._found: dict[tuple[str, str, int, int, str | None], LegalRisk] = {}
+
+    def of(
+        self, safeguard: str, metric: str, length: int, attacker: str | None = None
+    ) -> dict[str, Curve]:
+        """Curves of one metric and length by their attacker's name, of one attacker or of all."""
+        return {
+            label: curve
+            for who, curves in self.curves[safeguard].items()
+            if attacker in (None, who)
+            for (label, m, n), curve in curves.items()
+            if (m, n) == (metric, length)
         }
-        self.control = self._control()
-        self.sweeps = {n: self._joined(n) for n in self.single if n != ORIGINAL}
 
-    def _control(self) -> tuple[Attack, LegalSweep]:
-        """The back-end that does best on unprotected speech."""
-        metric = self.config.legal.metrics[0]
-        sweeps = list(self.single[ORIGINAL].items())
-        best = max(
-            range(len(sweeps)),
-            key=lambda i: float(sweeps[i][1].curves[sweeps[i][0], metric, self.length].value[-1]),
-        )
-        return self.attacks[ORIGINAL][best], sweeps[best][1]
+    def counts(self, safeguard: str, metric: str, length: int) -> list[int]:
+        """Numbers of speakers at which attacks were run."""
+        curves = self.of(safeguard, metric, length).values()
+        return sorted({int(n) for curve in curves for n in curve.counts})
 
-    def _joined(self, name: str) -> LegalSweep:
-        """Unprotected speech and all attackers of a safeguard in one sweep."""
-        control = self.control[1]
-        curves = {(ORIGINAL, m, n): c for (_, m, n), c in control.curves.items()}
-        ranks = {(ORIGINAL, n): r for (_, n), r in control.ranks.items()}
-        for sweep in self.single[name].values():
-            curves.update(sweep.curves)
-            ranks.update(sweep.ranks)
-        probes = {(name, a): i for (s, a), i in self.inferences.items() if s == name}
-        told = sweep_warnings(curves, probes, ranks, ORIGINAL)
+    def strongest(
+        self, safeguard: str, metric: str, length: int, count: int, attacker: str | None = None
+    ) -> LegalRisk:
+        """The strongest attack at one point, of one attacker or of all."""
+        key = (safeguard, metric, length, count, attacker)
+        if key not in self._found:
+            curves = self.of(safeguard, metric, length, attacker)
+            best = strongest_of(curves, count, seed=self.config.seed)
+            self._found[key] = LegalRisk(safeguard, metric, length, count, best)
+        return self._found[key]
+
+    def points(self, safeguard: str, metric: str) -> list[LegalRisk]:
+        """The strongest attack at every number of utterances and of speakers."""
+        return [
+            self.strongest(safeguard, metric, length, count)
+            for length in self.lengths
+            for count in self.counts(safeguard, metric, length)
+        ]
+
+    def worst(self, safeguard: str, metric: str) -> LegalRisk:
+        """The largest risk of all points: most often many utterances and few candidates."""
+        return max(self.points(safeguard, metric), key=lambda risk: risk.value)
+
+    def crowd(self, safeguard: str, metric: str) -> LegalRisk:
+        """The fewest utterances and all candidates."""
+        length = min(self.lengths)
+        return self.strongest(safeguard, metric, length, self.counts(safeguard, metric, length)[-1])
+
+    def shown(self, safeguard: str) -> Curves:
+        """For each attacker the curve of the variant that is strongest among most speakers."""
+        found = {}
+        for attacker in self.curves[safeguard]:
+            for metric in self.metrics:
+                for length in self.lengths:
+                    count = self.counts(safeguard, metric, length)[-1]
+                    best = self.strongest(safeguard, metric, length, count, attacker)
+                    label = best.strongest.attacker
+                    found[attacker, metric, length] = self.curves[safeguard][attacker][
+                        label, metric, length
+                    ]
+        return found
+
+    def sweep(self, safeguard: str) -> LegalSweep:
+        """Unprotected speech and every attacker of a safeguard in one sweep."""
+        curves = {**self.shown(ORIGINAL), **self.shown(safeguard)}
+        probes = {(name, a): i for (name, a), i in self.inferences.items() if name == safeguard}
         return LegalSweep(
             curves=curves,
-            ranks=ranks,
+            ranks={},
             inferences=probes,
             original=ORIGINAL,
             asked=None,
             seed=self.config.seed,
-            warnings=tuple(dict.fromkeys(told)),
+            warnings=tuple(dict.fromkeys(sweep_warnings(curves, probes, {}, ORIGINAL))),
         )
-
-    def risk(self, safeguard: str, metric: str, length: int | None = None) -> LegalRisk:
-        """The strongest attacker at the largest number of speakers."""
-        length = self.length if length is None else length
-        sweep = self.sweeps[safeguard]
-        counts = [int(sweep.curves[a, metric, length].counts.max()) for a in sweep.protected]
-        best = sweep.strongest(metric, length, max(counts))
-        attack = next(a for a in self.attacks[safeguard] if a.label == best.attacker)
-        bare = sweep.estimate(ORIGINAL, metric, length, max(counts))
-        return LegalRisk(attack, best.estimate, bare)
 
 
 def section(results: LegalResults, colours: Mapping[str, str]) -> Section:
     """Risk against the number of speakers, all safeguards together and each on its own."""
-    config = results.config
     lines = []
-    for name in results.sweeps:
-        for metric in config.legal.metrics:
-            for length in config.legal.lengths:
-                found = results.risk(name, metric, length)
-                curve = results.sweeps[name].curves[found.attack.label, metric, length]
-                lines.append(RiskLine(name, found.attack.label, metric, length, curve))
-    control = results.control[1]
-    lines = [
-        *(RiskLine(ORIGINAL, ORIGINAL, m, n, c) for (_, m, n), c in control.curves.items()),
-        *lines,
-    ]
+    for name in (ORIGINAL, *results.safeguards):
+        for metric in results.metrics:
+            for length in results.lengths:
+                count = results.counts(name, metric, length)[-1]
+                label = results.strongest(name, metric, length, count).strongest.attacker
+                curve = results.of(name, metric, length)[label]
+                who = ORIGINAL if name == ORIGINAL else label
+                lines.append(RiskLine(name, who, metric, length, curve))
     comparison = risk_comparison(lines, colours=colours, original=ORIGINAL)
+    sweeps = {name: results.sweep(name) for name in results.safeguards}
     panels: list[tuple[str, Figure]] = [
         (
             name,
@@ -218,7 +291,7 @@ def section(results: LegalResults, colours: Mapping[str, str]) -> Section:
                 title=f"{name}: every attacker",
             ),
         )
-        for number, (name, sweep) in enumerate(results.sweeps.items(), start=1)
+        for number, (name, sweep) in enumerate(sweeps.items(), start=1)
     ]
     return Section(
         key="legal",
@@ -228,9 +301,7 @@ def section(results: LegalResults, colours: Mapping[str, str]) -> Section:
         answer=tuple(_answers(results)),
         figures=(comparison, Choice("Every attacker on", tuple(panels))),
         tables=_tables(results),
-        warnings=tuple(
-            f"{name}: {line}" for name, s in results.sweeps.items() for line in s.warnings
-        ),
+        warnings=tuple(f"{name}: {line}" for name, s in sweeps.items() for line in s.warnings),
         method=_METHOD,
         citation=VAUQUIER_2025,
     )
@@ -238,54 +309,102 @@ def section(results: LegalResults, colours: Mapping[str, str]) -> Section:
 
 def _answers(results: LegalResults) -> list[str]:
     told = []
-    for name in results.sweeps:
-        for metric in ("linkability", "singling_out"):
-            if metric not in results.config.legal.metrics:
-                continue
-            found = results.risk(name, metric)
-            e = found.estimate
-            chance = float(e.chance or 0)
+    for name in results.safeguards:
+        for metric in results.metrics:
+            found = results.worst(name, metric)
+            estimate = found.strongest.estimate
+            spoken = f"{found.length} utterance{'s' if found.length > 1 else ''}"
             told.append(
-                f"{name}: {TITLES[metric]} {100 * float(e.value):.1f} % among"
-                f" {e.params['N']:,} speakers by {found.attack.label}; chance"
-                f" {100 * chance:.1f} %."
+                f"{name}: {TITLES[metric]} up to {shown(estimate, 1, scale=100)} %, among"
+                f" {found.count:,} speakers with {spoken}, by {found.strongest.attacker}; chance"
+                f" {100 * float(estimate.chance or 0):.1f} %."
             )
     return told
 
 
+_STRONGEST = (
+    "The attack is chosen on one half of the speakers and judged by the other, over many splits, so"
+    " that the choice among many attacks does not flatter it; named is the one chosen most often."
+    " Risk grows with the number of utterances and falls with the number of candidates."
+)
+_CONSISTENCY = (
+    "How often the closest enrolment of the same run is the speaker's own: how distinct and stable"
+    " the pseudo-voices of one key are. Only who holds the key can do this; it is no attack."
+)
+
+
 def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
-    config = results.config
-    largest, curves, details, ranks = [], [], [], []
-    for name, sweeps in results.single.items():
-        for key, sweep in sweeps.items():
-            for length in config.legal.lengths:
-                base = {"safeguard": name, "attacker": key, "utterances": str(length)}
-                at_most = []
-                for metric in config.legal.metrics:
-                    curve = sweep.curves[key, metric, length]
-                    last = int(curve.counts.argmax())
-                    at_most.append(curve.estimate(last))
-                    details.append(Row({**base, "metric": metric}, curve.details(last)))
-                    curves += [
-                        Row({**base, "speakers": f"{n:,}"}, (curve.estimate(i),))
-                        for i, n in enumerate(curve.counts)
-                    ]
-                largest.append(Row(base, tuple(at_most)))
-                if (key, length) in sweep.ranks:
-                    ranks.append(Row(base, sweep.ranks[key, length].estimates))
-    blocks = [
-        TableBlock("At the largest number of speakers", tuple(largest)),
-        TableBlock("Rank of the true speaker, in bits", tuple(ranks), folded=True),
-        TableBlock("Residual risk, worst decile, negated score", tuple(details), folded=True),
-        TableBlock("Every number of speakers", tuple(_merged(curves)), folded=True),
+    strongest, curves, details, variants = [], [], [], []
+    for name in results.curves:
+        for metric in results.metrics:
+            worst = results.worst(name, metric)
+            for point, risk in ((WORST, worst), (ALL, results.crowd(name, metric))):
+                row = Row({**risk.conditions, "point": point}, (risk.strongest.estimate,))
+                strongest.append(row)
+            if name != ORIGINAL:
+                continue
+            strongest += _controls(results, metric)
+        for (attacker, metric, length), curve in results.shown(name).items():
+            base = {"safeguard": name, "attacker": attacker, "utterances": str(length)}
+            curves += [
+                Row({**base, "speakers": f"{n:,}"}, (curve.estimate(i),))
+                for i, n in enumerate(curve.counts)
+            ]
+            last = int(curve.counts.argmax())
+            details.append(Row({**base, "metric": metric}, curve.details(last)))
+        for metric in results.metrics:
+            length = results.lengths[-1]
+            for label, curve in results.of(name, metric, length).items():
+                first = int(curve.counts.argmin())
+                base = {"safeguard": name, "attacker": label, "utterances": str(length)}
+                base["speakers"] = f"{curve.counts[first]:,}"
+                variants.append(Row(base, (curve.estimate(first),)))
+    named = {(row.conditions["safeguard"], row.conditions["attacker"]) for row in strongest}
+    ranks = [
+        Row({"safeguard": name, "attacker": label, "utterances": str(length)}, found.estimates)
+        for name, of in results.ranks.items()
+        for (label, length), found in of.items()
+        if (name, label) in named
+    ]
+    stable = [
+        Row(
+            {"safeguard": name, "utterances": str(length), "speakers": f"{n:,}"},
+            (replace(curve.estimate(i), metric="consistency"),),
+        )
+        for name, sweep in results.consistency.items()
+        for (_, _, length), curve in sweep.curves.items()
+        for i, n in enumerate(curve.counts)
+        if n == curve.counts.max()
     ]
     probes = [
         Row({"safeguard": name, "attribute": attribute}, found.estimates)
         for (name, attribute), found in results.inferences.items()
     ]
-    if probes:
-        blocks.insert(1, TableBlock("Inference of attributes", tuple(probes)))
+    blocks = (
+        TableBlock("The strongest attack", tuple(_merged(strongest)), note=_STRONGEST),
+        TableBlock("Inference of attributes", tuple(probes)),
+        TableBlock("Consistency of pseudonyms (no attack)", tuple(stable), note=_CONSISTENCY),
+        TableBlock("Strongest variant of each attacker", tuple(_merged(curves)), folded=True),
+        TableBlock("Residual risk, worst decile", tuple(_merged(details)), folded=True),
+        TableBlock("Rank of the true speaker, in bits", tuple(ranks), folded=True),
+        TableBlock("Every variant tried", tuple(_merged(variants)), folded=True),
+    )
     return tuple(block for block in blocks if block.rows)
+
+
+def _controls(results: LegalResults, metric: str) -> list[Row]:
+    """Unprotected speech wherever the strongest attack on a safeguard stands."""
+    at = {
+        (risk.length, risk.count)
+        for name in results.safeguards
+        for risk in (results.worst(name, metric), results.crowd(name, metric))
+    }
+    own = results.worst(ORIGINAL, metric), results.crowd(ORIGINAL, metric)
+    at -= {(risk.length, risk.count) for risk in own}
+    found = [results.strongest(ORIGINAL, metric, length, count) for length, count in sorted(at)]
+    return [
+        Row({**risk.conditions, "point": CONTROL}, (risk.strongest.estimate,)) for risk in found
+    ]
 
 
 def _merged(rows: Sequence[Row]) -> list[Row]:

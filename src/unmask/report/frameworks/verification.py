@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unmask.detection import curves
@@ -19,9 +19,17 @@ from unmask.privacy.zebra import (
     disclosure_of,
 )
 from unmask.report.cache import Progress, Step, digest_of_scores
-from unmask.report.config import Config
+from unmask.report.config import ORIGINAL, Config
 from unmask.report.document import Row
-from unmask.report.frameworks.attacks import Attack, Groups, Trialled
+from unmask.report.frameworks.attacks import (
+    Attack,
+    Groups,
+    Trialled,
+    Variant,
+    leaders,
+    shown,
+    strongest,
+)
 from unmask.report.inputs import Inputs
 from unmask.report.section import NOE_2022, Choice, Method, Section, TableBlock
 from unmask.trials import Scores
@@ -88,22 +96,31 @@ def _has(scores: Scores, column: str) -> bool:
 def distortion_steps(
     config: Config, inputs: Inputs, attacks: Mapping[str, Sequence[Attack]]
 ) -> dict[str, Step]:
-    """Calibration learnt on the other run, where a safeguard has one."""
-    steps = {}
-    for name, found in attacks.items():
-        plain = next((a for a in found if a.enrols == "original" and a.backend == "cosine"), None)
-        if plain is None or name not in inputs.again:
-            continue
-        other = replace(plain, test=inputs.attacked(inputs.again[name]))
+    """Calibration learnt on another run of the same safeguard, where there is one (eq. 15).
 
-        def compute(progress: Progress, a=plain, b=other) -> CalibrationDistortion:  # type: ignore[no-untyped-def]
-            first, second = b.scores(), a.scores()
+    A keyless safeguard has none: its second run is the first. A related safeguard is another one.
+    """
+    steps = {}
+    for name, other in inputs.again.items():
+        if name not in attacks:
+            continue
+        control = attacks[ORIGINAL][0]
+        attacked = replace(control, test=inputs.attacked(inputs.protected[name]))
+        learnt = replace(control, test=inputs.attacked(other))
+
+        def compute(progress: Progress, a=attacked, b=learnt) -> CalibrationDistortion:  # type: ignore[no-untyped-def]
+            first, second = (one.scores(Variant("cosine")) for one in (b, a))
             return calibration_distortion(
                 (first.targets(), first.nontargets()), (second.targets(), second.nontargets())
             )
 
-        scores = [digest_of_scores(one.scores()) for one in (plain, other)]
-        steps[name] = Step(f"calibration of {name} by another run", scores, {}, compute, weight=0.5)
+        steps[name] = Step(
+            f"calibration of {name} by another run",
+            [*attacked.inputs, *learnt.inputs],
+            {},
+            compute,
+            weight=0.5,
+        )
     return steps
 
 
@@ -114,26 +131,19 @@ def named_colours(systems: Mapping[str, Trialled], colours: Mapping[str, str]) -
 
 def zebra_section(
     trialled: Mapping[str, Sequence[Trialled]],
-    best: Mapping[str, int],
     distortions: Mapping[str, CalibrationDistortion],
+    keyless: Sequence[str],
     colours: Mapping[str, str],
 ) -> Section:
     """How much evidence of identity the strongest attacker's scores disclose."""
-    chosen = {found[best[name]].name: found[best[name]] for name, found in trialled.items()}
+    chosen = {name: strongest(found, "d_ece") for name, found in trialled.items()}
     disclosures: dict[str, Disclosure] = {
-        label: disclosure_of(one.result.roc, system=label) for label, one in chosen.items()
+        one.name: disclosure_of(one.result.roc, system=one.name) for one in chosen.values()
     }
-    rows = [
-        Row(
-            {"safeguard": one.safeguard, "attacker": one.label},
-            tuple(e for e in one.result.estimates if e.metric in _EVIDENCE),
-        )
-        for found in trialled.values()
-        for one in found
-    ]
-    tables = [TableBlock("Evidence disclosed", tuple(rows))]
+    systems = {one.name: one for one in chosen.values()}
+    tables = _blocks("Evidence disclosed", trialled, "d_ece", _EVIDENCE)
     figures: list[object] = [
-        disclosure_profiles(disclosures, colours=named_colours(chosen, colours))
+        disclosure_profiles(disclosures, colours=named_colours(systems, colours))
     ]
     if distortions:
         told = tuple(
@@ -153,6 +163,11 @@ def zebra_section(
                 "Calibration learnt on another run",
                 tuple(Row({"safeguard": n}, d.estimates) for n, d in distortions.items()),
                 folded=True,
+                note="".join(
+                    f"{name} is deterministic: a second run is the same, and there is none to learn"
+                    " from. "
+                    for name in keyless
+                ).strip(),
             )
         )
     return Section(
@@ -160,22 +175,13 @@ def zebra_section(
         title="Evidence disclosed (ZEBRA)",
         question="How strongly does a comparison speak for or against an identity, on average and"
         " at worst?",
-        answer=tuple(
-            f"{label}: {one.value('d_ece'):.3f} bit on average of at most 0.721; at worst the odds"
-            f" change by a factor of 10^{one.value('l_w'):.1f}, tag {one.result['tag'].value}."
-            for label, one in chosen.items()
-        ),
+        answer=tuple(_evidence(one, len(trialled[name])) for name, one in chosen.items()),
         figures=tuple(figures),  # type: ignore[arg-type]
         tables=tuple(tables),
         warnings=tuple(
             dict.fromkeys(
                 [
-                    *(
-                        f"{one.name}: {line}"
-                        for found in trialled.values()
-                        for one in found
-                        for line in one.warnings
-                    ),
+                    *_told(trialled, "d_ece"),
                     *(f"{n}: {line}" for n, d in distortions.items() for line in d.warnings),
                 ]
             )
@@ -185,29 +191,51 @@ def zebra_section(
     )
 
 
+def _evidence(one: Trialled, tried: int) -> str:
+    return (
+        f"{one.name}: {shown(one.result['d_ece'], 3)} bit on average of at most 0.721; at worst the"
+        f" odds change by a factor of 10^{one.value('l_w'):.1f}, tag {one.result['tag'].value}"
+        f"{_of_many(tried)}."
+    )
+
+
+def _of_many(tried: int) -> str:
+    return f" (strongest of {tried} attacks)" if tried > 1 else ""
+
+
+def _told(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[str]:
+    """What the evaluation of the strongest variant of each attacker warns of."""
+    return [
+        f"{one.name}: {line}"
+        for found in trialled.values()
+        for one in leaders(found, metric)
+        for line in one.warnings
+    ]
+
+
 def section(
     trialled: Mapping[str, Sequence[Trialled]],
-    best: Mapping[str, int],
     tables: Mapping[str, TableResult],
     groups: Mapping[str, Groups],
     colours: Mapping[str, str],
 ) -> Section:
     """Error rates of the attacks, and of the systems whose scores were given."""
-    chosen = {found[best[name]].name: found[best[name]] for name, found in trialled.items()}
+    chosen = {name: strongest(found, "eer") for name, found in trialled.items()}
     figures: list[object] = []
     blocks = []
     warnings: list[str] = []
     if chosen:
+        systems = {one.name: one for one in chosen.values()}
         figures.append(
             det(
-                {label: one.det for label, one in chosen.items()},
-                colours=named_colours(chosen, colours),
+                {label: one.det for label, one in systems.items()},
+                colours=named_colours(systems, colours),
                 name="det_attacks",
                 title="Errors of the strongest attacker on each safeguard",
             )
         )
-        every = [one for found in trialled.values() for one in found]
-        blocks += _blocks("Attackers as verification systems", every)
+        blocks += _blocks("Attackers as verification systems", trialled, "eer", _ERRORS, wide=2)
+        warnings += _told(trialled, "eer")
         by = tuple(
             Row(
                 {"safeguard": name, "attacker": one.label, "group": str(r.group)},
@@ -226,11 +254,12 @@ def section(
         blocks += _table_blocks(name, found)
         warnings += [f"{name}: {line}" for line in found.evaluation.warnings]
     answer = [
-        f"{label}: equal error rate {100 * one.value('eer'):.1f} %; 50 % is a coin toss."
-        for label, one in chosen.items()
+        f"{one.name}: equal error rate {shown(one.result['eer'], 1, scale=100)} %"
+        f"{_of_many(len(trialled[name]))}; 50 % is a coin toss."
+        for name, one in chosen.items()
     ]
     answer += [
-        f"{name}, {r.system}: equal error rate {100 * float(r['eer'].value):.2f} %."
+        f"{name}, {r.system}: equal error rate {shown(r['eer'], 2, scale=100)} %."
         for name, found in tables.items()
         for r in found.evaluation
         if r.group is None
@@ -249,8 +278,23 @@ def section(
     )
 
 
-def _blocks(title: str, every: Sequence[Trialled]) -> list[TableBlock]:
-    def rows(metrics: Sequence[str]) -> tuple[Row, ...]:
+CHOSEN = (
+    "The strongest variant of each attacker (back-end, centred or not, either sign), chosen on the"
+    " very trials that are shown: what is left to chance in the choice errs towards more risk."
+)
+
+
+def _blocks(
+    title: str,
+    trialled: Mapping[str, Sequence[Trialled]],
+    metric: str,
+    metrics: Sequence[str],
+    *,
+    wide: int | None = None,
+) -> list[TableBlock]:
+    """The strongest variant of each attacker; further metrics and other variants folded."""
+
+    def rows(every: Iterable[Trialled], metrics: Sequence[str]) -> tuple[Row, ...]:
         return tuple(
             Row(
                 {"safeguard": one.safeguard, "attacker": one.label},
@@ -259,10 +303,15 @@ def _blocks(title: str, every: Sequence[Trialled]) -> list[TableBlock]:
             for one in every
         )
 
-    return [
-        TableBlock(title, rows(_ERRORS[:2])),
-        TableBlock("All detection metrics", rows(_ERRORS[2:]), folded=True),
-    ]
+    first = [one for found in trialled.values() for one in leaders(found, metric)]
+    others = [one for found in trialled.values() for one in found if one not in first]
+    blocks = [TableBlock(title, rows(first, metrics[:wide]), note=CHOSEN)]
+    if wide is not None:
+        blocks.append(TableBlock("All detection metrics", rows(first, metrics[wide:]), folded=True))
+    blocks.append(
+        TableBlock(f"{title}: other variants tried", rows(others, metrics[:wide]), folded=True)
+    )
+    return [block for block in blocks if block.rows]
 
 
 def _table_blocks(name: str, found: TableResult) -> list[TableBlock]:
@@ -310,7 +359,9 @@ _VERIFICATION = (
     Method(
         "Equal error rate",
         "where miss and false-alarm rate meet on the convex hull of the ROC",
-        "Ties are joined by straight lines, no order among them is assumed.",
+        "Ties are joined by straight lines, no order among them is assumed. C-P maps take, as"
+        " in their paper, the ROC itself in place of its hull, which is never lower: an equal error"
+        " rate there and here differ for that reason alone.",
     ),
     Method(
         "Detection cost",
