@@ -29,7 +29,8 @@ def legal(
             "--attacker",
             "-a",
             help="NAME=ENROL,TEST or NAME=ENROL,TEST,TRAIN: embeddings (npz, parquet, Kaldi, HDF5);"
-            " call the one on unprotected speech original.",
+            " call the one on unprotected speech original. Enrolment protected with keys of the"
+            " attacker's own, never from the attacked run.",
         ),
     ] = None,
     config: Annotated[
@@ -68,14 +69,41 @@ def legal(
         list[str] | None,
         typer.Option("--attribute", help="Column to infer; numbers with cuts of bands: age:30,50."),
     ] = None,
-    enrol_length: Annotated[
+    linkability_enrol: Annotated[
         str | None,
         typer.Option(
-            "--enrol-length",
-            help="Utterances averaged in enrolment, or all.",
-            show_default="as in test",
+            "--linkability-enrol",
+            help="Utterances averaged in enrolment for Linkability, or all.",
+            show_default="all",
         ),
     ] = None,
+    singling_out_enrol: Annotated[
+        str | None,
+        typer.Option(
+            "--singling-out-enrol",
+            help="The same for Singling Out.",
+            show_default="30, or all where fewer",
+        ),
+    ] = None,
+    one_minus_eer_enrol: Annotated[
+        str | None,
+        typer.Option(
+            "--one-minus-eer-enrol",
+            help="The same for 1 − EER.",
+            show_default="as for Linkability",
+        ),
+    ] = None,
+    swap: Annotated[
+        bool,
+        typer.Option(
+            "--swap",
+            help="Singling Out enrols TEST and tests ENROL, as in the paper; both must be"
+            " protected.",
+        ),
+    ] = False,
+    variants: Annotated[
+        str, typer.Option("--variants", help="Ways to read the scores that compete.")
+    ] = "plain,negated,centred,centred negated",
     linkability_draws: Annotated[
         int | None,
         typer.Option(
@@ -128,7 +156,11 @@ def legal(
             original=original,
             asked=asked,
             attributes=dict(_attribute(text) for text in attribute or []),
-            enrol_length=_length(enrol_length),
+            variants=variants.split(","),
+            linkability_enrol=_length(linkability_enrol, "--linkability-enrol"),
+            singling_out_enrol=_length(singling_out_enrol, "--singling-out-enrol"),
+            one_minus_eer_enrol=_length(one_minus_eer_enrol, "--one-minus-eer-enrol"),
+            swap=swap,
             linkability_draws=linkability_draws,
             folds=folds,
             draws=draws,
@@ -195,10 +227,10 @@ def _numbers(text: str, option: str) -> list[int]:
         raise typer.BadParameter(f"{option}: expected whole numbers, found {text}") from None
 
 
-def _length(text: str | None) -> int | str | None:
+def _length(text: str | None, option: str) -> int | str | None:
     if text is None or text == "all":
         return text
-    return _numbers(text, "--enrol-length")[0]
+    return _numbers(text, option)[0]
 
 
 def _attribute(text: str) -> tuple[str, list[float]]:

@@ -19,9 +19,16 @@ from unmask.privacy.legal_curve import (
     Curve,
     RiskCurve,
 )
+from unmask.privacy.legal_strongest import (
+    Strongest,
+    Worst,
+    strongest_of,
+)
 from unmask.privacy.legal_sweep import (
     LegalSweep,
-    Strongest,
+)
+from unmask.privacy.legal_variants import (
+    centred,
 )
 from unmask.privacy.legal_verification import (
     verification,
@@ -108,12 +115,14 @@ __all__ = [
     "SpeakerDisclosure",
     "SpeakerProtection",
     "Strongest",
+    "Worst",
     "Zoo",
     "assess_safeguards",
     "assess_sessions",
     "calibration_distortion",
     "calibration_distortion_from_embeddings",
     "calibration_distortion_from_scores",
+    "centred",
     "default_counts",
     "disclosure_of",
     "inference",
@@ -130,6 +139,7 @@ __all__ = [
     "read_matrices",
     "singling_out",
     "singling_out_from_scores",
+    "strongest_of",
     "verification",
     "with_backends",
     "zebra_by_speaker",

@@ -13,7 +13,9 @@ from unmask.errors import InputError
 from unmask.trials import Embeddings
 
 EnrolLength = int | Literal["all"] | None
+"""Utterances averaged in enrolment; None is the depth of Vauquier 2025, 3.4."""
 MOST_CONVERSATIONS = 10
+SINGLING_OUT_ENROL = 30
 _ROWS = 1 << 15
 
 

@@ -13,7 +13,7 @@ from unmask.arrays import FloatArray
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
 from unmask.privacy.conversations import source_name
-from unmask.privacy.legal_curve import METHOD, Resampling, percentiles, resampled_means
+from unmask.privacy.legal_curve import SCORE, Resampling, risk_interval
 from unmask.privacy.legal_input import refuse_zeros
 from unmask.privacy.legal_probe import cross_validated, speaker_folds
 from unmask.trials import Embeddings, Ids
@@ -95,9 +95,7 @@ class Inference:
             metric,
             value,
             "%",
-            None
-            if limits is None
-            else Interval(*limits, how.level, METHOD, how.replicates, how.seed),
+            None if limits is None else Interval(*limits, how.level, SCORE, 0, how.seed),
             1 / len(self.classes) if metric == "inference_balanced" else self.chance,
             {"attacks": self.attacks, "speakers": len(self.speakers)},
             {"attribute": self.attribute, "folds": self.folds},
@@ -208,11 +206,15 @@ class _Attack:
         return float(self.hits.sum() / self.sizes.sum())
 
     def interval(self, how: Resampling) -> tuple[float, float]:
-        """Percentile interval over speakers."""
-        if len(self.hits) < 2 or how.replicates < 1:
+        """Score interval over speakers: the accuracy is a ratio of sums over them, its variance
+        that of their deviations from it.
+        """
+        count = len(self.hits)
+        if count < 2:
             return np.nan, np.nan
-        means = resampled_means((self.hits / self.sizes)[:, None], how, sizes=self.sizes)
-        low, high = percentiles(means, how.level)
+        apart = self.hits - self.accuracy * self.sizes
+        variance = count / (count - 1) * (apart**2).sum() / self.sizes.sum() ** 2
+        low, high = risk_interval(np.array([self.accuracy]), np.array([variance]), count, how)
         return float(low[0]), float(high[0])
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,14 @@ from unmask.privacy.legal_counts import Progress
 from unmask.privacy.legal_curve import Curve
 from unmask.privacy.legal_flags import sweep_warnings
 from unmask.privacy.legal_sweep import LegalSweep
+from unmask.privacy.legal_variants import (
+    CENTRED,
+    PLAIN,
+    VARIANTS,
+    centred,
+    of_centred,
+    variant_name,
+)
 from unmask.privacy.legal_verification import verification
 from unmask.privacy.linkability import Linkability, linkability
 from unmask.privacy.ranks import Ranks
@@ -39,19 +48,61 @@ class Attacker:
     """What an attacker holds: enrolment speech of known voices, test speech of protected ones.
 
     ``backend`` is ``"cosine"``, ``"wccn"`` or ``"plda"`` (the last two are trained on ``train``,
-    the attacker's own data) or a trained back-end.
+    the attacker's own data) or a trained back-end. ``enrols`` says whether the enrolment speech is
+    ``"original"`` or ``"protected"``; ``knows`` what the extractor or the back-end was trained on:
+    ``"original"`` speech (ignorant), speech from a ``"related"`` safeguard (semi-informed) or from
+    the ``"same"`` one (informed), always with keys of the attacker's own. Enrolment from the run
+    that is attacked is no attack: it shows whether pseudonyms are consistent. ``consistency`` says
+    so; left at None it is found out (both sets from one file, or vectors in both). A safeguard
+    without a key gives an attacker the same run: say ``consistency=False`` there.
     """
 
     enrol: Embeddings
     test: Embeddings
     backend: Backend | str = "cosine"
     train: Embeddings | None = None
+    enrols: Literal["original", "protected"] | None = None
+    knows: Literal["original", "related", "same"] | None = None
+    consistency: bool | None = None
 
     def trained(self) -> Backend:
         """The back-end, ready to score."""
         if isinstance(self.backend, str):
             return train_backend(self.backend, self.train)
         return self.backend
+
+    @property
+    def is_consistency(self) -> bool:
+        """Whether what is enrolled comes from the run that is attacked."""
+        if self.consistency is None:
+            return self.enrols != "original" and one_run(self.enrol, self.test)
+        return self.consistency
+
+    def centred(self) -> Attacker | None:
+        """The same attacker with every set about its own mean; None where that leaves nothing, or
+        where the back-end is already trained on others.
+        """
+        if not isinstance(self.backend, str) and self.backend.name != "cosine":
+            return None
+        sets = {
+            name: centred(some)
+            for name in ("enrol", "test", "train")
+            if (some := getattr(self, name)) is not None
+        }
+        if not all(some.vectors.any(axis=1).all() for some in sets.values()):
+            return None
+        return replace(self, **sets)
+
+
+def one_run(enrol: Embeddings, test: Embeddings) -> bool:
+    """Whether two sets come from one file, or share vectors."""
+    if enrol.source is not None and test.source is not None:
+        return enrol.source.sha256 == test.source.sha256
+    if enrol.dimension != test.dimension:
+        return False
+    direction = np.random.default_rng(0).normal(size=enrol.dimension)
+    along = [(some.vectors * direction).sum(axis=1) for some in (enrol, test)]
+    return bool(np.isin(*along).any())
 
 
 def with_backends(
@@ -63,7 +114,7 @@ def with_backends(
         usable = [b for b in backends if b == "cosine" or attacker.train is not None]
         for backend in usable or ["cosine"]:
             label = name if len(usable) < 2 else f"{name} ({backend})"
-            found[label] = Attacker(attacker.enrol, attacker.test, backend, attacker.train)
+            found[label] = replace(attacker, backend=backend)
     return found
 
 
@@ -79,9 +130,8 @@ class _Plan:
 
     counts: tuple[int, ...] | None
     options: Mapping[str, Any] = field(default_factory=dict)
-    singling: Mapping[str, Any] = field(default_factory=dict)
-    draws: int | None = None
-    place: Mapping[str, Any] = field(default_factory=dict)
+    own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    swap: bool = False
 
 
 def legal_sweep(
@@ -93,7 +143,11 @@ def legal_sweep(
     original: str | None = None,
     asked: str | None = None,
     attributes: Mapping[str, Sequence[float]] | Sequence[str] = (),
-    enrol_length: EnrolLength = None,
+    variants: Sequence[str] = VARIANTS,
+    linkability_enrol: EnrolLength = None,
+    singling_out_enrol: EnrolLength = None,
+    one_minus_eer_enrol: EnrolLength = None,
+    swap: bool = False,
     linkability_draws: int | None = None,
     folds: int = 10,
     draws: int = 5,
@@ -112,13 +166,19 @@ def legal_sweep(
 
     ``original`` names the attacker on unprotected speech (by default the one called ``original``):
     it shows whether the attack is strong enough to be believed. ``asked`` names the attacker whose
-    risk is asked for; the strongest is always named beside it. ``attributes`` are columns for the
-    inference criterion, with the cuts of their bands where they are numbers. ``lengths`` are those
-    of 1, 3 and 30 that all attackers have speech for, unless given. A count beyond the
-    speakers of some length or metric is left out there, with a warning; beyond all it is an error.
-    ``on``, ``workers`` and ``state`` say where the scores of all three metrics are counted, as in
-    :func:`unmask.cross_pairing`: the table is the same. With ``state`` a sweep that was killed goes
-    on from there. Back-ends are trained, intervals drawn and attributes probed in this process.
+    risk is asked for; the strongest is always named beside it. Every attacker reads its scores in
+    all ``variants``: plain, negated, centred, centred negated. Enrolment averages as many
+    utterances as the paper's, whatever the length: all for Linkability and for 1 − EER, 30 (or all
+    where there are fewer) for Singling Out; ``linkability_enrol`` and its like set another number
+    or ``"all"``. ``swap`` changes the sides for Singling Out, which then enrols the test set and
+    tests the enrolment set, as the paper does with its sets A and B; an attacker that enrols
+    original speech keeps its sides. ``attributes`` are columns for the inference criterion, with
+    the cuts of their bands where they are numbers. ``lengths`` are those of 1, 3 and 30 that all
+    attackers have speech for, unless given. A count beyond the speakers of some length or metric is
+    left out there, with a warning; beyond all it is an error. ``on``, ``workers`` and ``state`` say
+    where the scores of all three metrics are counted, as in :func:`unmask.cross_pairing`: the table
+    is the same. With ``state`` a sweep that was killed goes on from there. Back-ends are trained,
+    intervals drawn and attributes probed in this process.
     """
     Where(on, workers, state)
     if not attackers:
@@ -126,25 +186,41 @@ def legal_sweep(
     _known(metrics, METRICS, "metric")
     original = "original" if original is None and "original" in attackers else original
     _known([name for name in (original, asked) if name is not None], tuple(attackers), "attacker")
+    _known(variants, VARIANTS, "variant")
     plan = _Plan(
         None if counts is None else tuple(int(n) for n in np.unique(np.asarray(counts))),
         {
-            "enrol_length": enrol_length,
             "side": tuple(side),
             "allow_shared_utterances": allow_shared_utterances,
             "level": level,
             "replicates": replicates,
             "seed": seed,
+            "on": on,
+            "workers": workers,
+            "state": state,
         },
-        {"folds": folds, "draws": draws, "max_enrol": max_enrol},
-        linkability_draws,
-        {"on": on, "workers": workers, "state": state},
+        {
+            "singling_out": {
+                "enrol_length": singling_out_enrol,
+                "folds": folds,
+                "draws": draws,
+                "max_enrol": max_enrol,
+            },
+            "linkability": {"enrol_length": linkability_enrol, "draws": linkability_draws},
+            "one_minus_eer": {
+                "enrol_length": linkability_enrol
+                if one_minus_eer_enrol is None
+                else one_minus_eer_enrol
+            },
+        },
+        swap,
     )
     cuts = attributes if isinstance(attributes, Mapping) else dict.fromkeys(attributes, ())
     notes: list[str] = []
     if lengths is None:
         lengths, notes = _possible_lengths(attackers, metrics)
-    steps = len(attackers) * (len(lengths) * len(metrics) + len(cuts))
+    readings = 1 + any(variant.startswith(CENTRED) for variant in variants)
+    steps = len(attackers) * (readings * len(lengths) * len(metrics) + len(cuts))
     curves: dict[tuple[str, str, int], Curve] = {}
     ranks: dict[tuple[str, int], Ranks] = {}
     inferences: dict[tuple[str, str], Inference] = {}
@@ -158,14 +234,23 @@ def legal_sweep(
 
     with kept_open():
         for name, attacker in attackers.items():
-            backend = attacker.trained()
-            for length in lengths:
-                for metric in metrics:
-                    curve, lost = _curve(metric, attacker, backend, length, plan)
-                    curves[name, metric, length] = curve
-                    if lost:
+            for reading in range(readings):
+                used = attacker if reading == 0 else attacker.centred()
+                if used is None:
+                    notes.append(f"{name}: centred embeddings cannot be had, not tried")
+                    done += len(lengths) * len(metrics) - 1
+                    step()
+                    continue
+                backend = used.trained()
+                for length, metric in product(lengths, metrics):
+                    curve, lost = _curve(metric, used, backend, length, plan)
+                    curve = of_centred(curve) if reading else curve
+                    for one in (curve, curve.negated):
+                        if one is not None and one.variant in (PLAIN, *variants):
+                            curves[variant_name(name, one.variant), metric, length] = one
+                    if lost and not reading:
                         notes.append(_lost(name, metric, length, lost))
-                    if isinstance(curve, Linkability):
+                    if isinstance(curve, Linkability) and not reading:
                         ranks[name, length] = curve.ranks
                     step()
             for attribute, bands in cuts.items():
@@ -180,6 +265,9 @@ def legal_sweep(
                     seed=seed,
                 )
                 step()
+    consistency = tuple(
+        name for name, one in attackers.items() if name != original and one.is_consistency
+    )
     return LegalSweep(
         curves=MappingProxyType(curves),
         ranks=MappingProxyType(ranks),
@@ -187,8 +275,9 @@ def legal_sweep(
         original=original,
         asked=asked,
         seed=seed,
-        warnings=(*notes, *sweep_warnings(curves, inferences, ranks, original)),
+        warnings=(*notes, *sweep_warnings(curves, inferences, ranks, original, consistency)),
         sources=_sources(attackers.values()),
+        consistency=consistency,
     )
 
 
@@ -220,29 +309,30 @@ def _curve(
     metric: str, attacker: Attacker, backend: Backend, length: int, plan: _Plan
 ) -> tuple[Curve, list[int]]:
     """The curve of one metric, and the counts that are larger than the speakers there are."""
-    most = _speakers(metric, attacker, length)
+    enrol, test = attacker.enrol, attacker.test
+    if plan.swap and metric == "singling_out" and attacker.enrols != "original":
+        enrol, test = test, enrol
+    most = _speakers(metric, enrol, test, length)
     wanted = plan.counts or default_counts(most)
     usable: npt.ArrayLike = [n for n in wanted if n <= most] or list(wanted)
-    shared = {
-        **plan.options, **plan.place, "backend": backend, "length": length, "counts": usable,
-    }  # fmt: skip
-    runs: dict[str, Callable[[], Curve]] = {
-        "singling_out": lambda: singling_out(
-            attacker.enrol, attacker.test, **shared, **plan.singling
-        ),
-        "linkability": lambda: linkability(
-            attacker.enrol, attacker.test, **shared, draws=plan.draws
-        ),
-        "one_minus_eer": lambda: verification(attacker.enrol, attacker.test, **shared),
-    }
-    return runs[metric](), [n for n in wanted if n > most]
+    run: Callable[..., Curve] = _METRICS[metric]
+    options = {**plan.options, **plan.own[metric]}
+    found = run(enrol, test, **options, backend=backend, length=length, counts=usable)
+    return found, [n for n in wanted if n > most]
 
 
-def _speakers(metric: str, attacker: Attacker, length: int) -> int:
+_METRICS: Mapping[str, Callable[..., Curve]] = {
+    "singling_out": singling_out,
+    "linkability": linkability,
+    "one_minus_eer": verification,
+}
+
+
+def _speakers(metric: str, enrol: Embeddings, test: Embeddings, length: int) -> int:
     """How many speakers a count can have."""
     if metric != "singling_out":
-        return attacker.enrol.n_speakers
-    return int((np.bincount(attacker.test.speakers.codes) >= 2 * length).sum())
+        return enrol.n_speakers
+    return int((np.bincount(test.speakers.codes) >= 2 * length).sum())
 
 
 def _lost(name: str, metric: str, length: int, lost: Sequence[int]) -> str:

@@ -13,18 +13,24 @@ from unmask.privacy.legal import METRICS, Attacker, legal_sweep, with_backends
 from unmask.privacy.legal_backend import NAMES
 from unmask.privacy.legal_counts import Progress
 from unmask.privacy.legal_sweep import LegalSweep
+from unmask.privacy.legal_variants import VARIANTS
 from unmask.scoring.job import Where
 from unmask.trials import Embeddings, read_embeddings
 
 
 class AttackerFiles(BaseModel):
-    """Embeddings of one attacker: npz, parquet, Kaldi or HDF5 files."""
+    """Embeddings of one attacker: npz, parquet, Kaldi or HDF5 files; the rest as in
+    :class:`unmask.Attacker`.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     enrol: str
     test: str
     train: str | None = None
+    enrols: Literal["original", "protected"] | None = None
+    knows: Literal["original", "related", "same"] | None = None
+    consistency: bool | None = None
 
 
 class LegalConfig(BaseModel):
@@ -41,7 +47,11 @@ class LegalConfig(BaseModel):
     original: str | None = None
     asked: str | None = None
     attributes: dict[str, list[float]] = Field(default_factory=dict)
-    enrol_length: int | Literal["all"] | None = None
+    variants: list[str] = list(VARIANTS)
+    linkability_enrol: int | Literal["all"] | None = None
+    singling_out_enrol: int | Literal["all"] | None = None
+    one_minus_eer_enrol: int | Literal["all"] | None = None
+    swap: bool = False
     linkability_draws: int | None = None
     folds: int = 10
     draws: int = 5
@@ -72,8 +82,8 @@ def read_legal_config(path: str | Path) -> LegalConfig:
         return None if name is None else str(place.parent / name)
 
     files = {
-        name: AttackerFiles(
-            enrol=str(beside(a.enrol)), test=str(beside(a.test)), train=beside(a.train)
+        name: a.model_copy(
+            update={"enrol": beside(a.enrol), "test": beside(a.test), "train": beside(a.train)}
         )
         for name, a in config.attackers.items()
     }
@@ -105,6 +115,9 @@ def legal_from_config(
             load(files.enrol),
             load(files.test),
             train=None if files.train is None else load(files.train),
+            enrols=files.enrols,
+            knows=files.knows,
+            consistency=files.consistency,
         )
         for name, files in config.attackers.items()
     }

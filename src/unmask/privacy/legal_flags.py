@@ -4,33 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from unmask.arrays import FloatArray
 from unmask.privacy.inference import Inference
 from unmask.privacy.legal_curve import Curve
+from unmask.privacy.legal_variants import base_name
 from unmask.privacy.ranks import Ranks
 
 STRONG_ENOUGH = 0.5
+FEW_SPEAKERS = 30
 _CHECKED = ("linkability", "one_minus_eer")
+Curves = Mapping[tuple[str, str, int], Curve]
 
 
 def sweep_warnings(
-    curves: Mapping[tuple[str, str, int], Curve],
+    curves: Curves,
     inferences: Mapping[tuple[str, str], Inference],
     ranks: Mapping[tuple[str, int], Ranks],
     original: str | None,
+    consistency: Sequence[str] = (),
 ) -> list[str]:
     """Warnings of all parts, each with its attacker and length, and of the strength check."""
     where: dict[str, dict[str, list[str]]] = {}
     for (name, _, length), curve in curves.items():
-        for line in curve.warnings:
-            where.setdefault(line, {}).setdefault(name, []).append(str(length))
+        if name == base_name(name, curve):
+            for line in curve.remarks:
+                where.setdefault(line, {}).setdefault(name, []).append(str(length))
     for (name, length), rank in ranks.items():
         for line in rank.warnings:
             where.setdefault(line, {}).setdefault(name, []).append(str(length))
     for (name, _), probe in inferences.items():
         for line in probe.warnings:
             where.setdefault(line, {}).setdefault(name, [])
-    told = [f"{_conditions(names)}: {line}" for line, names in where.items()]
-    return [*strength_warnings(curves, original), *told]
+    joined = [f"{_conditions(names)}: {line}" for line, names in where.items()]
+    return [
+        *_few(curves),
+        *strength_warnings(curves, original),
+        *[_pseudonyms(name) for name in consistency],
+        *chance_warnings(curves, original),
+        *joined,
+    ]
+
+
+def _few(curves: Curves) -> list[str]:
+    """Fewer than thirty speakers leave wide intervals and a high chance level."""
+    least = min((len(curve.speakers) for curve in curves.values()), default=FEW_SPEAKERS)
+    if least >= FEW_SPEAKERS:
+        return []
+    return [f"only {least} speakers: intervals are wide, and risks in a larger crowd are unknown"]
+
+
+def _pseudonyms(name: str) -> str:
+    return (
+        f"{name}: enrolment comes from the attacked run itself, which no attacker holds: this shows"
+        " whether pseudonyms are consistent, not whether people are recognised; it does not compete"
+        " for the strongest attack"
+    )
 
 
 def _conditions(names: Mapping[str, Sequence[str]]) -> str:
@@ -41,9 +71,60 @@ def _conditions(names: Mapping[str, Sequence[str]]) -> str:
     )
 
 
-def strength_warnings(
-    curves: Mapping[tuple[str, str, int], Curve], original: str | None
-) -> list[str]:
+def chance_warnings(curves: Curves, original: str | None) -> list[str]:
+    """Attacks no variant of which is better than chance, and what the control makes of that.
+
+    Where the same attack succeeds on unprotected speech this is evidence of protection; where it is
+    weak there too, or no such control was given, it tells nothing.
+    """
+    variants: dict[tuple[str, str, int], list[Curve]] = {}
+    for (name, metric, length), curve in curves.items():
+        variants.setdefault((base_name(name, curve), metric, length), []).append(curve)
+    lines = []
+    for (name, metric, length), found in variants.items():
+        if name == original:
+            continue
+        counts = found[0].counts
+        at_chance = np.all([curve.at_chance for curve in found], axis=0)
+        if not at_chance.any():
+            continue
+        control = variants.get((str(original), metric, length), [])
+        for said, some in _by_control(control, counts[at_chance]).items():
+            where = ", ".join(f"{n:,}" for n in some)
+            lines.append(
+                f"{name}, length {length}: {metric}: no better than chance with {where}"
+                f" speakers; {said}"
+            )
+    return lines
+
+
+def _by_control(control: Sequence[Curve], counts: Sequence[int]) -> dict[str, list[int]]:
+    """What to say of an attack at chance, and the counts to say it of."""
+    said: dict[str, list[int]] = {}
+    for count in counts:
+        strength = [
+            (float(_above_chance(curve)[i]), float(curve.value[i]))
+            for curve in control
+            if (i := curve.place(int(count))) is not None
+        ]
+        if not strength:
+            line = "without a control on unprotected speech this is uninformative"
+        else:
+            above, value = max(strength)
+            line = f"control on unprotected speech {100 * value:.0f} %"
+            if not above >= STRONG_ENOUGH:
+                line += ": too weak, this is uninformative"
+        said.setdefault(line, []).append(int(count))
+    return said
+
+
+def _above_chance(curve: Curve) -> FloatArray:
+    """Residual risk against what no information reaches."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (curve.value - curve.chance_level) / (1 - curve.chance_level)
+
+
+def strength_warnings(curves: Curves, original: str | None) -> list[str]:
     """An attack is believed if, on unprotected speech and the smallest count, its residual risk in
     Linkability (or in 1 − EER) reaches one half.
     """

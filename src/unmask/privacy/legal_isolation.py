@@ -1,9 +1,11 @@
 """The kernel of Singling Out: does a calibrated threshold isolate exactly one test entry?
 
 For an enrolment speaker only the best scores matter: the threshold lies between the k-th and the
-(k+1)-th best calibration score, and every test entry above it lies above the (k+1)-th as well. One
-list of best scores per enrolment speaker serves all folds, draws and numbers of speakers; where it
-proves too short it is made longer.
+(k+1)-th best calibration score, k the number of calibration entries of that speaker, and every test
+entry above it lies above the (k+1)-th as well. One list of best scores per enrolment speaker serves
+all folds, draws and numbers of speakers; where it proves too short it is made longer. The same
+lists tell what becomes of a success if one of the other test speakers had not been there, from
+which the spread over test speakers is found.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ Row = npt.NDArray[np.float32]
 _SAMPLE = 16
 _SPARE = 48
 _DEEPER = 4
+_BEYOND = 8
 _AT_ONCE = 1 << 21
 
 
@@ -69,12 +72,6 @@ class Draw:
         place = np.empty(speakers, dtype=np.int64)
         place[order] = np.arange(speakers)
         return cls(order, place, slots)
-
-
-def threshold_ranks(per_speaker: IntArray, draw: Draw, counts: IntArray) -> IntArray:
-    """Threshold rank k = round(C/N) with C calibration entries of N speakers, for every N."""
-    entries = np.cumsum(per_speaker[draw.order])[counts - 1]
-    return np.rint((entries - counts) / counts).astype(np.int64)
 
 
 class Exact(Protocol):
@@ -158,43 +155,106 @@ class Best:
         return chosen, bound
 
 
-def isolated(
-    scores: FloatArray, is_test: BoolArray, rank: IntArray, bound: FloatArray
-) -> tuple[BoolArray, BoolArray]:
-    """Success of every attack in every fold, and whether its list of scores was deep enough.
+@dataclass(frozen=True, eq=False)
+class Isolation:
+    """What one enrolment speaker's predicate does: ``success`` is draws × counts × folds.
 
-    An attack is a row of ``scores``, which descend, with its threshold rank and its bound, which no
-    score that is missing exceeds; ``is_test`` is attacks × folds × scores.
+    ``absent`` are keys count·S + j of other test speakers j, ascending, and ``change`` by how many
+    folds, over all draws, success rises without that speaker's entries.
     """
-    calibration = np.cumsum(~is_test, axis=2, dtype=np.int32)
-    above, below = (_nth(scores, calibration, n) for n in (rank, rank + 1))
+
+    success: BoolArray
+    absent: IntArray
+    change: IntArray
+
+
+def isolated(
+    scores: FloatArray, is_test: BoolArray, rank: int, bound: FloatArray
+) -> tuple[BoolArray, BoolArray, IntArray]:
+    """Success of every attack in every fold, whether its list of scores was deep enough, and where
+    the (k+1)-th calibration score of any fold stands in it at most.
+
+    An attack is a row of ``scores``, which descend, with its bound, which no score that is missing
+    exceeds; ``is_test`` is attacks × folds × scores, ``rank`` is k.
+    """
+    passes, below, at = _passes(scores, is_test, ~is_test, rank)
+    deep = (bound == -np.inf) | (below > bound[:, None]).all(axis=1)
+    return passes == 1, deep, at.max(axis=1)
+
+
+def _passes(
+    scores: FloatArray, is_test: BoolArray, calibrates: BoolArray, rank: int
+) -> tuple[IntArray, FloatArray, IntArray]:
+    """How many test entries lie above the threshold of each attack and fold, the (k+1)-th best
+    calibration score, −inf where there are fewer, and where it stands.
+    """
+    reached = np.cumsum(calibrates, axis=2, dtype=np.int32)
+    above, _ = _nth(scores, reached, rank)
+    below, at = _nth(scores, reached, rank + 1)
     threshold = above / 2 + below / 2
     passes = (is_test & (scores[:, None, :] > threshold[:, :, None])).sum(axis=2)
-    deep = (bound == -np.inf) | (below > bound[:, None]).all(axis=1)
-    return passes == 1, deep
+    return passes, below, at
 
 
-def _nth(scores: FloatArray, calibration: npt.NDArray[np.int32], n: IntArray) -> FloatArray:
-    """The n-th best calibration score of every attack and fold; −inf where there are fewer."""
-    reached = calibration >= n[:, None, None]
+def _nth(
+    scores: FloatArray, calibration: npt.NDArray[np.int32], n: int
+) -> tuple[FloatArray, IntArray]:
+    """The n-th best calibration score of every attack and fold, −inf where there are fewer, and
+    where it stands.
+    """
+    reached = calibration >= n
     at = reached.argmax(axis=2)
-    return np.where(reached[:, :, -1], np.take_along_axis(scores, at, axis=1), -np.inf)
+    return np.where(reached[:, :, -1], np.take_along_axis(scores, at, axis=1), -np.inf), at
+
+
+def without_speakers(
+    lists: tuple[FloatArray, IntArray, BoolArray],
+    rank: int,
+    success: BoolArray,
+    deepest: IntArray,
+    own: int,
+) -> tuple[IntArray, IntArray, IntArray]:
+    """In how many more folds an attack succeeds once all entries of another test speaker are gone.
+
+    ``lists`` holds scores, which descend, their speakers, and which are test entries in each fold.
+    Only speakers with an entry down to ``deepest``, that of the threshold, can matter; the
+    enrolment speaker ``own`` stays. Gives the attack, the speaker, and the number of folds; none
+    where the list holds too few others to set the threshold.
+    """
+    scores, owner, is_test = lists
+    size = int(deepest.max()) + 1
+    near = owner[:, :size]
+    first = ~(np.tril(near[:, :, None] == near[:, None, :], -1)).any(axis=2)
+    first &= (np.arange(size) <= deepest[:, None]) & (near != own)
+    first &= scores[:, :size] > -np.inf
+    attack, at = np.nonzero(first)
+    gone = near[attack, at]
+    width = min(scores.shape[1], size + 2 * (rank + 1) + _BEYOND)
+    scores, owner, is_test = scores[:, :width], owner[:, :width], is_test[:, :, :width]
+    kept = (owner[attack] != gone[:, None])[:, None, :]
+    tested = is_test[attack]
+    passes, below, _ = _passes(scores[attack], tested & kept, ~tested & kept, rank)
+    before = success[attack]
+    after = np.where(below > -np.inf, passes == 1, before)
+    return attack, gone, after.sum(axis=1) - before.sum(axis=1)
 
 
 def single_out(
-    row: Best, exact: Exact, draws: Sequence[Draw], ranks: IntArray, counts: IntArray
-) -> FloatArray:
-    """Share of folds in which one enrolment speaker's predicate isolates: draws × counts.
+    row: Best, exact: Exact, draws: Sequence[Draw], rank: int, counts: IntArray
+) -> Isolation:
+    """Success of one enrolment speaker's predicate, with threshold rank ``rank``.
 
-    ``ranks`` holds the threshold rank of each. All attacks go through the same few array
-    operations; those whose lists prove too short go again.
+    All attacks go through the same few array operations; those whose lists prove too short go
+    again.
     """
-    rank = ranks.reshape(-1)
-    shares = np.empty(rank.size)
-    left = np.arange(rank.size)
-    depth = 2 * (int(rank.max()) + 1) + _SPARE
+    folds, speakers = len(draws[0].slots), len(row.population.per_speaker)
+    own = int(draws[0].order[0])
+    success = np.empty((len(draws) * len(counts), folds), dtype=bool)
+    keys, changes = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    left = np.arange(len(success))
+    depth = 2 * (rank + 1) + _SPARE
     while left.size:
-        together = max(1, _AT_ONCE // (depth * len(draws[0].slots)))
+        together = max(1, _AT_ONCE // (depth * folds))
         short = []
         for start in range(0, left.size, together):
             some = left[start : start + together]
@@ -202,13 +262,23 @@ def single_out(
             lists = [row.among(draws[i], int(n), depth) for i, n in zip(d, counts[c], strict=True)]
             chosen, scores = _descending([conversations for conversations, _ in lists], exact)
             bound = np.array([bound for _, bound in lists]) + exact.margin
-            is_test = [_is_test(row.population, draws[i], chosen[d == i]) for i in np.unique(d)]
-            success, deep = isolated(scores, np.concatenate(is_test), rank[some], bound)
-            shares[some[deep]] = success[deep].mean(axis=1)
+            is_test = np.concatenate(
+                [_is_test(row.population, draws[i], chosen[d == i]) for i in np.unique(d)]
+            )
+            won, deep, deepest = isolated(scores, is_test, rank, bound)
+            success[some[deep]] = won[deep]
             short.append(some[~deep])
+            if deep.any():
+                parts = scores[deep], row.population.owner[chosen[deep]], is_test[deep]
+                attack, gone, change = without_speakers(parts, rank, won[deep], deepest[deep], own)
+                keys.append(c[deep][attack] * speakers + gone)
+                changes.append(change)
         left = np.concatenate(short)
         depth *= _DEEPER
-    return shares.reshape(ranks.shape)
+    absent, which = np.unique(np.concatenate(keys), return_inverse=True)
+    total = np.zeros(absent.size, dtype=np.int64)
+    np.add.at(total, which, np.concatenate(changes))
+    return Isolation(success.reshape(len(draws), len(counts), folds), absent, total)
 
 
 def _is_test(population: Population, draw: Draw, chosen: IntArray) -> BoolArray:

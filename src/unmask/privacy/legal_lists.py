@@ -2,7 +2,8 @@
 
 Enrolment speakers stand in one order. A list of N' holds the first N' − 1 of them who are not the
 test speaker. One pass over the scores serves all N': between two of them, every score is counted
-where it lies among the target scores (its code) and, more coarsely, for its test speaker.
+where it lies among the target scores (its code) and, more coarsely, for the groups of speakers that
+its test and its enrolment speaker belong to, which intervals draw.
 
 Scores are products in double precision of tiles on a fixed grid, so a score has the same bits
 whatever the task, and a tie is a tie.
@@ -37,7 +38,8 @@ class Lists(ArrayFields):
     test row i, and ascends. ``cuts`` are the numbers N' − 1, ascending.
 
     ``knots`` are the distinct target scores and ``coarse`` gives the bin of every code of theirs,
-    once they are known. With side information a pair whose codes differ scores −inf.
+    once they are known. ``test_group`` and ``enrol_group`` number the groups of speakers. With side
+    information a pair whose codes differ scores −inf.
     """
 
     enrol: FloatArray
@@ -46,6 +48,8 @@ class Lists(ArrayFields):
     cuts: IntArray
     knots: FloatArray
     coarse: IntArray
+    test_group: IntArray
+    enrol_group: IntArray
     test_side: IntArray | None = None
     enrol_side: IntArray | None = None
 
@@ -68,6 +72,11 @@ class Lists(ArrayFields):
     def bins(self) -> int:
         """Number of coarse bins; a last one takes what is not counted."""
         return int(self.coarse[-1])
+
+    @property
+    def groups(self) -> int:
+        """Number of groups of speakers."""
+        return int(self.test_group.max()) + 1
 
     @property
     def segments(self) -> list[Range]:
@@ -104,32 +113,34 @@ def own_scores(lists: Lists, rows: Range) -> Arrays:
 def count_lists(lists: Lists, rows: Range) -> Arrays:
     """Counts of some test rows in every segment.
 
-    ``counts`` holds how many scores have each code, ``spread`` how many of each row lie in each
-    coarse bin. ``extra`` is the code of the score that joins a row's list where its own speaker is
-    among the first N' − 1, else −1.
+    ``counts`` holds how many scores have each code, ``spread`` how many of each pair of groups lie
+    in each coarse bin (segments × test groups × enrolment groups × bins). ``extra`` is the code of
+    the score that joins a row's list where its own speaker is among the first N' − 1, else −1.
     """
-    segments, codes = lists.segments, lists.codes
+    segments, codes, groups, bins = lists.segments, lists.codes, lists.groups, lists.bins + 1
     counts = np.zeros((len(segments), codes + 1), dtype=np.int64)
-    spread = np.zeros((len(segments), rows[1] - rows[0], lists.bins + 1), dtype=np.int64)
+    size = groups * groups * bins if lists.bins else 0
+    spread = np.zeros((len(segments), size), dtype=np.int64)
     extra = np.full((len(segments), rows[1] - rows[0]), -1, dtype=np.int64)
     for top, bottom in _tiles(rows):
         within = slice(top - rows[0], bottom - rows[0])
-        offset = (np.arange(bottom - top) * (lists.bins + 1))[:, None]
+        offset = (lists.test_group[top:bottom] * groups * bins)[:, None]
         for left, right in ranges_of(lists.columns, TILE_COLUMNS):
             found = lists.code(lists.tile(top, left))[:, : right - left]
             found[lists.owned((top, bottom), (left, right))] = codes
+            pair = offset + lists.enrol_group[left:right] * bins
             for s, (start, stop) in enumerate(segments):
-                some = found[:, max(start - left, 0) : max(stop - left, 0)]
+                part = slice(max(start - left, 0), max(stop - left, 0))
+                some = found[:, part]
                 if some.size:
                     counts[s] += np.bincount(some.reshape(-1), minlength=codes + 1)
                     if lists.bins:
-                        which = (lists.coarse.take(some) + offset).reshape(-1)
-                        binned = np.bincount(which, minlength=offset.size * (lists.bins + 1))
-                        spread[s, within] += binned.reshape(offset.size, -1)
+                        which = (lists.coarse.take(some) + pair[:, part]).reshape(-1)
+                        spread[s] += np.bincount(which, minlength=size)
                 if left <= stop < right:
                     inside = lists.place[top:bottom] < stop
                     extra[s, within][inside] = found[inside, stop - left]
-    return _compact(counts[:, :-1], spread[:, :, :-1], extra)
+    return _compact(lists, counts, spread, extra)
 
 
 def own_scores_on_device(lists: Lists, device: str) -> Callable[[Range], Arrays]:
@@ -156,9 +167,10 @@ def count_lists_on_device(lists: Lists, device: str) -> Callable[[Range], Arrays
 
     def count(rows: Range) -> Arrays:
         counts = np.zeros((len(segments), codes + 1), dtype=np.int64)
-        spread, extra = [], []
+        size = lists.groups * lists.groups * (bins + 1) if bins else 0
+        spread = np.zeros((len(segments), size), dtype=np.int64)
+        extra = []
         for part, scores in products(rows):
-            size = part[1] - part[0]
             found = code_among(put(lists.knots), scores)
             place = put(lists.place[slice(*part)])
             found.scatter_(1, place[:, None], codes)
@@ -172,13 +184,13 @@ def count_lists_on_device(lists: Lists, device: str) -> Callable[[Range], Arrays
                 (which * (codes + 1) + found).reshape(-1), minlength=counts.size
             )
             counts += counted.cpu().numpy().reshape(counts.shape)
-            row = torch.arange(size, device=found.device)[:, None]
-            flat = (which * size + row) * (bins + 1) + put(lists.coarse)[found]
-            binned = torch.bincount(flat.reshape(-1), minlength=len(segments) * size * (bins + 1))
-            spread.append(binned.cpu().numpy().reshape(len(segments), size, bins + 1))
-        return _compact(
-            counts[:, :-1], np.concatenate(spread, axis=1)[:, :, :-1], np.concatenate(extra, axis=1)
-        )
+            if bins:
+                row = put(lists.test_group[slice(*part)] * lists.groups)[:, None]
+                pair = (row + put(lists.enrol_group[: len(segment)])) * (bins + 1)
+                flat = which * size + pair + put(lists.coarse)[found]
+                binned = torch.bincount(flat.reshape(-1), minlength=spread.size)
+                spread += binned.cpu().numpy().reshape(spread.shape)
+        return _compact(lists, counts, spread, np.concatenate(extra, axis=1))
 
     return count
 
@@ -208,6 +220,12 @@ def _tiles(rows: Range) -> list[Range]:
     return [(top, min(top + TILE_ROWS, rows[1])) for top in range(*rows, TILE_ROWS)]
 
 
-def _compact(counts: IntArray, spread: IntArray, extra: IntArray) -> Arrays:
-    """In as few bytes as the numbers need."""
-    return {"counts": narrow(counts), "spread": narrow(spread), "extra": extra.astype(np.int32)}
+def _compact(lists: Lists, counts: IntArray, spread: IntArray, extra: IntArray) -> Arrays:
+    """In as few bytes as the numbers need, without what is not counted."""
+    shape = (len(counts), lists.groups, lists.groups, lists.bins + 1)
+    spread = spread.reshape(shape if lists.bins else (len(counts), 0, 0, 1))
+    return {
+        "counts": narrow(counts[:, :-1]),
+        "spread": narrow(spread[..., :-1]),
+        "extra": extra.astype(np.int32),
+    }

@@ -20,6 +20,7 @@ from unmask.privacy.legal_protocol import Protocol
 from unmask.scoring.job import HERE, Where, run
 from unmask.scoring.on_cuda import product_type
 from unmask.scoring.plan import Range, ranges_of
+from unmask.scoring.shared import narrow
 from unmask.scoring.store import Arrays
 from unmask.scoring.tensors import tensor
 
@@ -31,12 +32,23 @@ of the negated one where that is tried as well."""
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Success per enrolment speaker and count, of the score and, if tried, of the negated one
-    (first axis), and the mean threshold rank k.
+    """What all predicates do, with the score and, if tried, the negated one (first axis).
+
+    ``won`` counts how often each conversation of an enrolment speaker was isolated (signs ×
+    enrolment speakers × counts × conversations), ``trials`` how often it was tried. ``change``
+    sums over enrolment speakers by how many attacks success rises without each test speaker (signs
+    × counts × test speakers), ``squares`` the squares of its terms (signs × counts).
     """
 
-    success: FloatArray
-    ranks: FloatArray
+    won: IntArray
+    trials: IntArray
+    change: IntArray
+    squares: IntArray
+
+    @property
+    def success(self) -> FloatArray:
+        """Share of attacks that isolate: signs × enrolment speakers × counts."""
+        return np.asarray(self.won.sum(axis=3) / self.trials.sum(axis=1)[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +152,22 @@ def isolate_given(given: GivenScores, speakers: Range) -> Arrays:
 
 
 def _tried(protocol: Protocol, attacks: Iterator[Attack]) -> Arrays:
-    found = [protocol.attack(*attack) for attack in attacks]
-    success = np.stack([success for success, _ in found], axis=1)
-    return {"success": success, "ranks": np.sum([ranks for _, ranks in found], axis=0)}
+    counts, speakers = len(protocol.counts), len(protocol.population.per_speaker)
+    won: list[IntArray] = []
+    change = np.zeros((2, counts * speakers), dtype=np.int64)
+    squares = np.zeros((2, counts), dtype=np.int64)
+    for attack in attacks:
+        one, changes = protocol.attack(*attack)
+        won.append(one)
+        for s, (absent, rise) in enumerate(changes):
+            change[s, absent] += rise
+            np.add.at(squares[s], absent // speakers, rise**2)
+    signs = len(won[0])
+    return {
+        "won": narrow(np.stack(won, axis=1)),
+        "change": change[:signs].reshape(signs, counts, speakers),
+        "squares": squares[:signs],
+    }
 
 
 def single_out_all(
@@ -163,8 +188,9 @@ def single_out_all(
     else:
         found = run(isolate_given, predicates, ranges, where=where, progress=progress)
     parts = list(found)
-    attacks = len(protocol.speakers) * len(protocol.slots)
     return Outcome(
-        np.concatenate([part["success"] for part in parts], axis=1),
-        np.sum([part["ranks"] for part in parts], axis=0) / attacks,
+        np.concatenate([part["won"] for part in parts], axis=1).astype(np.int64),
+        protocol.trials,
+        np.sum([part["change"] for part in parts], axis=0),
+        np.sum([part["squares"] for part in parts], axis=0),
     )

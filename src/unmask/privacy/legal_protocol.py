@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.arrays import FloatArray, IntArray
+from unmask.arrays import IntArray
 from unmask.errors import InputError
 from unmask.lazy import lazy
 from unmask.privacy.legal_folds import Slots, test_slots
@@ -20,11 +20,14 @@ from unmask.privacy.legal_isolation import (
     Population,
     Row,
     single_out,
-    threshold_ranks,
 )
 from unmask.scoring.shared import ArrayFields
 
 Words = npt.NDArray[np.uint32]
+Attacked = tuple[IntArray, list[tuple[IntArray, IntArray]]]
+"""How often each conversation of an enrolment speaker was isolated as its test entry (signs ×
+counts × conversations), and for each sign the keys count·S + j of test speakers without whom
+success changes, and by how many folds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,20 +84,39 @@ class Protocol(ArrayFields):
             for d, slots in enumerate(self.slots)
         ]
 
-    def attack(self, e: int, row: Row, exacts: Sequence[Exact]) -> tuple[FloatArray, IntArray]:
-        """Success of an enrolment speaker for every count, with the score and, where there is a
-        second ``exacts``, the negated score (−inf, a pair ruled out, stays −inf); and k, summed
-        over draws.
+    @property
+    def ranks(self) -> IntArray:
+        """Threshold rank k of each enrolment speaker: its own calibration entries (footnote 4)."""
+        return self.population.per_speaker[self.speakers] - 1
+
+    @property
+    def trials(self) -> IntArray:
+        """How often each conversation of every enrolment speaker is its test entry."""
+        slots = self.slots[:, :, self.speakers].astype(np.int64)
+        most = int(self.population.per_speaker.max())
+        flat = slots.reshape(-1, len(self.speakers)) + most * np.arange(len(self.speakers))
+        counted = np.bincount(flat.reshape(-1), minlength=most * len(self.speakers))
+        return counted.reshape(-1, most)
+
+    def attack(self, e: int, row: Row, exacts: Sequence[Exact]) -> Attacked:
+        """Attacks of an enrolment speaker for every count, with the score and, where there is a
+        second ``exacts``, the negated score (−inf, a pair ruled out, stays −inf).
         """
         draws = self.draws(e)
+        speaker, rank = int(self.speakers[e]), int(self.ranks[e])
         sizes = self.population.per_speaker
-        ranks = np.stack([threshold_ranks(sizes, draw, self.counts) for draw in draws])
-        success = np.empty((len(exacts), len(self.counts)))
+        slots = self.slots[:, :, speaker].astype(np.int64)
+        won = np.zeros((len(exacts), len(self.counts), int(sizes.max())), dtype=np.int64)
+        changes = []
         for s, exact in enumerate(exacts):
             signed = row if s == 0 else np.where(row == -np.inf, row, -row)
-            best = Best(signed, self.population)
-            success[s] = single_out(best, exact, draws, ranks, self.counts).mean(axis=0)
-        return success, ranks.sum(axis=0)
+            found = single_out(Best(signed, self.population), exact, draws, rank, self.counts)
+            for c in range(len(self.counts)):
+                won[s, c] = np.bincount(
+                    slots.reshape(-1), found.success[:, c].reshape(-1), won.shape[2]
+                )
+            changes.append((found.absent, found.change))
+        return won, changes
 
 
 def _words(entropy: Any) -> list[int]:

@@ -1,4 +1,4 @@
-"""Intervals of 1 − EER: test speakers drawn with replacement, their scores in a few bins."""
+"""Intervals of 1 − EER: speakers drawn with replacement on both sides, their scores in bins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.detection.operating import equal_errors
-from unmask.privacy.legal_curve import Resampling, percentiles
+from unmask.intervals import bias_corrected
+from unmask.privacy.legal_curve import Resampling
 from unmask.scoring.job import Where, run
 from unmask.scoring.plan import Range, ranges_of
 from unmask.scoring.shared import ArrayFields
@@ -17,64 +18,70 @@ from unmask.scoring.store import Arrays
 
 _AT_ONCE = 256
 _DRAWN_AT_ONCE = 64
+_BOUNDS = (0.5, 1.0)
 Times = npt.NDArray[np.uint16]
 
 
 @dataclass(frozen=True, eq=False)
 class Resampled(ArrayFields):
-    """Test speakers in bins of scores, and how often each is drawn in every replicate.
+    """Groups of speakers in bins of scores, and how often each is drawn in every replicate.
 
-    ``own`` is the bin of a speaker's target, ``spread`` how many nontargets it has in each bin
-    between one N' and the next, ``extra`` the bin of the one more that a list of N' has, or −1.
+    ``target`` holds how many targets a group has in each bin, ``nontarget`` how many nontargets
+    each pair of groups has in it, for every N' (N' × pairs × bins).
     """
 
     times: Times
-    own: IntArray
-    spread: npt.NDArray[np.unsignedinteger]
-    extra: IntArray
+    target: IntArray
+    nontarget: npt.NDArray[np.unsignedinteger]
 
     def intervals(
-        self, value: FloatArray, *, level: float, workers: int | None
+        self, values: FloatArray, *, level: float, workers: int | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Percentile interval of 1 − EER for every N', moved to the exact value.
+        """Intervals of 1 − EER and of the negated score's (rows) for every N' (columns).
 
-        The first row of ``times`` draws everyone once: it gives the value that bins give.
+        The first row of ``times`` draws everyone once: it gives the value that bins give, and the
+        replicates are moved to the exact one. The hull makes 1 − EER too large, in a sample and in
+        a resample once more: that bias is taken out.
         """
         ranges = ranges_of(len(self.times), _AT_ONCE)
         parts = run(errors_of, self, ranges, where=Where(workers=workers))
         drawn = 1 - np.concatenate([part["errors"] for part in parts])
-        low, high = percentiles(drawn[1:], level)
-        move = value - drawn[0]
-        return np.clip(low + move, 0, 1), np.clip(high + move, 0, 1)
+        moved = drawn[1:] + (values - drawn[0])
+        limits = np.empty((2, *values.shape))
+        for which in np.ndindex(*values.shape):
+            replicates = moved[(slice(None), *which)]
+            limits[(slice(None), *which)] = bias_corrected(
+                float(values[which]), replicates, self.times.shape[1], level=level, bounds=_BOUNDS
+            )
+        return limits[0], limits[1]
 
 
 def errors_of(resampled: Resampled, replicates: Range) -> Arrays:
-    """EER of some replicates (rows) for every N' (columns).
+    """EER of some replicates (rows), of the score and of the negated one, for every N'.
 
-    All sums are whole numbers, so they do not depend on the order in which they are taken.
+    A trial of two groups weighs as often as both are drawn, a target as often as its own. NaN where
+    no nontarget was drawn. All sums are whole numbers, so they do not depend on the order in which
+    they are taken.
     """
     times = resampled.times[slice(*replicates)].astype(np.float64)
-    histogram = np.zeros(resampled.spread.shape[1:])
-    histogram[np.arange(len(histogram)), resampled.own] = 1
-    target = times @ histogram
-    histogram[:] = 0
-    errors = np.empty((len(times), len(resampled.spread)))
-    for n, (spread, extra) in enumerate(zip(resampled.spread, resampled.extra, strict=True)):
-        histogram += spread
-        more = np.flatnonzero(extra >= 0), extra[extra >= 0]
-        histogram[more] += 1
-        errors[:, n] = equal_errors(target, times @ histogram)
-        histogram[more] -= 1
+    target = times @ resampled.target
+    pairs = (times[:, :, None] * times[:, None, :]).reshape(len(times), -1)
+    errors = np.full((len(times), 2, len(resampled.nontarget)), np.nan)
+    for n, counted in enumerate(resampled.nontarget):
+        nontarget = pairs @ counted.astype(np.float64)
+        some = nontarget.any(axis=1)
+        errors[some, 0, n] = equal_errors(target[some], nontarget[some])
+        errors[some, 1, n] = equal_errors(target[some, ::-1], nontarget[some, ::-1])
     return {"errors": errors}
 
 
-def drawn_times(speakers: int, how: Resampling) -> Times:
-    """How often each speaker is drawn in every replicate; before them a row of ones."""
+def drawn_times(groups: int, how: Resampling) -> Times:
+    """How often each group is drawn in every replicate; before them a row of ones."""
     rng = np.random.default_rng(np.random.SeedSequence(how.seed))
-    times = np.ones((how.replicates + 1, speakers), dtype=np.uint16)
+    times = np.ones((how.replicates + 1, groups), dtype=np.uint16)
     for start in range(1, len(times), _DRAWN_AT_ONCE):
         rows = min(_DRAWN_AT_ONCE, len(times) - start)
-        drawn = rng.integers(0, speakers, (rows, speakers)) + np.arange(rows)[:, None] * speakers
-        found = np.bincount(drawn.ravel(), minlength=rows * speakers)
-        times[start : start + rows] = found.reshape(rows, speakers)
+        drawn = rng.integers(0, groups, (rows, groups)) + np.arange(rows)[:, None] * groups
+        found = np.bincount(drawn.ravel(), minlength=rows * groups)
+        times[start : start + rows] = found.reshape(rows, groups)
     return times

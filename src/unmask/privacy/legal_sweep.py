@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.privacy.inference import Inference
 from unmask.privacy.legal_curve import Curve
+from unmask.privacy.legal_strongest import Strongest, Worst, strongest_of
+from unmask.privacy.legal_variants import CENTRED, PLAIN, base_name, variant_name
 from unmask.privacy.ranks import Ranks
 from unmask.trials import Source
-
-
-@dataclass(frozen=True)
-class Strongest:
-    """The protected attacker with the largest value at one point."""
-
-    attacker: str
-    estimate: Estimate
 
 
 @dataclass(frozen=True, eq=False)
 class LegalSweep:
     """Curves by (attacker, metric, length); ranks by (attacker, length); inference by attribute.
 
-    ``original`` is the attacker on unprotected speech, ``asked`` the one whose risk was asked for.
+    Among the curves are those of the variants of each attacker (negated, centred, centred
+    negated), under its name with theirs. ``original`` is the attacker on unprotected speech,
+    ``asked`` the one whose risk was asked for. ``consistency`` names what is no attack: enrolment
+    from the attacked run itself, which shows whether pseudonyms are consistent.
     """
 
     curves: Mapping[tuple[str, str, int], Curve]
@@ -38,11 +33,13 @@ class LegalSweep:
     seed: int
     warnings: tuple[str, ...]
     sources: tuple[Source, ...] = ()
+    consistency: tuple[str, ...] = ()
 
     @property
     def attackers(self) -> tuple[str, ...]:
-        """Names of the attackers, in order."""
-        return tuple(dict.fromkeys(name for name, _, _ in self.curves))
+        """Names of the attackers, in order, without variants."""
+        plain = (name for (name, _, _), c in self.curves.items() if c.variant == PLAIN)
+        return tuple(dict.fromkeys(plain))
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -56,8 +53,8 @@ class LegalSweep:
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """Attackers on protected speech; all of them where only unprotected speech was given."""
-        return tuple(n for n in self.attackers if n != self.original) or self.attackers
+        """Attackers on protected speech; all there are where no other was given."""
+        return attacks_among(self.attackers, self.original, self.consistency)
 
     def counts(self, length: int) -> tuple[int, ...]:
         """All counts at which some metric was computed for this length, ascending."""
@@ -70,24 +67,52 @@ class LegalSweep:
         return None if place is None else self.curves[attacker, metric, length].estimate(place)
 
     def details(self, attacker: str, metric: str, length: int, count: int) -> tuple[Estimate, ...]:
-        """Residual risk, negated score and worst decile at one point."""
+        """Residual risk, worst decile and the other variants of the score at one point."""
         place = self._place(attacker, metric, length, count)
-        return () if place is None else self.curves[attacker, metric, length].details(place)
+        if place is None:
+            return ()
+        found = list(self.curves[attacker, metric, length].details(place))
+        name = variant_name(attacker, CENTRED)
+        if (name, metric, length) in self.curves:
+            centred = self.curves[name, metric, length]
+            for curve in (centred, centred.negated):
+                if curve is not None:
+                    called = f"{metric}_{curve.variant.replace(' ', '_')}"
+                    found.append(replace(curve.estimate(place), metric=called))
+        return tuple(found)
 
     def _place(self, attacker: str, metric: str, length: int, count: int) -> int | None:
-        found = np.flatnonzero(self.curves[attacker, metric, length].counts == count)
-        return int(found[0]) if found.size else None
+        return self.curves[attacker, metric, length].place(count)
+
+    def competing(self, metric: str, length: int) -> dict[str, Curve]:
+        """Curves of all attacks on protected speech, every variant by its name."""
+        return {
+            name: curve
+            for (name, which, size), curve in self.curves.items()
+            if (which, size) == (metric, length) and base_name(name, curve) in self.protected
+        }
 
     def strongest(self, metric: str, length: int, count: int) -> Strongest:
-        """The protected attacker with the largest value; the first of equals."""
-        best: Strongest | None = None
-        for name in self.protected:
-            found = self.estimate(name, metric, length, count)
-            if found is not None and (best is None or _number(found) > _number(best.estimate)):
-                best = Strongest(name, found)
-        if best is None:
+        """The strongest attack on protected speech, all variants competing.
+
+        Chosen on half of the speakers and judged by the others (see :func:`strongest_of`); 1 − EER
+        has no outcomes of speakers, there it is the largest value.
+        """
+        found = self.competing(metric, length)
+        if not any(curve.place(count) is not None for curve in found.values()):
             raise InputError(f"{metric}: no value for length {length} and {count} speakers")
-        return best
+        return strongest_of(found, count, seed=self.seed)
+
+    def worst(self, metric: str) -> Worst:
+        """The largest risk over all lengths and counts, and where it lies."""
+        points = [
+            Worst(length, count, self.strongest(metric, length, count))
+            for length in self.lengths
+            for count in sorted(
+                {int(n) for c in self.competing(metric, length).values() for n in c.counts}
+            )
+        ]
+        return max(points, key=lambda point: float(point.strongest.estimate.value))
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -104,20 +129,24 @@ class LegalSweep:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The strongest attacker beside the one asked for, in words, for each metric and length."""
+        """For each metric the largest risk over lengths and counts, then for each length that with
+        everyone, with the attacker asked for beside the strongest.
+        """
         lines = []
         for metric in self.metrics:
+            worst = self.worst(metric)
+            lines.append(self._sentence(metric, worst.length, worst.count, "largest risk, "))
             for length in self.lengths:
-                count = max(
-                    int(self.curves[n, metric, length].counts.max()) for n in self.protected
-                )
-                lines.append(self._sentence(metric, length, count))
+                curves = self.competing(metric, length).values()
+                count = max(int(curve.counts.max()) for curve in curves)
+                if (length, count) != (worst.length, worst.count):
+                    lines.append(self._sentence(metric, length, count))
         return tuple(lines)
 
-    def _sentence(self, metric: str, length: int, count: int) -> str:
+    def _sentence(self, metric: str, length: int, count: int, what: str = "") -> str:
         best = self.strongest(metric, length, count)
         text = (
-            f"{TITLES[metric]}, {length} utterance{'s' if length > 1 else ''},"
+            f"{TITLES[metric]}, {what}{length} utterance{'s' if length > 1 else ''},"
             f" {count:,} speakers: strongest attacker {best.attacker}, {_shown(best.estimate)}"
         )
         if self.asked is not None and self.asked != best.attacker:
@@ -125,6 +154,15 @@ class LegalSweep:
             if asked is not None:
                 text += f"; asked for: {self.asked}, {_shown(asked)}"
         return f"{text}; chance {100 * float(best.estimate.chance or 0):.2f} %."
+
+
+def attacks_among(
+    names: Sequence[str], original: str | None, consistency: Sequence[str]
+) -> tuple[str, ...]:
+    """Attackers on protected speech: neither the control nor what is no attack, if others exist."""
+    others = tuple(name for name in names if name != original)
+    attacks = tuple(name for name in others if name not in consistency)
+    return attacks or others or tuple(names)
 
 
 TITLES = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,9 @@ import numpy.typing as npt
 from unmask.arrays import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
+from unmask.intervals import bias_corrected, mean_interval
 from unmask.privacy.legal_counts import count_above_in_scores
-from unmask.privacy.legal_curve import METHOD, Resampling, percentiles
+from unmask.privacy.legal_curve import CORRECTED, SCORE, Resampling
 
 _CHANCE_DRAWS = 200
 _METRICS = ("identification_rate", "mean_d", "max_d")
@@ -24,12 +25,14 @@ ENOUGH_PER_RANK = 5
 class Ranks:
     """Ranks r of the true speaker among N candidates, 1 is best; a tie takes the worse rank.
 
-    ``distribution[r − 1]`` is P(r). MeanD = log2 N − H(R) and MaxD = max_r log2(N·P(r)), in bits.
-    Few test speakers make both too large, so ``chance`` holds what as many uniform ranks give on
-    average; ``intervals`` are over test speakers.
+    ``speakers`` is the test speaker of each rank; every speaker counts alike. ``distribution[r −
+    1]`` is P(r). MeanD = log2 N − H(R) and MaxD = max_r log2(N·P(r)), in bits. Few ranks make both
+    too large, so ``chance`` holds what as many uniform ranks give on average; ``intervals`` are
+    over test speakers.
     """
 
     ranks: IntArray
+    speakers: IntArray
     candidates: int
     distribution: FloatArray
     mean_d: float
@@ -40,11 +43,11 @@ class Ranks:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Say so where there are too few test speakers for a distribution over N ranks."""
+        """Say so where there are too few conversations for a distribution over N ranks."""
         if len(self.ranks) >= ENOUGH_PER_RANK * self.candidates:
             return ()
         return (
-            f"ranks: {len(self.ranks)} test speakers over {self.candidates} ranks make MeanD and"
+            f"ranks: {len(self.ranks)} conversations over {self.candidates} ranks make MeanD and"
             f" MaxD too large; ranks without any information give {self.chance['mean_d']:.2f} and"
             f" {self.chance['max_d']:.2f} bit here",
         )
@@ -68,7 +71,7 @@ class Ranks:
                 _UNITS[metric],
                 self.intervals[metric],
                 self.chance[metric],
-                {"speakers": len(self.ranks)},
+                {"speakers": int(self.speakers.max()) + 1, "conversations": len(self.ranks)},
                 {"N": self.candidates},
             )
             for metric in _METRICS
@@ -85,60 +88,89 @@ def disclosure(distribution: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def ranks_of(
-    ranks: npt.ArrayLike, candidates: int, *, resampling: Resampling | None = None
+    ranks: npt.ArrayLike,
+    candidates: int,
+    *,
+    speakers: npt.ArrayLike | None = None,
+    resampling: Resampling | None = None,
 ) -> Ranks:
-    """Rank statistics from ranks among ``candidates``."""
+    """Rank statistics from ranks among ``candidates``.
+
+    ``speakers`` are codes 0, 1, … of the test speakers, one each by default.
+    """
     how = resampling if resampling is not None else Resampling()
     array = np.asarray(ranks, dtype=np.int64)
     if array.ndim != 1 or not array.size or array.min() < 1 or array.max() > candidates:
         raise InputError(f"ranks: expected whole numbers from 1 to {candidates}")
-    distribution = np.bincount(array - 1, minlength=candidates) / array.size
-    mean_d, max_d = disclosure(distribution)
-    blind, resample = np.random.SeedSequence(how.seed).spawn(2)
-    uniform = _statistics(
-        array.size, candidates, None, _CHANCE_DRAWS, np.random.default_rng(blind)
-    ).mean(axis=0)
-    low = high = np.full(3, np.nan)
-    if array.size > 1 and how.replicates > 0:
-        drawn = _statistics(
-            array.size, candidates, array, how.replicates, np.random.default_rng(resample)
-        )
-        low, high = percentiles(drawn, how.level)
-    return Ranks(
+    owner = np.arange(array.size) if speakers is None else np.asarray(speakers, dtype=np.int64)
+    sizes = np.bincount(owner)
+    count = len(sizes)
+    share = (1 / sizes)[owner]
+    distribution = np.bincount(array - 1, share, candidates) / count
+    mean_d, max_d = (float(value) for value in disclosure(distribution))
+    values = {"identification_rate": float(distribution[0]), "mean_d": mean_d, "max_d": max_d}
+    blind, resample = (
+        np.random.default_rng(seed) for seed in np.random.SeedSequence(how.seed).spawn(2)
+    )
+    uniform = np.mean(
+        [
+            disclosure(
+                np.bincount(blind.integers(0, candidates, array.size), share, candidates) / count
+            )
+            for _ in range(_CHANCE_DRAWS)
+        ],
+        axis=0,
+    )
+    found = Ranks(
         array,
+        owner,
         candidates,
         distribution,
-        float(mean_d),
-        float(max_d),
-        float(distribution[0]),
-        {"identification_rate": 1 / candidates, "mean_d": uniform[1], "max_d": uniform[2]},
-        {
-            metric: Interval(
-                float(low[m]), float(high[m]), how.level, METHOD, how.replicates, how.seed
-            )
-            for m, metric in enumerate(_METRICS)
-        },
+        mean_d,
+        max_d,
+        values["identification_rate"],
+        {"identification_rate": 1 / candidates, "mean_d": uniform[0], "max_d": uniform[1]},
+        {},
     )
+    return replace(found, intervals=_intervals(found, share, values, how, resample))
 
 
-def _statistics(
-    size: int,
-    candidates: int,
-    ranks: IntArray | None,
-    times: int,
+def _intervals(
+    ranks: Ranks,
+    share: FloatArray,
+    values: Mapping[str, float],
+    how: Resampling,
     rng: np.random.Generator,
-) -> FloatArray:
-    """P(1), MeanD and MaxD of ranks drawn with replacement, or uniformly where none are given."""
-    rows = np.empty((times, 3))
-    for row in range(times):
-        drawn = (
-            rng.integers(0, candidates, size)
-            if ranks is None
-            else ranks[rng.integers(0, size, size)] - 1
+) -> dict[str, Interval]:
+    """Score interval of the identification rate; of the bits, speakers drawn with replacement and
+    the bias taken out that resampling shows.
+    """
+    count = int(ranks.speakers.max()) + 1
+    limits = dict.fromkeys(_METRICS, (np.nan, np.nan))
+    if count > 1 and how.replicates > 0:
+        first = np.bincount(ranks.speakers, (ranks.ranks == 1) * share)
+        low, high = mean_interval(first[:, None], level=how.level)
+        limits["identification_rate"] = (float(low[0]), float(high[0]))
+        drawn = np.empty((how.replicates, 2))
+        for row in drawn:
+            times = np.bincount(rng.integers(0, count, count), minlength=count)
+            weights = times[ranks.speakers] * share
+            row[:] = disclosure(np.bincount(ranks.ranks - 1, weights, ranks.candidates) / count)
+        most = (0.0, float(np.log2(ranks.candidates)))
+        for metric, column in zip(_METRICS[1:], drawn.T, strict=True):
+            limits[metric] = bias_corrected(
+                values[metric], column, count, level=how.level, bounds=most
+            )
+    return {
+        metric: Interval(
+            *limits[metric],
+            how.level,
+            SCORE if metric == "identification_rate" else CORRECTED,
+            0 if metric == "identification_rate" else how.replicates,
+            how.seed,
         )
-        distribution = np.bincount(drawn, minlength=candidates) / size
-        rows[row] = (distribution[0], *disclosure(distribution))
-    return rows
+        for metric in _METRICS
+    }
 
 
 def ranks_from_scores(scores: npt.ArrayLike, true_column: npt.ArrayLike, *, seed: int = 0) -> Ranks:

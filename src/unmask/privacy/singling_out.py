@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,22 +15,32 @@ from unmask.errors import InputError
 from unmask.estimate import Parameter
 from unmask.privacy.conversations import (
     MOST_CONVERSATIONS,
+    SINGLING_OUT_ENROL,
     Conversations,
     EnrolLength,
     conversations,
     enrolment,
 )
 from unmask.privacy.legal_backend import as_backend, inner_products
+from unmask.privacy.legal_chance import mean_calibrated_chance
 from unmask.privacy.legal_counts import Progress
 from unmask.privacy.legal_curve import (
+    BOTH_SIDES,
     Resampling,
     RiskCurve,
     one_speaker_note,
-    speaker_interval,
+    recording_noise,
+    risk_interval,
 )
 from unmask.privacy.legal_input import as_counts, check_pair, locate, pair_codes
 from unmask.privacy.legal_isolation import Population
-from unmask.privacy.legal_predicates import SPEAKERS, GivenScores, Predicates, single_out_all
+from unmask.privacy.legal_predicates import (
+    SPEAKERS,
+    GivenScores,
+    Outcome,
+    Predicates,
+    single_out_all,
+)
 from unmask.privacy.legal_protocol import Protocol
 from unmask.scoring import Backend
 from unmask.scoring.job import Where
@@ -42,9 +52,9 @@ class SinglingOut(RiskCurve):
     """Singling Out over numbers N of test speakers.
 
     ``chance`` is exp(−1), as in the paper; ``chance_exact`` is (1 − 1/N)^(N−1), what a random
-    predicate of mean exactly 1/N reaches; ``chance_calibrated`` is (1 + 1/k)^−(k+1), about what
-    scores without speaker information reach, their threshold estimated from k calibration entries.
-    ``threshold_rank`` is k, averaged over draws.
+    predicate of mean exactly 1/N reaches; ``chance_calibrated`` is what scores without speaker
+    information reach, their threshold estimated from calibration entries: an attack is better than
+    chance if it exceeds that. ``threshold_rank`` is k, averaged over enrolment speakers.
     """
 
     chance_exact: FloatArray
@@ -52,6 +62,11 @@ class SinglingOut(RiskCurve):
     threshold_rank: FloatArray
     folds: int
     draws: int
+
+    @property
+    def chance_level(self) -> FloatArray:
+        """What scores without speaker information reach."""
+        return self.chance_calibrated
 
     def _params(self, i: int) -> dict[str, Parameter]:
         return {
@@ -146,16 +161,18 @@ def singling_out(
 
     Each test speaker gives up to ``max_conversations`` disjoint conversations of ``length``
     utterances; in a fold one is the test entry and the others calibrate. The threshold lies midway
-    between the k-th and the (k+1)-th best of C calibration scores, k = round(C/N). Success: exactly
-    one of the N test entries scores above it, whoever it is. Test speakers with fewer than
-    2·``length`` utterances are left out and counted. Averaged over folds, draws of N test speakers
-    (the enrolment speaker always among them) and at most ``max_enrol`` enrolment speakers.
+    between the k-th and the (k+1)-th best of all calibration scores, k the number of calibration
+    entries of the enrolment speaker (footnote 4). Success: exactly one of the N test entries scores
+    above it, whoever it is. Test speakers with fewer than 2·``length`` utterances are left out and
+    counted. Averaged over folds, draws of N test speakers (the enrolment speaker always among them)
+    and at most ``max_enrol`` enrolment speakers. Enrolment averages ``enrol_length`` utterances: by
+    default 30, or all where there are fewer, as in the paper.
     ``on``, ``workers`` and ``state`` say where their predicates are tried, ``enrol_block`` of them
     at a time, as in :func:`unmask.cross_pairing`; the values are the same.
     """
     where = Where(on, workers, state)
     check_pair(enrol, test, allow_shared_utterances=allow_shared_utterances)
-    used = length if enrol_length is None else enrol_length
+    used = SINGLING_OUT_ENROL if enrol_length is None else enrol_length
     seeds = np.random.SeedSequence(seed).spawn(4)
     known = enrolment(enrol, length=used, rng=np.random.default_rng(seeds[0]))
     entries = conversations(
@@ -184,34 +201,75 @@ def singling_out(
     found = single_out_all(
         Predicates.of(protocol, *rows, sides), speakers=enrol_block, where=where, progress=progress
     )
-    (success, negated), ranks = found.success, found.ranks
     how = Resampling(level, replicates, seed)
-    low, high = speaker_interval(success, how)
-    return SinglingOut(
-        metric="singling_out",
-        counts=sizes,
-        value=success.mean(axis=0),
-        low=low,
-        high=high,
-        chance=np.full(len(sizes), np.exp(-1.0)),
-        attacks=np.full(len(sizes), len(names) * folds * draws),
-        negated=negated.mean(axis=0),
-        per_speaker=success,
-        speakers=names,
-        length=length,
-        enrol_length=used,
-        backend=scorer.name,
-        side=tuple(side),
-        left_out=entries.left_out,
-        short=known.short,
-        resampling=how,
-        notes=(*one_speaker_note(len(names)), *_absent_note(known.names, entries.names)),
-        chance_exact=(1 - 1 / sizes) ** (sizes - 1),
-        chance_calibrated=(1 + 1 / ranks) ** -(ranks + 1),
-        threshold_rank=ranks,
-        folds=folds,
-        draws=draws,
-    )
+    ranks = np.full(len(sizes), protocol.ranks.mean())
+    recordings = (found.trials > 0).sum(axis=1)
+    chance = mean_calibrated_chance(protocol.population.per_speaker, protocol.speakers, sizes)
+
+    def curve(s: int) -> SinglingOut:
+        success = found.success[s]
+        value, variance = success.mean(axis=0), both_sides(found, s, protocol)
+        low, high = risk_interval(value, variance, len(names), how)
+        return SinglingOut(
+            metric="singling_out",
+            counts=sizes,
+            value=value,
+            low=low,
+            high=high,
+            chance=np.full(len(sizes), np.exp(-1.0)),
+            attacks=np.full(len(sizes), len(names) * folds * draws),
+            per_speaker=success,
+            recordings=recordings,
+            noise=_noise(found, s),
+            variance=variance,
+            speakers=names,
+            length=length,
+            enrol_length=used,
+            backend=scorer.name,
+            side=tuple(side),
+            left_out=entries.left_out,
+            short=0 if enrol_length is None else known.short,
+            resampling=how,
+            method=BOTH_SIDES,
+            notes=(*one_speaker_note(len(names)), *_absent_note(known.names, entries.names)),
+            chance_exact=(1 - 1 / sizes) ** (sizes - 1),
+            chance_calibrated=chance,
+            threshold_rank=ranks,
+            folds=folds,
+            draws=draws,
+        )
+
+    return replace(curve(0), negated=replace(curve(1), variant="negated"))
+
+
+def both_sides(outcome: Outcome, s: int, protocol: Protocol) -> FloatArray:
+    """Variance of Singling Out for every N: enrolment and test speakers are both samples.
+
+    Without speaker j the value moves by J_j = −(s_j − s)/(E − 1) + D_j/E: its own predicate is
+    gone, s_j its success and s the mean over E enrolment speakers, and D_j sums over all other
+    predicates how their success changes without the test entries of j. The variance is Σ (J_j −
+    J)², less the squares of the terms of D_j, which the spread of s_j already holds; never below
+    that spread.
+    """
+    success = outcome.success[s]
+    enrolled = len(success)
+    if enrolled < 2:
+        return np.full(success.shape[1], np.nan)
+    attacks = int(outcome.trials[0].sum())
+    moves = outcome.change[s].T / (attacks * enrolled)
+    moves[protocol.speakers] -= (success - success.mean(axis=0)) / (enrolled - 1)
+    total = ((moves - moves.mean(axis=0)) ** 2).sum(axis=0)
+    total -= outcome.squares[s] / (attacks * enrolled) ** 2
+    return np.asarray(np.maximum(total, success.var(axis=0, ddof=1) / enrolled))
+
+
+def _noise(outcome: Outcome, s: int) -> FloatArray:
+    """Variance of the outcome of one test conversation about its speaker's mean, pooled."""
+    tried = outcome.trials > 0
+    shares = (outcome.won[s] / np.maximum(outcome.trials, 1)[:, None]).swapaxes(1, 2)[tried]
+    owner = np.nonzero(tried)[0]
+    means = np.stack([np.bincount(owner, column) for column in shares.T], axis=1)
+    return recording_noise(shares, owner, means / np.bincount(owner)[:, None])
 
 
 def _choose(

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from unmask.estimate import Estimate
-from unmask.privacy.legal_sweep import LegalSweep
+from unmask.privacy.legal_strongest import SPLITS
+from unmask.privacy.legal_sweep import TITLES, LegalSweep
 from unmask.report.document import Document, Row
 
+_VALIDATED = (
+    "The French data protection authority validated Linkability, Singling Out and their protocol,"
+    " not this software; residual risk, ranks, worst deciles and inference were validated by"
+    " nobody."
+)
 _NO_VERDICT = (
     "These are risks under the named attackers on this data; whether they are acceptable is for the"
     " controller to decide."
@@ -34,7 +40,7 @@ def document_of_legal(sweep: LegalSweep) -> Document:
     return Document(
         tuple(rows),
         inputs=sweep.sources,
-        notes=(*sweep.sentences, *_how(sweep), _NO_VERDICT),
+        notes=(*sweep.sentences, *_how(sweep), _VALIDATED, _NO_VERDICT),
         warnings=sweep.warnings,
         seed=sweep.seed,
     )
@@ -75,8 +81,29 @@ def _chance(estimate: Estimate) -> Estimate:
 
 
 def _how(sweep: LegalSweep) -> tuple[str, ...]:
-    made = next(e.interval for e in sweep.estimates if e.interval is not None)
-    return (
-        f"In brackets: {100 * made.level:g} % intervals over test speakers"
-        f" ({made.replicates:,} bootstrap replicates, seed {made.seed}).",
+    """Over whom the intervals are, for each metric, and how the strongest attack was chosen."""
+    over = {
+        metric: next(
+            (
+                curve.estimates[0].interval
+                for (_, which, _), curve in sweep.curves.items()
+                if which == metric
+            ),
+            None,
+        )
+        for metric in sweep.metrics
+    }
+    parts = [
+        f"{TITLES[metric]} over {made.over}" for metric, made in over.items() if made is not None
+    ]
+    lines = []
+    made = next((one for one in over.values() if one is not None), None)
+    if made is not None:
+        lines.append(
+            f"In brackets: {100 * made.level:g} % intervals, {'; '.join(parts)} (seed {made.seed})."
+        )
+    lines.append(
+        "The strongest attack is chosen on half of the speakers and judged by the other half, over"
+        f" {SPLITS} splits; for 1 − EER it is the largest value, which errs towards more risk."
     )
+    return tuple(lines)
