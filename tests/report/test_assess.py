@@ -87,7 +87,8 @@ def test_the_first_screen_tells_risks_with_interval_chance_and_attacker(done):
     found = done[1]
     assert [card.safeguard for card in found.cards] == ["weak", "strong"]
     for card in found.cards:
-        assert [h.label for h in card.numbers] == ["Linkability", "Singling Out", "DeID", "D_ECE"]
+        labels = ["Linkability", "Singling Out", "Inference", "DeID", "D_ECE"]
+        assert [h.label for h in card.numbers] == labels
         assert "links" in card.sentences[0]
         assert "by chance" in card.sentences[0]
         for headline in card.numbers:
@@ -263,6 +264,9 @@ scores = {oo = "oo.parquet", op = "op.parquet", pp = "pp.parquet"}
     keys = [section.key for section in found.sections]
     assert keys == ["similarity", "verification", "cpmap", "worst_case"]
     assert found.cards[0].numbers[0].label == "DeID"
+    (few,) = found.cards[0].notices
+    assert few.code == "few-speakers"
+    assert few.sentence.startswith("only 6 speakers")
     assert 0.3 < found.cards[0].numbers[0].estimate.value < 1
 
 
@@ -270,7 +274,7 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
     rng = np.random.default_rng(0)
     speakers = [f"s{i // 4}" for i in range(12)]
     set_of = Embeddings(rng.normal(size=(12, 5)), speakers)
-    attack = Attack("b2", "ignorant", "cosine", "original", "ignorant", set_of, set_of)
+    attack = Attack("b2", "ignorant", "", ("cosine",), set_of, set_of, set_of)
     config = Config(scores=[{"name": "a", "files": ["a.txt"]}])
     fitted, notes = with_fitting_lengths(config, {"b2": [attack]})
     assert config.legal.lengths == (1, 3)

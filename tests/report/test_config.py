@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from unmask.errors import InputError
-from unmask.report.config import Config, check_config, config_schema, load_config
+from unmask.report.config import ATTACKERS, Config, check_config, config_schema, load_config
 from unmask.report.starter import starter_config
 from unmask.report.toml import to_toml
 
@@ -106,6 +106,7 @@ def test_starter_names_what_is_there(study):
     weak = {one.name: one for one in config.safeguards}
     assert weak["weak"].again == "weak-again"
     assert weak["weak-again"].hidden
+    assert config.attackers == ATTACKERS
     assert [one.name for one in config.scores] == ["scores"]
 
 

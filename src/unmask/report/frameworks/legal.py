@@ -19,6 +19,7 @@ from unmask.privacy.legal_curve import Curve
 from unmask.privacy.legal_flags import sweep_warnings
 from unmask.privacy.legal_strongest import Strongest, strongest_of
 from unmask.privacy.legal_sweep import LegalSweep
+from unmask.privacy.legal_variants import PLAIN
 from unmask.privacy.ranks import Ranks
 from unmask.report.cache import Progress, Step, digest_of_embeddings
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
@@ -96,6 +97,7 @@ def consistency_steps(config: Config, runs: Mapping[str, Attack]) -> dict[str, S
         "counts": config.legal.counts,
         "lengths": config.legal.lengths[:1],
         "metrics": ("linkability",),
+        "variants": (PLAIN,),
         "level": config.intervals.level,
         "replicates": config.intervals.replicates,
         "seed": config.seed,

@@ -1,0 +1,234 @@
+"""Who attacks what: the meaning of each attacker, and what the report says of those not run."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from unmask.errors import InputError
+from unmask.report.assess import assess
+from unmask.report.config import CONSISTENCY, load_config
+from unmask.report.headline import ALL, WORST, find
+from unmask.report.summary import summary_table
+from unmask.report.writing import write_report
+from unmask.trials import Embeddings, Ids, Scores, write_embeddings, write_scores
+
+SPEAKERS, PER, DIMENSION = 32, 8, 24
+NAMES = np.repeat([f"s{n:02}" for n in range(SPEAKERS)], PER)
+UTTERANCES = [f"{name}-{n % PER}" for n, name in enumerate(NAMES)]
+CONFIG = """
+figures = []
+frameworks = ["legal", "zebra", "verification"]
+intervals = {replicates = 20}
+legal = {lengths = [1, 2], draws = 2, folds = 4}
+[original]
+embeddings = "original.npz"
+[[safeguards]]
+name = "new voice"
+embeddings = "protected.npz"
+"""
+
+
+def crowd(seed: int) -> np.ndarray:
+    """Voices of as many people as there are speakers, whoever they are."""
+    rng = np.random.default_rng(seed)
+    voices = np.repeat(rng.normal(size=(SPEAKERS, DIMENSION)), PER, axis=0)
+    return voices + 0.3 * rng.normal(size=voices.shape)
+
+
+def put(folder, **sets):
+    for name, vectors in sets.items():
+        gender = np.where(np.arange(len(NAMES)) // PER % 2, "f", "m")
+        one = Embeddings(vectors, NAMES, UTTERANCES, columns={"gender": gender})
+        write_embeddings(one, folder / f"{name}.npz")
+
+
+def run(folder, more="", *, changes=()):
+    (folder / "study.toml").write_text(CONFIG + more, encoding="utf-8")
+    return assess(load_config(folder / "study.toml", changes=changes), folder / "out")
+
+
+def rows_of(found, key):
+    return next(section for section in found.sections if section.key == key).rows
+
+
+@pytest.fixture(scope="module")
+def ideal(tmp_path_factory):
+    """An unrelated new voice for every speaker; another one in the attacker's own run."""
+    folder = tmp_path_factory.mktemp("ideal")
+    put(folder, original=crowd(1), protected=crowd(2), again=crowd(3), related=crowd(4))
+    return folder, run(folder, 'again = "again.npz"\nrelated = "related.npz"\n')
+
+
+def test_an_unrelated_new_voice_comes_out_as_protected(ideal):
+    found = ideal[1]
+    assert found.attackers == ("original enrolment", "ignorant", "semi-informed", "informed")
+    rows = rows_of(found, "legal")
+    for attacker in found.attackers:
+        points = find(rows, "linkability", safeguard="new voice", attacker=attacker)
+        assert points
+        for point in points:
+            chance = point.estimate.chance
+            assert point.estimate.interval.low <= chance + 0.02, (attacker, point)
+            assert point.estimate.value < chance + 0.12, (attacker, point)
+    for place in (WORST, ALL):
+        (point,) = find(rows, "linkability", safeguard="new voice", point=place)
+        assert point.estimate.interval.low <= point.estimate.chance
+        (control,) = find(rows, "linkability", safeguard="original", point=place)
+        assert control.estimate.value > 0.95
+    card = found.cards[0]
+    assert card.numbers[0].estimate.value < 0.2
+    assert card.numbers[-1].label == "D_ECE"
+    assert card.numbers[-1].estimate.value < 0.1
+
+
+def test_pseudonyms_that_are_consistent_are_no_attack(ideal):
+    found = ideal[1]
+    (stable,) = find(rows_of(found, "legal"), "consistency", safeguard="new voice")
+    assert stable.estimate.value > 0.95
+    assert CONSISTENCY not in found.line
+    every = [row.conditions.get("attacker", "") for row in found.document.rows]
+    assert not [name for name in every if CONSISTENCY in name]
+
+
+def test_calibration_comes_from_another_run_only(ideal):
+    folder, found = ideal
+    assert find(rows_of(found, "zebra"), "c_ece", safeguard="new voice")
+    for data in ('related = "related.npz"\n', 'keyless = true\nrelated = "related.npz"\n'):
+        other = run(folder, data, changes=['frameworks=["zebra"]'])
+        assert not find(rows_of(other, "zebra"), "c_ece")
+
+
+def test_attackers_without_their_data_are_named_as_not_run(ideal):
+    folder, _ = ideal
+    found = run(folder, changes=['frameworks=["legal"]'])
+    assert found.attackers == ("original enrolment",)
+    assert "1 attacker (original enrolment)" in found.line
+    facts = " ".join(f"{name} {value}" for name, value in found.facts)
+    told = [notice.sentence for notice in found.cards[0].notices]
+    written = json.dumps(found.document.to_dict()["results"])
+    for name in ("ignorant", "semi-informed", "informed"):
+        assert [line for line in told if line.startswith(f"{name}: not run, no run of")]
+        assert f"Attacker {name}" not in facts
+        assert f'"attacker": "{name}' not in written
+    assert {notice.code for notice in found.cards[0].notices} == {"attacker-not-run"}
+    assert "semi-informed: not run" in summary_table(found)
+
+
+def test_without_a_key_the_attackers_run_is_the_safeguards_own(ideal):
+    folder, _ = ideal
+    found = run(folder, "keyless = true\n", changes=['frameworks=["legal"]'])
+    assert found.attackers == ("original enrolment", "ignorant", "informed")
+    (worst,) = find(rows_of(found, "legal"), "linkability", safeguard="new voice", point=WORST)
+    assert worst.estimate.value > 0.9
+    said = found.cards[0].sentences[0]
+    assert said.startswith("An attacker who can run the safeguard")
+    assert "of 32 people" in said
+    assert "(by chance 2 of 32)" in said or "(by chance 1 of 32)" in said
+
+
+def test_a_voice_turned_round_is_found_by_the_negated_score(tmp_path):
+    voices = crowd(1)
+    rng = np.random.default_rng(0)
+    put(tmp_path, original=voices, protected=-voices + 0.3 * rng.normal(size=voices.shape))
+    found = run(tmp_path)
+    linked, singled, disclosed = found.cards[0].numbers
+    assert [n.label for n in found.cards[0].numbers] == ["Linkability", "Singling Out", "D_ECE"]
+    for number in (linked, singled, disclosed):
+        assert number.attacker.endswith("negated")
+        assert number.estimate.interval is not None
+    assert linked.estimate.value > 0.95
+    assert disclosed.estimate.value > 0.6
+    speakers = [e for row in found.least[0].rows for e in row.estimates]
+    assert np.mean([e.value for e in speakers]) > 0.9
+
+
+def test_inference_stands_on_the_card_with_chance_and_control(ideal):
+    folder, _ = ideal
+    changes = ['frameworks=["legal"]', "legal.attributes.gender=[]"]
+    found = run(folder, changes=changes)
+    number = found.cards[0].numbers[2]
+    assert (number.label, number.chance) == ("Inference", 0.5)
+    assert number.unprotected is not None
+    assert "gender" in number.what
+
+
+def test_a_run_cannot_be_its_own_second_run(ideal):
+    folder, _ = ideal
+    for data, said in (
+        ('again = "new voice"\n', "found the run itself"),
+        ('again = "again.npz"\nkeyless = true\n', "again. or keyless, found both"),
+    ):
+        with pytest.raises(InputError, match=said):
+            run(folder, data)
+
+
+def scores(folder, *, pairs):
+    """Scores of 40 speakers; most pairs of them meet ``pairs`` times, one only once."""
+    rng = np.random.default_rng(0)
+    enrol, test = [], []
+    for i in range(40):
+        enrol += [i] * 4
+        test += [i] * 4
+        for j in range(40):
+            if i != j:
+                times = 1 if (i, j) == (3, 5) else pairs
+                enrol += [i] * times
+                test += [j] * times
+    same = np.array(enrol) == np.array(test)
+    write_scores(
+        Scores(
+            Ids.from_strings([f"e{i}" for i in enrol]),
+            Ids.from_strings([f"t{j}-{n}" for n, j in enumerate(test)]),
+            same.astype(np.int8),
+            enrol_speaker=Ids.from_strings([f"s{i:02}" for i in enrol]),
+            test_speaker=Ids.from_strings([f"s{j:02}" for j in test]),
+            systems={"asv": rng.normal(size=same.size) + 2 * same},
+        ),
+        folder / "scores.parquet",
+    )
+    (folder / "a.toml").write_text(
+        """
+figures = []
+frameworks = ["verification", "worst_case"]
+intervals = {replicates = 5}
+[[scores]]
+name = "ours"
+files = ["scores.parquet"]
+""",
+        encoding="utf-8",
+    )
+
+
+def test_a_framework_that_refuses_costs_its_own_section(tmp_path, monkeypatch):
+    scores(tmp_path, pairs=2)
+
+    def refuse(*args, **kwargs):
+        raise InputError("pairs: 1 of 1,560 have one score")
+
+    monkeypatch.setattr("unmask.report.frameworks.worst_case.measure_worst_case", refuse)
+    found = assess(load_config(tmp_path / "a.toml"), tmp_path / "out")
+    assert [section.key for section in found.sections] == ["verification"]
+    (failure,) = found.failures
+    assert (failure.code, failure.subject) == ("not-computed", "worst_case")
+    assert "1 of 1,560 have one score" in failure.sentence
+    assert failure.sentence in summary_table(found)
+    write_report(found, tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "1 of 1,560 have one score" in page
+    results = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+    assert failure.sentence in results["warnings"]
+
+
+def test_where_every_framework_refuses_the_reason_is_the_error(tmp_path, monkeypatch):
+    scores(tmp_path, pairs=2)
+
+    def refuse(*args, **kwargs):
+        raise InputError("pairs: 1 of 1,560 have one score")
+
+    monkeypatch.setattr("unmask.report.frameworks.worst_case.measure_worst_case", refuse)
+    config = load_config(tmp_path / "a.toml", changes=['frameworks=["worst_case"]'])
+    with pytest.raises(InputError, match="worst case.*1 of 1,560 have one score"):
+        assess(config, tmp_path / "out")
