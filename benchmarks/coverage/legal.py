@@ -2,8 +2,8 @@
 
 A sample of speakers is drawn again and again from one law, and the share of intervals counted that
 hold the truth. For a fixed number of speakers the mean over samples is the truth of Linkability and
-Singling Out, which are unbiased; that of 1 − EER, which is not, and of the worst decile comes from a
-sample of very many speakers.
+Singling Out, which are unbiased; that of 1 − EER, which is not, and of the worst decile comes from
+a sample of very many speakers.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def samples(law: Law, speakers: int, times: int, seed: int = 0) -> dict[str, Arr
 
 def coverage(rows: Array, truth: float) -> tuple[float, float, float]:
     """Share of intervals that hold the truth, lie above it, and lie below it."""
-    value, low, high = rows[:, :3].T
+    low, high = rows[:, 1:3].T
     near = 1e-9
     above, below = (low > truth + near).mean(), (high < truth - near).mean()
     assert (high > low).all()

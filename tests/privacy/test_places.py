@@ -73,6 +73,7 @@ SPEAKERS = 1300
 SWEEP = {
     "counts": [20, 500, SPEAKERS], "lengths": [1], "draws": 2, "folds": 3, "max_enrol": 70,
     "replicates": 40, "side": ["gender"], "attributes": ["gender"],
+    "variants": ["plain", "negated"],
 }  # fmt: skip
 
 
@@ -172,7 +173,7 @@ def test_a_sweep_that_is_killed_goes_on(attackers, wanted, tmp_path):
     found = um.legal_sweep(attackers, **SWEEP, on="processes", workers=1, state=state)
     assert repr(found.estimates) == wanted
     assert {path: path.stat().st_mtime_ns for path in done} == done
-    assert len(list(state.glob("*/result-*.npz"))) == 2 + 3 + 2
+    assert len(list(state.glob("*/result-*.npz"))) == 3 + 3 + 2
 
 
 def isolating(sides):
