@@ -45,15 +45,16 @@ def score_interval(
 
     All p with (mean − p)² ≤ t²·ρ·p(1 − p)/n, where ρ is the ratio of ``variance``, that of the
     mean, to that of n outcomes of 0 or 1 with this mean. Three outcomes of 0 or 1 are added to
-    both: ρ is 1 where all outcomes agree, and not too small where few of them differ. NaN with
-    fewer than two units.
+    both where all outcomes agree, so that ρ is 1 there; fewer, 3/(1 + n·mean·(1 − mean)), where
+    enough of them differ to tell the variance. NaN with fewer than two units.
     """
     mean, variance = np.asarray(mean, float), np.asarray(variance, float)
     if units < 2:
         return np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
     soft = (units * mean + 0.5) / (units + 1)
-    added = _ADDED * soft * (1 - soft)
-    ratio = (units**2 * variance + added) / (units * mean * (1 - mean) + added)
+    differ = units * mean * (1 - mean)
+    added = _ADDED / (1 + differ) * soft * (1 - soft)
+    ratio = (units**2 * variance + added) / (differ + added)
     square = quantile_t(units, level) ** 2 * ratio / units
     centre = (mean + square / 2) / (1 + square)
     half = np.sqrt(square * mean * (1 - mean) + square**2 / 4) / (1 + square)

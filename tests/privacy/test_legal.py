@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from legal_sets import population
 
 import unmask as um
 from unmask.privacy import default_counts
+from unmask.trials import Source
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "embeddings"
 
@@ -41,7 +44,8 @@ def test_one_result_holds_every_condition(sweep):
     assert sweep.attackers == ("original", "ignorant", "informed")
     assert sweep.protected == ("ignorant", "informed")
     assert sweep.lengths == (1, 4)
-    assert len(sweep.curves) == 3 * 3 * 2
+    assert len(sweep.curves) == 3 * 3 * 2 * 4
+    assert ("informed, centred negated", "linkability", 4) in sweep.curves
     assert sweep.counts(1) == (5, 20, 30)
     same = um.linkability(
         population(30, 8, noise=1.5, tag="informed-e"),
@@ -93,6 +97,218 @@ def test_reversed_evidence_is_told():
         {"x": um.Attacker(one.enrol, turned)}, counts=[20], lengths=[1], **OPTIONS
     )
     assert any("linkability: the negated score succeeds more often" in w for w in result.warnings)
+    best = result.strongest("linkability", 1, 20)
+    assert best.attacker in ("x, negated", "x, centred negated")
+    assert best.of == 4
+    assert float(best.estimate.value) > 0.9
+    assert "negated" in result.sentences[0]
+    detail = {e.metric: e for e in result.details("x", "linkability", 1, 20)}
+    assert detail["linkability_negated"].interval is not None
+    assert {"linkability_centred", "linkability_centred_negated"} <= set(detail)
+
+
+def test_centred_scores_see_through_a_common_move():
+    one = attackers(x=0.7)["x"]
+    away = np.full(16, 12.0)
+    moved = um.Embeddings(one.test.vectors + away, one.test.speakers, one.test.utterances)
+    enrol = um.Embeddings(one.enrol.vectors - away, one.enrol.speakers, one.enrol.utterances)
+    result = um.legal_sweep({"x": um.Attacker(enrol, moved)}, counts=[20], lengths=[1], **OPTIONS)
+    best = result.strongest("linkability", 1, 20)
+    assert best.attacker == "x, centred"
+    plain = result.curves["x", "linkability", 1].value[0]
+    assert float(best.estimate.value) > plain + 0.1
+    middle = um.centred(moved)
+    assert np.abs(middle.vectors.mean(axis=0)).max() < 1e-12
+    only = um.legal_sweep(
+        {"x": um.Attacker(enrol, moved)}, counts=[20], lengths=[1], variants=["plain"], **OPTIONS
+    )
+    assert {name for name, _, _ in only.curves} == {"x"}
+
+
+def test_everyone_with_the_same_voice_cannot_be_centred():
+    same = um.Embeddings(np.ones((60, 4)), [str(i % 20) for i in range(60)])
+    one = um.Attacker(same, same, consistency=False)
+    result = um.legal_sweep({"x": one}, counts=[20], lengths=[1], metrics=["linkability"])
+    assert any("centred embeddings cannot be had" in w for w in result.warnings)
+    assert result.strongest("linkability", 1, 20).estimate.value == 0
+
+
+def fitted(outcomes, count=20):
+    """Curves whose outcomes are given, attackers × speakers."""
+    base = um.linkability(*(population(30, 2, noise=1.0, tag=t) for t in "et"), counts=[count])
+    size = outcomes.shape[1]
+    return {
+        f"a{n}": replace(
+            base,
+            per_speaker=row[:, None],
+            value=row[:, None].mean(axis=0),
+            variance=row[:, None].var(axis=0, ddof=1) / size,
+            speakers=pl.Series([f"s{i}" for i in range(size)]),
+        )
+        for n, row in enumerate(outcomes)
+    }
+
+
+def test_the_best_of_many_lucky_attackers_is_not_lucky():
+    values, largest, held = [], [], 0
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        outcomes = (rng.random((12, 60)) < 0.2).astype(float)
+        best = um.strongest_of(fitted(outcomes), 20)
+        values.append(float(best.estimate.value))
+        largest.append(outcomes.mean(axis=1).max())
+        held += best.estimate.interval.low <= 0.2 <= best.estimate.interval.high
+    assert np.mean(values) == pytest.approx(0.2, abs=0.015)
+    assert np.mean(largest) > 0.27
+    assert held >= 55
+
+
+def test_a_clearly_stronger_attacker_keeps_its_value():
+    rng = np.random.default_rng(1)
+    outcomes = (rng.random((3, 60)) < np.array([[0.1], [0.8], [0.2]])).astype(float)
+    best = um.strongest_of(fitted(outcomes), 20)
+    assert (best.attacker, best.chosen_share, best.of, best.corrected) == ("a1", 1.0, 3, True)
+    assert best.estimate.value == pytest.approx(outcomes[1].mean())
+    assert best.estimate.interval.method == "speaker,score,cross-fitted"
+    assert "half of the speakers" in best.note
+    alone = um.strongest_of({"a": fitted(outcomes)["a1"]}, 20)
+    assert not alone.corrected
+    assert alone.note == "one attack tried: nothing to choose"
+    with pytest.raises(um.InputError, match="no value for 7 speakers"):
+        um.strongest_of(fitted(outcomes), 7)
+
+
+def test_the_largest_equal_error_rate_says_that_it_is_not_corrected(sweep):
+    best = sweep.strongest("one_minus_eer", 1, 30)
+    assert not best.corrected
+    assert "errs towards more risk" in best.note
+
+
+def test_the_worst_point_is_the_largest_risk_shown(sweep):
+    worst = sweep.worst("linkability")
+    assert (worst.length, worst.count) == (4, 5)
+    every = [
+        float(sweep.strongest("linkability", length, count).estimate.value)
+        for length in (1, 4)
+        for count in (5, 20, 30)
+    ]
+    assert worst.strongest.estimate.value == max(every)
+    assert sweep.sentences[0].startswith("Singling Out, largest risk")
+
+
+def test_enrolment_depth_is_that_of_the_paper_unless_asked_for():
+    one = attackers(x=1.5)
+    usual = um.legal_sweep(one, counts=[20], lengths=[1], variants=["plain"], **OPTIONS)
+    depth = {m: usual.curves["x", m, 1].enrol_length for m in usual.metrics}
+    assert depth == {"singling_out": 30, "linkability": "all", "one_minus_eer": "all"}
+    assert not any("averaged over what they have" in w for w in usual.warnings)
+    asked = um.legal_sweep(
+        one,
+        counts=[20],
+        lengths=[1],
+        variants=["plain"],
+        linkability_enrol=2,
+        singling_out_enrol="all",
+        one_minus_eer_enrol=9,
+        **OPTIONS,
+    )
+    depth = {m: asked.curves["x", m, 1].enrol_length for m in usual.metrics}
+    assert depth == {"singling_out": "all", "linkability": 2, "one_minus_eer": 9}
+    assert any("30 enrolment speakers have fewer than 9" in w for w in asked.warnings)
+
+
+def test_singling_out_with_sides_swapped():
+    one = attackers(x=1.5)["x"]
+    options = {"counts": [20], "lengths": [1], "variants": ["plain"], **OPTIONS}
+    usual = um.legal_sweep({"x": um.Attacker(one.test, one.enrol)}, **options)
+    swapped = um.legal_sweep({"x": one}, swap=True, **options)
+    plain = um.legal_sweep({"x": one}, **options)
+    key = ("x", "singling_out", 1)
+    assert swapped.curves[key].value == usual.curves[key].value
+    key = ("x", "linkability", 1)
+    assert swapped.curves[key].value == plain.curves[key].value
+    kept = um.legal_sweep(
+        {"x": um.Attacker(one.enrol, one.test, enrols="original")}, swap=True, **options
+    )
+    key = ("x", "singling_out", 1)
+    assert kept.curves[key].value == plain.curves[key].value
+
+
+def pseudonyms(key, tag, speakers=60, each=8):
+    """Every speaker gets an unrelated new voice that a secret key decides."""
+    voices = np.random.default_rng(key).normal(size=(speakers, 16))
+    rng = np.random.default_rng([key, ord(tag)])
+    owner = np.repeat(np.arange(speakers), each)
+    rows = voices[owner] + 0.1 * rng.normal(size=(len(owner), 16))
+    return um.Embeddings(
+        rows, [f"s{i}" for i in owner], [f"{key}{tag}{i}" for i in range(len(rows))]
+    )
+
+
+def test_an_ideal_pseudonymiser_protects_against_every_attacker():
+    original = [population(60, 8, noise=0.3, tag=t) for t in "et"]
+    attacked, own = pseudonyms(1, "t"), pseudonyms(2, "e")
+    result = um.legal_sweep(
+        {
+            "original": um.Attacker(*original),
+            "original enrolment": um.Attacker(original[0], attacked, enrols="original"),
+            "ignorant": um.Attacker(own, attacked, enrols="protected", knows="original"),
+            "informed": um.Attacker(
+                own, attacked, "wccn", pseudonyms(3, "r"), enrols="protected", knows="same"
+            ),
+            "pseudonyms": um.Attacker(pseudonyms(1, "e"), attacked, consistency=True),
+        },
+        counts=[20, 60],
+        lengths=[1],
+        draws=2,
+        folds=4,
+        replicates=100,
+    )
+    assert result.consistency == ("pseudonyms",)
+    assert result.protected == ("original enrolment", "ignorant", "informed")
+    assert result.curves["pseudonyms", "linkability", 1].value[1] > 0.95
+    for count in (20, 60):
+        assert result.strongest("linkability", 1, count).estimate.interval.low <= 1 / count
+        assert result.strongest("one_minus_eer", 1, count).estimate.value < 0.62
+    said = " ".join(result.warnings)
+    for name in result.protected:
+        assert f"{name}, length 1: linkability: no better than chance with 20, 60" in said
+    assert "control on unprotected speech 100 %" in said
+    assert "whether pseudonyms are consistent" in said
+    assert "singling_out: isolates voices of people who cannot be linked" in said
+
+
+def test_an_unrelated_voice_isolates_consistent_pseudonyms_as_well_as_an_attacker():
+    attacked = pseudonyms(1, "t")
+    known = um.singling_out(pseudonyms(2, "e"), attacked, counts=[60], draws=2)
+    blind = population(60, 8, noise=1.0, signal=0.0, tag="e")
+    assert um.singling_out(blind, attacked, counts=[60], draws=2).value == pytest.approx(
+        known.value, abs=0.1
+    )
+
+
+def test_enrolment_from_the_attacked_run_is_found_out():
+    run = pseudonyms(1, "t")
+    first = np.arange(len(run)) % 8 < 4
+    source = Source("run.npz", "ab" * 32, "npz")
+    told = um.Embeddings(run.vectors, run.speakers, run.utterances, source=source)
+    assert um.Attacker(told.select(first), told.select(~first)).is_consistency
+    assert not um.Attacker(
+        told.select(first), told.select(~first), enrols="original"
+    ).is_consistency
+    assert not um.Attacker(
+        told.select(first), told.select(~first), consistency=False
+    ).is_consistency
+    assert um.Attacker(run, run.select(first)).is_consistency
+    assert not um.Attacker(run.select(first), run.select(~first)).is_consistency
+
+
+def test_few_speakers_are_told():
+    one = {
+        "x": um.Attacker(*(population(12, 6, noise=1.0, tag=t) for t in "et")),
+    }
+    result = um.legal_sweep(one, counts=[12], lengths=[1], **OPTIONS)
+    assert any("only 12 speakers" in w for w in result.warnings)
 
 
 def test_counts_beyond_some_conditions_are_left_out_and_told():
@@ -138,8 +354,8 @@ def test_progress_reaches_the_end():
         progress=lambda done, total: seen.append((done, total)),
         **OPTIONS,
     )
-    assert seen[-1] == (4, 4)
-    assert [done for done, _ in seen] == [1, 2, 3, 4]
+    assert seen[-1] == (7, 7)
+    assert [done for done, _ in seen] == [1, 2, 3, 4, 5, 6, 7]
 
 
 def test_bad_names():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from unmask.privacy.legal_counts import (
     count_above_in_scores,
     counts_on_device,
 )
+from unmask.privacy.legal_curve import Resampling, mean_variance, risk_interval
 from unmask.privacy.linkability import exact_linkability, sampled_linkability
 from unmask.scoring.plan import ranges_of
 
@@ -108,7 +110,10 @@ def test_embeddings_equal_scores_by_hand():
     assert (result.value <= result.high).all()
     assert result.residual == pytest.approx((result.value - result.chance) / (1 - result.chance))
     turned = um.linkability_from_scores(-scores, np.arange(50), counts=[2, 10, 50])
-    assert result.negated == pytest.approx(turned, abs=1e-12)
+    assert result.negated.value == pytest.approx(turned, abs=1e-12)
+    assert result.negated.variant == "negated"
+    assert (result.negated.low < result.negated.high).all()
+    assert result.negated.per_speaker.shape == (50, 3)
 
 
 def test_separable_is_one_and_exchangeable_is_chance():
@@ -163,8 +168,8 @@ def test_side_information_narrows():
 
 def test_longer_conversations_and_more_enrolment_link_more():
     enrol, test = (population(60, 6, noise=2.0, tag=t) for t in "et")
-    short = um.linkability(enrol, test, counts=[60]).value[0]
-    every = um.linkability(enrol, test, counts=[60], enrol_length="all").value[0]
+    short = um.linkability(enrol, test, counts=[60], enrol_length=1).value[0]
+    every = um.linkability(enrol, test, counts=[60]).value[0]
     long = um.linkability(enrol, test, counts=[60], length=6).value[0]
     assert short < every < long
 
@@ -192,13 +197,62 @@ def test_plda_finds_what_cosine_misses():
     assert result.value == pytest.approx(by_hand, abs=1e-12)
 
 
-def test_worst_decile_and_speakers():
-    enrol, test = (population(40, 1, noise=1.5, tag=t) for t in "et")
-    result = um.linkability(enrol, test, counts=[5])
-    column = np.sort(result.per_speaker[:, 0])[::-1]
-    assert result.worst_decile[0] == pytest.approx(column[:4].mean())
+def test_all_conversations_of_a_speaker_count_and_speakers_count_alike():
+    enrol = population(40, 2, noise=1.5, tag="e")
+    test = population(40, [1, 3, 6, 9] * 10, noise=1.5, tag="t")
+    result = um.linkability(enrol, test, counts=[5, 40], length=2)
+    assert result.recordings.tolist() == [1, 3, 4] * 10
+    assert result.left_out == 10
     assert result.per_speaker.mean(axis=0) == pytest.approx(result.value)
+    outcomes = exact_linkability(result.above.at_or_above, 39, result.counts)
+    for i in range(30):
+        assert result.per_speaker[i] == pytest.approx(outcomes[result.owner == i].mean(axis=0))
+    once = um.linkability(enrol, test, counts=[5, 40], length=2, max_conversations=1)
+    assert once.attacks.tolist() == [30, 30]
+    assert set(once.per_speaker[:, 1]) <= {0, 1}
+
+
+def test_worst_decile_of_persons():
+    enrol, test = (population(60, 10, noise=1.5, tag=t) for t in "et")
+    result = um.linkability(enrol, test, counts=[20])
+    naive = np.sort(result.per_speaker[:, 0])[-6:].mean()
+    assert result.value[0] < result.worst_decile[0] < naive
+    low, high = result.worst_decile_limits(0)
+    assert low <= result.worst_decile[0] <= high
+    assert result.details(0)[-1].metric == "linkability_worst_decile"
     assert result.sorted_speakers(0)[0] in result.speakers.to_list()
+    alone = um.linkability(enrol, test, counts=[20], max_conversations=1)
+    assert np.isnan(alone.worst_decile).all()
+    assert alone.worst_decile_limits(0) is None
+    assert not any("worst_decile" in e.metric for e in alone.details(0))
+    assert "no worst decile is given" in " ".join(alone.warnings)
+
+
+def test_alike_speakers_have_no_worst_decile_of_their_own():
+    rng = np.random.default_rng(0)
+    shares = rng.binomial(10, 0.3, (500, 1)) / 10
+    curve = um.linkability(*(population(30, 4, noise=1.0, tag=t) for t in "et"), counts=[20])
+    alike = replace(
+        curve,
+        counts=np.array([20]),
+        per_speaker=shares,
+        recordings=np.full(500, 10),
+        noise=np.array([0.21]),
+    )
+    assert alike.worst_decile[0] == pytest.approx(0.3, abs=0.05)
+    assert np.sort(shares[:, 0])[-50:].mean() > 0.5
+
+
+def test_no_interval_of_zero_width_where_nobody_is_linked():
+    held = 0
+    rng = np.random.default_rng(3)
+    for _ in range(400):
+        outcomes = (rng.random((60, 1)) < 0.01).astype(float)
+        how = Resampling()
+        low, high = risk_interval(outcomes.mean(axis=0), mean_variance(outcomes), 60, how)
+        assert high[0] > low[0]
+        held += bool(low[0] <= 0.01 <= high[0])
+    assert held / 400 > 0.92
 
 
 def test_same_seed_same_result():
@@ -215,7 +269,10 @@ def test_few_utterances_are_counted():
     test = population(30, [1] * 10 + [4] * 20, noise=1.0, tag="t")
     enrol = population(30, [2] * 5 + [4] * 25, noise=1.0, tag="e")
     result = um.linkability(enrol, test, counts=[30], length=3)
-    assert (result.left_out, result.short, len(result.speakers)) == (10, 5, 20)
+    assert (result.left_out, result.short, len(result.speakers)) == (10, 0, 20)
+    assert result.enrol_length == "all"
+    asked = um.linkability(enrol, test, counts=[30], length=3, enrol_length=3)
+    assert asked.short == 5
     assert result.attacks.tolist() == [20]
     assert "10 speakers with too few utterances" in " ".join(result.warnings)
 

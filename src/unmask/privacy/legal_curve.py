@@ -12,9 +12,9 @@ from unmask.estimate import Estimate, Interval, Parameter
 from unmask.intervals import bias_corrected, score_interval
 
 METHOD = "speaker"
-SCORE = "speaker, score"
-BOTH_SIDES = "enrolment and test speaker, score"
-CORRECTED = "speaker, bias-corrected"
+SCORE = "speaker,score"
+BOTH_SIDES = "enrolment and test speaker,score"
+CORRECTED = "speaker,corrected"
 _DECILE_REPLICATES = 200
 _LEAST_RECORDINGS = 1.5
 

@@ -43,6 +43,7 @@ def sweep_warnings(
         *strength_warnings(curves, original),
         *[_pseudonyms(name) for name in consistency],
         *chance_warnings(curves, original),
+        *isolation_warnings(curves, original),
         *joined,
     ]
 
@@ -94,6 +95,25 @@ def chance_warnings(curves: Curves, original: str | None) -> list[str]:
             lines.append(
                 f"{name}, length {length}: {metric}: no better than chance with {where}"
                 f" speakers; {said}"
+            )
+    return lines
+
+
+def isolation_warnings(curves: Curves, original: str | None) -> list[str]:
+    """Where voices are isolated although nobody is linked: they keep a voice that is not theirs.
+
+    Singling Out counts whoever is isolated. Entries of one protected voice that resemble each other
+    stand out under any predicate, made from the speaker or from a stranger.
+    """
+    lines = []
+    for (name, metric, length), curve in curves.items():
+        linked = curves.get((name, "linkability", length))
+        if metric != "singling_out" or linked is None or name == original:
+            continue
+        if base_name(name, curve) == name and linked.at_chance.all() and not curve.at_chance.all():
+            lines.append(
+                f"{name}, length {length}: singling_out: isolates voices of people who cannot be"
+                " linked: protected voices that stay the same stand out whoever is enrolled"
             )
     return lines
 

@@ -64,9 +64,9 @@ def strongest_of(
     """The strongest attacker at one number of speakers, and its risk.
 
     With c_i the mean over splits of the outcome of speaker i under the attacker that succeeds most
-    on the half without i, the value is the mean of c_i and the interval the score interval of that
-    mean; where a curve's variance holds more than the spread of its speakers, as much more is
-    added. Curves without outcomes of speakers (1 − EER) give the largest value.
+    on the half without i, the value is the mean of c_i and the interval its score interval with the
+    variance of that mean or that of the attacker chosen most often, whichever is larger. Curves
+    without outcomes of speakers (1 − EER) give the largest value.
     """
     at = {name: i for name, curve in curves.items() if (i := curve.place(count)) is not None}
     if not at:
@@ -120,12 +120,10 @@ def _estimate(curve: RiskCurve, i: int, cross: FloatArray) -> Estimate:
     value, speakers = float(cross.mean()), len(cross)
     interval = found.interval
     if interval is not None:
-        own = float(curve.per_speaker[:, i].var(ddof=1)) / len(curve.per_speaker)
-        more = max(float(curve.variance[i]) - own, 0.0)
-        variance = float(cross.var(ddof=1)) / speakers + more
+        variance = max(float(cross.var(ddof=1)) / speakers, float(curve.variance[i]))
         low, high = score_interval(
             np.array([value]), np.array([variance]), speakers, level=interval.level
         )
-        method = f"{interval.method}, cross-fitted"
+        method = f"{interval.method},cross-fitted"
         interval = Interval(float(low[0]), float(high[0]), interval.level, method, 0, interval.seed)
     return replace(found, value=value, interval=interval)

@@ -34,7 +34,7 @@ from unmask.trials import Embeddings
 _BINS = 256
 _MOST_ALONE = 64
 _GROUPS = 32
-_METHOD = "enrolment and test speaker, bias-corrected"
+_METHOD = "enrolment and test speaker,corrected"
 
 
 def verification(

@@ -1,0 +1,126 @@
+"""Coverage of the intervals of Linkability, Singling Out, 1 − EER and the worst decile.
+
+A sample of speakers is drawn again and again from one law, and the share of intervals counted that
+hold the truth. For a fixed number of speakers the mean over samples is the truth of Linkability and
+Singling Out, which are unbiased; that of 1 − EER, which is not, and of the worst decile comes from
+a sample of very many speakers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import unmask as um
+
+Array = npt.NDArray[np.float64]
+DIMENSIONS = 24
+ENROL, TEST = 3, 5
+_LARGE = 1500
+
+
+@dataclass(frozen=True)
+class Law:
+    """Voices of spread ``separation`` about recordings of spread 1.
+
+    ``heterogeneity`` is the spread of the logarithm of each speaker's own separation;
+    of ``unprotected`` speakers the separation is 4 whatever that of the others.
+    """
+
+    name: str
+    separation: float
+    heterogeneity: float = 0.0
+    unprotected: float = 0.0
+
+    def sample(self, rng: np.random.Generator, speakers: int) -> tuple[um.Embeddings, ...]:
+        """Enrolment and test embeddings of speakers drawn anew."""
+        size = self.separation * np.exp(self.heterogeneity * rng.normal(size=speakers))
+        size = np.where(rng.random(speakers) < self.unprotected, 4.0, size)
+        voices = size[:, None] * rng.normal(size=(speakers, DIMENSIONS))
+        found = []
+        for tag, each in (("e", ENROL), ("t", TEST)):
+            owner = np.repeat(np.arange(speakers), each)
+            rows = voices[owner] + rng.normal(size=(len(owner), DIMENSIONS))
+            names = [f"{tag}{i}" for i in range(len(owner))]
+            found.append(um.Embeddings(rows, [f"s{i}" for i in owner], names))
+        return tuple(found)
+
+
+LAWS = (
+    Law("moderate", 0.55),
+    Law("near 0", 0.1),
+    Law("near 1", 1.6),
+    Law("heterogeneous", 0.55, heterogeneity=0.7),
+    Law("few unprotected", 0.1, unprotected=0.05),
+    Law("few protected", 0.2, unprotected=0.95),
+)
+
+
+@cache
+def limits(law: Law) -> tuple[float, Array]:
+    """1 − EER and the risks of speakers, from very many of them."""
+    rng = np.random.default_rng(99)
+    enrol, test = law.sample(rng, _LARGE)
+    even = um.verification(enrol, test, counts=[_LARGE], replicates=0).value[0]
+    linked = um.linkability(enrol, test, counts=[20], replicates=0)
+    return float(even), linked.per_speaker[:, 0]
+
+
+def samples(law: Law, speakers: int, times: int, seed: int = 0) -> dict[str, Array]:
+    """Value, low and high end of each metric in each sample, at 20 and at all speakers."""
+    rng = np.random.default_rng([seed, speakers])
+    counts = [20] if speakers <= 20 else [20, speakers]
+    found: dict[str, list[Any]] = {}
+    for _ in range(times):
+        enrol, test = law.sample(rng, speakers)
+        curves = {
+            "singling_out": um.singling_out(enrol, test, counts=counts, folds=5),
+            "linkability": um.linkability(enrol, test, counts=counts),
+            "one_minus_eer": um.verification(enrol, test, counts=counts, replicates=300),
+        }
+        for name, curve in curves.items():
+            for i, count in enumerate(counts):
+                row = [curve.value[i], curve.low[i], curve.high[i]]
+                if isinstance(curve, um.RiskCurve):
+                    row += [curve.variance[i], float(curve.per_speaker[:, i].var(ddof=1))]
+                found.setdefault(f"{name} N={count}", []).append(row)
+        linked = curves["linkability"]
+        assert isinstance(linked, um.Linkability)
+        limits = linked.worst_decile_limits(0)
+        assert limits is not None
+        found.setdefault("worst decile N=20", []).append([linked.worst_decile[0], *limits])
+    return {name: np.array(rows) for name, rows in found.items()}
+
+
+def coverage(rows: Array, truth: float) -> tuple[float, float, float]:
+    """Share of intervals that hold the truth, lie above it, and lie below it."""
+    low, high = rows[:, 1:3].T
+    near = 1e-9
+    above, below = (low > truth + near).mean(), (high < truth - near).mean()
+    assert (high > low).all()
+    return float(1 - above - below), float(above), float(below)
+
+
+def run(times: int = 200) -> None:
+    """Print a table."""
+    print(
+        f"{'law':<18}{'speakers':>9}  {'metric':<24}{'truth':>8}{'held':>8}{'above':>8}{'below':>8}"
+    )
+    for law in LAWS:
+        even, risks = limits(law)
+        for speakers in (20, 40, 60):
+            for name, rows in samples(law, speakers, times).items():
+                truth = even if name.startswith("one") else float(rows[:, 0].mean())
+                if name.startswith("worst"):
+                    truth = float(np.sort(risks)[-len(risks) // 10 :].mean())
+                held = coverage(rows, truth)
+                shown = "".join(f"{share:>8.3f}" for share in (truth, *held))
+                print(f"{law.name:<18}{speakers:>9}  {name:<24}{shown}", flush=True)
+
+
+if __name__ == "__main__":
+    run()
