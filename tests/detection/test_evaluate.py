@@ -66,7 +66,7 @@ def test_signature_tells_how_a_number_was_made():
     scores = make_scores()
     (good, _) = evaluate(scores, replicates=20, seed=3)
     assert good["eer"].signature == (
-        f"EER|est:rocch|ci:speaker,20,95%|seed:3|trials:{scores.digest}|v:{um.__version__}"
+        f"EER|est:rocch|ci:speaker,corrected,20,95%|seed:3|trials:{scores.digest}|v:{um.__version__}"
     )
 
 
@@ -101,7 +101,7 @@ def test_groups_by_one_column_and_by_none():
 
 def test_without_speakers_the_trial_bootstrap_is_named():
     found = evaluate(make_scores(with_speakers=False), replicates=10)
-    assert found.results[0]["eer"].interval.method == "trial"
+    assert found.results[0]["eer"].interval.method == "trial,corrected"
     assert any("no speaker ids" in text for text in found.warnings)
 
 

@@ -69,7 +69,9 @@ class SessionAssessment:
                 "g_vd_within": gain(d["pp_within"], d["oo_within"])[None],
                 "unlinkability_between": (1 - d["pp_between"] / d["oo_between"])[None],
             }
-        return Replicates(values, "speaker", self.seed, self.replicates)
+        sample = {name: np.array([getattr(self, name)]) for name in values}
+        units = len(some.speakers)
+        return Replicates(values, sample, units, "speaker", self.seed, self.replicates)
 
     def interval(self, metric: str) -> Interval | None:
         """Interval of ``g_vd_within`` or ``unlinkability_between``."""

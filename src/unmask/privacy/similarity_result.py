@@ -202,7 +202,11 @@ class Pseudonymisation:
                 "d_ece": resampled_disclosure(self.sets["op"].sums, times)[None],
                 **{f"d_diag_{name}": d_diag[name][None] for name in SETS},
             }
-        return Replicates(values, "speaker", self.seed, self.replicates)
+        exact = {"deid": self.deid, "g_vd": self.g_vd, "d_ece": self.sets["op"].zebra.d_ece}
+        exact |= {f"d_diag_{name}": self.d_diag[name] for name in SETS}
+        sample = {name: np.array([exact[name]]) for name in values}
+        units = len(self.speakers)
+        return Replicates(values, sample, units, "speaker", self.seed, self.replicates)
 
     def interval(self, metric: str) -> Interval | None:
         """Interval of ``deid``, ``g_vd``, ``d_ece`` or ``d_diag_`` and the name of a set."""
