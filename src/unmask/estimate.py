@@ -13,7 +13,11 @@ Parameter = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Interval:
-    """A two-sided confidence interval and how it was made (``method`` is e.g. ``speaker``)."""
+    """A two-sided confidence interval and how it was made.
+
+    ``method`` names what was drawn, then how the interval follows from the draws, such as
+    ``speaker,corrected``. Both ends are NaN where none can be given.
+    """
 
     low: float
     high: float
@@ -28,8 +32,7 @@ class Interval:
     @property
     def over(self) -> str:
         """What was drawn, in the plural, as sentences need it."""
-        unit, comma, rest = self.method.partition(",")
-        return f"{unit}s{comma}{rest}"
+        return f"{self.method.partition(',')[0]}s"
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,8 @@ class Estimate:
     ``unit`` is ``"%"`` (percent appears on display only); ``chance`` is what no information at all
     would give; ``n`` counts what the number rests on (``{"target": …, "nontarget": …}``);
     ``threshold`` is where an operating point lies (scores of at least it are accepted); ``trials``
-    is the digest of the list of trials.
+    is the digest of the list of trials. ``no_interval`` says why there is no interval, where there
+    is none: every number has an interval or a reason.
     """
 
     metric: str
@@ -52,6 +56,7 @@ class Estimate:
     params: Mapping[str, Parameter] = field(default_factory=dict)
     trials: str = ""
     threshold: float | None = None
+    no_interval: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", MappingProxyType(dict(self.n)))

@@ -19,8 +19,19 @@ from scipy.special import betaincinv, ndtri, stdtrit
 from unmask.arrays import FloatArray
 
 _ADDED = 3.0
+FEW_SPEAKERS = 30
 Side = Literal["low", "high"]
 Scale = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]
+
+
+def few_speakers(count: int) -> str | None:
+    """What to say of intervals over so few speakers; None where there are enough."""
+    if count >= FEW_SPEAKERS:
+        return None
+    return (
+        f"{count} speakers: with fewer than {FEW_SPEAKERS} intervals are wide, and less sure than "
+        "they say"
+    )
 
 
 def quantile_t(units: int, level: float) -> float:

@@ -50,6 +50,10 @@ from unmask.privacy.similarity_assessment import (
     Safeguard,
     assess_safeguards,
 )
+from unmask.privacy.similarity_attackers import (
+    SpeakerProtection,
+    StrongestAttack,
+)
 from unmask.privacy.similarity_files import (
     read_matrices,
 )
@@ -58,7 +62,6 @@ from unmask.privacy.similarity_matrix import (
 )
 from unmask.privacy.similarity_result import (
     Pseudonymisation,
-    SpeakerProtection,
 )
 from unmask.privacy.singling_out import (
     SinglingOut,
@@ -108,6 +111,7 @@ __all__ = [
     "SpeakerDisclosure",
     "SpeakerProtection",
     "Strongest",
+    "StrongestAttack",
     "Zoo",
     "assess_safeguards",
     "assess_sessions",
