@@ -57,6 +57,10 @@ from unmask.privacy.similarity_assessment import (
     Safeguard,
     assess_safeguards,
 )
+from unmask.privacy.similarity_attackers import (
+    SpeakerProtection,
+    StrongestAttack,
+)
 from unmask.privacy.similarity_files import (
     read_matrices,
 )
@@ -65,7 +69,6 @@ from unmask.privacy.similarity_matrix import (
 )
 from unmask.privacy.similarity_result import (
     Pseudonymisation,
-    SpeakerProtection,
 )
 from unmask.privacy.singling_out import (
     SinglingOut,
@@ -115,6 +118,7 @@ __all__ = [
     "SpeakerDisclosure",
     "SpeakerProtection",
     "Strongest",
+    "StrongestAttack",
     "Worst",
     "Zoo",
     "assess_safeguards",

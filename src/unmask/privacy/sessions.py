@@ -13,14 +13,26 @@ from pathlib import Path
 
 import numpy as np
 
+from unmask.arrays import FloatArray
 from unmask.detection.metrics import negated_warnings
-from unmask.detection.replicates import Replicates
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
+from unmask.intervals import few_speakers
 from unmask.privacy.similarity_align import aligned
-from unmask.privacy.similarity_matrix import SimilaritySet, resampled_dominance, similarity_sets
+from unmask.privacy.similarity_intervals import (
+    NOT_ASKED,
+    SAME,
+    WITH_TRIALS,
+    Statistic,
+    decibels,
+    draws,
+    gain,
+    interval_of,
+    lost,
+    ratio,
+)
+from unmask.privacy.similarity_matrix import SimilaritySet, similarity_sets
 from unmask.privacy.similarity_pairs import EmbeddingPairs, Pairs, Sessions, prepared
-from unmask.privacy.similarity_result import draws, gain
 from unmask.privacy.similarity_sets import check_backend
 from unmask.scoring import Backend, resolve
 from unmask.scoring.job import Where
@@ -58,25 +70,35 @@ class SessionAssessment:
         return 1 - self.sets["pp_between"].d_diag / self.sets["oo_between"].d_diag
 
     @cached_property
-    def _drawn(self) -> Replicates | None:
-        if not self.replicates:
-            return None
-        some = self.sets["oo_within"]
-        times = draws(len(some.speakers), self.replicates, self.seed)
-        d = {name: np.abs(resampled_dominance(s.matrix, times)) for name, s in self.sets.items()}
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = {
-                "g_vd_within": gain(d["pp_within"], d["oo_within"])[None],
-                "unlinkability_between": (1 - d["pp_between"] / d["oo_between"])[None],
-            }
-        sample = {name: np.array([getattr(self, name)]) for name in values}
-        units = len(some.speakers)
-        return Replicates(values, sample, units, "speaker", self.seed, self.replicates)
+    def _statistics(self) -> Mapping[str, Statistic]:
+        """What intervals are made from, by metric; nothing where no replicates were asked for."""
+        between = self.sets["pp_between"]
+        if between.resampled is None:
+            return {}
+        return {
+            "g_vd_within": Statistic(*self._over_original("within"), decibels),
+            "unlinkability_between": Statistic(*self._over_original("between"), lost),
+            "d_ece_between": Statistic(
+                between.zebra.d_ece, between.resampled.d_ece, bounds=(0.0, 1 / (2 * np.log(2)))
+            ),
+            "eer_between": Statistic(between.roc.eer(), between.resampled.eer, bounds=(0.0, 0.5)),
+        }
+
+    def _over_original(self, kind: str) -> tuple[float, FloatArray]:
+        pp, oo = self.sets[f"pp_{kind}"], self.sets[f"oo_{kind}"]
+        assert pp.resampled is not None
+        assert oo.resampled is not None
+        return ratio(pp.signed, oo.signed, pp.resampled.signed, oo.resampled.signed)
 
     def interval(self, metric: str) -> Interval | None:
-        """Interval of ``g_vd_within`` or ``unlinkability_between``."""
-        drawn = self._drawn
-        return None if drawn is None else drawn.interval(metric, level=self.level)
+        """Interval of any metric of :attr:`estimates`, where it has one."""
+        return interval_of(
+            self._statistics.get(metric),
+            speakers=len(self.sets["oo_within"].speakers),
+            level=self.level,
+            replicates=self.replicates,
+            seed=self.seed,
+        )
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -94,8 +116,11 @@ class SessionAssessment:
     def _estimate(
         self, metric: str, value: float | str, unit: str, name: str, chance: float | None = None
     ) -> Estimate:
-        drawn = self._drawn
-        interval = self.interval(metric) if drawn and metric in drawn.values else None
+        interval = self.interval(metric)
+        reason = ""
+        if interval is None:
+            known = {"l_w_between": WITH_TRIALS, "tag_between": WITH_TRIALS}
+            reason = known.get(metric, SAME if self.replicates else NOT_ASKED)
         own = self.sets[name]
         compared = int((own.sums.count > 0).sum()) - len(own.speakers)
         return Estimate(
@@ -111,7 +136,14 @@ class SessionAssessment:
                 "sessions": self.sessions,
                 "speaker_pairs": compared,
             },
-            params={"set": name, "mean": own.mean, "backend": self.backend},
+            params={
+                "set": name,
+                "mean": own.mean,
+                "backend": self.backend,
+                "bins": own.bins or None,
+                "partners": own.partners or None,
+            },
+            no_interval=reason,
         )
 
     @property
@@ -127,7 +159,8 @@ class SessionAssessment:
                     f"{name}: {missing} of {speakers * (speakers - 1)} ordered pairs of speakers"
                     " have no comparison and do not count"
                 )
-        return tuple(told)
+        few = few_speakers(len(self.sets["oo_within"].speakers)) if self.replicates else None
+        return (*told, *([few] if few else []))
 
 
 def assess_sessions(
@@ -170,6 +203,8 @@ def assess_sessions(
             for name, own in rows.items()
         },
         mean=mean,
+        once=("oo_within", "pp_within", "oo_between", "pp_between"),
+        times=draws(segments.speakers, replicates, seed) if replicates else None,
         where=where,
     )
     for name, made in sets.items():

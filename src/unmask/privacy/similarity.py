@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from unmask.errors import InputError
 from unmask.privacy.similarity_align import aligned, segments_of
+from unmask.privacy.similarity_centred import centred
 from unmask.privacy.similarity_count import Progress
-from unmask.privacy.similarity_lists import set_from_list, speakers_of_lists
+from unmask.privacy.similarity_intervals import draws
+from unmask.privacy.similarity_lists import sets_from_list, speakers_of_lists
 from unmask.privacy.similarity_matrix import MEANS, similarity_sets
 from unmask.privacy.similarity_pairs import (
     Block,
@@ -147,13 +149,17 @@ def pseudonymisation_from_scores(
     _check_options(mean, pairs)
     lists = dict(zip(SETS, (oo, op, pp), strict=True))
     names = speakers_of_lists(lists)
+    times = draws(len(names), replicates, seed) if replicates else None
     sets, notes = {}, []
     for name, scores in lists.items():
-        sets[name], own = set_from_list(
-            scores, name, names, system=system, mean=mean, mirror=pairs == "upper"
+        found, own = sets_from_list(
+            scores, name, names, system=system, mean=mean, mirror=pairs == "upper", times=times
         )
+        sets |= found
         if own:
             notes.append(f"{name.upper()}: {own:,} comparisons of a segment with itself left out")
+    if "centred" not in sets:
+        notes.append("OP: the centred score was not tried, which needs the names of the segments")
     digest = hashlib.sha256("|".join(lists[name].digest for name in SETS).encode())
     return Pseudonymisation(
         sets,
@@ -181,11 +187,15 @@ def _assess(
 ) -> Pseudonymisation:
     upper = pairs == "upper"
     rule = Upper(segments.order) if upper else None
+    attack = centred(sources["op"], segments)
+    every = {**sources, **({} if attack is None else {"centred": attack})}
     sets = similarity_sets(
-        {name: Pairs(source, segments, rule) for name, source in sources.items()},
+        {name: Pairs(source, segments, rule) for name, source in every.items()},
         mean=mean,
         mirror=upper,
-        negated=("op",),
+        negated=("op", "centred"),
+        once=() if upper else ("oo", "pp"),
+        times=draws(segments.speakers, replicates, seed) if replicates else None,
         where=where,
         progress=progress,
     )

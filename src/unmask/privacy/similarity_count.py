@@ -87,6 +87,14 @@ def count(
     ]
 
 
+def halved(roc: Roc) -> Roc:
+    """The statistic of comparisons that were counted in both orders, each counted once.
+
+    Where the two orders differ, each weighs one half.
+    """
+    return Roc(roc.scores, roc.target / 2, roc.equal / 2, roc.between / 2)
+
+
 def roc_of(
     scores: FloatArray, target: FloatArray, below: IntArray, equal: IntArray, total: int
 ) -> Roc:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
+from unmask.privacy.similarity_bins import Counts, Layout
 from unmask.privacy.similarity_device import DeviceSets, Strip
 from unmask.privacy.similarity_pairs import Tile
 
@@ -65,6 +66,21 @@ class TileFold:
         np.subtract.at(number, (same - top.start, same - left.start), 1)
         return number
 
+    def counts(self, layout: Layout, scores: npt.NDArray[Any], skipped: Any) -> Counts:
+        """How many scores of each pair of speakers lie in each bin, by the speakers of the rows."""
+        top, left = self.speakers
+        one, other = np.arange(top.start, top.stop), np.arange(left.start, left.stop)
+        size = layout.size(len(top))
+        cells = layout.cells(one[:, None], other, top.start)
+        rows, columns = (
+            np.repeat(range(side.size - 1), np.diff(side)) for side in (self.rows, self.columns)
+        )
+        cell = cells[np.ix_(rows, columns)]
+        cell[skipped] = -1
+        place = np.where(cell < 0, size, cell + layout.lookup(scores))
+        counts = np.bincount(place.reshape(-1), minlength=size + 1)[:size]
+        return counts.astype(np.int32).reshape(layout.shape(len(top)))
+
 
 class StripFold:
     """The same for tensors of some rows × all segments, on their device.
@@ -83,6 +99,7 @@ class StripFold:
         self._owner = self._codes[slice(*strip.rows)] - self.speakers.start
         number = torch.arange(len(self.speakers), device=opened.device)
         self._tells = (number[:, None] == self._owner).to(torch.float64)
+        self._opened = opened
         self._first = torch.searchsorted(
             self._codes, torch.arange(segments.speakers + 1, device=opened.device)
         )
@@ -100,3 +117,15 @@ class StripFold:
         cells = steps.new_full((len(self.speakers), len(self._first) - 1), start)
         cells.scatter_reduce_(1, self._codes.expand_as(rows), rows, how)
         return np.asarray(cells.cpu().numpy().astype(np.int32))
+
+    def counts(self, layout: Layout, edges: Any, strip: Strip) -> Counts:
+        """How many scores of each pair of speakers lie in each bin, by the speakers of the rows."""
+        torch = self._torch
+        one, other = np.arange(self.speakers.start, self.speakers.stop), np.arange(layout.speakers)
+        cells = self._opened.put(layout.cells(one[:, None], other, self.speakers.start))
+        size = layout.size(len(self.speakers))
+        cell = cells[self._owner[:, None], self._codes]
+        place = cell + torch.bucketize(strip.scores, edges, right=True)
+        place = torch.where((cell >= 0) & strip.kept, place, size)
+        counts = torch.bincount(place.view(-1), minlength=size + 1)[:size]
+        return np.asarray(counts.cpu().numpy().astype(np.int32).reshape(layout.shape(len(one))))

@@ -10,6 +10,7 @@ import polars as pl
 from unmask.arrays import BoolArray, FloatArray, IntArray
 from unmask.detection.roc import Roc
 from unmask.errors import InputError
+from unmask.privacy.similarity_bins import Binned, Layout, counted
 from unmask.privacy.similarity_matrix import SimilaritySet, similarity
 from unmask.privacy.similarity_sums import PairSums, Tables
 from unmask.trials import Ids, Scores
@@ -44,7 +45,7 @@ def _sides(scores: Scores, name: str) -> tuple[Ids, Ids]:
     return scores.enrol_speaker, scores.test_speaker
 
 
-def set_from_list(
+def sets_from_list(
     scores: Scores,
     name: str,
     names: tuple[str, ...],
@@ -52,24 +53,93 @@ def set_from_list(
     system: str | None,
     mean: str,
     mirror: bool,
-) -> tuple[SimilaritySet, int]:
-    """One set and how many trials of a segment with itself were left out."""
+    times: FloatArray | None = None,
+) -> tuple[dict[str, SimilaritySet], int]:
+    """One set, that of the centred scores with OP, and how many trials of a segment with itself
+    were left out. ``times`` says how often each speaker is drawn in each replicate.
+    """
     enrol, test = (_codes(ids, names) for ids in _sides(scores, name))
     own, same = _own_and_same(scores, name)
     values = scores.scores(system)[~own]
     enrol, test, same = enrol[~own], test[~own], same[~own]
+    sides = _segments(scores, own)
+    given = {name: values}
+    if name == "op" and sides is not None:
+        given["centred"] = _centred(values, *sides)
+    weights = None if name == "op" or sides is None else _once(*sides)
+    made = {}
+    for each, chosen in given.items():
+        if not np.isfinite(chosen).all() and each == "centred":
+            continue
+        made[each] = _set_of(
+            each, chosen, (enrol, test), same, weights, names, mean=mean, mirror=mirror, times=times
+        )
+    return made, int(own.sum())
+
+
+def _set_of(
+    name: str,
+    values: FloatArray,
+    speakers: tuple[IntArray, IntArray],
+    same: BoolArray,
+    weights: FloatArray | None,
+    names: tuple[str, ...],
+    *,
+    mean: str,
+    mirror: bool,
+    times: FloatArray | None,
+) -> SimilaritySet:
     try:
         roc = Roc.from_scores(values[same], values[~same])
     except InputError as error:
         raise InputError(f"{name.upper()}: {error}") from None
-    pair = enrol * len(names) + test
-    sums = list_sums(values, pair, roc, len(names), mirror=mirror)
+    once = roc
+    if weights is not None:
+        once = Roc.from_scores(
+            values[same],
+            values[~same],
+            target_weights=weights[same],
+            nontarget_weights=weights[~same],
+        )
+    pair = speakers[0] * len(names) + speakers[1]
+    sums = list_sums(values, pair, roc, len(names), mirror=mirror, once=once)
     _refuse_missing(sums.count, names, name)
     turned = None
-    if name == "op":
+    if name in ("op", "centred"):
         negated = list_sums(-values, pair, roc.negated(), len(names), mirror=mirror)
         turned = similarity(negated, mean)
-    return SimilaritySet(name, names, mean, sums, roc, turned), int(own.sum())
+    made = SimilaritySet(name, names, mean, sums, once, turned)
+    if times is None:
+        return made
+    layout = Layout.of(roc, len(names))
+    binned = Binned.of(counted(layout, values, *speakers), layout, mirror=mirror)
+    return made.with_resamples(binned, layout, times)
+
+
+def _segments(scores: Scores, own: BoolArray) -> tuple[IntArray, IntArray] | None:
+    """The segments on both sides of the trials that count, in one numbering; None if unnamed."""
+    if scores.enrol is None or scores.test is None:
+        return None
+    enrol, test = share(scores.enrol, scores.test)
+    return enrol.codes[~own].astype(np.int64), test.codes[~own].astype(np.int64)
+
+
+def _centred(values: FloatArray, enrol: IntArray, test: IntArray) -> FloatArray:
+    """Scores less the mean of their enrolment and of their test segment over all trials."""
+    centred = values.copy()
+    with np.errstate(invalid="ignore"):
+        for side in (enrol, test):
+            number = np.maximum(np.bincount(side), 1)
+            centred -= (np.bincount(side, values) / number)[side]
+    return centred
+
+
+def _once(enrol: IntArray, test: IntArray) -> FloatArray:
+    """Weights that count every comparison of two segments once, however often it was scored."""
+    low, high = np.minimum(enrol, test), np.maximum(enrol, test)
+    key = low * (int(high.max(initial=0)) + 1) + high
+    _, place, number = np.unique(key, return_inverse=True, return_counts=True)
+    return np.asarray(1.0 / number[place])
 
 
 def speaker_trials(
@@ -94,18 +164,28 @@ def _own_and_same(scores: Scores, name: str) -> tuple[BoolArray, BoolArray]:
 
 
 def list_sums(
-    scores: FloatArray, pair: IntArray, roc: Roc, speakers: int, *, mirror: bool
+    scores: FloatArray,
+    pair: IntArray,
+    roc: Roc,
+    speakers: int,
+    *,
+    mirror: bool,
+    once: Roc | None = None,
 ) -> PairSums:
-    """Sums per pair of speakers; ``pair`` is enrolment·speakers + test."""
+    """Sums per pair of speakers; ``pair`` is enrolment·speakers + test. Extreme LLRs are those of
+    ``once``, the statistic that counts every comparison once, where it differs.
+    """
     tables = Tables.of(roc)
     step = tables.lookup(scores)
+    extremes = tables if once is None or once is roc else Tables.of(once)
+    reached = step if extremes is tables else extremes.lookup(scores)
     shape = (speakers, speakers)
     within = pair // speakers == pair % speakers
     disclosure = np.where(within, tables.z_target[step], tables.z_nontarget[step])
-    lowest = np.full(speakers * speakers, tables.none)
+    lowest = np.full(speakers * speakers, extremes.none)
     highest = np.full(speakers * speakers, -1)
-    np.minimum.at(lowest, pair, step)
-    np.maximum.at(highest, pair, step)
+    np.minimum.at(lowest, pair, reached)
+    np.maximum.at(highest, pair, reached)
 
     def added(values: FloatArray | None) -> FloatArray:
         table = np.bincount(pair, values, minlength=speakers * speakers).reshape(shape)
@@ -116,8 +196,8 @@ def list_sums(
         added(tables.log_sigmoid[step]),
         added(tables.llr[step]),
         added(disclosure),
-        tables.llr_of(lowest).reshape(shape),
-        tables.llr_of(highest).reshape(shape),
+        extremes.llr_of(lowest).reshape(shape),
+        extremes.llr_of(highest).reshape(shape),
     )
     return sums.mirrored() if mirror else sums
 

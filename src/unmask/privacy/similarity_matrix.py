@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,8 +13,10 @@ from unmask.arrays import FloatArray
 from unmask.detection.metrics import Zebra, zebra_of
 from unmask.detection.roc import Roc
 from unmask.errors import InputError
-from unmask.privacy.similarity_count import TRIALS, Progress, count
+from unmask.privacy.similarity_bins import Binned, Layout
+from unmask.privacy.similarity_count import TRIALS, Progress, count, halved
 from unmask.privacy.similarity_pairs import Pairs
+from unmask.privacy.similarity_resample import Resampled, resampled
 from unmask.privacy.similarity_sets import PairSets
 from unmask.privacy.similarity_sums import MeanSums, PairSums
 from unmask.privacy.similarity_total import total
@@ -64,39 +66,14 @@ def speaker_dominance(matrix: FloatArray) -> FloatArray:
     return np.asarray(np.diag(matrix) - np.nanmean(other, axis=1))
 
 
-def resampled_dominance(matrix: FloatArray, times: FloatArray) -> FloatArray:
-    """Signed dominance of every replicate; ``times[r, i]`` is how often speaker i was drawn.
-
-    The diagonal weighs m_i and the rest m_i·m_j; a replicate of one speaker alone gives NaN.
-    """
-    off = ~np.eye(matrix.shape[0], dtype=bool) & ~np.isnan(matrix)
-    own = times @ np.diag(matrix) / times.sum(axis=1)
-    other = ((times @ np.where(off, matrix, 0.0)) * times).sum(axis=1)
-    weight = ((times @ off.astype(np.float64)) * times).sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return _rounded(own - other / weight)
-
-
-def resampled_disclosure(sums: PairSums, times: FloatArray) -> FloatArray:
-    """D_ECE of every replicate in bits, the calibration held: trials within a speaker weigh m_i,
-    those of two speakers m_i·m_j.
-    """
-    off = ~np.eye(sums.count.shape[0], dtype=bool)
-
-    def between(table: FloatArray) -> FloatArray:
-        return np.asarray(((times @ (table * off)) * times).sum(axis=1))
-
-    own = times @ np.diag(sums.disclosure) / (times @ np.diag(sums.count))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        other = between(sums.disclosure) / between(sums.count.astype(np.float64))
-    return np.asarray((own + other) / (2 * np.log(2)))
-
-
 @dataclass(frozen=True, eq=False)
 class SimilaritySet:
-    """One of OO, OP and PP: its matrix, and the statistic that it was calibrated with.
+    """One of OO, OP and PP: its matrix, and the statistic of its comparisons.
 
-    ``negated`` is the matrix that the negated scores give, where it was asked for.
+    The matrix takes every ordered pair of segments, as the papers write it; ``roc`` counts every
+    comparison once. ``negated`` is the matrix that the negated scores give, where it was asked for.
+    ``resampled`` and ``resampled_negated`` are what resamples of the speakers give, each calibrated
+    anew in ``bins`` bins of the scores.
     """
 
     name: str
@@ -105,6 +82,40 @@ class SimilaritySet:
     sums: PairSums = field(repr=False)
     roc: Roc = field(repr=False)
     negated: FloatArray | None = field(default=None, repr=False)
+    resampled: Resampled | None = field(default=None, repr=False)
+    resampled_negated: Resampled | None = field(default=None, repr=False)
+    bins: int = 0
+    partners: int = 0
+
+    def with_resamples(self, binned: Binned, layout: Layout, times: FloatArray) -> SimilaritySet:
+        """The same set with what every replicate gives, less what the bins move."""
+        plain, negated = self._resampled(binned, times, self.matrix, self.roc), None
+        if self.negated is not None:
+            negated = self._resampled(binned.negated(), times, self.negated, self.roc.negated())
+        partners = 0 if layout.complete else layout.partners
+        return replace(
+            self,
+            resampled=plain,
+            resampled_negated=negated,
+            bins=layout.bins,
+            partners=partners,
+        )
+
+    def _resampled(
+        self, binned: Binned, times: FloatArray, matrix: FloatArray, roc: Roc
+    ) -> Resampled:
+        everyone, wanted = np.ones((1, len(self.speakers))), self.negated is not None
+        logs = self.log_matrix if matrix is self.matrix else np.log2(matrix)
+        exact = {
+            "signed": dominance(matrix),
+            "signed_log": dominance(logs),
+            "d_ece": roc.d_ece(),
+            "min_cllr": roc.min_cllr(),
+            "eer": roc.eer(),
+            **({"share": speaker_dominance(matrix)} if wanted else {}),
+        }
+        coarse = resampled(binned, everyone, mean=self.mean, shares=wanted)
+        return resampled(binned, times, mean=self.mean, shares=wanted).moved(exact, coarse)
 
     @cached_property
     def matrix(self) -> FloatArray:
@@ -183,13 +194,17 @@ def similarity_sets(
     mean: str = "geometric",
     mirror: bool = False,
     negated: Collection[str] = (),
+    once: Collection[str] = (),
+    times: FloatArray | None = None,
     where: Where = HERE,
     progress: Progress | None = None,
 ) -> dict[str, SimilaritySet]:
     """Calibrate each set on its own (PAV with Laplace, pooled) and average per pair of speakers.
 
     All sets have the same segments. ``mirror`` pools Sim(i, j) and Sim(j, i); the matrices of the
-    negated scores are made for the sets named in ``negated``.
+    negated scores are made for the sets named in ``negated``. The sets named in ``once`` hold every
+    comparison in both orders, which their statistic counts once. ``times`` says how often each
+    speaker is drawn in each replicate.
     """
     sets = PairSets(tuple(pairs.values()))
     names = [name.upper() for name in pairs]
@@ -197,14 +212,34 @@ def similarity_sets(
     wanted = [name in negated for name in pairs]
     with kept_open():
         rocs = count(sets, names, where=where, progress=_half(progress, 0, steps))
-        found = total(sets, rocs, negated=wanted, where=where, progress=_half(progress, 1, steps))
+        layouts = _layouts(rocs, sets.segments.speakers) if times is not None else None
+        found = total(
+            sets,
+            rocs,
+            negated=wanted,
+            once=[name in once for name in pairs],
+            layouts=layouts,
+            where=where,
+            progress=_half(progress, 1, steps),
+        )
     made = {}
-    for name, roc, (sums, turned) in zip(pairs, rocs, found, strict=True):
+    for name, roc, (sums, turned, counts), layout in zip(
+        pairs, rocs, found, layouts or [None] * len(rocs), strict=True
+    ):
         if mirror:
             sums, turned = sums.mirrored(), turned and turned.mirrored()
         matrix = None if turned is None else similarity(turned, mean)
-        made[name] = SimilaritySet(name, sets.segments.names, mean, sums, roc, matrix)
+        counted_once = halved(roc) if name in once else roc
+        own = SimilaritySet(name, sets.segments.names, mean, sums, counted_once, matrix)
+        if times is not None and layout is not None and counts is not None:
+            binned = Binned.of(counts, layout, mirror=mirror)
+            own = own.with_resamples(binned, layout, times)
+        made[name] = own
     return made
+
+
+def _layouts(rocs: Sequence[Roc], speakers: int) -> list[Layout]:
+    return [Layout.of(roc, speakers) for roc in rocs]
 
 
 def _half(progress: Progress | None, before: int, steps: int) -> Progress | None:

@@ -90,12 +90,25 @@ class PairSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class MatrixPairs:
-    """A square matrix of scores that exists already; no copy of it is made."""
+    """A square matrix of scores that exists already; no copy of it is made.
+
+    ``row_means`` and ``column_means`` of sorted segments are subtracted where they are given.
+    """
 
     matrix: Block
     segments: Segments
+    row_means: FloatArray | None = None
+    column_means: FloatArray | None = None
 
     def scores(self, rows: Range, columns: Range) -> Block:
+        scores = self._given(rows, columns)
+        if self.row_means is None or self.column_means is None:
+            return scores
+        return np.asarray(
+            scores - self.row_means[slice(*rows), None] - self.column_means[slice(*columns)]
+        )
+
+    def _given(self, rows: Range, columns: Range) -> Block:
         if self.segments.in_order:
             return self.matrix[slice(*rows), slice(*columns)]
         order = self.segments.order

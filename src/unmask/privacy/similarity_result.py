@@ -9,65 +9,51 @@ from functools import cached_property
 import numpy as np
 
 from unmask.arrays import FloatArray
-from unmask.detection.bootstrap import Units
 from unmask.detection.metrics import negated_warnings
-from unmask.detection.replicates import Replicates
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
-from unmask.privacy.similarity_matrix import (
-    LEAST_DOMINANCE,
-    SimilaritySet,
-    dominance,
-    resampled_disclosure,
-    resampled_dominance,
-    speaker_dominance,
+from unmask.intervals import few_speakers
+from unmask.privacy.similarity_attackers import (
+    CENTRED,
+    CENTRED_NEGATED,
+    NEGATED,
+    PLAIN,
+    Attack,
+    SpeakerProtection,
+    StrongestAttack,
+    attacks_of,
+    deid_statistic,
+    speaker_ends,
+    standing_out,
+    strongest_of,
 )
+from unmask.privacy.similarity_intervals import (
+    NOT_ASKED,
+    POSITIVE,
+    SAME,
+    WITH_TRIALS,
+    Statistic,
+    decibels,
+    gain,
+    interval_of,
+    lost,
+    modulus,
+    ratio,
+)
+from unmask.privacy.similarity_matrix import SimilaritySet
+from unmask.privacy.similarity_resample import Resampled
 
 SETS = ("oo", "op", "pp")
-LEAST_DIFFERENCE = 0.01
-
-
-def gain(value: float | FloatArray, reference: float | FloatArray) -> FloatArray:
-    """10·log10(value/reference) in dB; 0 gives −inf."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(10 * np.log10(np.asarray(value) / np.asarray(reference)))
-
-
-@dataclass(frozen=True, eq=False)
-class SpeakerProtection:
-    """One value per speaker. ``deid`` and ``negated_deid`` average to those of all speakers;
-    ``d_ece`` and ``l_w`` are those of the speaker's OP comparisons.
-
-    ``turned`` says that an attacker does better with the sign of the scores turned.
-    """
-
-    speakers: tuple[str, ...]
-    deid: FloatArray
-    negated_deid: FloatArray
-    turned: bool
-    self_similarity: Mapping[str, FloatArray]
-    d_ece: FloatArray
-    l_w: FloatArray
-
-    @property
-    def attacked(self) -> FloatArray:
-        """DeID under the sign of the scores that serves the attacker better."""
-        return self.negated_deid if self.turned else self.deid
-
-    def worst(self, number: int = 5) -> tuple[str, ...]:
-        """The least protected speakers first, none where all are protected alike."""
-        if np.ptp(self.attacked) < LEAST_DOMINANCE:
-            return ()
-        order = np.argsort(self.attacked, kind="stable")[:number]
-        return tuple(self.speakers[i] for i in order)
+_LARGEST_D_ECE = 1 / (2 * np.log(2))
 
 
 @dataclass(frozen=True, eq=False)
 class Pseudonymisation:
     """De-identification and gain of voice distinctiveness of one safeguard (Noé 2020, 2022).
 
-    ``deid`` is a fraction, ``g_vd`` in dB. Intervals come from the speaker bootstrap on the
-    matrices, the calibration held at that of all speakers.
+    ``deid`` is a fraction, ``g_vd`` in dB. Intervals come from resamples of the speakers, each
+    calibrated anew. ``sets`` holds ``oo``, ``op`` and ``pp``, and ``centred``, the OP comparisons
+    with their scores centred, where that could be done.
     """
 
     sets: Mapping[str, SimilaritySet]
@@ -156,62 +142,110 @@ class Pseudonymisation:
         oo, pp = self.sets["oo"].roc.min_cllr(), self.sets["pp"].roc.min_cllr()
         return float(gain(max(0.0, 1 - pp), 1 - oo))
 
+    @cached_property
+    def attacks(self) -> Mapping[str, Attack]:
+        """The OP scores as attackers may read them: ``plain``, ``negated``, ``centred``, …."""
+        return attacks_of(self.sets)
+
+    def attacked_deid(self, attacker: str) -> float:
+        """DeID as one of :attr:`attacks` finds it."""
+        return 1 - abs(self.attacks[attacker].signed) / self.d_diag["oo"]
+
     @property
     def negated_deid(self) -> float:
         """DeID as an attacker finds it who turns the sign of the OP scores."""
-        negated = self.sets["op"].negated
-        assert negated is not None
-        return 1 - abs(dominance(negated)) / self.d_diag["oo"]
+        return self.attacked_deid(NEGATED)
 
-    @property
-    def turned(self) -> bool:
-        """Whether the negated OP scores identify clearly better than the scores."""
-        return self.negated_deid < self.deid - LEAST_DIFFERENCE
+    @cached_property
+    def strongest(self) -> StrongestAttack:
+        """The attacker who finds most, and DeID against him.
+
+        Another than the plain score is named only where it beats it by more than resampling the
+        speakers moves the difference; the lowest DeID of those is taken.
+        """
+        attacker = strongest_of(self.attacks, self.sets["oo"], self.level)
+        deid = self._estimate("deid_strongest", self.attacked_deid(attacker), "%", set_name=None)
+        return StrongestAttack(attacker, deid, tuple(self.attacks))
+
+    @cached_property
+    def _attacker(self) -> str:
+        return strongest_of(self.attacks, self.sets["oo"], self.level)
 
     @cached_property
     def per_speaker(self) -> SpeakerProtection:
         """Who is left unprotected: DeID_i = 1 ∓ d_i(OP)/D_diag(OO), with d_i the speaker's share of
-        the signed difference and the sign that of the whole, so that the values average to DeID.
+        the signed difference and the sign that of the whole, so that the values average to DeID;
+        all under the strongest attacker.
         """
-        op = self.sets["op"]
-        assert op.negated is not None
+        op, attack = self.sets["op"], self.attacks[self._attacker]
+        deid, low, high = speaker_ends(attack, self.sets["oo"], self.level)
+        below = (high < deid.mean()) | np.isnan(high)
         return SpeakerProtection(
             self.speakers,
-            self._speaker_deid(op.matrix),
-            self._speaker_deid(op.negated),
-            self.turned,
+            attack.name,
+            deid,
+            low,
+            high,
+            standing_out(attack.matrix) & below,
             {name: self.sets[name].self_similarity for name in SETS},
             op.speaker_d_ece,
             op.speaker_l_w,
         )
 
-    def _speaker_deid(self, matrix: FloatArray) -> FloatArray:
-        share = speaker_dominance(matrix)
-        return 1 - (-share if share.mean() < 0 else share) / self.d_diag["oo"]
-
     @cached_property
-    def _drawn(self) -> Replicates | None:
-        if not self.replicates:
-            return None
-        times = draws(len(self.speakers), self.replicates, self.seed)
-        d_diag = {name: np.abs(resampled_dominance(self.sets[name].matrix, times)) for name in SETS}
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = {
-                "deid": (1 - d_diag["op"] / d_diag["oo"])[None],
-                "g_vd": gain(d_diag["pp"], d_diag["oo"])[None],
-                "d_ece": resampled_disclosure(self.sets["op"].sums, times)[None],
-                **{f"d_diag_{name}": d_diag[name][None] for name in SETS},
-            }
-        exact = {"deid": self.deid, "g_vd": self.g_vd, "d_ece": self.sets["op"].zebra.d_ece}
-        exact |= {f"d_diag_{name}": self.d_diag[name] for name in SETS}
-        sample = {name: np.array([exact[name]]) for name in values}
-        units = len(self.speakers)
-        return Replicates(values, sample, units, "speaker", self.seed, self.replicates)
+    def _statistics(self) -> Mapping[str, Statistic]:
+        """What intervals are made from, by metric; nothing where no replicates were asked for."""
+        own: dict[str, Resampled] = {}
+        for name in SETS:
+            drawn = self.sets[name].resampled
+            if drawn is None:
+                return {}
+            own[name] = drawn
+        oo = self.sets["oo"]
+        information = {
+            name: (1 - self.sets[name].roc.min_cllr(), 1 - own[name].min_cllr) for name in SETS
+        }
+        disclosed = {name: (self.sets[name].zebra.d_ece, own[name].d_ece) for name in SETS}
+        logs = {name: (self.sets[name].signed_log, own[name].signed_log) for name in SETS}
+        signed = {name: (self.sets[name].signed, own[name].signed) for name in SETS}
+
+        def over_oo(
+            pairs: Mapping[str, tuple[float, FloatArray]], name: str
+        ) -> tuple[float, FloatArray]:
+            return ratio(pairs[name][0], pairs["oo"][0], pairs[name][1], pairs["oo"][1])
+
+        found = {
+            "deid": Statistic(*over_oo(signed, "op"), lost),
+            "g_vd": Statistic(*over_oo(signed, "pp"), decibels),
+            "d_ece": Statistic(*disclosed["op"], bounds=(0.0, _LARGEST_D_ECE)),
+            "deid_d_ece": Statistic(*over_oo(disclosed, "op"), lost, POSITIVE),
+            "deid_min_cllr": Statistic(*over_oo(information, "op"), lost, POSITIVE),
+            "g_d_ece": Statistic(*over_oo(disclosed, "pp"), decibels, POSITIVE),
+            "g_min_cllr": Statistic(*over_oo(information, "pp"), decibels, POSITIVE),
+            "deid_log": Statistic(*over_oo(logs, "op"), lost),
+            "g_vd_log": Statistic(*over_oo(logs, "pp"), decibels),
+            "d_ece_oo": Statistic(*disclosed["oo"], bounds=(0.0, _LARGEST_D_ECE)),
+        }
+        for name in SETS:
+            found[f"d_diag_{name}"] = Statistic(*signed[name], modulus, (-1.0, 1.0))
+            found[f"d_diag_{name}_signed"] = Statistic(*signed[name], bounds=(-1.0, 1.0))
+            found[f"d_diag_{name}_log"] = Statistic(*logs[name], modulus)
+        for name, attack in self.attacks.items():
+            made = deid_statistic(attack, oo)
+            if made is not None:
+                found[_metric(name)] = made
+        found["deid_strongest"] = found[_metric(self._attacker)]
+        return found
 
     def interval(self, metric: str) -> Interval | None:
-        """Interval of ``deid``, ``g_vd``, ``d_ece`` or ``d_diag_`` and the name of a set."""
-        drawn = self._drawn
-        return None if drawn is None else drawn.interval(metric, level=self.level)
+        """Interval of any metric of :attr:`estimates` or :attr:`details`, where it has one."""
+        return interval_of(
+            self._statistics.get(metric),
+            speakers=len(self.speakers),
+            level=self.level,
+            replicates=self.replicates,
+            seed=self.seed,
+        )
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -226,20 +260,24 @@ class Pseudonymisation:
                     f"{name.upper()}: D_diag is {similarity_set.signed:.4f} with its sign: speakers"
                     " are less like themselves than like others"
                 )
-        if self.turned:
+        if self._attacker != PLAIN:
             told.append(
-                f"OP: with the score negated DeID is {100 * self.negated_deid:.1f} % instead of"
-                f" {100 * self.deid:.1f} %: protected voices are less like their owner than like"
-                " strangers, which identifies them just as well"
+                f"OP: against the {self._attacker} score DeID is"
+                f" {100 * self.attacked_deid(self._attacker):.1f} % instead of"
+                f" {100 * self.deid:.1f} %: {_WHY[self._attacker]}"
             )
-        return tuple(told)
+        few = few_speakers(len(self.speakers))
+        return (*told, *([few] if few and self.replicates else []))
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
-        """The row of Noé 2022, Table 2: DeID, G_VD, and D_ECE, l_w and tag of OP."""
+        """The row of Noé 2022, Table 2: DeID, G_VD, and D_ECE, l_w and tag of OP; DeID against the
+        strongest attacker beside that of the papers.
+        """
         zebra = self.sets["op"].zebra
         return (
             self._estimate("deid", self.deid, "%", set_name=None),
+            self.strongest.deid,
             self._estimate("g_vd", self.g_vd, "dB", set_name=None),
             self._estimate("d_ece", zebra.d_ece, "bit", chance=0.0),
             self._estimate("l_w", zebra.l_w, chance=0.0),
@@ -254,9 +292,13 @@ class Pseudonymisation:
             self._estimate("deid_min_cllr", self.deid_min_cllr, "%", set_name=None),
             self._estimate("g_d_ece", self.g_d_ece, "dB", set_name=None),
             self._estimate("g_min_cllr", self.g_min_cllr, "dB", set_name=None),
-            self._estimate("deid_negated", self.negated_deid, "%", set_name=None),
             self._estimate("deid_log", self.deid_log, "%", set_name=None),
             self._estimate("g_vd_log", self.g_vd_log, "dB", set_name=None),
+        ]
+        estimates += [
+            self._estimate(_metric(name), self.attacked_deid(name), "%", set_name=None)
+            for name in self.attacks
+            if name != PLAIN
         ]
         for name in SETS:
             own = self.sets[name]
@@ -276,8 +318,7 @@ class Pseudonymisation:
         chance: float | None = None,
         set_name: str | None = "op",
     ) -> Estimate:
-        drawn = self._drawn
-        interval = self.interval(metric) if drawn and metric in drawn.values else None
+        interval = self.interval(metric)
         roc = self.sets[set_name or "op"].roc
         return Estimate(
             metric,
@@ -295,16 +336,32 @@ class Pseudonymisation:
                 "mean": self.mean,
                 "pairs": self.pairs,
                 "backend": self.backend,
-                "calibration": ("pav" if metric == "d_ece" else "pav,laplace")
-                + ("" if interval is None else ",held"),
+                "calibration": "pav" if metric in _WITHOUT_LAPLACE else "pav,laplace",
+                "attacker": self._attacker if metric == "deid_strongest" else None,
+                "bins": self.sets["oo"].bins or None,
+                "partners": self.sets["oo"].partners or None,
             },
             trials=self.trials,
+            no_interval="" if interval is not None else self._why_none(metric),
         )
 
+    def _why_none(self, metric: str) -> str:
+        if metric in ("l_w", "tag"):
+            return WITH_TRIALS
+        return SAME if self.replicates else NOT_ASKED
 
-def draws(speakers: int, replicates: int, seed: int) -> FloatArray:
-    """How often each speaker is drawn in each replicate: the draws of the detection bootstrap."""
-    nothing = np.empty(0, dtype=np.int64)
-    units = Units("speaker", nothing, nothing, nothing, (speakers,))
-    seeds = np.random.SeedSequence(seed).spawn(replicates)
-    return np.stack([units.draw(np.random.default_rng(child)) for child in seeds])
+
+_WITHOUT_LAPLACE = ("d_ece", "deid_d_ece", "deid_min_cllr", "g_d_ece", "g_min_cllr")
+_WHY = {
+    NEGATED: "protected voices are less like their owner than like strangers, which identifies them"
+    " just as well",
+    CENTRED: "what all voices of a side have in common hides whose they are, and is easily taken"
+    " out",
+    CENTRED_NEGATED: "less what all voices of a side have in common, protected voices are less like"
+    " their owner than like strangers, which identifies them just as well",
+}
+
+
+def _metric(attacker: str) -> str:
+    """Name of DeID under an attacker."""
+    return "deid" if attacker == PLAIN else f"deid_{attacker.replace(' ', '_')}"

@@ -103,22 +103,25 @@ class PairSets:
     def from_arrays(cls, arrays: Arrays) -> Self:
         segments = Segments.of_sorted(arrays["order"], arrays["codes"])
         made = []
-        for score, one, other, rule in arrays["plan"].tolist():
-            left, right = arrays[f"scored-{one}"], arrays[f"scored-{other}"]
-            source: PairSource = MatrixPairs(left, segments)
-            if score != _MATRIX:
-                source = EmbeddingPairs(SCORES[score], left, right)
+        for score, *places, rule in arrays["plan"].tolist():
+            parts = [arrays[f"scored-{place}"] for place in places if place >= 0]
+            source: PairSource
+            if score == _MATRIX:
+                source = MatrixPairs(parts[0], segments, *parts[1:])
+            else:
+                source = EmbeddingPairs(SCORES[score], *parts)
             made.append(Pairs(source, segments, _ruled(rule, segments, arrays)))
         return cls(tuple(made))
 
 
-def _source_row(source: PairSource, place: Any) -> tuple[int, int, int]:
-    """How the scores of a source come about, and from which arrays."""
+def _source_row(source: PairSource, place: Any) -> tuple[int, int, int, int]:
+    """How the scores of a source come about, and from which arrays; −1 for none."""
     if isinstance(source, MatrixPairs):
-        number = place(source.matrix)
-        return _MATRIX, number, number
+        means = (source.row_means, source.column_means)
+        rows, columns = (-1 if mean is None else place(mean) for mean in means)
+        return _MATRIX, place(source.matrix), rows, columns
     assert isinstance(source, EmbeddingPairs)
-    return SCORES.index(source.score), place(source.enrol), place(source.test)
+    return SCORES.index(source.score), place(source.enrol), place(source.test), -1
 
 
 def _rule(rule: Upper | Sessions | None) -> int:

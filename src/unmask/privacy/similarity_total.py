@@ -14,7 +14,8 @@ import numpy as np
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.detection.roc import Roc
-from unmask.privacy.similarity_count import TRIALS, Progress
+from unmask.privacy.similarity_bins import Counts, Layout
+from unmask.privacy.similarity_count import TRIALS, Progress, halved
 from unmask.privacy.similarity_device import DeviceSets, Strip
 from unmask.privacy.similarity_fold import StripFold, TileFold
 from unmask.privacy.similarity_sets import PairSets
@@ -29,20 +30,30 @@ _TURNED = ("turned_log_sigmoid", "turned_llr")
 @dataclass(frozen=True, eq=False)
 class Calibrated:
     """Sets with the tables of their calibration; ``turned`` are those of the negated scores,
-    where they are wanted.
+    where they are wanted, ``layouts`` those of counts in bins, where they are.
     """
 
     sets: PairSets
     tables: tuple[Tables, ...]
     turned: tuple[Tables | None, ...]
+    layouts: tuple[Layout | None, ...]
 
     @classmethod
-    def of(cls, sets: PairSets, rocs: Sequence[Roc], negated: Sequence[bool]) -> Self:
+    def of(
+        cls,
+        sets: PairSets,
+        rocs: Sequence[Roc],
+        negated: Sequence[bool],
+        layouts: Sequence[Layout | None] | None = None,
+    ) -> Self:
         turned = [
             Tables.of(roc.negated()) if wanted else None
             for roc, wanted in zip(rocs, negated, strict=True)
         ]
-        return cls(sets, tuple(Tables.of(roc) for roc in rocs), tuple(turned))
+        none = [None] * len(turned)
+        return cls(
+            sets, tuple(Tables.of(roc) for roc in rocs), tuple(turned), tuple(layouts or none)
+        )
 
     def arrays(self) -> Arrays:
         found = self.sets.arrays()
@@ -50,19 +61,25 @@ class Calibrated:
             found |= _named(f"table-{number}-", tables.arrays())
             if turned is not None:
                 found |= _named(f"turned-{number}-", turned.arrays())
+        for number, layout in enumerate(self.layouts):
+            if layout is not None:
+                own = {"edges": layout.edges, "offsets": layout.offsets}
+                found |= _named(f"layout-{number}-", own)
         return found
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
         sets = PairSets.from_arrays(arrays)
-        tables, turned = (
+        tables, turned, layouts = (
             [_chosen(f"{kind}-{number}-", arrays) for number in range(len(sets.pairs))]
-            for kind in ("table", "turned")
+            for kind in ("table", "turned", "layout")
         )
+        speakers = sets.segments.speakers
         return cls(
             sets,
             tuple(Tables.from_arrays(own) for own in tables),
             tuple(Tables.from_arrays(own) if own else None for own in turned),
+            tuple(Layout(**own, speakers=speakers) if own else None for own in layouts),
         )
 
 
@@ -84,13 +101,23 @@ def total(
     rocs: Sequence[Roc],
     *,
     negated: Sequence[bool],
+    once: Sequence[bool],
+    layouts: Sequence[Layout | None] | None = None,
     where: Where = HERE,
     progress: Progress | None = None,
-) -> list[tuple[PairSums, MeanSums | None]]:
-    """Sums of each set under its own statistic; those of the negated scores where ``negated``."""
-    calibrated = Calibrated.of(sets, rocs, negated)
+) -> list[tuple[PairSums, MeanSums | None, Counts | None]]:
+    """Sums of each set under its own statistic; those of the negated scores where ``negated``, and
+    counts in bins where there is a layout.
+
+    ``once``: both orders of every comparison occur, and extreme LLRs are those of comparisons
+    counted once.
+    """
+    calibrated = Calibrated.of(sets, rocs, negated, layouts)
     shape = (sets.segments.speakers,) * 2
-    sums = [_nothing(shape, turned=wanted) for wanted in negated]
+    sums = [
+        _nothing(shape, turned=wanted, layout=layout)
+        for wanted, layout in zip(negated, calibrated.layouts, strict=True)
+    ]
     ranges = sets.ranges(TRIALS)
     found = run(
         sum_rows, calibrated, ranges, where=where, on_device=sums_on_device, progress=progress
@@ -99,13 +126,19 @@ def total(
         number, rows = sets.located(rows)
         spoken = sets.segments.spoken(*rows)
         _add(sums[number], part, slice(spoken.start, spoken.stop), slice(None))
-    return [_sums(*given) for given in zip(sums, calibrated.tables, strict=True)]
+    extremes = [
+        Tables.of(halved(roc)) if both else tables
+        for roc, both, tables in zip(rocs, once, calibrated.tables, strict=True)
+    ]
+    return [_sums(*given) for given in zip(sums, extremes, strict=True)]
 
 
-def _nothing(shape: tuple[int, int], *, turned: bool) -> Arrays:
+def _nothing(shape: tuple[int, int], *, turned: bool, layout: Layout | None) -> Arrays:
     """Empty sums; the extremes are PAV blocks."""
     real = ("log_sigmoid", "llr", "disclosure", *(_TURNED if turned else ()))
+    binned = {} if layout is None else {"bins": np.zeros(layout.shape(shape[0]), np.int32)}
     return {
+        **binned,
         "count": np.zeros(shape, np.int64),
         **{name: np.zeros(shape) for name in real},
         "lowest": np.full(shape, np.iinfo(np.int32).max, np.int32),
@@ -115,7 +148,7 @@ def _nothing(shape: tuple[int, int], *, turned: bool) -> Arrays:
 
 def _add(sums: Arrays, part: Arrays, rows: slice, columns: slice) -> None:
     for name, table in sums.items():
-        cells = table[rows, columns]
+        cells = table[rows] if name == "bins" else table[rows, columns]
         if name == "lowest":
             np.minimum(cells, part[name], out=cells)
         elif name == "highest":
@@ -124,7 +157,7 @@ def _add(sums: Arrays, part: Arrays, rows: slice, columns: slice) -> None:
             cells += part[name]
 
 
-def _sums(found: Arrays, tables: Tables) -> tuple[PairSums, MeanSums | None]:
+def _sums(found: Arrays, tables: Tables) -> tuple[PairSums, MeanSums | None, Counts | None]:
     turned = None
     if _TURNED[0] in found:
         turned = MeanSums(found["count"], *(found[name] for name in _TURNED))
@@ -136,7 +169,7 @@ def _sums(found: Arrays, tables: Tables) -> tuple[PairSums, MeanSums | None]:
         tables.llr_of(np.minimum(found["lowest"], tables.none)),
         tables.llr_of(found["highest"]),
     )
-    return plain, turned
+    return plain, turned, found.get("bins")
 
 
 def sum_rows(calibrated: Calibrated, rows: Range) -> Arrays:
@@ -145,11 +178,12 @@ def sum_rows(calibrated: Calibrated, rows: Range) -> Arrays:
     pairs, segments = calibrated.sets.pairs[number], calibrated.sets.segments
     tables, turned = calibrated.tables[number], calibrated.turned[number]
     spoken = segments.spoken(*rows)
-    sums = _nothing((len(spoken), segments.speakers), turned=turned is not None)
+    layout = calibrated.layouts[number]
+    sums = _nothing((len(spoken), segments.speakers), turned=turned is not None, layout=layout)
     for tile in pairs.tiles(rows):
         fold = TileFold.of(tile)
         top, left = fold.speakers
-        part = _tile_sums(fold, tables, turned)
+        part = _tile_sums(fold, tables, turned, layout)
         _add(sums, part, _within(top, spoken), slice(left.start, left.stop))
     return sums
 
@@ -158,7 +192,9 @@ def _within(speakers: range, all_speakers: range) -> slice:
     return slice(speakers.start - all_speakers.start, speakers.stop - all_speakers.start)
 
 
-def _tile_sums(fold: TileFold, tables: Tables, turned: Tables | None) -> Arrays:
+def _tile_sums(
+    fold: TileFold, tables: Tables, turned: Tables | None, layout: Layout | None
+) -> Arrays:
     scores, skipped = fold.tile.scores(), fold.tile.skipped()
     values = np.empty(scores.shape)
 
@@ -184,6 +220,8 @@ def _tile_sums(fold: TileFold, tables: Tables, turned: Tables | None) -> Arrays:
         step[skipped] = turned.none
         sums["turned_log_sigmoid"] = sums_of(turned.log_sigmoid, step)
         sums["turned_llr"] = sums_of(turned.llr, step)
+    if layout is not None:
+        sums["bins"] = fold.counts(layout, scores, skipped)
     return sums
 
 
@@ -194,15 +232,19 @@ def sums_on_device(calibrated: Calibrated, device: str) -> Callable[[Range], Arr
     turned = [
         None if table is None else _DeviceTables.of(table, opened) for table in calibrated.turned
     ]
+    edges = [None if own is None else opened.put(own.edges) for own in calibrated.layouts]
 
     def summed(rows: Range) -> Arrays:
         number, local = calibrated.sets.located(rows)
+        layout = calibrated.layouts[number]
         spoken = calibrated.sets.segments.spoken(*local)
         shape = len(spoken), calibrated.sets.segments.speakers
-        sums = _nothing(shape, turned=turned[number] is not None)
+        sums = _nothing(shape, turned=turned[number] is not None, layout=layout)
         for strip in opened.strips(rows):
             fold = StripFold(opened, strip)
             part = _strip_sums(fold, strip, tables[number], turned[number])
+            if layout is not None:
+                part["bins"] = fold.counts(layout, edges[number], strip)
             _add(sums, part, _within(fold.speakers, spoken), slice(None))
         return sums
 
