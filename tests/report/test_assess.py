@@ -266,7 +266,7 @@ scores = {oo = "oo.parquet", op = "op.parquet", pp = "pp.parquet"}
     assert found.cards[0].numbers[0].label == "DeID"
     (few,) = found.cards[0].notices
     assert few.code == "few-speakers"
-    assert few.sentence.startswith("only 6 speakers")
+    assert few.sentence.startswith("6 speakers")
     assert 0.3 < found.cards[0].numbers[0].estimate.value < 1
 
 

@@ -14,6 +14,7 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.figures import system_colours
 from unmask.figures.speaker_strip import Strip, speaker_strip
+from unmask.intervals import few_speakers
 from unmask.report.cache import Cache, Step, Told, Work
 from unmask.report.config import FRAMEWORKS, ORIGINAL, Config
 from unmask.report.document import Document, Row
@@ -30,7 +31,7 @@ from unmask.report.frameworks.attacks import (
     strongest,
     trial_step,
 )
-from unmask.report.headline import FEW_SPEAKERS, Card, Notice, cards, weak_control
+from unmask.report.headline import Card, Notice, cards, weak_control
 from unmask.report.inputs import Inputs, read_inputs
 from unmask.report.section import Section, TableBlock
 from unmask.scoring.job import Where, by_default
@@ -39,6 +40,7 @@ from unmask.trials import Scores
 CACHE = ".cache"
 K = TypeVar("K")
 ATTACKS = "Attacks"
+ONE_PERSON = "recordings of one person: there is nobody else to draw"
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,9 +359,9 @@ class _Run:
         for name in self.inputs.safeguards:
             found += [Notice("weak-control", name, line) for line in weak_control(legal_rows)]
             speakers = self._speakers(name)
-            if speakers is not None and speakers < FEW_SPEAKERS:
-                told = f"only {speakers} speakers: intervals are wide, chance is high"
-                found.append(Notice("few-speakers", name, told))
+            few = None if speakers is None else few_speakers(speakers)
+            if few is not None:
+                found.append(Notice("few-speakers", name, few))
         return found
 
     def _speakers(self, name: str) -> int | None:
@@ -395,6 +397,7 @@ class _Run:
                         n={"recordings": int(one.recordings[i])},
                         params={"candidates": one.candidates},
                         trials=one.trials,
+                        no_interval=ONE_PERSON,
                     ),
                 ),
             )

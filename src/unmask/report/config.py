@@ -192,6 +192,12 @@ class Legal(_Part):
     metrics: Annotated[
         tuple[Literal["singling_out", "linkability", "one_minus_eer"], ...], Field(min_length=1)
     ] = ("linkability", "singling_out")
+    linkability_enrol: Count | Literal["all"] | None = Field(
+        default=None, description="Enrolment utterances averaged per speaker; all by default."
+    )
+    singling_out_enrol: Count | Literal["all"] | None = Field(
+        default=None, description="The same for Singling Out; 30, or all where there are fewer."
+    )
     folds: Count = 10
     draws: Count = 5
     max_enrol: Count = 495

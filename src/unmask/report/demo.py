@@ -28,8 +28,8 @@ SAFEGUARDS = {
 ENCODERS = "Three encoders"
 DESCRIPTION = (
     "Sixty people of the open corpus AudioMNIST, each saying five digits at a time, through the"
-    " speaker encoder CAM++. B2 shifts formants by the McAdams coefficient, the same for all: it has"
-    " no key. B2r draws it per speaker, B2w from a wider range. Pooling replaces the speaker's"
+    " speaker encoder CAM++. B2 shifts formants by the McAdams coefficient, the same for all: it"
+    " has no key. B2r draws it per speaker, B2w from a wider range. Pooling replaces the speaker's"
     " embedding by an average of distant voices and makes no audio. One session and room per"
     " speaker: people are easier to recognise here than in the world. The score table compares"
     " three encoders on unprotected voices of the same corpus."

@@ -12,7 +12,6 @@ from unmask.report.config import ORIGINAL
 from unmask.report.document import Row
 
 LARGEST_D_ECE = 0.7213475204444817
-FEW_SPEAKERS = 30
 WORST, ALL, CONTROL = "worst of the curve", "all candidates", "control"
 """Points of a curve: the two that a card tells of, and where unprotected speech is compared."""
 
@@ -110,12 +109,18 @@ def legal_number(rows: Sequence[Row], metric: str, safeguard: str) -> Headline |
 
 
 def deid_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
-    """DeID: how much of the resemblance to the original voice is gone."""
-    found = next(iter(find(rows, "deid", safeguard=safeguard)), None)
-    if found is None:
+    """DeID under the reading of the score that finds most resemblance to the original voice."""
+    found = find(rows, "deid_strongest", safeguard=safeguard)
+    if not found:
         return None
+    estimate = found[0].estimate
     return Headline(
-        "DeID", "resemblance that is gone", found.estimate, (0.0, 1.0), protective="higher"
+        "DeID",
+        "resemblance that is gone",
+        estimate,
+        (0.0, 1.0),
+        attacker=f"original against protected, {estimate.params.get('attacker')} score",
+        protective="higher",
     )
 
 

@@ -37,6 +37,7 @@ NOT_GIVEN = {
     "own": "no run of the attacker's own (again) was given, and the safeguard is not keyless",
     "related": "no related safeguard was given",
 }
+WEAKER = "made for the strongest reading of each attacker only"
 NO_EXTRACTOR = (
     "Attackers train back-ends only; those of the published protocol train the extractor anew."
 )
@@ -49,6 +50,14 @@ def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:
         low, high = scale * estimate.interval.low, scale * estimate.interval.high
         text += f" [{low:.{digits}f}, {high:.{digits}f}]"
     return text.replace("-", "−")
+
+
+def or_why(estimates: Sequence[Estimate], reason: str) -> tuple[Estimate, ...]:
+    """The estimates, with a reason where they have no interval and no reason of their own."""
+    return tuple(
+        e if e.interval is not None or e.no_interval else replace(e, no_interval=reason)
+        for e in estimates
+    )
 
 
 def description(enrol: str, train: Sequence[str]) -> str:
@@ -328,6 +337,8 @@ def trial_step(attack: Attack, config: Config) -> Step:
         for variant in attack.variants:
             scores = attack.scores(variant)
             result = evaluate(scores, battery=battery, replicates=0, seed=config.seed).results[0]
+            bare = [replace(e, no_interval=WEAKER) for e in result.estimates]
+            result = replace(result, estimates=tuple(bare))
             found[variant] = _trialled(attack, variant, scores, result, how.p_target[0])
         chosen = dict.fromkeys(strongest(tuple(found.values()), m).variant for m in MOST)
         if replicates:

@@ -24,7 +24,7 @@ from unmask.privacy.ranks import Ranks
 from unmask.report.cache import Progress, Step, digest_of_embeddings
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.document import Row
-from unmask.report.frameworks.attacks import Attack, Variant, shown
+from unmask.report.frameworks.attacks import NO_EXTRACTOR, Attack, Variant, or_why, shown
 from unmask.report.headline import ALL, CONTROL, WORST
 from unmask.report.inputs import Inputs
 from unmask.report.section import VAUQUIER_2025, Choice, Method, Section, TableBlock
@@ -62,6 +62,8 @@ def sweep_step(attack: Attack, config: Config) -> Step:
         "counts": how.counts,
         "lengths": how.lengths,
         "metrics": how.metrics,
+        "linkability_enrol": how.linkability_enrol,
+        "singling_out_enrol": how.singling_out_enrol,
         "folds": how.folds,
         "draws": how.draws,
         "max_enrol": how.max_enrol,
@@ -329,6 +331,7 @@ _STRONGEST = (
     " that the choice among many attacks does not flatter it; named is the one chosen most often."
     " Risk grows with the number of utterances and falls with the number of candidates."
 )
+_BALANCED = "a mean over classes, of which the smallest has few speakers"
 _CONSISTENCY = (
     "How often the closest enrolment of the same run is the speaker's own: how distinct and stable"
     " the pseudo-voices of one key are. Only who holds the key can do this; it is no attack."
@@ -379,7 +382,7 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
         if n == curve.counts.max()
     ]
     probes = [
-        Row({"safeguard": name, "attribute": attribute}, found.estimates)
+        Row({"safeguard": name, "attribute": attribute}, or_why(found.estimates, _BALANCED))
         for (name, attribute), found in results.inferences.items()
     ]
     blocks = (
@@ -421,14 +424,22 @@ _METHOD = (
     Method(
         "Linkability",
         "Pr[ s(i,i) > max over j ≠ i of s(i,j) ] among N′ enrolled speakers, chance 1/N′",
-        "A protected conversation is linked if its own speaker's enrolment is the closest. The"
-        " expectation over all subsets of N′ speakers is exact; a tie is a failure (eq. 3, 4).",
+        "A protected conversation is linked if its own speaker's enrolment, averaged over all of the"
+        " speaker's enrolment utterances, is the closest. The expectation over all subsets of N′"
+        " speakers is exact; a tie is a failure (eq. 3, 4). The right person is always in the list.",
     ),
     Method(
         "Singling Out",
         "exactly one of N entries scores above a threshold of mean 1/N, chance e⁻¹ ≈ 36.8 %",
-        "A predicate made from one enrolment recording isolates one protected entry, whoever it"
-        " is; the threshold is set on other recordings (eq. 1, 2).",
+        "A predicate made from up to 30 enrolment utterances isolates one protected entry, whoever"
+        " it is; the threshold is set on other recordings (eq. 1, 2).",
+    ),
+    Method(
+        "Attackers",
+        "what is enrolled, and what the back-end was trained on",
+        "Ignorant: the attacker's own protected speech, original speech. Semi-informed: the same,"
+        " and speech of a related safeguard. Informed: the same, and the attacker's own protected"
+        f" speech. Original enrolment: no protected speech at all. {NO_EXTRACTOR}",
     ),
     Method(
         "Inference",

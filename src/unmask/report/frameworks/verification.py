@@ -27,6 +27,7 @@ from unmask.report.frameworks.attacks import (
     Trialled,
     Variant,
     leaders,
+    or_why,
     shown,
     strongest,
 )
@@ -161,7 +162,10 @@ def zebra_section(
         tables.append(
             TableBlock(
                 "Calibration learnt on another run",
-                tuple(Row({"safeguard": n}, d.estimates) for n, d in distortions.items()),
+                tuple(
+                    Row({"safeguard": n}, or_why(d.estimates, _TWO_RUNS))
+                    for n, d in distortions.items()
+                ),
                 folded=True,
                 note="".join(
                     f"{name} is deterministic: a second run is the same, and there is none to learn"
@@ -278,6 +282,7 @@ def section(
     )
 
 
+_TWO_RUNS = "rests on two runs of the safeguard: draws of speakers do not show how runs differ"
 CHOSEN = (
     "The strongest variant of each attacker (back-end, centred or not, either sign), chosen on the"
     " very trials that are shown: what is left to chance in the choice errs towards more risk."
