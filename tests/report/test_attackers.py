@@ -230,5 +230,5 @@ def test_where_every_framework_refuses_the_reason_is_the_error(tmp_path, monkeyp
 
     monkeypatch.setattr("unmask.report.frameworks.worst_case.measure_worst_case", refuse)
     config = load_config(tmp_path / "a.toml", changes=['frameworks=["worst_case"]'])
-    with pytest.raises(InputError, match="worst case.*1 of 1,560 have one score"):
+    with pytest.raises(InputError, match=r"worst case.*1 of 1,560 have one score"):
         assess(config, tmp_path / "out")

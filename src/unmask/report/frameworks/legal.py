@@ -424,9 +424,9 @@ _METHOD = (
     Method(
         "Linkability",
         "Pr[ s(i,i) > max over j ≠ i of s(i,j) ] among N′ enrolled speakers, chance 1/N′",
-        "A protected conversation is linked if its own speaker's enrolment, averaged over all of the"
+        "A protected conversation is linked if its own speaker's enrolment, the average of all the"
         " speaker's enrolment utterances, is the closest. The expectation over all subsets of N′"
-        " speakers is exact; a tie is a failure (eq. 3, 4). The right person is always in the list.",
+        " speakers is exact; a tie is a failure (eq. 3, 4). The right person is in every list.",
     ),
     Method(
         "Singling Out",
