@@ -142,6 +142,9 @@ ATTACKERS = (
         name="semi-informed", enrol="own", train=("original", "related"), backends=("wccn", "plda")
     ),
     Attacker(name="informed", enrol="own", train=("original", "own"), backends=("wccn", "plda")),
+    Attacker(
+        name="informed, original enrolment", train=("original", "own"), backends=("wccn", "plda")
+    ),
 )
 
 

@@ -1,4 +1,4 @@
-"""The bundled case study as an assessment: real voices, four safeguards, four attackers."""
+"""The bundled case study as an assessment: real voices, four safeguards, five attackers."""
 
 from __future__ import annotations
 

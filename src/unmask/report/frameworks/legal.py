@@ -439,7 +439,7 @@ _METHOD = (
         "what is enrolled, and what the back-end was trained on",
         "Ignorant: the attacker's own protected speech, original speech. Semi-informed: the same,"
         " and speech of a related safeguard. Informed: the same, and the attacker's own protected"
-        f" speech. Original enrolment: no protected speech at all. {NO_EXTRACTOR}",
+        f" speech. With original enrolment, nothing protected is enrolled. {NO_EXTRACTOR}",
     ),
     Method(
         "Inference",
