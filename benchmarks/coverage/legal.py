@@ -20,7 +20,7 @@ import unmask as um
 Array = npt.NDArray[np.float64]
 DIMENSIONS = 24
 ENROL, TEST = 3, 5
-_LARGE = 1500
+_LARGE, _MANY = 1500, 40
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,15 @@ class Law:
     heterogeneity: float = 0.0
     unprotected: float = 0.0
 
-    def sample(self, rng: np.random.Generator, speakers: int) -> tuple[um.Embeddings, ...]:
+    def sample(
+        self, rng: np.random.Generator, speakers: int, tested: int = TEST
+    ) -> tuple[um.Embeddings, ...]:
         """Enrolment and test embeddings of speakers drawn anew."""
         size = self.separation * np.exp(self.heterogeneity * rng.normal(size=speakers))
         size = np.where(rng.random(speakers) < self.unprotected, 4.0, size)
         voices = size[:, None] * rng.normal(size=(speakers, DIMENSIONS))
         found = []
-        for tag, each in (("e", ENROL), ("t", TEST)):
+        for tag, each in (("e", ENROL), ("t", tested)):
             owner = np.repeat(np.arange(speakers), each)
             rows = voices[owner] + rng.normal(size=(len(owner), DIMENSIONS))
             names = [f"{tag}{i}" for i in range(len(owner))]
@@ -64,10 +66,20 @@ LAWS = (
 def limits(law: Law) -> tuple[float, Array]:
     """1 − EER and the risks of speakers, from very many of them."""
     rng = np.random.default_rng(99)
-    enrol, test = law.sample(rng, _LARGE)
-    even = um.verification(enrol, test, counts=[_LARGE], replicates=0).value[0]
-    linked = um.linkability(enrol, test, counts=[20], replicates=0)
+    enrol, test = law.sample(rng, _LARGE, _MANY)
+    scores = _unit(test.vectors) @ _unit(_means(_unit(enrol.vectors), ENROL)).T
+    same = np.arange(_LARGE) == np.repeat(np.arange(_LARGE), _MANY)[:, None]
+    even = 1 - um.eer(scores[same], scores[:, :40][~same[:, :40]])
+    linked = um.linkability(enrol, test, counts=[20], replicates=0, max_conversations=_MANY)
     return float(even), linked.per_speaker[:, 0]
+
+
+def _unit(rows: Array) -> Array:
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def _means(rows: Array, each: int) -> Array:
+    return np.asarray(rows.reshape(-1, each, rows.shape[1]).mean(axis=1))
 
 
 def samples(law: Law, speakers: int, times: int, seed: int = 0) -> dict[str, Array]:

@@ -240,17 +240,29 @@ class RiskCurve(Curve):
         )
 
     def worst_decile_limits(self, i: int) -> tuple[float, float] | None:
-        """Interval of the worst decile at the i-th count, speakers drawn with replacement."""
+        """Interval of the worst decile at the i-th count, speakers drawn with replacement.
+
+        The low end is that of the decile with the noise taken out, the high end that of the decile
+        as it was seen: how much is noise is known badly from few recordings.
+        """
         how = self.resampling
         if how.replicates < 1 or not self.tells_persons:
             return None
-        speakers = len(self.per_speaker)
+        risks = self.per_speaker[:, i]
         rng = np.random.default_rng(np.random.SeedSequence(how.seed))
-        drawn = rng.integers(0, speakers, (min(how.replicates, _DECILE_REPLICATES), speakers))
-        noise = float(self.noise[i]) * (1 / self.recordings).mean()
-        values = _worst_decile(self.per_speaker[:, i][drawn], noise)
-        value = float(self.worst_decile[i])
-        low, high = bias_corrected(value, values, speakers, level=how.level, bounds=(0.0, 1.0))
+        times = min(how.replicates, _DECILE_REPLICATES)
+        drawn = risks[rng.integers(0, len(risks), (times, len(risks)))]
+        ends = [
+            bias_corrected(
+                float(_worst_decile(risks[None], noise)[0]),
+                _worst_decile(drawn, noise),
+                len(risks),
+                level=how.level,
+                bounds=(0.0, 1.0),
+            )
+            for noise in (float(self.noise[i]) * (1 / self.recordings).mean(), 0.0)
+        ]
+        low, high = ends[0][0], ends[1][1]
         return None if np.isnan(low) else (low, high)
 
     def details(self, i: int) -> tuple[Estimate, ...]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.detection.operating import equal_errors
-from unmask.intervals import bias_corrected
+from unmask.intervals import score_interval
 from unmask.privacy.legal_curve import Resampling
 from unmask.scoring.job import Where, run
 from unmask.scoring.plan import Range, ranges_of
@@ -18,7 +18,6 @@ from unmask.scoring.store import Arrays
 
 _AT_ONCE = 256
 _DRAWN_AT_ONCE = 64
-_BOUNDS = (0.5, 1.0)
 Times = npt.NDArray[np.uint16]
 
 
@@ -39,21 +38,20 @@ class Resampled(ArrayFields):
     ) -> tuple[FloatArray, FloatArray]:
         """Intervals of 1 − EER and of the negated score's (rows) for every N' (columns).
 
-        The first row of ``times`` draws everyone once: it gives the value that bins give, and the
-        replicates are moved to the exact one. The hull makes 1 − EER too large, in a sample and in
-        a resample once more: that bias is taken out.
+        The hull makes 1 − EER too large, in a sample and in a resample once more: with b = mean θ*
+        − θ̂ the bias that resampling shows, the interval is the score interval about θ̂ − b with the
+        variance of θ*, no lower than 0.5, stretched to hold θ̂. A score interval keeps its width
+        near 1, where few replicates hold an error at all. The first row of ``times`` draws everyone
+        once: it gives the θ̂ that bins give.
         """
         ranges = ranges_of(len(self.times), _AT_ONCE)
         parts = run(errors_of, self, ranges, where=Where(workers=workers))
         drawn = 1 - np.concatenate([part["errors"] for part in parts])
-        moved = drawn[1:] + (values - drawn[0])
-        limits = np.empty((2, *values.shape))
-        for which in np.ndindex(*values.shape):
-            replicates = moved[(slice(None), *which)]
-            limits[(slice(None), *which)] = bias_corrected(
-                float(values[which]), replicates, self.times.shape[1], level=level, bounds=_BOUNDS
-            )
-        return limits[0], limits[1]
+        units = self.times.shape[1]
+        bias = np.nanmean(drawn[1:], axis=0) - drawn[0]
+        variance = np.nanvar(drawn[1:], axis=0) * units / (units - 1)
+        low, high = score_interval(np.clip(values - bias, 0.5, 1), variance, units, level=level)
+        return np.minimum(np.maximum(low, 0.5), values), np.maximum(high, values)
 
 
 def errors_of(resampled: Resampled, replicates: Range) -> Arrays:

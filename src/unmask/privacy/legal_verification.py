@@ -199,12 +199,15 @@ def _count(lists: Lists, *, bins: int, where: Where, progress: Progress | None) 
 
 
 def _coarse(knots: FloatArray, own: IntArray, bins: int) -> IntArray:
-    """Bin of every code: how many of ``bins`` quantiles of the target scores it has reached.
+    """Bin of every code: two for each of ``bins``/2 quantiles of the target scores, one for scores
+    that equal it and one from there to the next.
 
     The last entry is for what is not counted, a bin after all others.
     """
     if not bins:
         return np.zeros(2 * knots.size + 2, dtype=np.int64)
-    edges = np.quantile(knots[own], np.linspace(0, 1, bins), method="inverted_cdf")
-    reached = np.concatenate([[0], np.cumsum(np.isin(knots, edges))])
-    return np.append(np.repeat(reached, 2)[1:], reached[-1] + 1)
+    edges = np.quantile(knots[own], np.linspace(0, 1, bins // 2), method="inverted_cdf")
+    begins = np.zeros(2 * knots.size + 2, dtype=np.int64)
+    at = np.flatnonzero(np.isin(knots, edges))
+    begins[2 * at + 1] = begins[2 * at + 2] = begins[-1] = 1
+    return np.cumsum(begins)
