@@ -4,7 +4,7 @@ Three situations, three intervals. A *mean of outcomes in [0, 1]* over speakers 
 interval (Wilson 1927, with the variance the outcomes really have), which has a width even where
 all outcomes agree. A *statistic of a bootstrap* gets an interval on a scale on which its spread is
 even, less the bias that resampling shows (PAV overfits a sample, and a resample once more). A
-*value on the edge of its range, with no spread*, gets the exact bound of Clopper and Pearson (1934)
+*value on the edge of its range* gets the exact bound of Clopper and Pearson (1934)
 for as many units as were drawn.
 """
 
@@ -106,27 +106,30 @@ def clopper_pearson(successes: int, units: int, *, level: float) -> tuple[float,
     return low, high
 
 
-def scale_of(bounds: tuple[float, float], units: int) -> Scale:
+def scale_of(bounds: tuple[float, float]) -> Scale:
     """A scale on which the spread of a statistic hardly depends on its value, and the way back.
 
-    Log-odds of the share u of the range, log((u + ε)/(1 − u + ε)), between two bounds, where
-    ε = 1/(2·units) keeps the ends of the range finite; the root above one bound; the value itself
-    without bounds. Values outside the bounds are moved to them.
+    Between two bounds Tukey's folded cube root u^⅓ − (1 − u)^⅓ of the share u of the range (roots
+    serve independent outcomes, logarithms a spread in proportion to the value; speakers lie in
+    between); the root above one bound; the value itself without bounds. Values outside the bounds
+    are moved to them.
     """
     low, high = bounds
-    soft = 0.5 / max(units, 1)
     if np.isfinite([low, high]).all():
         span = high - low
 
-        def log_odds(values: FloatArray) -> FloatArray:
+        def folded(values: FloatArray) -> FloatArray:
             share = np.clip((values - low) / span, 0.0, 1.0)
-            return np.asarray(np.log((share + soft) / (1 - share + soft)))
+            return np.asarray(np.cbrt(share) - np.cbrt(1 - share))
 
-        def share_of(scaled: FloatArray) -> FloatArray:
-            share = (1 + 2 * soft) / (1 + np.exp(-scaled)) - soft
-            return np.asarray(low + span * np.clip(share, 0.0, 1.0))
+        def unfolded(scaled: FloatArray) -> FloatArray:
+            """With x − y = a and x³ + y³ = 1 the sum s = x + y solves s³ + 3a²s = 4."""
+            a = np.clip(scaled, -1.0, 1.0)
+            root = np.sqrt(4 + a**6)
+            total = np.cbrt(2 + root) + np.cbrt(2 - root)
+            return np.asarray(low + span * np.clip((total + a) / 2, 0.0, 1.0) ** 3)
 
-        return log_odds, share_of
+        return folded, unfolded
     if np.isfinite(low):
         return lambda x: np.sqrt(np.maximum(x - low, 0.0)), lambda a: low + np.maximum(a, 0.0) ** 2
     return lambda x: np.asarray(x, float), lambda a: a
@@ -148,11 +151,11 @@ def bias_corrected(
     the standard deviation of g(θ*), the interval is g⁻¹(g(θ̂) − c·b ± w·z·s); w is
     :func:`widening`, z the normal quantile. ``overfit`` is c, how many times the bias of the sample
     is that of a resample (:data:`HULL` for what is read off a convex hull). The interval is
-    stretched to hold the value itself where ``holds_value``. Where value and replicates all lie on
-    one bound, the other end is :func:`exact_bound`. Replicates that are NaN do not count; NaN if
-    there are none, or if none moves a value inside its range.
+    stretched to hold the value itself where ``holds_value``, and to :func:`exact_bound` where the
+    value lies on a bound. Replicates that are NaN do not count; NaN if there are none, or if none
+    moves a value inside its range.
     """
-    to, back = scale_of(bounds, units)
+    to, back = scale_of(bounds)
     drawn = replicates[~np.isnan(replicates)]
     if not drawn.size or units < 2 or np.isnan(value):
         return float("nan"), float("nan")
@@ -167,15 +170,14 @@ def bias_corrected(
         low, high = map(float, back(at - overfit * (scaled.mean() - at) + ends))
     if holds_value:
         low, high = min(low, value), max(high, value)
-    if low == high:
-        return _on_the_edge(value, units, level, bounds)
-    return low, high
+    edge = _on_the_edge(value, units, level, bounds)
+    return float(np.fmin(low, edge[0])), float(np.fmax(high, edge[1]))
 
 
 def _on_the_edge(
     value: float, units: int, level: float, bounds: tuple[float, float]
 ) -> tuple[float, float]:
-    """The exact bound of a value at an end of its range that no replicate moved."""
+    """The exact bound of a value at an end of its range; NaN inside it."""
     low, high = bounds
     span = high - low
     if np.isfinite(span) and value == low:
