@@ -85,7 +85,7 @@ def _beats(attack: Attack, plain: Attack, oo: SimilaritySet, level: float, repli
     drawn = np.abs(attack.resampled.signed) - np.abs(plain.resampled.signed)
     values = ratio(value * oo.signed, oo.signed, drawn, oo.resampled.signed)
     ends = Statistic(*values, replicates).ends(len(oo.speakers), level)
-    return ends is not None and ends[0] > 0
+    return ends is None or ends[0] > 0
 
 
 @dataclass(frozen=True, eq=False)
