@@ -252,6 +252,26 @@ class Pseudonymisation:
             seed=self.seed,
         )
 
+    @property
+    def beyond_plain(self) -> tuple[float | None, Interval | None]:
+        """DeID and its interval against an attacker who beats the plain score, if there is one."""
+        if self._attacker == PLAIN:
+            return None, None
+        return self.attacked_deid(self._attacker), self.interval("deid_strongest")
+
+    @cached_property
+    def negated_discloses_more(self) -> bool:
+        """Whether D_ECE of the negated OP scores is larger by more than resampling moves it."""
+        op = self.sets["op"]
+        if not op.zebra.warnings:
+            return False
+        if op.resampled is None or op.resampled_negated is None:
+            return True
+        value = op.zebra.negated_d_ece - op.zebra.d_ece
+        drawn = op.resampled_negated.d_ece - op.resampled.d_ece
+        ends = Statistic(value, drawn, self.replicates).ends(len(self.speakers), self.level)
+        return ends is None or ends[0] > 0
+
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What to be careful about, the negated score first of all."""
@@ -259,7 +279,8 @@ class Pseudonymisation:
         for name in SETS:
             similarity_set = self.sets[name]
             roc = similarity_set.roc
-            told += [f"{name.upper()}: {text}" for text in negated_warnings(roc, roc.negated())]
+            if name != "op" or self.negated_discloses_more:
+                told += [f"{name.upper()}: {text}" for text in negated_warnings(roc, roc.negated())]
             if similarity_set.signed < 0:
                 told.append(
                     f"{name.upper()}: D_diag is {similarity_set.signed:.4f} with its sign: speakers"
