@@ -27,15 +27,9 @@ def speaker_protection(
     """Bars of DeID per speaker, the least protected first; a rule marks DeID of all."""
     require_systems(protections, chart="speaker protection")
     scale = dict(zip(protections, colours_for(list(protections), colours), strict=True))
-    ends = [
-        float(end)
-        for p in protections.values()
-        for end in (
-            np.nanmin([p.deid.min(), np.nanmin(p.low, initial=np.inf)]),
-            np.nanmax([p.deid.max(), np.nanmax(p.high, initial=-np.inf)]),
-        )
-    ]
-    domain = [min(0.0, 100 * min(ends)), max(100.0, 100 * max(ends))]
+    shown = np.concatenate([(p.deid, p.low, p.high) for p in protections.values()], axis=1)
+    shown = shown[np.isfinite(shown)]
+    domain = [min(0.0, 100 * float(shown.min())), max(100.0, 100 * float(shown.max()))]
     panels = []
     for system, protection in protections.items():
         order = np.argsort(protection.deid, kind="stable")

@@ -121,8 +121,8 @@ def _caption(views: Mapping[str, MatrixView]) -> str:
         "upper right means the protected voice still points to its owner; a bright diagonal in the "
         "lower right means protected voices stay distinct. A dark diagonal in the upper right "
         "points to the owner as well: protected voices are then less like their owner than like "
-        "others. Only a quadrant whose diagonal does not stand out says nothing of who is who to an "
-        "attacker who takes the scores as they are."
+        "others. Where the diagonal does not stand out, the scores as they are say nothing of who "
+        "is who."
     )
     most = max(view.per_bin for view in views.values())
     if most > 1:
