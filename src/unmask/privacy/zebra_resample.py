@@ -6,7 +6,7 @@ scores. What the bins move is taken off every replicate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit
@@ -21,6 +21,7 @@ from unmask.privacy.similarity_bins import Binned, Layout, counted
 from unmask.privacy.similarity_intervals import Statistic, interval_of, resamples
 
 _STEPS = 30
+_EVEN = 129
 _FLATTEST = 1e-12
 
 
@@ -52,6 +53,8 @@ class Run:
     def of(cls, run: RunScores) -> Run:
         """Count the scores of a run."""
         layout = Layout.of(Roc.from_scores(*run.pair), run.speakers)
+        even = np.quantile(run.nontarget, np.linspace(0, 1, _EVEN), method="nearest")
+        layout = replace(layout, edges=np.union1d(layout.edges, even))
         scores = np.concatenate(run.pair)
         one, other = (np.concatenate([run.owner, side]) for side in (run.first, run.second))
         place = layout.lookup(scores)
