@@ -73,8 +73,8 @@ def test_scatter_draws_intervals_and_tells_what_it_leaves_out():
     assert "80.0" in text
     assert "Not drawn" in figure.caption
     assert figure.caption.endswith(": b.")
-    turned = distinctiveness([Point("a", "one", 1.0, 0.0, turned=-0.03)])
-    assert "hollow" in turned.caption
+    beaten = distinctiveness([Point("a", "one", 1.0, 0.0, strongest=-0.03)])
+    assert "hollow" in beaten.caption
     with pytest.raises(InputError, match="finite G_VD"):
         distinctiveness(points[1:2])
 

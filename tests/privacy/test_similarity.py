@@ -12,12 +12,13 @@ from scipy.special import expit, logit
 
 from unmask import InputError, Plda, Whitening
 from unmask.detection import Roc
-from unmask.detection.information import z
 from unmask.privacy import (
     pseudonymisation,
     pseudonymisation_from_embeddings,
     pseudonymisation_from_scores,
+    similarity_bins,
 )
+from unmask.privacy.similarity_intervals import Statistic, decibels, lost
 from unmask.scoring import Cosine
 from unmask.trials import Embeddings, Ids, Scores
 
@@ -108,8 +109,10 @@ def test_matrices_agree_with_the_definition(made, mean, pairs):
     assert result.deid == pytest.approx(1 - d_diag(expected[1]) / d_diag(expected[0]), abs=1e-9)
     negated = d_diag(brute_force(-sets[1], speakers, mean, pairs))
     assert result.negated_deid == pytest.approx(1 - negated / d_diag(expected[0]), abs=1e-9)
-    assert result.per_speaker.deid.mean() == pytest.approx(result.deid, abs=1e-9)
-    assert result.per_speaker.negated_deid.mean() == pytest.approx(result.negated_deid, abs=1e-9)
+    strongest = result.strongest
+    assert strongest.deid.value <= result.deid
+    assert result.per_speaker.attacker == strongest.attacker
+    assert result.per_speaker.deid.mean() == pytest.approx(strongest.deid.value, abs=1e-9)
 
 
 @pytest.mark.skipif(not ORACLES.exists(), reason="reference values are not at hand")
@@ -145,19 +148,22 @@ def original():
 
 
 def test_a_safeguard_that_does_nothing(original):
-    result = pseudonymisation_from_embeddings(original, original)
+    result = pseudonymisation_from_embeddings(original, original, replicates=50)
     assert result.deid == pytest.approx(0.0, abs=1e-12)
     assert result.g_vd == pytest.approx(0.0, abs=1e-12)
     assert result.deid_d_ece == pytest.approx(0.0, abs=1e-12)
     assert result.g_min_cllr == pytest.approx(0.0, abs=1e-12)
-    assert result.warnings == ()
+    assert result.strongest.attacker == "plain"
+    assert [line for line in result.warnings if "12 speakers" not in line] == []
+    assert result.estimates[0].interval is None
+    assert result.estimates[0].no_interval == "every resample of the speakers gives the same value"
 
 
 def test_a_safeguard_that_replaces_vectors_by_noise():
     rng = np.random.default_rng(1)
     original = population(rng, speakers=30, each=10)
     result = pseudonymisation_from_embeddings(
-        original, like(original, rng.normal(size=original.vectors.shape))
+        original, like(original, rng.normal(size=original.vectors.shape)), replicates=200
     )
     assert result.deid > 0.98
     assert result.g_vd < -10
@@ -166,32 +172,42 @@ def test_a_safeguard_that_replaces_vectors_by_noise():
 
 def test_protected_voices_that_are_all_the_same(matrices):
     (oo, _, _), speakers = matrices
-    result = pseudonymisation(oo, np.zeros((9, 9)), np.ones((9, 9)), speakers)
+    result = pseudonymisation(oo, np.zeros((9, 9)), np.ones((9, 9)), speakers, replicates=50)
     assert result.deid == 1.0
     assert result.g_vd == -np.inf
     assert result.per_speaker.worst() == ()
-    assert result.warnings == ()
+    assert result.strongest.attacker == "plain"
+    assert [line for line in result.warnings if "3 speakers" not in line] == []
+    deid, g_vd = result.interval("deid"), result.interval("g_vd")
+    assert (deid.low, deid.high) == (pytest.approx(0.025 ** (1 / 3)), 1.0)
+    assert g_vd.low == -np.inf
+    assert g_vd.high == pytest.approx(10 * np.log10(1 - 0.025 ** (1 / 3)))
 
 
 def test_a_safeguard_that_gives_each_speaker_a_new_voice(original):
     rng = np.random.default_rng(2)
     rotation = np.linalg.qr(rng.normal(size=(8, 8)))[0]
-    result = pseudonymisation_from_embeddings(original, like(original, original.vectors @ rotation))
+    protected = like(original, original.vectors @ rotation)
+    result = pseudonymisation_from_embeddings(original, protected, replicates=0)
     assert result.g_vd == pytest.approx(0.0, abs=1e-9)
     assert result.deid > 0.5
 
 
 def test_anti_similar_voices_are_flagged_with_the_numbers_of_the_negated_score(original):
-    result = pseudonymisation_from_embeddings(original, like(original, -original.vectors))
+    noise = 0.1 * np.random.default_rng(17).normal(size=original.vectors.shape)
+    protected = like(original, noise - original.vectors)
+    result = pseudonymisation_from_embeddings(original, protected, replicates=200)
     assert result.deid > 0.9
     assert result.negated_deid == pytest.approx(0.0, abs=0.05)
+    strongest = result.strongest
+    assert strongest.attacker in ("negated", "centred negated")
+    assert strongest.deid.value <= result.negated_deid
+    assert strongest.deid.interval.low < strongest.deid.value < strongest.deid.interval.high
+    assert f"|attacker:{strongest.attacker}|" in strongest.deid.signature
     told = " ".join(result.warnings)
-    assert f"DeID is {100 * result.negated_deid:.1f} % instead of" in told
+    assert f"DeID is {100 * strongest.deid.value:.1f} % instead of" in told
     assert "OP: the negated score discloses more" in told
-    speakers = result.per_speaker
-    assert speakers.turned
-    assert speakers.attacked.mean() == pytest.approx(result.negated_deid)
-    assert speakers.worst(1) == (result.speakers[int(speakers.negated_deid.argmin())],)
+    assert result.per_speaker.deid.mean() == pytest.approx(strongest.deid.value)
 
 
 @pytest.mark.parametrize("backend", ["cosine", "plda", "wccn"])
@@ -248,8 +264,8 @@ def test_lists_and_matrices_agree(matrices, pairs):
     if pairs == "upper":
         order = np.flatnonzero(np.triu(np.ones((n, n)), 1).reshape(-1))
     lists = [scores_of(matrix, speakers, order=order) for matrix in sets]
-    direct = pseudonymisation(*sets, speakers, pairs=pairs)
-    result = pseudonymisation_from_scores(*lists, pairs=pairs)
+    direct = pseudonymisation(*sets, speakers, pairs=pairs, replicates=20)
+    result = pseudonymisation_from_scores(*lists, pairs=pairs, replicates=20)
     place = [result.speakers.index(name) for name in direct.speakers]
     for name in ("oo", "op", "pp"):
         found = result.matrices[name][np.ix_(place, place)]
@@ -263,8 +279,8 @@ def test_lists_and_matrices_agree(matrices, pairs):
 
 def test_monotone_maps_of_the_scores_change_nothing(matrices):
     sets, speakers = matrices
-    first = pseudonymisation(*sets, speakers)
-    second = pseudonymisation(*(np.exp(3 * s) for s in sets), speakers)
+    first = pseudonymisation(*sets, speakers, replicates=20)
+    second = pseudonymisation(*(np.exp(3 * s) for s in sets), speakers, replicates=20)
     np.testing.assert_allclose(first.matrices["op"], second.matrices["op"])
     assert first.interval("g_vd") == second.interval("g_vd")
 
@@ -273,32 +289,33 @@ def test_order_of_the_segments_changes_nothing_when_all_pairs_count(matrices):
     sets, speakers = matrices
     shuffle = np.random.default_rng(6).permutation(len(speakers))
     second = pseudonymisation(
-        *(s[np.ix_(shuffle, shuffle)] for s in sets), np.asarray(speakers)[shuffle]
+        *(s[np.ix_(shuffle, shuffle)] for s in sets), np.asarray(speakers)[shuffle], replicates=0
     )
-    assert second.deid == pytest.approx(pseudonymisation(*sets, speakers).deid)
+    assert second.deid == pytest.approx(pseudonymisation(*sets, speakers, replicates=0).deid)
 
 
 def test_diagonals_are_never_read(matrices):
     sets, speakers = matrices
-    first = pseudonymisation(*sets, speakers)
+    first = pseudonymisation(*sets, speakers, replicates=20)
     for matrix in sets:
         np.fill_diagonal(matrix, np.nan)
-    second = pseudonymisation(*sets, speakers)
+    second = pseudonymisation(*sets, speakers, replicates=20)
     assert second.deid == first.deid
 
 
 def test_threads_and_single_precision(matrices):
     sets, speakers = matrices
-    one = pseudonymisation(*sets, speakers, workers=1)
-    three = pseudonymisation(*sets, speakers, workers=3)
+    one = pseudonymisation(*sets, speakers, workers=1, replicates=20)
+    three = pseudonymisation(*sets, speakers, workers=3, replicates=20)
     np.testing.assert_array_equal(one.matrices["op"], three.matrices["op"])
-    low = pseudonymisation(*(s.astype(np.float32) for s in sets), speakers)
+    assert one.interval("deid") == three.interval("deid")
+    low = pseudonymisation(*(s.astype(np.float32) for s in sets), speakers, replicates=20)
     assert low.deid == pytest.approx(one.deid)
 
 
 def test_log_domain_and_normalised_twins(matrices):
     sets, speakers = matrices
-    result = pseudonymisation(*sets, speakers)
+    result = pseudonymisation(*sets, speakers, replicates=20)
     matrix = np.log2(result.matrices["op"])
     assert result.d_diag_log["op"] == pytest.approx(d_diag(matrix))
     same = np.equal.outer(speakers, speakers)
@@ -316,67 +333,241 @@ def test_per_speaker_disclosure_averages_to_the_whole():
     original = population(np.random.default_rng(7))
     rng = np.random.default_rng(8)
     protected = like(original, original.vectors + rng.normal(size=original.vectors.shape))
-    result = pseudonymisation_from_embeddings(original, protected)
+    result = pseudonymisation_from_embeddings(original, protected, replicates=0)
     op = result.sets["op"]
     assert op.speaker_d_ece.mean() == pytest.approx(op.zebra.d_ece)
     assert op.speaker_l_w.max() == pytest.approx(op.zebra.l_w)
-    worst = result.per_speaker.worst(3)
-    lowest = np.argsort(result.per_speaker.deid)[:3]
-    assert worst == tuple(np.array(result.speakers)[lowest])
 
 
-def test_intervals_are_those_of_resampled_matrices(matrices):
-    sets, speakers = matrices
-    result = pseudonymisation(*sets, speakers, replicates=200, seed=3)
-    values = []
-    for child in np.random.SeedSequence(3).spawn(200):
-        drawn = np.random.default_rng(child).integers(0, 3, 3)
-        if np.unique(drawn).size == 1:
-            continue
-        dominance = {}
-        for name in ("oo", "op"):
-            matrix = result.matrices[name]
-            cells = [(a, b) for a in drawn for b in drawn if a != b]
-            other = np.mean([matrix[a, b] for a, b in cells])
-            dominance[name] = abs(np.mean([matrix[a, a] for a in drawn]) - other)
-        values.append(1 - dominance["op"] / dominance["oo"])
-    interval = result.interval("deid")
-    assert interval.low == pytest.approx(np.quantile(values, 0.025, method="inverted_cdf"))
-    assert interval.high == pytest.approx(np.quantile(values, 0.975, method="inverted_cdf"))
-    assert "calibration:pav,laplace,held" in result.estimates[0].signature
+def explicit(scores, speakers, drawn, mean, pairs):
+    """Signed dominance of a resample, expanded and calibrated from the definition: copies of one
+    speaker are not compared with each other."""
+    names = list(dict.fromkeys(speakers))
+    speakers = np.asarray(speakers)
+    cells, target, nontarget = {}, [], []
+    for a, one in enumerate(drawn):
+        for b, two in enumerate(drawn):
+            if a != b and one == two:
+                continue
+            k, l = np.meshgrid(  # noqa: E741
+                np.flatnonzero(speakers == names[one]),
+                np.flatnonzero(speakers == names[two]),
+                indexing="ij",
+            )
+            kept = k < l if pairs == "upper" else k != l
+            cells[a, b] = scores[k[kept], l[kept]]
+            (target if a == b else nontarget).append(cells[a, b])
+    llr = laplace_llr(np.concatenate(target), np.concatenate(nontarget))
+
+    def similarity_of(values):
+        values = np.array([llr[value] for value in values])
+        if mean == "geometric":
+            return np.exp(np.log(expit(values)).mean())
+        return expit(values.mean())
+
+    if pairs == "upper":
+        cells = {
+            (a, b): cell if a == b else np.concatenate([cell, cells[b, a]])
+            for (a, b), cell in cells.items()
+        }
+    found = {pair: similarity_of(cell) for pair, cell in cells.items()}
+    own = np.mean([value for (a, b), value in found.items() if a == b])
+    return own - np.mean([value for (a, b), value in found.items() if a != b])
 
 
-def test_the_interval_of_d_ece_holds_the_calibration():
+@pytest.mark.parametrize("mean", ["geometric", "arithmetic"])
+@pytest.mark.parametrize("pairs", ["all", "upper"])
+def test_replicates_are_those_of_an_explicit_resampling(mean, pairs):
     rng = np.random.default_rng(9)
-    speakers = np.repeat(list("abcdef"), 4)
+    speakers = rng.permutation(np.repeat(list("abcde"), [2, 4, 3, 5, 4]))
     same = np.equal.outer(speakers, speakers)
-    sets = [rng.normal(size=same.shape) + s * same for s in (2.0, 1.0, 1.0)]
-    result = pseudonymisation(*sets, speakers, replicates=50, seed=1)
-    op = result.sets["op"]
-    llr = op.roc.pav.apply(sets[1])
-    own_trial = np.eye(24, dtype=bool)
-    values = []
-    for child in np.random.SeedSequence(1).spawn(50):
-        drawn = np.random.default_rng(child).integers(0, 6, 6)
-        times = np.bincount(drawn, minlength=6)[np.repeat(np.arange(6), 4)].astype(float)
-        target = np.repeat(times[:, None], 24, axis=1)[same & ~own_trial]
-        nontarget = np.outer(times, times)[~same]
-        hits = np.average(z(llr[same & ~own_trial]), weights=target)
-        misses = np.average(z(-llr[~same]), weights=nontarget)
-        values.append((hits + misses) / (2 * np.log(2)))
-    interval = result.interval("d_ece")
-    assert interval.low == pytest.approx(np.quantile(values, 0.025, method="inverted_cdf"))
-    assert interval.high == pytest.approx(np.quantile(values, 0.975, method="inverted_cdf"))
-    assert "calibration:pav,held" in result.estimates[2].signature
+    sets = [np.round(rng.normal(size=same.shape) + s * same, 1) for s in (2.0, 0.7, 1.0)]
+    for matrix in (sets[0], sets[2]):
+        matrix[:] = (matrix + matrix.T) / 2
+    result = pseudonymisation(*sets, speakers, mean=mean, pairs=pairs, replicates=12, seed=3)
+    names = list(dict.fromkeys(speakers))
+    assert list(result.speakers) == names
+    for number, child in enumerate(np.random.SeedSequence(3).spawn(12)):
+        drawn = np.random.default_rng(child).integers(0, 5, 5)
+        for name, scores in zip(("oo", "op", "pp"), sets, strict=True):
+            found = result.sets[name].resampled.signed[number]
+            if np.unique(drawn).size == 1:
+                assert np.isnan(found)
+            else:
+                expected = explicit(scores, speakers, drawn, mean, pairs)
+                assert found == pytest.approx(expected, abs=1e-5)
+        negated = result.sets["op"].resampled_negated.signed[number]
+        assert negated == pytest.approx(explicit(-sets[1], speakers, drawn, mean, pairs), abs=1e-5)
+
+
+def test_replicates_in_few_bins_are_close_to_exact_ones(monkeypatch):
+    rng = np.random.default_rng(11)
+    original = population(rng, speakers=15, each=6, within=0.9)
+    vectors = original.vectors + 0.8 * rng.normal(size=original.vectors.shape)
+    protected = like(original, vectors)
+    found = {}
+    for most in (96, 4096):
+        monkeypatch.setattr(similarity_bins, "MOST", most)
+        found[most] = pseudonymisation_from_embeddings(original, protected, replicates=40)
+    assert found[96].sets["op"].bins < 100 < found[4096].sets["op"].bins
+    for name in ("oo", "op", "pp"):
+        few, many = (found[most].sets[name].resampled for most in (96, 4096))
+        for metric in ("signed", "d_ece"):
+            one, other = getattr(few, metric), getattr(many, metric)
+            assert np.sqrt(np.mean((one - other) ** 2)) < 0.1 * other.std()
+
+
+def test_where_room_is_short_each_speaker_keeps_some_partners(monkeypatch):
+    rng = np.random.default_rng(12)
+    original = population(rng, speakers=60, each=3, within=0.9)
+    protected = like(original, original.vectors + 0.8 * rng.normal(size=original.vectors.shape))
+    full = pseudonymisation_from_embeddings(original, protected, replicates=100)
+    monkeypatch.setattr(similarity_bins, "CELLS", 60 * 96 * 33)
+    some = pseudonymisation_from_embeddings(original, protected, replicates=100)
+    assert 30 <= some.sets["op"].partners <= 32
+    assert f"|partners:{some.sets['oo'].partners}|" in some.estimates[0].signature
+    assert "partners" not in full.estimates[0].signature
+    assert some.deid == full.deid
+    for name in ("deid", "g_vd"):
+        one, other = full.interval(name), some.interval(name)
+        assert other.high - other.low == pytest.approx(one.high - one.low, rel=0.3)
+
+
+def test_intervals_reach_a_signed_zero_and_no_further_than_their_range():
+    def ends(value, drawn, read):
+        return Statistic(value, np.asarray(drawn), len(drawn), read).ends(20, 0.95)
+
+    low, high = ends(0.02, np.linspace(-0.1, 0.18, 200), lost)
+    assert low < 0.9 < high == 1.0
+    assert ends(0.5, np.linspace(0.4, 0.6, 99), lost)[1] < 0.7
+    low, high = ends(0.9, np.linspace(0.8, 1.0, 99), decibels)
+    assert low < 10 * np.log10(0.9) < high < 1
+    assert ends(1.0, np.ones(50), lost) is None
+    assert ends(0.0, np.zeros(50), lost) == (pytest.approx(0.025 ** (1 / 20)), 1.0)
+
+
+def test_where_the_jackknife_tells_of_more_spread_the_interval_has_it():
+    rng = np.random.default_rng(16)
+    drawn = 0.5 + 0.01 * rng.normal(size=500)
+    left_out = rng.normal(size=20)
+    left_out = 0.5 + 0.03 * (left_out - left_out.mean()) / left_out.std() / np.sqrt(19)
+    narrow = Statistic(0.5, drawn, 500).ends(20, 0.95)
+    wide = Statistic(0.5, np.concatenate([drawn, left_out]), 500).ends(20, 0.95)
+    stretched = 0.03 / (drawn.std() * np.sqrt(20 / 19))
+    assert wide[1] - wide[0] == pytest.approx(stretched * (narrow[1] - narrow[0]))
+
+
+def test_every_number_has_an_interval_or_a_reason(original):
+    rng = np.random.default_rng(13)
+    protected = like(original, original.vectors + rng.normal(size=original.vectors.shape))
+    result = pseudonymisation_from_embeddings(original, protected, replicates=100)
+    for estimate in (*result.estimates, *result.details):
+        assert (estimate.interval is None) == bool(estimate.no_interval), estimate.metric
+        if estimate.interval is not None:
+            assert estimate.interval.low <= estimate.value <= estimate.interval.high
+            assert estimate.interval.low < estimate.interval.high
+            assert estimate.interval.method == "speaker,recalibrated,corrected"
+    none = {e.metric for e in (*result.estimates, *result.details) if e.no_interval}
+    assert none == {"l_w", "tag"}
+    speakers = result.per_speaker
+    assert (speakers.low < speakers.deid).all()
+    assert (speakers.deid < speakers.high).all()
+
+
+def test_a_comparison_counts_once_whichever_way_it_was_scored(original):
+    result = pseudonymisation_from_embeddings(original, original, replicates=0)
+    unit = Cosine().prepare(original.vectors)
+    scores = unit @ unit.T
+    speakers = original.speakers.codes
+    upper = np.triu(np.ones(scores.shape, dtype=bool), 1)
+    same = np.equal.outer(speakers, speakers)
+    once = Roc.from_scores(scores[upper & same], scores[upper & ~same])
+    for name in ("oo", "pp"):
+        own = result.sets[name]
+        assert own.zebra.targets == 12 * 15
+        assert own.zebra.nontargets == 66 * 36
+        assert own.zebra.l_w == pytest.approx(once.l_w())
+        assert own.zebra.d_ece == pytest.approx(once.d_ece())
+        assert own.speaker_l_w.max() == pytest.approx(own.zebra.l_w)
+    assert result.sets["op"].zebra.targets == 2 * 12 * 15
+    assert result.sets["op"].zebra.l_w > once.l_w()
+
+
+def test_comparisons_of_lists_count_once(matrices):
+    sets, speakers = matrices
+    sets = [(m + m.T) / 2 if i != 1 else m for i, m in enumerate(sets)]
+    lists = [scores_of(matrix, speakers) for matrix in sets]
+    found = pseudonymisation_from_scores(*lists, replicates=0)
+    direct = pseudonymisation(*sets, speakers, replicates=0)
+    for name in ("oo", "op", "pp"):
+        assert found.sets[name].zebra == direct.sets[name].zebra
+
+
+def test_the_centred_score_takes_out_what_all_voices_share():
+    rng = np.random.default_rng(14)
+    original = population(rng, speakers=40, each=5, dimension=16, within=0.4)
+    shared = 6 * rng.normal(size=16)
+    noise = 1.5 * rng.normal(size=(40, 16))[original.speakers.codes]
+    rows = original.vectors + noise
+    scale = np.exp(0.7 * rng.normal(size=(len(rows), 1)))
+    protected = like(original, scale * rows + shared)
+    result = pseudonymisation_from_embeddings(original, protected, replicates=200)
+    o, p = (Cosine().prepare(voices.vectors) for voices in (original, protected))
+    centred = (o - o.mean(axis=0)) @ (p - p.mean(axis=0)).T
+    direct = pseudonymisation(o @ o.T, centred, p @ p.T, original.speakers, replicates=0)
+    assert result.attacked_deid("centred") == pytest.approx(direct.deid, abs=0.01)
+    assert result.strongest.tried == ("plain", "negated", "centred", "centred negated")
+
+
+@pytest.mark.parametrize("backend", ["cosine", "plda", "own"])
+def test_centred_scores_are_the_same_from_every_source(original, backend):
+    class Own(Cosine):
+        def score_block(self, enrol, test):
+            return 2 * (enrol @ test.T)
+
+    made = {"cosine": Cosine, "plda": lambda: Plda.fit(original), "own": Own}[backend]()
+    rng = np.random.default_rng(15)
+    protected = like(original, original.vectors + rng.normal(size=original.vectors.shape))
+    result = pseudonymisation_from_embeddings(original, protected, backend=made, replicates=0)
+    o, p = made.prepare(original.vectors), made.prepare(protected.vectors)
+    matrices = [made.score_block(a, b) for a, b in ((o, o), (o, p), (p, p))]
+    direct = pseudonymisation(*matrices, original.speakers, replicates=0)
+    lists = [scores_of(m, original.speakers.to_series().to_list()) for m in matrices]
+    listed = pseudonymisation_from_scores(*lists, replicates=0)
+    expected = matrices[1] - 0.0
+    np.fill_diagonal(expected, np.nan)
+    rows, columns = np.nanmean(expected, axis=1), np.nanmean(expected, axis=0)
+    expected = expected - rows[:, None] - columns
+    np.fill_diagonal(expected, 0.0)
+    written = pseudonymisation(matrices[0], expected, matrices[2], original.speakers, replicates=0)
+    for found in (result, direct, listed):
+        np.testing.assert_allclose(found.sets["centred"].matrix, written.matrices["op"], atol=1e-9)
+
+
+def test_noise_is_not_taken_for_an_attack():
+    """New voices that have nothing to do with the old ones, for a dozen populations."""
+    named = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        original = population(rng, speakers=20, each=5, dimension=16)
+        fresh = population(rng, speakers=20, each=5, dimension=16)
+        result = pseudonymisation_from_embeddings(
+            original, like(original, fresh.vectors), replicates=100
+        )
+        named += [result.strongest.attacker] * (result.strongest.attacker != "plain")
+        named += result.per_speaker.worst()
+        assert result.interval("deid").high == 1.0
+    assert len(named) <= 2
 
 
 def test_estimates_carry_units_counts_and_signatures(matrices):
     sets, speakers = matrices
-    result = pseudonymisation(*sets, speakers)
+    result = pseudonymisation(*sets, speakers, replicates=20)
     by_name = {e.metric: e for e in (*result.estimates, *result.details)}
     assert by_name["deid"].unit == "%"
     assert by_name["g_vd"].unit == "dB"
     assert by_name["deid"].n == {"target": 20, "nontarget": 52, "speakers": 3}
+    assert by_name["d_diag_pp"].n == {"target": 10, "nontarget": 26, "speakers": 3}
     assert by_name["tag"].value == result.sets["op"].zebra.tag
     assert by_name["d_diag_pp"].value == result.d_diag["pp"]
     assert pseudonymisation(*sets, speakers, replicates=0).estimates[0].interval is None
@@ -385,8 +576,10 @@ def test_estimates_carry_units_counts_and_signatures(matrices):
 def test_progress_reaches_the_end(matrices):
     sets, speakers = matrices
     seen = []
-    pseudonymisation(*sets, speakers, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(i, 6) for i in range(1, 7)]
+    pseudonymisation(
+        *sets, speakers, replicates=0, progress=lambda done, total: seen.append((done, total))
+    )
+    assert seen == [(i, 8) for i in range(1, 9)]
 
 
 def test_bad_input_is_named(matrices, original):

@@ -58,6 +58,12 @@ def privacy(
         list[str] | None,
         typer.Option("--again", help="NAME=FILE: a second run of a safeguard, for C_ECE; repeat."),
     ] = None,
+    laplace: Annotated[
+        bool,
+        typer.Option(
+            "--laplace/--no-laplace", help="Whether C_ECE's isotonic map is trained with Laplace."
+        ),
+    ] = True,
     by: Annotated[
         str | None, typer.Option("--by", help="Assess each value of this column, such as gender.")
     ] = None,
@@ -118,6 +124,7 @@ def privacy(
             sessions=sessions,
             mean=mean.value,
             pairs=pairs.value,
+            laplace=laplace,
             replicates=ci,
             level=level,
             seed=seed,

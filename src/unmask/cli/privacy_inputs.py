@@ -16,8 +16,9 @@ from unmask.privacy.similarity_assessment import (
     share,
 )
 from unmask.privacy.similarity_files import read_matrices
-from unmask.privacy.zebra import METHODS
-from unmask.privacy.zebra_runs import calibration_distortion_from_scores
+from unmask.privacy.similarity_lists import speaker_trials
+from unmask.privacy.zebra import CalibrationDistortion
+from unmask.privacy.zebra_runs import distortions
 from unmask.scoring import Backend, Plda, Whitening, resolve
 from unmask.scoring.job import Where
 from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores
@@ -73,6 +74,7 @@ def assess(
     sessions: bool,
     mean: str,
     pairs: str,
+    laplace: bool,
     replicates: int,
     level: float,
     seed: int,
@@ -84,7 +86,7 @@ def assess(
         raise InputError("--by and --sessions need embeddings, found scores")
     if inputs.scores:
         _refuse_place(where)
-        return _from_scores(inputs, mean, pairs, replicates, level, seed)
+        return _from_scores(inputs, mean, pairs, laplace, replicates, level, seed)
     if inputs.matrices:
         return _from_matrices(inputs, mean, pairs, replicates, level, seed, where, progress)
     assert inputs.original is not None
@@ -102,6 +104,7 @@ def assess(
         backend=inputs.scorer(),
         mean=mean,
         pairs=pairs,
+        laplace=laplace,
         replicates=replicates,
         level=level,
         seed=seed,
@@ -127,7 +130,7 @@ def _refuse_place(where: Where) -> None:
 
 
 def _from_scores(
-    inputs: Inputs, mean: str, pairs: str, replicates: int, level: float, seed: int
+    inputs: Inputs, mean: str, pairs: str, laplace: bool, replicates: int, level: float, seed: int
 ) -> tuple[PrivacyAssessment, tuple[Source, ...]]:
     again = dict(named(inputs.again, "--again"))
     safeguards, sources = [], []
@@ -142,12 +145,13 @@ def _from_scores(
             *lists, mean=mean, pairs=pairs, replicates=replicates, level=level, seed=seed
         )
         runs = [inputs.scored(again.pop(name))] if name in again else []
-        distortions = tuple(
-            calibration_distortion_from_scores(lists[1], run, method=method)
-            for run in runs
-            for method in METHODS
-        )
-        safeguards.append(Safeguard(name, ALL, result, distortions))
+        made: tuple[CalibrationDistortion, ...] = ()
+        if runs:
+            both = speaker_trials({"op": lists[1], "again": runs[0]})
+            made = distortions(
+                *both, laplace=laplace, replicates=replicates, level=level, seed=seed
+            )
+        safeguards.append(Safeguard(name, ALL, result, made))
         sources += [source for scores in (*lists, *runs) for source in scores.sources]
     if again:
         raise InputError(f"--again {next(iter(again))}: there is no safeguard of that name")

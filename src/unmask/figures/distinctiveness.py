@@ -22,7 +22,8 @@ _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down
 class Point:
     """One safeguard on one set of speech: DeID as a fraction, G_VD in dB.
 
-    ``turned`` is DeID with the sign of the scores turned, where that serves an attacker better.
+    ``strongest`` is DeID against an attacker who does better than the plain score (negated or
+    centred), where there is one, with its interval.
     """
 
     system: str
@@ -31,7 +32,8 @@ class Point:
     g_vd: float
     deid_interval: Interval | None = None
     g_vd_interval: Interval | None = None
-    turned: float | None = None
+    strongest: float | None = None
+    strongest_interval: Interval | None = None
 
 
 def distinctiveness(
@@ -49,6 +51,9 @@ def distinctiveness(
     systems = list(dict.fromkeys(p.system for p in drawn))
     datasets = list(dict.fromkeys(p.dataset for p in drawn))
     ends = [(_ends(p.deid, p.deid_interval), _ends(p.g_vd, p.g_vd_interval)) for p in drawn]
+    attacked = [
+        None if p.strongest is None else _ends(p.strongest, p.strongest_interval) for p in drawn
+    ]
     rows = table(
         system=[p.system for p in drawn],
         dataset=[p.dataset for p in drawn],
@@ -58,10 +63,12 @@ def distinctiveness(
         deid_high=[100 * e[0][1] for e in ends],
         g_vd_low=[e[1][0] for e in ends],
         g_vd_high=[e[1][1] for e in ends],
-        turned=[100 * p.turned if p.turned is not None else None for p in drawn],
+        strongest=[100 * p.strongest if p.strongest is not None else None for p in drawn],
+        strongest_low=[None if end is None else 100 * end[0] for end in attacked],
+        strongest_high=[None if end is None else 100 * end[1] for end in attacked],
     )
-    turned = [100 * p.turned for p in drawn if p.turned is not None]
-    lowest = min(0.0, *turned, *(100 * e[0][0] for e in ends))
+    beaten = [100 * end[0] for end in attacked if end is not None]
+    lowest = min(0.0, *beaten, *(100 * e[0][0] for e in ends))
     floor, top = min(-1.0, *(e[1][0] for e in ends)), max(1.0, *(e[1][1] for e in ends))
     x = alt.X(
         "deid:Q",
@@ -75,6 +82,7 @@ def distinctiveness(
     )
     colour = system_colour(systems, colours, width=width)
     base = alt.Chart(rows)
+    beyond = base.transform_filter("datum.strongest !== null")
     side = main_panel(width)
     chart = (
         alt.layer(
@@ -90,12 +98,15 @@ def distinctiveness(
             base.mark_rule(strokeWidth=1.2).encode(
                 x, alt.Y("g_vd_low:Q"), alt.Y2("g_vd_high:Q"), colour
             ),
-            base.transform_filter("datum.turned !== null")
-            .mark_rule(strokeDash=[2, 3])
-            .encode(alt.X("turned:Q"), alt.X2("deid:Q"), y, colour),
-            base.transform_filter("datum.turned !== null")
-            .mark_point(size=70, filled=False, opacity=1)
-            .encode(alt.X("turned:Q"), y, colour),
+            beyond.mark_rule(strokeDash=[2, 3]).encode(
+                alt.X("strongest:Q"), alt.X2("deid:Q"), y, colour
+            ),
+            beyond.mark_rule(strokeWidth=1.2).encode(
+                alt.X("strongest_low:Q"), alt.X2("strongest_high:Q"), y, colour
+            ),
+            beyond.mark_point(size=70, filled=False, opacity=1).encode(
+                alt.X("strongest:Q"), y, colour
+            ),
             base.mark_point(size=70, filled=True, opacity=1).encode(
                 x,
                 y,
@@ -130,10 +141,10 @@ def distinctiveness(
         "that does nothing lies at 0 %, 0 dB; ideal pseudonymisation at 100 %, 0 dB. Bars are "
         "intervals over speakers."
     )
-    if turned:
+    if beaten:
         caption += (
-            " A hollow point is where an attacker finds the safeguard who turns the sign of the "
-            "scores: that is what it achieves."
+            " A hollow point is where the strongest attacker finds the safeguard, who turns the "
+            "sign of the scores or takes out what all voices share: that is what it achieves."
         )
     lost = [shorten(p.system) for p in points if not math.isfinite(p.g_vd)]
     if lost:

@@ -119,8 +119,10 @@ def _caption(views: Mapping[str, MatrixView]) -> str:
         "Upper left: original voices against original ones; lower right: protected against "
         "protected; the other two quadrants: original against protected. A bright diagonal in the "
         "upper right means the protected voice still points to its owner; a bright diagonal in the "
-        "lower right means protected voices stay distinct. A quadrant without a diagonal says "
-        "nothing about who is who."
+        "lower right means protected voices stay distinct. A dark diagonal in the upper right "
+        "points to the owner as well: protected voices are then less like their owner than like "
+        "others. Where the diagonal does not stand out, the scores as they are say nothing of who "
+        "is who."
     )
     most = max(view.per_bin for view in views.values())
     if most > 1:

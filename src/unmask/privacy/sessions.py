@@ -25,11 +25,11 @@ from unmask.privacy.similarity_intervals import (
     WITH_TRIALS,
     Statistic,
     decibels,
-    draws,
     gain,
     interval_of,
     lost,
     ratio,
+    resamples,
 )
 from unmask.privacy.similarity_matrix import SimilaritySet, similarity_sets
 from unmask.privacy.similarity_pairs import EmbeddingPairs, Pairs, Sessions, prepared
@@ -76,12 +76,19 @@ class SessionAssessment:
         if between.resampled is None:
             return {}
         return {
-            "g_vd_within": Statistic(*self._over_original("within"), decibels),
-            "unlinkability_between": Statistic(*self._over_original("between"), lost),
-            "d_ece_between": Statistic(
-                between.zebra.d_ece, between.resampled.d_ece, bounds=(0.0, 1 / (2 * np.log(2)))
+            "g_vd_within": Statistic(*self._over_original("within"), self.replicates, decibels),
+            "unlinkability_between": Statistic(
+                *self._over_original("between"), self.replicates, lost
             ),
-            "eer_between": Statistic(between.roc.eer(), between.resampled.eer, bounds=(0.0, 0.5)),
+            "d_ece_between": Statistic(
+                between.zebra.d_ece,
+                between.resampled.d_ece,
+                self.replicates,
+                bounds=(0.0, 1 / (2 * np.log(2))),
+            ),
+            "eer_between": Statistic(
+                between.roc.eer(), between.resampled.eer, self.replicates, bounds=(0.0, 0.5)
+            ),
         }
 
     def _over_original(self, kind: str) -> tuple[float, FloatArray]:
@@ -204,7 +211,7 @@ def assess_sessions(
         },
         mean=mean,
         once=("oo_within", "pp_within", "oo_between", "pp_between"),
-        times=draws(segments.speakers, replicates, seed) if replicates else None,
+        times=resamples(segments.speakers, replicates, seed),
         where=where,
     )
     for name, made in sets.items():

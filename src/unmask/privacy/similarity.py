@@ -14,7 +14,7 @@ from unmask.errors import InputError
 from unmask.privacy.similarity_align import aligned, segments_of
 from unmask.privacy.similarity_centred import centred
 from unmask.privacy.similarity_count import Progress
-from unmask.privacy.similarity_intervals import draws
+from unmask.privacy.similarity_intervals import resamples
 from unmask.privacy.similarity_lists import sets_from_list, speakers_of_lists
 from unmask.privacy.similarity_matrix import MEANS, similarity_sets
 from unmask.privacy.similarity_pairs import (
@@ -149,7 +149,7 @@ def pseudonymisation_from_scores(
     _check_options(mean, pairs)
     lists = dict(zip(SETS, (oo, op, pp), strict=True))
     names = speakers_of_lists(lists)
-    times = draws(len(names), replicates, seed) if replicates else None
+    times = resamples(len(names), replicates, seed)
     sets, notes = {}, []
     for name, scores in lists.items():
         found, own = sets_from_list(
@@ -195,7 +195,7 @@ def _assess(
         mirror=upper,
         negated=("op", "centred"),
         once=() if upper else ("oo", "pp"),
-        times=draws(segments.speakers, replicates, seed) if replicates else None,
+        times=resamples(segments.speakers, replicates, seed),
         where=where,
         progress=progress,
     )

@@ -15,8 +15,8 @@ from unmask.privacy.sessions import SessionAssessment, assess_sessions
 from unmask.privacy.similarity import pseudonymisation_from_embeddings
 from unmask.privacy.similarity_result import Pseudonymisation
 from unmask.privacy.similarity_sets import check_backend
-from unmask.privacy.zebra import METHODS, CalibrationDistortion, calibration_distortion
-from unmask.privacy.zebra_runs import cross_scores
+from unmask.privacy.zebra import CalibrationDistortion
+from unmask.privacy.zebra_runs import cross_scores, distortions
 from unmask.scoring import Backend, resolve
 from unmask.scoring.job import Where
 from unmask.scoring.where import kept_open
@@ -98,6 +98,7 @@ def assess_safeguards(
     backend: Backend | str = "cosine",
     mean: str = "geometric",
     pairs: str = "all",
+    laplace: bool = True,
     replicates: int = 1000,
     level: float = 0.95,
     seed: int = 0,
@@ -108,7 +109,8 @@ def assess_safeguards(
 ) -> PrivacyAssessment:
     """Assess every safeguard on the same original speech.
 
-    ``again`` holds a second run of some safeguards, which gives their calibration distortion.
+    ``again`` holds a second run of some safeguards, which gives their calibration distortion; the
+    isotonic map is trained with Laplace unless ``laplace=False``.
     ``by`` splits the speech by a column of the original embeddings (such as gender), as the papers
     do, and assesses each part on its own. ``on``, ``workers`` and ``state`` say where pairs of
     segments are compared; calibration distortion is computed here.
@@ -147,7 +149,9 @@ def assess_safeguards(
                         cross_scores(part, run, backend=backend)
                         for run in (chosen, _like(part, second[system], by))
                     ]
-                    runs = tuple(calibration_distortion(*scores, method=m) for m in METHODS)
+                    runs = distortions(
+                        *scores, laplace=laplace, replicates=replicates, level=level, seed=seed
+                    )
                 over = None
                 if with_sessions:
                     over = assess_sessions(

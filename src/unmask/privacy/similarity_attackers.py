@@ -62,27 +62,30 @@ def attacks_of(sets: Mapping[str, SimilaritySet]) -> dict[str, Attack]:
     return found
 
 
-def strongest_of(attacks: Mapping[str, Attack], oo: SimilaritySet, level: float) -> str:
+def strongest_of(
+    attacks: Mapping[str, Attack], oo: SimilaritySet, *, level: float, replicates: int
+) -> str:
     """The attack that leaves least de-identification, the plain one unless another beats it."""
     plain = attacks[PLAIN]
     least, chosen = abs(plain.signed), PLAIN
+    shared = 1 - (1 - level) / (len(attacks) - 1)
     for name, attack in attacks.items():
-        if abs(attack.signed) > least and _beats(attack, plain, oo, level, len(attacks) - 1):
+        if abs(attack.signed) > least and _beats(attack, plain, oo, shared, replicates):
             least, chosen = abs(attack.signed), name
     return chosen
 
 
-def _beats(attack: Attack, plain: Attack, oo: SimilaritySet, level: float, rivals: int) -> bool:
-    """Whether the difference of the two stays above 0 in an interval for so many rivals."""
+def _beats(attack: Attack, plain: Attack, oo: SimilaritySet, level: float, replicates: int) -> bool:
+    """Whether the interval of the difference of the two stays above 0."""
     value = (abs(attack.signed) - abs(plain.signed)) / oo.signed
     if value < LEAST_DIFFERENCE:
         return False
     if attack.resampled is None or plain.resampled is None or oo.resampled is None:
         return True
     drawn = np.abs(attack.resampled.signed) - np.abs(plain.resampled.signed)
-    statistic = Statistic(*ratio(value * oo.signed, oo.signed, drawn, oo.resampled.signed))
-    ends = statistic.ends(len(oo.speakers), 1 - (1 - level) / rivals)
-    return ends is not None and ends[0] > 0
+    values = ratio(value * oo.signed, oo.signed, drawn, oo.resampled.signed)
+    ends = Statistic(*values, replicates).ends(len(oo.speakers), level)
+    return ends is None or ends[0] > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +115,7 @@ class SpeakerProtection:
 
 
 def speaker_ends(
-    attack: Attack, oo: SimilaritySet, level: float
+    attack: Attack, oo: SimilaritySet, *, level: float, replicates: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """DeID of each speaker, and the ends of its interval."""
     share = speaker_dominance(attack.matrix)
@@ -123,7 +126,7 @@ def speaker_ends(
         for i in range(share.size):
             drawn = sign * attack.resampled.share[:, i].astype(np.float64)
             values = ratio(sign * share[i], oo.signed, drawn, oo.resampled.signed)
-            ends = Statistic(*values, read=_less).ends(share.size, level)
+            ends = Statistic(*values, replicates, _less).ends(share.size, level)
             if ends is not None:
                 low[i], high[i] = ends
     return deid, low, high
@@ -146,9 +149,9 @@ def standing_out(matrix: FloatArray) -> BoolArray:
     return np.asarray(np.diag(excess) > bar)
 
 
-def deid_statistic(attack: Attack, oo: SimilaritySet) -> Statistic | None:
+def deid_statistic(attack: Attack, oo: SimilaritySet, replicates: int) -> Statistic | None:
     """DeID under an attack, as the ratio of signed dominances that its interval is made from."""
     if attack.resampled is None or oo.resampled is None:
         return None
     values = ratio(attack.signed, oo.signed, attack.resampled.signed, oo.resampled.signed)
-    return Statistic(*values, read=lost)
+    return Statistic(*values, replicates, lost)

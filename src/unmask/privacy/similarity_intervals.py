@@ -24,6 +24,7 @@ WITH_TRIALS = "it grows with the number of comparisons: resampling cannot tell h
 
 Ends = tuple[float, float]
 Bounds = tuple[float, float]
+MOST_LEFT_OUT = 200
 ANY: Bounds = (-np.inf, np.inf)
 POSITIVE: Bounds = (0.0, np.inf)
 
@@ -34,6 +35,16 @@ def draws(speakers: int, replicates: int, seed: int) -> FloatArray:
     units = Units("speaker", nothing, nothing, nothing, (speakers,))
     seeds = np.random.SeedSequence(seed).spawn(replicates)
     return np.stack([units.draw(np.random.default_rng(child)) for child in seeds])
+
+
+def resamples(speakers: int, replicates: int, seed: int) -> FloatArray | None:
+    """Those draws, and after them all speakers but one, for each in turn where they are not many;
+    None where no replicates were asked for.
+    """
+    if not replicates:
+        return None
+    left_out = 1 - np.eye(speakers) if speakers <= MOST_LEFT_OUT else np.empty((0, speakers))
+    return np.concatenate([draws(speakers, replicates, seed), left_out])
 
 
 def gain(value: float | FloatArray, reference: float | FloatArray = 1.0) -> FloatArray:
@@ -67,22 +78,41 @@ def decibels(ends: Ends) -> Ends:
 
 @dataclass(frozen=True, eq=False)
 class Statistic:
-    """A number of all speakers, that of every replicate, and how the ends of its interval read."""
+    """A number of all speakers, that of every resample, and how the ends of its interval read.
+
+    ``drawn`` are the values of :func:`resamples`, ``replicates`` of draws first.
+    """
 
     value: float
     drawn: FloatArray
+    replicates: int
     read: Callable[[Ends], Ends] = same
     bounds: Bounds = ANY
 
     def ends(self, speakers: int, level: float) -> Ends | None:
-        """Both ends of the interval; None where no replicate differs."""
-        drawn = self.drawn[np.isfinite(self.drawn)]
+        """Both ends of the interval; None where no replicate differs.
+
+        A calibration fitted to a resample keeps some of its spread to itself: where leaving out one
+        speaker at a time (the jackknife) tells of a larger one, replicates are spread out to it.
+        """
+        drawn = self.drawn[: self.replicates]
+        drawn = drawn[np.isfinite(drawn)]
         if not np.isfinite(self.value) or drawn.size < 2 or speakers < 2:
             return None
         if np.ptp(np.append(drawn, self.value)) < _LEAST_SPREAD:
             return self._unmoved(speakers, level)
+        drawn = drawn.mean() + self._wider(drawn) * (drawn - drawn.mean())
         low, high = bias_corrected(self.value, drawn, speakers, level=level, bounds=self.bounds)
         return None if np.isnan(low) else self.read((low, high))
+
+    def _wider(self, drawn: FloatArray) -> float:
+        """Jackknife standard error over that of the replicates, at least 1."""
+        left_out = self.drawn[self.replicates :]
+        if left_out.size < 2 or not np.isfinite(left_out).all():
+            return 1.0
+        jackknife = np.sqrt((left_out.size - 1) * left_out.var())
+        spread = drawn.std() * np.sqrt(left_out.size / (left_out.size - 1))
+        return float(max(1.0, jackknife / spread))
 
     def _unmoved(self, speakers: int, level: float) -> Ends | None:
         """No speaker shows anything: of how many that may be true is bounded by their number."""

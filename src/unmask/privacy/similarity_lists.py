@@ -13,6 +13,7 @@ from unmask.errors import InputError
 from unmask.privacy.similarity_bins import Binned, Layout, counted
 from unmask.privacy.similarity_matrix import SimilaritySet, similarity
 from unmask.privacy.similarity_sums import PairSums, Tables
+from unmask.privacy.zebra_resample import RunScores
 from unmask.trials import Ids, Scores
 from unmask.trials.ids import lookup, share
 
@@ -142,13 +143,21 @@ def _once(enrol: IntArray, test: IntArray) -> FloatArray:
     return np.asarray(1.0 / number[place])
 
 
-def speaker_trials(
-    scores: Scores, name: str, *, system: str | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """(target, nontarget) scores by the speakers on both sides, no segment against itself."""
-    own, same = _own_and_same(scores, name)
-    values = scores.scores(system)
-    return values[same & ~own], values[~same & ~own]
+def speaker_trials(lists: Mapping[str, Scores], *, system: str | None = None) -> list[RunScores]:
+    """Scores of several lists by the speakers on both sides, no segment against itself."""
+    names = speakers_of_lists(lists)
+    found = []
+    for name, scores in lists.items():
+        own, same = _own_and_same(scores, name)
+        values = scores.scores(system)
+        enrol, test = (_codes(ids, names) for ids in _sides(scores, name))
+        target, other = same & ~own, ~same & ~own
+        found.append(
+            RunScores(
+                values[target], values[other], enrol[target], enrol[other], test[other], len(names)
+            )
+        )
+    return found
 
 
 def _own_and_same(scores: Scores, name: str) -> tuple[BoolArray, BoolArray]:

@@ -258,3 +258,13 @@ class Tile:
         """Scores of the trials of a class, in one dimension."""
         scores, chosen = self.scores(), self.trials(target=target)
         return scores.reshape(-1) if chosen is None else scores[chosen]
+
+    def class_speakers(self, *, target: bool) -> tuple[IntArray, IntArray]:
+        """Speakers on both sides of these trials."""
+        codes, chosen = self.pairs.segments.codes, self.trials(target=target)
+        shape = self.rows[1] - self.rows[0], self.columns[1] - self.columns[0]
+        one = np.broadcast_to(codes[slice(*self.rows), None], shape)
+        other = np.broadcast_to(codes[slice(*self.columns)], shape)
+        if chosen is None:
+            return one.reshape(-1), other.reshape(-1)
+        return one[chosen], other[chosen]

@@ -163,13 +163,15 @@ class Pseudonymisation:
         Another than the plain score is named only where it beats it by more than resampling the
         speakers moves the difference; the lowest DeID of those is taken.
         """
-        attacker = strongest_of(self.attacks, self.sets["oo"], self.level)
-        deid = self._estimate("deid_strongest", self.attacked_deid(attacker), "%", set_name=None)
-        return StrongestAttack(attacker, deid, tuple(self.attacks))
+        value = self.attacked_deid(self._attacker)
+        deid = self._estimate("deid_strongest", value, "%", set_name=None)
+        return StrongestAttack(self._attacker, deid, tuple(self.attacks))
 
     @cached_property
     def _attacker(self) -> str:
-        return strongest_of(self.attacks, self.sets["oo"], self.level)
+        return strongest_of(
+            self.attacks, self.sets["oo"], level=self.level, replicates=self.replicates
+        )
 
     @cached_property
     def per_speaker(self) -> SpeakerProtection:
@@ -178,7 +180,9 @@ class Pseudonymisation:
         all under the strongest attacker.
         """
         op, attack = self.sets["op"], self.attacks[self._attacker]
-        deid, low, high = speaker_ends(attack, self.sets["oo"], self.level)
+        deid, low, high = speaker_ends(
+            attack, self.sets["oo"], level=self.level, replicates=self.replicates
+        )
         below = (high < deid.mean()) | np.isnan(high)
         return SpeakerProtection(
             self.speakers,
@@ -214,24 +218,25 @@ class Pseudonymisation:
         ) -> tuple[float, FloatArray]:
             return ratio(pairs[name][0], pairs["oo"][0], pairs[name][1], pairs["oo"][1])
 
+        number = self.replicates
         found = {
-            "deid": Statistic(*over_oo(signed, "op"), lost),
-            "g_vd": Statistic(*over_oo(signed, "pp"), decibels),
-            "d_ece": Statistic(*disclosed["op"], bounds=(0.0, _LARGEST_D_ECE)),
-            "deid_d_ece": Statistic(*over_oo(disclosed, "op"), lost, POSITIVE),
-            "deid_min_cllr": Statistic(*over_oo(information, "op"), lost, POSITIVE),
-            "g_d_ece": Statistic(*over_oo(disclosed, "pp"), decibels, POSITIVE),
-            "g_min_cllr": Statistic(*over_oo(information, "pp"), decibels, POSITIVE),
-            "deid_log": Statistic(*over_oo(logs, "op"), lost),
-            "g_vd_log": Statistic(*over_oo(logs, "pp"), decibels),
-            "d_ece_oo": Statistic(*disclosed["oo"], bounds=(0.0, _LARGEST_D_ECE)),
+            "deid": Statistic(*over_oo(signed, "op"), number, lost),
+            "g_vd": Statistic(*over_oo(signed, "pp"), number, decibels),
+            "d_ece": Statistic(*disclosed["op"], number, bounds=(0.0, _LARGEST_D_ECE)),
+            "d_ece_oo": Statistic(*disclosed["oo"], number, bounds=(0.0, _LARGEST_D_ECE)),
+            "deid_d_ece": Statistic(*over_oo(disclosed, "op"), number, lost, POSITIVE),
+            "deid_min_cllr": Statistic(*over_oo(information, "op"), number, lost, POSITIVE),
+            "g_d_ece": Statistic(*over_oo(disclosed, "pp"), number, decibels, POSITIVE),
+            "g_min_cllr": Statistic(*over_oo(information, "pp"), number, decibels, POSITIVE),
+            "deid_log": Statistic(*over_oo(logs, "op"), number, lost),
+            "g_vd_log": Statistic(*over_oo(logs, "pp"), number, decibels),
         }
         for name in SETS:
-            found[f"d_diag_{name}"] = Statistic(*signed[name], modulus, (-1.0, 1.0))
-            found[f"d_diag_{name}_signed"] = Statistic(*signed[name], bounds=(-1.0, 1.0))
-            found[f"d_diag_{name}_log"] = Statistic(*logs[name], modulus)
+            found[f"d_diag_{name}"] = Statistic(*signed[name], number, modulus, (-1.0, 1.0))
+            found[f"d_diag_{name}_signed"] = Statistic(*signed[name], number, bounds=(-1.0, 1.0))
+            found[f"d_diag_{name}_log"] = Statistic(*logs[name], number, modulus)
         for name, attack in self.attacks.items():
-            made = deid_statistic(attack, oo)
+            made = deid_statistic(attack, oo, number)
             if made is not None:
                 found[_metric(name)] = made
         found["deid_strongest"] = found[_metric(self._attacker)]
@@ -247,6 +252,26 @@ class Pseudonymisation:
             seed=self.seed,
         )
 
+    @property
+    def beyond_plain(self) -> tuple[float | None, Interval | None]:
+        """DeID and its interval against an attacker who beats the plain score, if there is one."""
+        if self._attacker == PLAIN:
+            return None, None
+        return self.attacked_deid(self._attacker), self.interval("deid_strongest")
+
+    @cached_property
+    def negated_discloses_more(self) -> bool:
+        """Whether D_ECE of the negated OP scores is larger by more than resampling moves it."""
+        op = self.sets["op"]
+        if not op.zebra.warnings:
+            return False
+        if op.resampled is None or op.resampled_negated is None:
+            return True
+        value = op.zebra.negated_d_ece - op.zebra.d_ece
+        drawn = op.resampled_negated.d_ece - op.resampled.d_ece
+        ends = Statistic(value, drawn, self.replicates).ends(len(self.speakers), self.level)
+        return ends is None or ends[0] > 0
+
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What to be careful about, the negated score first of all."""
@@ -254,7 +279,8 @@ class Pseudonymisation:
         for name in SETS:
             similarity_set = self.sets[name]
             roc = similarity_set.roc
-            told += [f"{name.upper()}: {text}" for text in negated_warnings(roc, roc.negated())]
+            if name != "op" or self.negated_discloses_more:
+                told += [f"{name.upper()}: {text}" for text in negated_warnings(roc, roc.negated())]
             if similarity_set.signed < 0:
                 told.append(
                     f"{name.upper()}: D_diag is {similarity_set.signed:.4f} with its sign: speakers"

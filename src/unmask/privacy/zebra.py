@@ -19,12 +19,13 @@ from unmask.detection.calibration import (
 from unmask.detection.metrics import Zebra, cllr, zebra_of
 from unmask.detection.roc import Roc
 from unmask.errors import InputError
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Interval
 from unmask.trials import Scores
 
 LIMIT = 10.0
 POINTS = 161
 METHODS = ("linear", "isotonic")
+NO_SPEAKERS = "the speakers of these scores are not known"
 
 ScorePair = tuple[npt.ArrayLike, npt.ArrayLike]
 
@@ -71,7 +72,15 @@ class Disclosure:
         if self.cllr is not None:
             found.append(("cllr", self.cllr, "bit", 1.0))
         return tuple(
-            Estimate(metric, value, unit, chance=chance, n=n, trials=self.trials)
+            Estimate(
+                metric,
+                value,
+                unit,
+                chance=chance,
+                n=n,
+                trials=self.trials,
+                no_interval="a profile has none: evaluate gives the intervals of these scores",
+            )
             for metric, value, unit, chance in found
         )
 
@@ -127,7 +136,8 @@ class CalibrationDistortion:
     ``c_ece`` is the D_ECE formula on the second run's scores calibrated by the first: at most the
     second run's D_ECE for a map that rises, 0 if nothing is gained, negative (down to −inf) if the
     calibration misleads. ``cllr`` is the C_llr of the same LLRs, ``raw_cllr`` that of the second
-    run's scores as they are. ``actual`` is the ECE profile of the calibrated scores.
+    run's scores as they are. ``actual`` is the ECE profile of the calibrated scores. ``intervals``
+    are those of ``c_ece`` and ``cllr``, where the speakers of the scores are known.
     """
 
     method: str
@@ -139,6 +149,8 @@ class CalibrationDistortion:
     actual: FloatArray
     calibration: LinearCalibration | IsotonicCalibration = field(repr=False)
     warnings: tuple[str, ...] = ()
+    intervals: tuple[Interval | None, Interval | None] = (None, None)
+    no_interval: str = NO_SPEAKERS
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -147,11 +159,30 @@ class CalibrationDistortion:
         n = {"target": zebra.targets, "nontarget": zebra.nontargets}
         params = {"calibration": self.method}
         name = "c_ece" if self.method == "linear" else f"c_ece_{self.method}"
+        reasons = ["" if made is not None else self.no_interval for made in self.intervals]
         if isinstance(self.calibration, IsotonicCalibration):
             params["laplace"] = str(self.calibration.laplace).lower()
         return (
-            Estimate(name, self.c_ece, "bit", chance=0.0, n=n, params=params),
-            Estimate(f"cllr_{self.method}", self.cllr, "bit", chance=1.0, n=n, params=params),
+            Estimate(
+                name,
+                self.c_ece,
+                "bit",
+                interval=self.intervals[0],
+                chance=0.0,
+                n=n,
+                params=params,
+                no_interval=reasons[0],
+            ),
+            Estimate(
+                f"cllr_{self.method}",
+                self.cllr,
+                "bit",
+                interval=self.intervals[1],
+                chance=1.0,
+                n=n,
+                params=params,
+                no_interval=reasons[1],
+            ),
         )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from unmask.estimate import Estimate
 from unmask.privacy.similarity_assessment import PrivacyAssessment, Safeguard
+from unmask.privacy.similarity_intervals import NOT_ASKED, SAME, WITH_TRIALS
 from unmask.report.document import Document, Row
 from unmask.trials import Source
 
@@ -32,18 +35,32 @@ def document_of_privacy(
 
 def _original(safeguard: Safeguard) -> tuple[Estimate, ...]:
     """D_ECE, l_w and tag of the original speech against itself: what there is to protect."""
-    own = safeguard.result.sets["oo"]
+    result = safeguard.result
+    own = result.sets["oo"]
     n = {
         "target": own.zebra.targets,
         "nontarget": own.zebra.nontargets,
         "speakers": len(own.speakers),
     }
-    params = {"set": "oo", "backend": safeguard.result.backend}
-    trials = safeguard.result.trials
+    about: dict[str, Any] = {
+        "n": n,
+        "params": {"set": "oo", "backend": result.backend, "bins": own.bins or None},
+        "trials": result.trials,
+    }
+    interval = result.interval("d_ece_oo")
+    reason = "" if interval is not None else SAME if result.replicates else NOT_ASKED
     return (
-        Estimate("d_ece", own.zebra.d_ece, "bit", chance=0.0, n=n, params=params, trials=trials),
-        Estimate("l_w", own.zebra.l_w, chance=0.0, n=n, params=params, trials=trials),
-        Estimate("tag", own.zebra.tag, n=n, params=params, trials=trials),
+        Estimate(
+            "d_ece",
+            own.zebra.d_ece,
+            "bit",
+            interval=interval,
+            chance=0.0,
+            no_interval=reason,
+            **about,
+        ),
+        Estimate("l_w", own.zebra.l_w, chance=0.0, no_interval=WITH_TRIALS, **about),
+        Estimate("tag", own.zebra.tag, no_interval=WITH_TRIALS, **about),
     )
 
 
@@ -57,23 +74,35 @@ def _notes(assessment: PrivacyAssessment) -> tuple[str, ...]:
     several = len(assessment.datasets) > 1
     for safeguard in {s.dataset: s for s in assessment}.values():
         result = safeguard.result
-        roc = result.sets["oo"].roc
         where = f"{safeguard.dataset}: " if several else ""
-        told.append(
-            f"{where}{len(result.speakers):,} speakers, {round(roc.targets):,} same-speaker and"
-            f" {round(roc.nontargets):,} different-speaker comparisons in each of OO, OP and PP."
-        )
+        counts = [
+            f"{sets}: {round(roc.targets):,} same-speaker and {round(roc.nontargets):,}"
+            " different-speaker comparisons"
+            for sets, roc in (
+                ("OO and PP each", result.sets["oo"].roc),
+                ("OP", result.sets["op"].roc),
+            )
+        ]
+        told.append(f"{where}{len(result.speakers):,} speakers. {'; '.join(counts)}.")
     for safeguard in assessment:
         where = f", {safeguard.dataset}" if several else ""
         worst = ", ".join(safeguard.result.per_speaker.worst(3))
         if worst:
             told.append(f"{safeguard.system}{where}: least protected are {worst}.")
         told += [f"{safeguard.system}{where}: {text}" for text in safeguard.result.notes]
-    interval = next(iter(assessment)).result.interval("deid")
-    if interval is not None:
+        strongest = safeguard.result.strongest
         told.append(
-            f"In brackets: {100 * interval.level:g} % intervals over speakers"
-            f" ({interval.replicates:,} bootstrap replicates of the matrices, seed {interval.seed},"
-            " calibration held)."
+            f"{safeguard.system}{where}: strongest of {len(strongest.tried)} attacks tried"
+            f" ({', '.join(strongest.tried)}): {strongest.attacker}."
+        )
+    result = next(iter(assessment)).result
+    told.append(
+        "The strongest attack has the lowest DeID of all that beat the plain score by more than"
+        " noise; to take the lowest errs towards more risk."
+    )
+    if result.replicates:
+        told.append(
+            f"In brackets: {100 * result.level:g} % intervals over speakers ({result.replicates:,}"
+            f" bootstrap replicates, each calibrated anew, less their bias; seed {result.seed})."
         )
     return tuple(told)

@@ -34,7 +34,7 @@ def privacy_figures(assessment: PrivacyAssessment, *, order: str = "given") -> l
             s.result.g_vd,
             s.result.interval("deid"),
             s.result.interval("g_vd"),
-            s.result.negated_deid if s.result.turned else None,
+            *s.result.beyond_plain,
         )
         for s in assessment
     ]
@@ -60,7 +60,7 @@ def _of_set(
     negated = {
         system: disclosure_of(result.sets["op"].roc.negated(), system=system)
         for system, result in results.items()
-        if result.sets["op"].zebra.warnings
+        if result.negated_discloses_more
     }
     figures = [
         *_matrices(results, order, suffix),

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from unmask.detection import information
+from unmask.detection.calibration import fit_linear
+from unmask.privacy import calibration_distortion_from_embeddings
+from unmask.privacy.similarity_intervals import draws
+from unmask.privacy.zebra_resample import Run, RunScores, _distortion, weighted_line
+from unmask.privacy.zebra_runs import cross_scores, distortions
+from unmask.trials import Embeddings
+
+SPEAKERS, EACH = 6, 3
+
+
+def run_of(rng, shift):
+    codes = np.repeat(np.arange(SPEAKERS), EACH)
+    one, other = (side.reshape(-1) for side in np.meshgrid(codes, codes, indexing="ij"))
+    same = one == other
+    scores = np.round(rng.normal(size=one.size) + shift * same, 2)
+    return RunScores(scores[same], scores[~same], one[same], one[~same], other[~same], SPEAKERS)
+
+
+def expanded(run, times):
+    """Scores of a resample, every copy written out."""
+    target = np.repeat(run.target, times[run.owner].astype(int))
+    number = (times[run.first] * times[run.second]).astype(int)
+    return target, np.repeat(run.nontarget, number)
+
+
+def test_the_weighted_line_is_that_of_the_scores_written_out():
+    rng = np.random.default_rng(0)
+    run = run_of(rng, 1.5)
+    times = np.array([2.0, 0, 1, 3, 0, 0])
+    target, nontarget = expanded(run, times)
+    made = Run.of(run)
+    scale, offset = weighted_line(made.score, *made.weighted(times))
+    expected = fit_linear(target, nontarget)
+    assert scale == pytest.approx(expected.scale, rel=0.02)
+    assert offset == pytest.approx(expected.offset, abs=0.02)
+
+
+def test_replicates_are_those_of_an_explicit_resampling():
+    rng = np.random.default_rng(1)
+    first, second = run_of(rng, 1.5), run_of(rng, 1.0)
+    runs = Run.of(first), Run.of(second)
+    for times in draws(SPEAKERS, 5, 3):
+        line = fit_linear(*expanded(first, times))
+        target, nontarget = (line.apply(scores) for scores in expanded(second, times))
+        expected = information.expected_disclosure(target, nontarget)
+        found, _ = _distortion(*runs, times, "linear", True)
+        assert found == pytest.approx(expected, abs=0.02)
+
+
+def test_both_calibrations_have_intervals_that_hold_their_values():
+    rng = np.random.default_rng(2)
+    first, second = run_of(rng, 1.5), run_of(rng, 1.5)
+    for made in distortions(first, second, replicates=50):
+        for estimate in made.estimates:
+            interval = estimate.interval
+            assert interval.low < estimate.value < interval.high
+            assert interval.method == "speaker,recalibrated,corrected"
+    none = distortions(first, second, replicates=0)[0].estimates[0]
+    assert none.interval is None
+    assert none.no_interval == "no replicates were asked for"
+
+
+def test_an_infinite_distortion_has_none():
+    run = RunScores(
+        np.array([2.0, 3, 2, 3]),
+        np.array([0.0, 1, 0, 1]),
+        np.array([0, 0, 1, 1]),
+        np.array([0, 0, 1, 1]),
+        np.array([1, 1, 0, 0]),
+        2,
+    )
+    other = RunScores(np.array([0.0, 3, 2, 3]), run.nontarget, run.owner, run.first, run.second, 2)
+    made = distortions(run, other, methods=["isotonic"], laplace=False, replicates=20)[0]
+    assert made.c_ece == -np.inf
+    assert made.intervals == (None, None)
+    assert made.estimates[0].no_interval == "the value is infinite"
+
+
+def test_speakers_come_with_the_scores_of_embeddings():
+    rng = np.random.default_rng(3)
+    codes = np.repeat(np.arange(5), 4)
+    vectors = rng.normal(size=(5, 8))[codes] + 0.5 * rng.normal(size=(20, 8))
+    original = Embeddings(vectors, [f"s{c}" for c in codes], [f"u{i}" for i in range(20)])
+    runs = [
+        Embeddings(vectors + rng.normal(size=vectors.shape), original.speakers, original.utterances)
+        for _ in range(2)
+    ]
+    found = cross_scores(original, runs[0])
+    assert np.bincount(found.owner).tolist() == [12] * 5
+    assert (found.first != found.second).all()
+    assert found.nontarget.size == found.first.size == 20 * 16
+    made = calibration_distortion_from_embeddings(original, *runs, replicates=20)
+    assert made.estimates[0].interval.low < made.c_ece < made.estimates[0].interval.high
