@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import re
 import shutil
 from pathlib import Path
@@ -16,6 +17,7 @@ from unmask.report.assess import assess
 from unmask.report.config import Config, load_config
 from unmask.report.frameworks.attacks import Attack
 from unmask.report.frameworks.legal import with_fitting_lengths
+from unmask.report.headline import find
 from unmask.report.writing import write_report
 from unmask.trials import Embeddings
 
@@ -96,6 +98,29 @@ def test_the_first_screen_tells_risks_with_interval_chance_and_attacker(done):
         assert card.numbers[0].attacker
     page = (done[2] / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"anonymous: (yes|no)", page, re.IGNORECASE)
+
+
+def test_every_number_has_an_interval_or_a_reason_why_not(done):
+    results = json.loads((done[2] / "results.json").read_text(encoding="utf-8"))["results"]
+    assert len(results) > 500
+    for result in results:
+        if result["conditions"]["framework"] == "cpmap":
+            continue
+        interval, reason = result["interval"], result["no_interval"]
+        assert (interval is None) == bool(reason), result
+        if interval is not None:
+            assert interval[0] < interval[1], result
+
+
+def test_cards_take_the_worst_point_and_count_people_with_an_interval(done):
+    for card in done[1].cards:
+        rows = next(s for s in done[1].sections if s.key == "legal").tables[0].rows
+        points = find(rows, "linkability", safeguard=card.safeguard)
+        worst = max(points, key=lambda point: point.estimate.value)
+        assert card.numbers[0].estimate.value == worst.estimate.value
+        assert card.numbers[0].attacker == worst.attacker
+        low, high = worst.estimate.interval.low, worst.estimate.interval.high
+        assert f"{int(12 * low)} to {math.ceil(12 * high)} of 12 people" in card.sentences[0]
 
 
 def test_a_speaker_called_script_is_only_an_odd_name(done):
