@@ -68,7 +68,7 @@ def test_who_knows_the_safeguard_sees_through_it():
     found = attack_models(original, own=(own, more), related=(voices(shift=3.0, key=4),))
     assert list(found) == [
         *("original", "original enrolment", "ignorant"),
-        *("semi-informed", "informed", "informed, original enrolment"),
+        *("semi-informed", "informed", "informed with originals"),
     ]
     error = {}
     for name, attacker in found.items():
@@ -78,7 +78,7 @@ def test_who_knows_the_safeguard_sees_through_it():
     assert error["ignorant"] > 0.3
     assert error["original enrolment"] > 0.15
     assert error["informed"] < 0.1
-    assert error["informed, original enrolment"] < 0.1
+    assert error["informed with originals"] < 0.1
     assert error["informed"] < error["original enrolment"] < error["ignorant"]
 
 

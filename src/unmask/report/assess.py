@@ -469,7 +469,7 @@ def _counted(what: str, names: Sequence[str]) -> str:
     return f"{len(names)} {what}{'s' if len(names) > 1 else ''} ({', '.join(names)})"
 
 
-def _kept(*groups: tuple[Mapping[K, Step], Mapping[K, Any]]) -> list[Step]:
+def _kept(*groups: tuple[Mapping[Any, Step], Mapping[Any, Any]]) -> list[Step]:
     """Steps that have a result."""
     return [step for steps, found in groups for name, step in steps.items() if name in found]
 

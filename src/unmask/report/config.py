@@ -142,9 +142,7 @@ ATTACKERS = (
         name="semi-informed", enrol="own", train=("original", "related"), backends=("wccn", "plda")
     ),
     Attacker(name="informed", enrol="own", train=("original", "own"), backends=("wccn", "plda")),
-    Attacker(
-        name="informed, original enrolment", train=("original", "own"), backends=("wccn", "plda")
-    ),
+    Attacker(name="informed with originals", train=("original", "own"), backends=("wccn", "plda")),
 )
 
 

@@ -11,7 +11,7 @@ from unmask.trials import write_embeddings
 
 REPLICATES = 500
 QUICK = 100
-SAFEGUARDS = {
+SAFEGUARDS: dict[str, dict[str, str | bool]] = {
     "B2": {"embeddings": "data/b2.npz", "keyless": True, "related": "data/b2r-again.npz"},
     "B2r": {
         "embeddings": "data/b2r.npz",

@@ -192,7 +192,12 @@ def sentences(rows: Sequence[Row], name: str, known: Mapping[str, str]) -> tuple
     told = [f"{_attacker(worst, known)} links {_links(worst)}."]
     every = largest(find(rows, "linkability", safeguard=name, point=ALL))
     if every is not None and every.estimate is not worst.estimate:
-        told.append(f"{_attacker(every, known)} links {_links(every)}.")
+        total = int(every.estimate.n["speakers"])
+        told.append(
+            f"Among all {every.conditions['speakers']} candidates, from"
+            f" {_spoken(every.conditions['utterances'])}: {people(every.estimate)}"
+            f" (by chance {_whole(_by_chance(every))} of {total:,})."
+        )
     return tuple(told)
 
 
@@ -201,12 +206,16 @@ def _attacker(found: Found, known: Mapping[str, str]) -> str:
 
 
 def _links(found: Found) -> str:
-    total = int(found.estimate.n["speakers"])
-    chance = total * float(found.estimate.chance or 0.0)
     return (
         f"{people(found.estimate)} to the right one of {found.conditions['speakers']} candidates"
-        f" from {_spoken(found.conditions['utterances'])} (by chance {_whole(chance)} of {total:,})"
+        f" from {_spoken(found.conditions['utterances'])} (by chance {_whole(_by_chance(found))} of"
+        f" {int(found.estimate.n['speakers']):,})"
     )
+
+
+def _by_chance(found: Found) -> float:
+    """People whom chance would find."""
+    return int(found.estimate.n["speakers"]) * float(found.estimate.chance or 0.0)
 
 
 def _whole(count: float) -> str:

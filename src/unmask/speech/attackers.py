@@ -182,7 +182,7 @@ def attack_models(
         "ignorant": (own[0], (original,)),
         **({"semi-informed": (own[0], (original, *related))} if related else {}),
         "informed": (own[0], (original, *own)),
-        "informed, original enrolment": (original, (original, *own)),
+        "informed with originals": (original, (original, *own)),
     }
     return {
         "original": AttackModel("original", original, (original,), BACKENDS),

@@ -217,7 +217,9 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
     original = inputs.enrolment(inputs.original)
     control = inputs.attacked(inputs.original)
     backends = tuple(dict.fromkeys(b for one in config.attackers for b in one.backends))
-    of = {ORIGINAL: (Attack(ORIGINAL, ORIGINAL, "", backends, original, original, control),)}
+    of: dict[str, tuple[Attack, ...]] = {
+        ORIGINAL: (Attack(ORIGINAL, ORIGINAL, "", backends, original, original, control),)
+    }
     consistency = {}
     missing = {}
     for name, protected in inputs.protected.items():

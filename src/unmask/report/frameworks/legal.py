@@ -188,7 +188,7 @@ class LegalResults:
         self.config = config
         self.inferences = inferences
         self.consistency = consistency
-        self.metrics = config.legal.metrics
+        self.metrics: tuple[str, ...] = config.legal.metrics
         self.lengths = config.legal.lengths
         self.curves: dict[str, dict[str, Curves]] = {}
         self.ranks: dict[str, dict[tuple[str, int], Ranks]] = {}
@@ -245,7 +245,7 @@ class LegalResults:
 
     def shown(self, safeguard: str) -> Curves:
         """For each attacker the curve of the variant that is strongest among most speakers."""
-        found = {}
+        found: Curves = {}
         for attacker in self.curves[safeguard]:
             for metric in self.metrics:
                 for length in self.lengths:
