@@ -162,11 +162,12 @@ class LegalRisk:
     def value(self) -> float:
         return float(self.strongest.estimate.value)
 
-    @property
-    def conditions(self) -> dict[str, str]:
+    def conditions(self, point: str) -> dict[str, str]:
+        """Conditions of a row of the table."""
         return {
             "safeguard": self.safeguard,
             "attacker": self.strongest.attacker,
+            "point": point,
             "utterances": str(self.length),
             "speakers": f"{self.count:,}",
         }
@@ -339,16 +340,15 @@ _CONSISTENCY = (
 
 
 def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
-    strongest, curves, details, variants = [], [], [], []
+    strongest: dict[str, list[Row]] = {
+        metric: [
+            *_controls(results, metric),
+            *(row for name in results.safeguards for row in _points(results, name, metric)),
+        ]
+        for metric in results.metrics
+    }
+    curves, details, variants = [], [], []
     for name in results.curves:
-        for metric in results.metrics:
-            worst = results.worst(name, metric)
-            for point, risk in ((WORST, worst), (ALL, results.crowd(name, metric))):
-                row = Row({**risk.conditions, "point": point}, (risk.strongest.estimate,))
-                strongest.append(row)
-            if name != ORIGINAL:
-                continue
-            strongest += _controls(results, metric)
         for (attacker, metric, length), curve in results.shown(name).items():
             base = {"safeguard": name, "attacker": attacker, "utterances": str(length)}
             curves += [
@@ -364,7 +364,11 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
                 base = {"safeguard": name, "attacker": label, "utterances": str(length)}
                 base["speakers"] = f"{curve.counts[first]:,}"
                 variants.append(Row(base, (curve.estimate(first),)))
-    named = {(row.conditions["safeguard"], row.conditions["attacker"]) for row in strongest}
+    named = {
+        (row.conditions["safeguard"], row.conditions["attacker"])
+        for rows in strongest.values()
+        for row in rows
+    }
     ranks = [
         Row({"safeguard": name, "attacker": label, "utterances": str(length)}, found.estimates)
         for name, of in results.ranks.items()
@@ -386,7 +390,10 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
         for (name, attribute), found in results.inferences.items()
     ]
     blocks = (
-        TableBlock("The strongest attack", tuple(_merged(strongest)), note=_STRONGEST),
+        *(
+            TableBlock(f"{TITLES[metric]}: the strongest attack", tuple(rows), note=_STRONGEST)
+            for metric, rows in strongest.items()
+        ),
         TableBlock("Inference of attributes", tuple(probes)),
         TableBlock("Consistency of pseudonyms (no attack)", tuple(stable), note=_CONSISTENCY),
         TableBlock("Strongest variant of each attacker", tuple(_merged(curves)), folded=True),
@@ -397,18 +404,25 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
     return tuple(block for block in blocks if block.rows)
 
 
+def _points(results: LegalResults, name: str, metric: str) -> list[Row]:
+    """The worst point of the curve, and that of all candidates."""
+    found = ((WORST, results.worst(name, metric)), (ALL, results.crowd(name, metric)))
+    return [Row(risk.conditions(point), (risk.strongest.estimate,)) for point, risk in found]
+
+
 def _controls(results: LegalResults, metric: str) -> list[Row]:
-    """Unprotected speech wherever the strongest attack on a safeguard stands."""
+    """Unprotected speech at its own worst point and wherever a safeguard's stands."""
+    own = results.worst(ORIGINAL, metric), results.crowd(ORIGINAL, metric)
     at = {
         (risk.length, risk.count)
         for name in results.safeguards
         for risk in (results.worst(name, metric), results.crowd(name, metric))
     }
-    own = results.worst(ORIGINAL, metric), results.crowd(ORIGINAL, metric)
     at -= {(risk.length, risk.count) for risk in own}
-    found = [results.strongest(ORIGINAL, metric, length, count) for length, count in sorted(at)]
+    more = [results.strongest(ORIGINAL, metric, length, count) for length, count in sorted(at)]
     return [
-        Row({**risk.conditions, "point": CONTROL}, (risk.strongest.estimate,)) for risk in found
+        *_points(results, ORIGINAL, metric),
+        *(Row(risk.conditions(CONTROL), (risk.strongest.estimate,)) for risk in more),
     ]
 
 
