@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -188,7 +188,8 @@ def _passes(
     """How many test entries lie above the threshold of each attack and fold, the (k+1)-th best
     calibration score, −inf where there are fewer, and where it stands.
     """
-    reached = np.cumsum(calibrates, axis=2, dtype=np.int32)
+    narrow = np.uint8 if scores.shape[1] < 256 else np.int32
+    reached = np.cumsum(calibrates, axis=2, dtype=narrow)
     above, _ = _nth(scores, reached, rank)
     below, at = _nth(scores, reached, rank + 1)
     threshold = above / 2 + below / 2
@@ -196,9 +197,7 @@ def _passes(
     return passes, below, at
 
 
-def _nth(
-    scores: FloatArray, calibration: npt.NDArray[np.int32], n: int
-) -> tuple[FloatArray, IntArray]:
+def _nth(scores: FloatArray, calibration: npt.NDArray[Any], n: int) -> tuple[FloatArray, IntArray]:
     """The n-th best calibration score of every attack and fold, −inf where there are fewer, and
     where it stands.
     """
