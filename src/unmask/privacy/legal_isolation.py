@@ -25,6 +25,8 @@ _SAMPLE = 16
 _SPARE = 48
 _DEEPER = 4
 _BEYOND = 8
+DRAWS_WITHOUT = 2
+"""Draws in which success is tried again without each test speaker: two tell the spread."""
 _AT_ONCE = 1 << 21
 
 
@@ -160,7 +162,7 @@ class Isolation:
     """What one enrolment speaker's predicate does: ``success`` is draws × counts × folds.
 
     ``absent`` are keys count·S + j of other test speakers j, ascending, and ``change`` by how many
-    folds, over all draws, success rises without that speaker's entries.
+    folds, over the first draws, success rises without that speaker's entries.
     """
 
     success: BoolArray
@@ -267,6 +269,7 @@ def single_out(
             won, deep, deepest = isolated(scores, is_test, rank, bound)
             success[some[deep]] = won[deep]
             short.append(some[~deep])
+            deep &= d < DRAWS_WITHOUT
             if deep.any():
                 parts = scores[deep], row.population.owner[chosen[deep]], is_test[deep]
                 attack, gone, change = without_speakers(parts, rank, won[deep], deepest[deep], own)
