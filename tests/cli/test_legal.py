@@ -52,7 +52,7 @@ def test_json_holds_risk_interval_chance_and_attacker(files):
     low, high = rows[0]["interval"]
     assert low <= rows[0]["value"] <= high
     assert rows[0]["chance"] == pytest.approx(0.2)
-    assert rows[0]["n"]["attacks"] == 24
+    assert rows[0]["n"]["attacks"] == 24 * 6
     assert len(found["inputs"]) == 4
     assert {"singling_out", "one_minus_eer", "mean_d"} <= {r["metric"] for r in found["results"]}
 
@@ -102,13 +102,34 @@ def test_another_place_gives_the_same_table(files, tmp_path):
     found = run(files, *what, *elsewhere)
     assert found.exit_code == 0, found.output
     assert found.stdout == wanted.stdout
-    assert len(list(tmp_path.glob("*/result-*.npz"))) == 2 * 3
+    assert len(list(tmp_path.glob("*/result-*.npz"))) == 2 * 3 * 2
     assert run(files, *what, "--state", str(tmp_path)).stdout == wanted.stdout
     for place, told in (("moon", "found moon"), ("cuda", "CUDA"), ("dask://127.0.0.1:1", "dask")):
         refused = run(files, *what, "--on", place)
         assert isinstance(refused.exception, InputError)
         assert told in str(refused.exception)
         assert "\n" not in str(refused.exception)
+
+
+def test_enrolment_swap_and_variants(files):
+    what = ("--counts", "20", "--lengths", "1", "--format", "json")
+    usual = json.loads(run(files, *what).stdout)
+    assert any("only 24 speakers" in line for line in usual["warnings"])
+
+    def depth(found):
+        return {
+            r["metric"]: r["params"].get("enrol_L") for r in found["results"] if "N" in r["params"]
+        }
+
+    assert depth(usual)["linkability"] == depth(usual)["one_minus_eer"] == "all"
+    assert depth(usual)["singling_out"] == 30
+    options = ("--linkability-enrol", "2", "--singling-out-enrol", "all", "--swap")
+    asked = json.loads(run(files, *what, *options, "--variants", "plain").stdout)
+    assert depth(asked)["linkability"] == depth(asked)["one_minus_eer"] == 2
+    assert depth(asked)["singling_out"] == "all"
+    metrics = {r["metric"] for r in usual["results"]}
+    assert {"linkability_negated", "linkability_centred", "linkability_centred_negated"} <= metrics
+    assert "linkability_centred" not in {r["metric"] for r in asked["results"]}
 
 
 def test_a_backend_is_one_option_away(files):

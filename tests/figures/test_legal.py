@@ -6,7 +6,7 @@ import pytest
 import unmask as um
 from unmask.figures import NARROW, save
 from unmask.figures.legal import legal_figures
-from unmask.figures.legal_panel import legal_panel
+from unmask.figures.legal_panel import count_ticks, legal_panel
 from unmask.figures.legal_ranks import rank_histograms
 from unmask.figures.legal_speakers import speaker_risks
 
@@ -50,6 +50,16 @@ def test_the_panel_carries_the_numbers(sweep):
     chance = [r for r in values(spec) if r.get("attacker") == "chance"]
     assert {r["value"] for r in chance if r["count"] == 20} == {0.05, 0.5, 0.367879}
     assert "Lower is more protective" in figure.caption
+
+
+def test_both_ends_of_an_axis_have_a_tick():
+    assert count_ticks(20, 60) == [20, 60]
+    assert count_ticks(5, 60) == [5, 10, 20, 60]
+    assert count_ticks(20, 20) == [20]
+    many = count_ticks(20, 22_024)
+    assert many[0] == 20
+    assert many[-1] == 22_024
+    assert 4 <= len(many) <= 6
 
 
 def test_speakers_and_ranks(sweep):

@@ -216,7 +216,7 @@ def test_what_becomes_of_a_success_without_a_speaker_equals_the_definition():
     )
     expected = np.zeros((2, 24), dtype=int)
     for c, count in enumerate(counts):
-        for draw in draws:
+        for draw in draws[:2]:
             for j in range(24):
                 if j != 6 and draw.place[j] < count:
                     fewer = np.where(people.owner == j, -np.inf, scores)

@@ -23,7 +23,8 @@ from unmask.figures.theme import (
 from unmask.privacy.legal_curve import Curve
 from unmask.privacy.legal_sweep import LegalSweep
 
-TICKS = (2, 5, 20, 100, 1_000, 10_000, 100_000)
+_TICKS = (2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000)
+_APART, _MOST_TICKS = 1.6, 5
 _TITLES = {
     "singling_out": ("Singling Out (%)", "N test speakers"),
     "linkability": ("Linkability (%)", "N′ enrolment speakers"),
@@ -78,7 +79,11 @@ def legal_panel(
 def _panel(
     sweep: LegalSweep, metric: str, length: int, colour: str, *, first: bool, top: bool
 ) -> Layers:
-    curves = {n: sweep.curves[n, metric, length] for n in sweep.attackers}
+    curves = {
+        n: sweep.curves[n, metric, length]
+        for n in sweep.attackers
+        if (n, metric, length) in sweep.curves
+    }
     least = min(int(c.counts.min()) for c in curves.values())
     most = max(int(c.counts.max()) for c in curves.values())
     label, who = _TITLES[metric]
@@ -87,7 +92,7 @@ def _panel(
         title=who,
         scale=alt.Scale(type="log", domain=[least, max(most, least + 1)], nice=False),
         axis=alt.Axis(
-            values=[n for n in TICKS if least <= n <= most] or [least, most],
+            values=count_ticks(least, most),
             format=",",
             labelFlush=True,
         ),
@@ -110,6 +115,16 @@ def _panel(
     if top:
         layers.append(_heading(length))
     return alt.layer(*layers)
+
+
+def count_ticks(least: int, most: int) -> list[int]:
+    """Both ends of an axis of counts, and round numbers between them that are far enough apart."""
+    ticks = [least]
+    apart = max(_APART, (most / least) ** (1 / _MOST_TICKS))
+    for count in _TICKS:
+        if count >= apart * ticks[-1] and most >= apart * count:
+            ticks.append(count)
+    return ticks if most == least else [*ticks, most]
 
 
 def _percent(column: str, title: str | None) -> alt.Y:
@@ -180,7 +195,8 @@ def _heading(length: int) -> alt.Chart:
 def _caption(sweep: LegalSweep) -> str:
     parts = [
         "Lower is more protective; the distance to the black dashed line (chance) is what the"
-        " attacker gains. Bands are intervals over speakers.",
+        " attacker gains. Bands are intervals over speakers. Negated and centred scores compete for"
+        " the strongest attack and are not drawn.",
     ]
     if sweep.original is not None:
         parts.append(
@@ -188,5 +204,8 @@ def _caption(sweep: LegalSweep) -> str:
             " recognise well before its low values are believed."
         )
     if "singling_out" in sweep.metrics:
-        parts.append("Chance of Singling Out is exp(−1), as in the paper.")
+        parts.append(
+            "Chance of Singling Out is exp(−1), as in the paper; scores without any information"
+            " reach a little less."
+        )
     return " ".join(parts)

@@ -67,10 +67,7 @@ def speaker_risks(
         symbolSize=420,
         labelExpr=lookup(
             names,
-            [
-                f"{shorten(n, limit=20)} ({100 * c.worst_decile[places[n]]:.0f} %)"
-                for n, c in curves.items()
-            ],
+            [shorten(n, limit=20) + _worst(c.worst_decile[places[n]]) for n, c in curves.items()],
         ),
     )
     paint = alt.Color(
@@ -110,6 +107,11 @@ def speaker_risks(
     return Figure(name, title, _caption(counted, chance), chart)
 
 
+def _worst(risk: float) -> str:
+    """The worst decile in the legend, where recordings are enough to tell it."""
+    return "" if np.isnan(risk) else f" ({100 * risk:.0f} %)"
+
+
 def _place(curve: RiskCurve, count: int | None) -> int:
     if count is None:
         return int(curve.counts.argmin())
@@ -132,6 +134,6 @@ def _caption(count: int, chance: float) -> str:
     return (
         f"Each point of a line is one speaker among {count:,}. A line that stays high says that"
         " many are recognised, one that falls at once that only few are. Grey field: the tenth of"
-        " the speakers at highest risk, whose mean stands in the legend. Dashed: chance,"
-        f" {100 * chance:.2f} %. With everyone as candidates a speaker is either found or not."
+        " the speakers at highest risk; the legend gives their mean, less what few recordings of"
+        f" each make it too large. Dashed: chance, {100 * chance:.2f} %."
     )

@@ -10,6 +10,7 @@ import altair as alt
 from unmask.figures.data import join, require_systems, table
 from unmask.figures.encode import is_wide, legend, lookup
 from unmask.figures.figure import Figure, Layers
+from unmask.figures.legal_panel import count_ticks
 from unmask.figures.theme import CHANCE, DASHED, WIDE, shorten
 from unmask.privacy.legal_curve import Curve
 
@@ -18,7 +19,6 @@ _TITLES = {
     "linkability": "Linkability (%)",
     "one_minus_eer": "1 − EER (%)",
 }
-_TICKS = (2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000)
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _panel(
 ) -> Layers:
     least = min(int(one.curve.counts.min()) for one in lines)
     most = max(int(one.curve.counts.max()) for one in lines)
-    ticks = [n for n in _TICKS if least <= n < 0.87 * most] + [most]
+    ticks = count_ticks(least, most)
     x = alt.X(
         "count:Q",
         title="Speakers",

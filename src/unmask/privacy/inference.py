@@ -35,6 +35,8 @@ class Inference:
     high: float
     chance: float
     balanced: float
+    balanced_low: float
+    balanced_high: float
     unprotected: float
     unprotected_low: float
     unprotected_high: float
@@ -56,9 +58,12 @@ class Inference:
         """What stands against reading the accuracy as it is."""
         lines = []
         if not self.low > self.chance:
+            control = f"on unprotected speech it reaches {100 * self.unprotected:.0f} %"
+            if not self.unprotected_low > self.chance:
+                control = "with no control that succeeds this is uninformative"
             lines.append(
                 f"inference of {self.attribute}: the probe is no better than the majority class"
-                f" ({self.majority}); it says nothing about protection"
+                f" ({self.majority}); {control}"
             )
         if np.isnan(self.unprotected):
             lines.append(
@@ -82,7 +87,9 @@ class Inference:
         """Accuracy on protected and, where given, on unprotected speech."""
         found = [
             self._estimate("inference", self.value, (self.low, self.high)),
-            self._estimate("inference_balanced", self.balanced, None),
+            self._estimate(
+                "inference_balanced", self.balanced, (self.balanced_low, self.balanced_high)
+            ),
         ]
         if not np.isnan(self.unprotected):
             limits = (self.unprotected_low, self.unprotected_high)
@@ -123,6 +130,7 @@ def inference(
     how = Resampling(level, replicates, seed)
     attack = _Attack.run(protected, attribute, bands, folds, penalty, fold_seed)
     low, high = attack.interval(how)
+    balanced, (balanced_low, balanced_high) = attack.balanced, attack.balanced_interval(how)
     bare, bare_low, bare_high = np.nan, np.nan, np.nan
     if unprotected is not None:
         control = _Attack.run(unprotected, attribute, bands, folds, penalty, fold_seed)
@@ -135,7 +143,9 @@ def inference(
         low=low,
         high=high,
         chance=float(shares.max()),
-        balanced=float((attack.class_hits / attack.class_sizes).mean()),
+        balanced=balanced,
+        balanced_low=balanced_low,
+        balanced_high=balanced_high,
         unprotected=bare,
         unprotected_low=bare_low,
         unprotected_high=bare_high,
@@ -158,6 +168,7 @@ class _Attack:
     sizes: FloatArray
     class_hits: FloatArray
     class_sizes: FloatArray
+    apart: FloatArray
     speakers: pl.Series
     lone: tuple[str, ...]
 
@@ -189,17 +200,31 @@ class _Attack:
         fold = speaker_folds(codes, labels, folds, np.random.default_rng(seed))
         predicted = cross_validated(vectors, labels, len(classes), fold, penalty=penalty)
         right = (predicted == labels).astype(np.float64)
+        class_hits = np.bincount(labels, right, len(classes))
+        class_sizes = np.bincount(labels, minlength=len(classes))
+        shares = (right - (class_hits / class_sizes)[labels]) / class_sizes[labels]
         pairs = np.unique(np.column_stack([labels, owner]), axis=0)
         lone = np.bincount(pairs[:, 0], minlength=len(classes)) == 1
         return cls(
             classes,
             np.asarray(np.bincount(owner, weights=right), dtype=np.float64),
             np.bincount(owner).astype(np.float64),
-            np.asarray(np.bincount(labels, right, len(classes)), dtype=np.float64),
-            np.bincount(labels, minlength=len(classes)).astype(np.float64),
+            np.asarray(class_hits, dtype=np.float64),
+            class_sizes.astype(np.float64),
+            np.asarray(np.bincount(owner, weights=shares) / len(classes), dtype=np.float64),
             embeddings.speakers.names.gather(present),
             tuple(name for name, alone in zip(classes, lone, strict=True) if alone),
         )
+
+    @property
+    def balanced(self) -> float:
+        return float((self.class_hits / self.class_sizes).mean())
+
+    def balanced_interval(self, how: Resampling) -> tuple[float, float]:
+        """Score interval of the mean over classes, ``apart`` what each speaker adds to it beyond
+        its classes' means.
+        """
+        return _interval(self.balanced, self.apart, how)
 
     @property
     def accuracy(self) -> float:
@@ -209,13 +234,18 @@ class _Attack:
         """Score interval over speakers: the accuracy is a ratio of sums over them, its variance
         that of their deviations from it.
         """
-        count = len(self.hits)
-        if count < 2:
-            return np.nan, np.nan
-        apart = self.hits - self.accuracy * self.sizes
-        variance = count / (count - 1) * (apart**2).sum() / self.sizes.sum() ** 2
-        low, high = risk_interval(np.array([self.accuracy]), np.array([variance]), count, how)
-        return float(low[0]), float(high[0])
+        apart = (self.hits - self.accuracy * self.sizes) / self.sizes.sum()
+        return _interval(self.accuracy, apart, how)
+
+
+def _interval(value: float, apart: FloatArray, how: Resampling) -> tuple[float, float]:
+    """Score interval of a number to which each speaker adds ``apart`` beyond its expectation."""
+    count = len(apart)
+    if count < 2:
+        return np.nan, np.nan
+    variance = count / (count - 1) * float((apart**2).sum())
+    low, high = risk_interval(np.array([value]), np.array([variance]), count, how)
+    return float(low[0]), float(high[0])
 
 
 def _column(embeddings: Embeddings, attribute: str, bands: Sequence[float]) -> Ids:

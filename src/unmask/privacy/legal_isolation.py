@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,8 @@ _SAMPLE = 16
 _SPARE = 48
 _DEEPER = 4
 _BEYOND = 8
+DRAWS_WITHOUT = 2
+"""Draws in which success is tried again without each test speaker: two tell the spread."""
 _AT_ONCE = 1 << 21
 
 
@@ -160,7 +162,7 @@ class Isolation:
     """What one enrolment speaker's predicate does: ``success`` is draws × counts × folds.
 
     ``absent`` are keys count·S + j of other test speakers j, ascending, and ``change`` by how many
-    folds, over all draws, success rises without that speaker's entries.
+    folds, over the first draws, success rises without that speaker's entries.
     """
 
     success: BoolArray
@@ -188,7 +190,8 @@ def _passes(
     """How many test entries lie above the threshold of each attack and fold, the (k+1)-th best
     calibration score, −inf where there are fewer, and where it stands.
     """
-    reached = np.cumsum(calibrates, axis=2, dtype=np.int32)
+    narrow = np.uint8 if scores.shape[1] < 256 else np.int32
+    reached = np.cumsum(calibrates, axis=2, dtype=narrow)
     above, _ = _nth(scores, reached, rank)
     below, at = _nth(scores, reached, rank + 1)
     threshold = above / 2 + below / 2
@@ -196,9 +199,7 @@ def _passes(
     return passes, below, at
 
 
-def _nth(
-    scores: FloatArray, calibration: npt.NDArray[np.int32], n: int
-) -> tuple[FloatArray, IntArray]:
+def _nth(scores: FloatArray, calibration: npt.NDArray[Any], n: int) -> tuple[FloatArray, IntArray]:
     """The n-th best calibration score of every attack and fold, −inf where there are fewer, and
     where it stands.
     """
@@ -268,6 +269,7 @@ def single_out(
             won, deep, deepest = isolated(scores, is_test, rank, bound)
             success[some[deep]] = won[deep]
             short.append(some[~deep])
+            deep &= d < DRAWS_WITHOUT
             if deep.any():
                 parts = scores[deep], row.population.owner[chosen[deep]], is_test[deep]
                 attack, gone, change = without_speakers(parts, rank, won[deep], deepest[deep], own)

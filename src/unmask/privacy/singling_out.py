@@ -33,7 +33,7 @@ from unmask.privacy.legal_curve import (
     risk_interval,
 )
 from unmask.privacy.legal_input import as_counts, check_pair, locate, pair_codes
-from unmask.privacy.legal_isolation import Population
+from unmask.privacy.legal_isolation import DRAWS_WITHOUT, Population
 from unmask.privacy.legal_predicates import (
     SPEAKERS,
     GivenScores,
@@ -255,7 +255,8 @@ def both_sides(outcome: Outcome, s: int, protocol: Protocol) -> FloatArray:
     enrolled = len(success)
     if enrolled < 2:
         return np.full(success.shape[1], np.nan)
-    attacks = int(outcome.trials[0].sum())
+    draws, folds = protocol.slots.shape[:2]
+    attacks = min(draws, DRAWS_WITHOUT) * folds
     moves = outcome.change[s].T / (attacks * enrolled)
     moves[protocol.speakers] -= (success - success.mean(axis=0)) / (enrolled - 1)
     total = ((moves - moves.mean(axis=0)) ** 2).sum(axis=0)
