@@ -8,14 +8,14 @@ from benchmarks.coverage.tally import Tally
 import unmask as um
 
 BATTERY = um.Battery(fpr=(1e-2,))
-SAMPLES = 80
+SAMPLES = 60
 
 
 @pytest.mark.parametrize(
     "population",
     [
         Population("homogeneous", 1.2, large=1500),
-        Population("heterogeneous", 1.4, heterogeneity=0.5, large=3000),
+        Population("heavy tails", 1.6, freedom=3.0, large=1500),
     ],
     ids=lambda population: population.name,
 )
@@ -35,7 +35,7 @@ def test_intervals_of_twenty_speakers_hold_the_truth(population):
                 assert interval.low <= estimate.value <= interval.high
                 assert interval.low < interval.high
                 tallies[key].add(interval.low, interval.high)
-    # 80 samples of a true 95 % fall below 88 % once in 200 runs; percentiles reach 70 to 80 %.
+    # 60 samples of a true 95 % fall below 85 % once in 500 runs; percentiles reach 70 to 80 %.
     for key, tally in tallies.items():
-        assert tally.coverage >= 0.88, (key, tally.coverage, tally.missed)
+        assert tally.coverage >= 0.85, (key, tally.coverage, tally.missed)
     assert np.mean([tally.coverage for tally in tallies.values()]) >= 0.92
