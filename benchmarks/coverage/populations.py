@@ -19,7 +19,6 @@ import unmask as um
 Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 DIMENSIONS = 24
-_LARGE = 6000
 _OTHERS = 100
 _POORER = 0.6
 
@@ -30,7 +29,7 @@ class Population:
 
     ``separation`` is the spread of voices over that of recordings; ``heterogeneity`` the spread of
     the logarithm of each speaker's own variation; ``freedom`` are the degrees of freedom of
-    Student's t, 0 for Gaussian tails.
+    Student's t, 0 for Gaussian tails. ``large`` is how many speakers stand for all of them.
     """
 
     name: str
@@ -38,6 +37,7 @@ class Population:
     heterogeneity: float = 0.0
     freedom: float = 0.0
     utterances: int = 6
+    large: int = 6000
 
     def vectors(
         self, rng: np.random.Generator, speakers: int, utterances: int | None = None
@@ -99,7 +99,7 @@ def limit(population: Population) -> tuple[tuple[Array, Array], tuple[Array, Arr
     Every utterance meets all others of its speaker and a number of strangers.
     """
     rng = np.random.default_rng(2024)
-    vectors, speaker = population.vectors(rng, _LARGE)
+    vectors, speaker = population.vectors(rng, population.large)
     size, each = len(vectors), population.utterances
     enrol, test = np.triu_indices(each, 1)
     first = np.arange(0, size, each)[:, None]

@@ -111,8 +111,8 @@ def scale_of(bounds: tuple[float, float]) -> Scale:
 
     Between two bounds Tukey's folded cube root u^⅓ − (1 − u)^⅓ of the share u of the range (roots
     serve independent outcomes, logarithms a spread in proportion to the value; speakers lie in
-    between); the root above one bound; the value itself without bounds. Values outside the bounds
-    are moved to them.
+    between); the cube root above one bound; the value itself without bounds. Values outside the
+    bounds are moved to them.
     """
     low, high = bounds
     if np.isfinite([low, high]).all():
@@ -125,13 +125,13 @@ def scale_of(bounds: tuple[float, float]) -> Scale:
         def unfolded(scaled: FloatArray) -> FloatArray:
             """With x − y = a and x³ + y³ = 1 the sum s = x + y solves s³ + 3a²s = 4."""
             a = np.clip(scaled, -1.0, 1.0)
-            root = np.sqrt(4 + a**6)
-            total = np.cbrt(2 + root) + np.cbrt(2 - root)
+            root = np.cbrt(2 + np.sqrt(4 + a**6))
+            total = root - a**2 / root
             return np.asarray(low + span * np.clip((total + a) / 2, 0.0, 1.0) ** 3)
 
         return folded, unfolded
     if np.isfinite(low):
-        return lambda x: np.sqrt(np.maximum(x - low, 0.0)), lambda a: low + np.maximum(a, 0.0) ** 2
+        return lambda x: np.cbrt(np.maximum(x - low, 0.0)), lambda a: low + np.maximum(a, 0.0) ** 3
     return lambda x: np.asarray(x, float), lambda a: a
 
 

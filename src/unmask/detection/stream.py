@@ -90,11 +90,6 @@ def stream_scores(
             intervals: dict[str, Interval] = {}
             reason = NOT_ASKED
             if drawn:
-                options: dict[str, Any] = {
-                    "ranges": battery.ranges,
-                    "replicates": drawn,
-                    "seed": seed,
-                }
                 if sum(scores.counts.values()) <= AUTO_TRIALS:
                     whole, units = _whole(scores, name, battery)
                     found = bootstrap([whole], units, battery.values, **options)
