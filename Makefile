@@ -6,7 +6,7 @@ CORE := $(VENV)/.core
 FULL := $(VENV)/.full
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench docs clean
+.PHONY: demo test lint bench coverage docs clean
 
 demo: $(CORE)
 	$(BIN)/unmask demo
@@ -21,6 +21,9 @@ lint: $(FULL)
 
 bench: $(FULL)
 	$(BIN)/python -m benchmarks
+
+coverage: $(FULL)
+	$(BIN)/python -m benchmarks.coverage
 
 docs: $(FULL)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

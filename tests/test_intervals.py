@@ -74,6 +74,37 @@ def test_a_value_that_never_moves_from_the_edge_gets_the_exact_bound(value, expe
     assert given_bounds == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.parametrize("bounds", [(0.0, 0.5), (-2.0, 3.0), (0.0, np.inf), (-np.inf, np.inf)])
+def test_a_scale_leads_back_to_where_it_came_from(bounds):
+    to, back = intervals.scale_of(bounds)
+    values = np.concatenate([np.linspace(0, 0.5, 33), [1e-12, 1e-6, 0.5 - 1e-9]])
+    np.testing.assert_allclose(back(to(values)), values, atol=1e-12)
+    assert (np.diff(to(np.sort(values))) > 0).all()
+
+
+@given(st.data())
+def test_a_corrected_interval_holds_its_value_and_stays_in_its_range(data):
+    share = st.floats(0, 1, allow_subnormal=False)
+    value, drawn = data.draw(share), np.array(data.draw(st.lists(share, min_size=2)))
+    units, overfit = data.draw(st.integers(2, 50)), data.draw(st.sampled_from([1.0, 1.7]))
+    low, high = intervals.bias_corrected(
+        value, drawn, units, level=0.95, bounds=(0.0, 1.0), overfit=overfit
+    )
+    if np.isnan(low):
+        assert 0 < value < 1
+        assert (drawn == value).all()
+    else:
+        assert 0 <= low <= value <= high <= 1
+        assert low < high
+
+
+@pytest.mark.parametrize(("count", "told"), [(12, True), (29, True), (30, False)])
+def test_few_speakers_are_told_by_number(count, told):
+    text = intervals.few_speakers(count)
+    assert (text is not None) == told
+    assert not told or text.startswith(f"{count} speakers")
+
+
 def test_one_unit_or_no_defined_replicate_gives_no_interval():
     assert np.isnan(intervals.bias_corrected(0.2, np.array([0.1, 0.3]), 1, level=0.95)).all()
     assert np.isnan(intervals.bias_corrected(0.2, np.array([np.nan]), 20, level=0.95)).all()

@@ -4,7 +4,7 @@ Three situations, three intervals. A *mean of outcomes in [0, 1]* over speakers 
 interval (Wilson 1927, with the variance the outcomes really have), which has a width even where
 all outcomes agree. A *statistic of a bootstrap* gets an interval on a scale on which its spread is
 even, less the bias that resampling shows (PAV overfits a sample, and a resample once more). A
-*value on the edge of its range, with no spread*, gets the exact bound of Clopper and Pearson (1934)
+*value on the edge of its range* gets the exact bound of Clopper and Pearson (1934)
 for as many units as were drawn.
 """
 
@@ -20,6 +20,9 @@ from unmask.arrays import FloatArray
 
 _ADDED = 3.0
 FEW_SPEAKERS = 30
+# A hull through n trials overfits by about n^(−2/3) (Groeneboom's rate). A resample holds half as
+# many distinct trials and shows 2^(2/3) − 1 of that bias.
+HULL = 1 / (2 ** (2 / 3) - 1)
 Side = Literal["low", "high"]
 Scale = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]
 
@@ -43,10 +46,12 @@ def widening(units: int, level: float) -> float:
     """How much wider few units make an interval than resampling shows.
 
     Resampling n units underrates their variance by (n − 1)/n, and a variance from n units asks for
-    Student's t in place of the normal quantile.
+    Student's t in place of the normal quantile. Units differ in how much they spread a number: the
+    variance counts as one of half as many.
     """
     normal = float(ndtri((1 + level) / 2))
-    return quantile_t(units, level) / normal * float(np.sqrt(units / max(units - 1, 1)))
+    student = float(stdtrit(max((units - 1) / 2, 1.0), (1 + level) / 2))
+    return student / normal * float(np.sqrt(units / max(units - 1, 1)))
 
 
 def score_interval(
@@ -101,17 +106,29 @@ def clopper_pearson(successes: int, units: int, *, level: float) -> tuple[float,
 
 
 def scale_of(bounds: tuple[float, float]) -> Scale:
-    """A scale on which the spread is about even: arcsine between two bounds, root above one.
+    """A scale on which the spread of a statistic hardly depends on its value, and the way back.
 
-    Values outside the bounds are moved to them.
+    Between two bounds Tukey's folded cube root u^⅓ − (1 − u)^⅓ of the share u of the range (roots
+    serve independent outcomes, logarithms a spread in proportion to the value; speakers lie in
+    between); the root above one bound; the value itself without bounds. Values outside the bounds
+    are moved to them.
     """
     low, high = bounds
     if np.isfinite([low, high]).all():
         span = high - low
-        return (
-            lambda x: np.arcsin(np.sqrt(np.clip((x - low) / span, 0.0, 1.0))),
-            lambda a: low + span * np.sin(np.clip(a, 0.0, np.pi / 2)) ** 2,
-        )
+
+        def folded(values: FloatArray) -> FloatArray:
+            share = np.clip((values - low) / span, 0.0, 1.0)
+            return np.asarray(np.cbrt(share) - np.cbrt(1 - share))
+
+        def unfolded(scaled: FloatArray) -> FloatArray:
+            """With x − y = a and x³ + y³ = 1 the sum s = x + y solves s³ + 3a²s = 4."""
+            a = np.clip(scaled, -1.0, 1.0)
+            root = np.sqrt(4 + a**6)
+            total = np.cbrt(2 + root) + np.cbrt(2 - root)
+            return np.asarray(low + span * np.clip((total + a) / 2, 0.0, 1.0) ** 3)
+
+        return folded, unfolded
     if np.isfinite(low):
         return lambda x: np.sqrt(np.maximum(x - low, 0.0)), lambda a: low + np.maximum(a, 0.0) ** 2
     return lambda x: np.asarray(x, float), lambda a: a
@@ -124,38 +141,42 @@ def bias_corrected(
     *,
     level: float,
     bounds: tuple[float, float] = (-np.inf, np.inf),
+    overfit: float = 1.0,
     holds_value: bool = True,
 ) -> tuple[float, float]:
     """Interval of a bootstrap on the scale of its range, its bias taken out, wider for few units.
 
-    With g the scale of :func:`scale_of` and b = mean g(θ*) − g(θ̂) the bias that resampling shows,
-    the interval is g⁻¹(g(θ̂) − b + w·(q − mean g(θ*))) at the lower and upper quantile q of g(θ*);
-    w is :func:`widening`. It is stretched to hold the value itself where ``holds_value``. Where
-    value and replicates all lie on one bound, the other end is :func:`exact_bound`. Replicates that
-    are NaN do not count; NaN if there are none.
+    With g the scale of :func:`scale_of`, b = mean g(θ*) − g(θ̂) the bias that resampling shows and s
+    the standard deviation of g(θ*), the interval is g⁻¹(g(θ̂) − c·b ± w·z·s); w is
+    :func:`widening`, z the normal quantile. ``overfit`` is c, how many times the bias of the sample
+    is that of a resample (:data:`HULL` for what is read off a convex hull). The interval is
+    stretched to hold the value itself where ``holds_value``, and to :func:`exact_bound` where the
+    value lies on a bound. Replicates that are NaN do not count; NaN if there are none, or if none
+    moves a value inside its range.
     """
     to, back = scale_of(bounds)
-    at, drawn = to(np.asarray(value, float)), to(replicates[~np.isnan(replicates)])
+    drawn = replicates[~np.isnan(replicates)]
     if not drawn.size or units < 2 or np.isnan(value):
         return float("nan"), float("nan")
+    if (drawn == value).all():
+        return _on_the_edge(value, units, level, bounds)
     tails = [(1 - level) / 2, (1 + level) / 2]
-    if np.isinf(at) or np.isinf(drawn).any():
-        low, high = map(float, back(np.quantile(drawn, tails, method="inverted_cdf")))
+    if np.isinf(value) or np.isinf(drawn).any():
+        low, high = map(float, np.quantile(drawn, tails, method="inverted_cdf"))
     else:
-        width, mean = widening(units, level), drawn.mean()
-        ends = np.quantile(drawn, tails, method="inverted_cdf")
-        low, high = map(float, back(2 * at - mean + width * (ends - mean)))
+        at, scaled = to(np.asarray(value, float)), to(drawn)
+        ends = widening(units, level) * scaled.std() * ndtri(tails)
+        low, high = map(float, back(at - overfit * (scaled.mean() - at) + ends))
     if holds_value:
         low, high = min(low, value), max(high, value)
-    if low == high:
-        return _on_the_edge(value, units, level, bounds)
-    return low, high
+    edge = _on_the_edge(value, units, level, bounds)
+    return float(np.fmin(low, edge[0])), float(np.fmax(high, edge[1]))
 
 
 def _on_the_edge(
     value: float, units: int, level: float, bounds: tuple[float, float]
 ) -> tuple[float, float]:
-    """The exact bound of a value at an end of its range that no replicate moved."""
+    """The exact bound of a value at an end of its range; NaN inside it."""
     low, high = bounds
     span = high - low
     if np.isfinite(span) and value == low:

@@ -66,7 +66,7 @@ def test_signature_tells_how_a_number_was_made():
     scores = make_scores()
     (good, _) = evaluate(scores, replicates=20, seed=3)
     assert good["eer"].signature == (
-        f"EER|est:rocch|ci:speaker,20,95%|seed:3|trials:{scores.digest}|v:{um.__version__}"
+        f"EER|est:rocch|ci:speaker,corrected,20,95%|seed:3|trials:{scores.digest}|v:{um.__version__}"
     )
 
 
@@ -101,7 +101,7 @@ def test_groups_by_one_column_and_by_none():
 
 def test_without_speakers_the_trial_bootstrap_is_named():
     found = evaluate(make_scores(with_speakers=False), replicates=10)
-    assert found.results[0]["eer"].interval.method == "trial"
+    assert found.results[0]["eer"].interval.method == "trial,corrected"
     assert any("no speaker ids" in text for text in found.warnings)
 
 
@@ -115,6 +115,46 @@ def test_one_speaker_gives_no_interval_and_no_crash():
     found = evaluate(alone, replicates=10)
     assert math.isnan(found.results[0]["eer"].interval.low)
     assert any("one speaker only" in text for text in found.warnings)
+
+
+@pytest.mark.parametrize("with_speakers", [True, False])
+def test_one_trial_of_each_class_gives_no_interval_and_no_crash(with_speakers):
+    scores = make_scores(with_speakers=with_speakers)
+    two = scores.select([0, 3])
+    assert two.label.tolist() == [1, 0]
+    for result in evaluate(two, replicates=10):
+        for estimate in result.estimates:
+            assert estimate.no_interval
+            assert estimate.interval is None or math.isnan(estimate.interval.low)
+    text = " ".join(evaluate(two, replicates=10).warnings)
+    assert "no interval can be given" in text
+    assert ("one speaker only has target trials" in text) == with_speakers
+    row = compare(two, replicates=10)["eer"]
+    assert math.isnan(row.difference.interval.low)
+
+
+def test_every_number_has_an_interval_or_a_reason():
+    for replicates in (0, 20):
+        for result in evaluate(make_scores(), replicates=replicates):
+            for estimate in result.estimates:
+                given = estimate.interval is not None and not math.isnan(estimate.interval.low)
+                assert given != bool(estimate.no_interval), estimate
+                assert not given or estimate.interval.low < estimate.interval.high
+    assert any(text.startswith("8 speakers") for text in evaluate(make_scores()).warnings)
+    assert any(text.startswith("8 speakers") for text in compare(make_scores()).warnings)
+
+
+def test_separated_classes_get_the_exact_bound():
+    scores = make_scores()
+    apart = Scores(
+        scores.enrol, scores.test, scores.label, enrol_speaker=scores.enrol_speaker,
+        test_speaker=scores.test_speaker, systems={"apart": 10.0 * scores.label - 5},
+    )  # fmt: skip
+    (result,) = evaluate(apart, replicates=20)
+    bound = 1 - 0.025 ** (1 / 8)
+    assert result["eer"].interval.high == pytest.approx(0.5 * bound)
+    assert result["tpr_at_fpr"].interval.low == pytest.approx(1 - bound)
+    assert result["d_ece"].interval.low == pytest.approx((1 - bound) / (2 * math.log(2)))
 
 
 def test_a_target_trial_of_two_speakers_is_refused():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -46,7 +48,22 @@ def full_bootstrap(embeddings, replicates, **which):
     same = a == b
     units = Units.speakers(a[same], a[~same], b[~same])
     system = Resampled.of(scores[same], scores[~same], units, thresholds=BATTERY.thresholds)
-    return bootstrap([system], units, BATTERY.values, replicates=replicates)
+    return bootstrap([system], units, BATTERY.values, ranges=BATTERY.ranges, replicates=replicates)
+
+
+@pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
+def test_few_trials_get_the_full_bootstrap(pairs):
+    embeddings = population(12, 5)
+    which = {} if pairs == "all" else {"enrolled": np.tile([True, *[False] * 4], 12)}
+    full = full_bootstrap(embeddings, 50, **which)
+    result = um.cross_pairing(embeddings, pairs=pairs, battery=BATTERY, replicates=50).results[0]
+    estimates = [e for e in result.estimates if e.metric != "tag"]
+    for key, found in zip(BATTERY.measured(), estimates, strict=True):
+        if key != "l_w":
+            expected = full.interval(key, level=0.95)
+            assert found.interval.method == "speaker,corrected"
+            assert found.interval.low == pytest.approx(expected.low, abs=1e-5, nan_ok=True)
+            assert found.interval.high == pytest.approx(expected.high, abs=1e-5, nan_ok=True)
 
 
 def test_tables_are_counted_as_defined():
@@ -75,18 +92,25 @@ def test_tables_are_counted_as_defined():
 
 
 @pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
-def test_intervals_are_those_of_the_full_bootstrap(pairs):
+def test_intervals_are_those_of_the_full_bootstrap(pairs, monkeypatch):
+    monkeypatch.setattr(sys.modules["unmask.detection.cross_pairing"], "AUTO_TRIALS", 1000)
     embeddings = population(150, 6)
     which = {} if pairs == "all" else {"enrolled": np.tile([True, *[False] * 5], 150)}
     full = full_bootstrap(embeddings, 300, **which)
     result = um.cross_pairing(embeddings, pairs=pairs, battery=BATTERY, replicates=300).results[0]
     estimates = [e for e in result.estimates if e.metric != "tag"]
     for key, found in zip(BATTERY.measured(), estimates, strict=True):
+        if key == "l_w":
+            assert found.interval is None
+            assert "number of trials" in found.no_interval
+            continue
         expected = full.interval(key, level=0.95)
         width = expected.high - expected.low
-        assert found.interval.method == "speaker, first order"
+        assert found.interval.method == "speaker,first order,corrected"
         assert found.interval.replicates == 300
-        if key == "l_w":
+        if key == "act_dcf@0.01":
+            assert np.isnan(width)
+            assert found.no_interval == "no resampling moves it"
             continue
         assert found.interval.high - found.interval.low == pytest.approx(width, rel=0.12), key
         assert found.interval.low == pytest.approx(expected.low, abs=0.08 * width + 1e-9), key
@@ -184,7 +208,7 @@ def test_many_trials_get_intervals_in_bins(named, monkeypatch):
     monkeypatch.setattr(resample, "AUTO_TRIALS", 1000)
     binned = um.evaluate(scores, battery=battery)
     assert binned.results[0]["eer"].interval.replicates == 1000
-    method = "speaker, first order" if named else "trial"
+    method = "speaker,first order,corrected" if named else "trial,corrected"
     for one, other in zip(full.results[0].estimates, binned.results[0].estimates, strict=True):
         assert one.value == other.value
         if one.metric in ("tag", "l_w"):

@@ -90,9 +90,9 @@ def test_thresholds_give_the_rates_they_promise(target, nontarget):
     ):
         accepted = np.array(target) >= point.threshold
         false_alarms = np.array(nontarget) >= point.threshold
-        if point.threshold == math.inf:
-            # +inf stands for "reject all" unless a score of +inf is itself the threshold
-            assert point.p_fa in (0.0, pytest.approx(false_alarms.mean()))
+        if point.threshold == math.inf and math.inf not in target:
+            # "reject all": nontargets of +inf count as above all targets, no more is known of them
+            assert (point.p_miss, point.p_fa) == (1.0, 0.0)
             continue
         assert 1 - accepted.mean() == pytest.approx(point.p_miss, abs=1e-12)
         assert false_alarms.mean() == pytest.approx(point.p_fa, abs=1e-12)

@@ -12,7 +12,7 @@ import pytest
 from streams import compare, make_batches_tiny
 
 import unmask as um
-from unmask.detection import resample
+from unmask.detection import resample, stream
 from unmask.trials.streaming import is_large
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "scores"
@@ -143,13 +143,22 @@ def test_intervals_are_those_of_trials_in_bins(named, tmp_path, monkeypatch):
     ]
     path.write_text("\n".join(rng.permutation(lines)) + "\n")
     speakers = "pattern:^(s..)" if named else None
+    whole = um.stream_scores(path, speakers=speakers, replicates=200)
+    same = um.evaluate(um.read_scores(path, speakers=speakers), replicates=200)
+    for one, other in zip(whole.results[0].estimates, same.results[0].estimates, strict=True):
+        if one.interval is not None:
+            ends = (other.interval.low, other.interval.high)
+            assert (one.interval.low, one.interval.high) == pytest.approx(ends, rel=1e-9)
+    monkeypatch.setattr(stream, "AUTO_TRIALS", 100)
     found = um.stream_scores(path, speakers=speakers)
     monkeypatch.setattr(resample, "AUTO_TRIALS", 100)
     wanted = um.evaluate(um.read_scores(path, speakers=speakers))
     for one, other in zip(found.results[0].estimates, wanted.results[0].estimates, strict=True):
-        if one.metric == "tag":
+        if one.metric in ("l_w", "tag"):
+            assert one.interval is None
             continue
-        assert one.interval.method == ("speaker, first order" if named else "trial")
+        method = "speaker,first order,corrected" if named else "trial,corrected"
+        assert one.interval.method == method
         assert one.interval.method == other.interval.method
         width = other.interval.high - other.interval.low
         assert one.interval.low == pytest.approx(other.interval.low, abs=0.15 * width + 1e-9)

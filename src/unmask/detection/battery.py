@@ -6,21 +6,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from unmask.detection import information
 from unmask.detection.operating import Cost
+from unmask.detection.replicates import MetricRange, Replicates
 from unmask.detection.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
+from unmask.intervals import HULL
+
+WITH_TRIALS = "follows the number of trials, which resampling makes fewer"
+NOT_ASKED = "no replicates were asked for"
+UNMOVED = "no resampling moves it"
+_SHARE = MetricRange(0.0, 1.0)
+_LOSS = MetricRange(0.0, np.inf)
+_HULL = MetricRange(0.0, 1.0, HULL)
+_EER = MetricRange(0.0, 0.5, HULL)
+_DISCLOSED = MetricRange(0.0, information.MOST, HULL)
 
 
 class Measured(NamedTuple):
-    """A metric's name, unit, chance level, parameters, and whether less means fewer errors."""
+    """A metric's name, unit, chance level, range, parameters, and whether less means fewer errors.
+
+    ``no_interval`` says why a bootstrap gives no interval of it, where it gives none.
+    """
 
     metric: str
     unit: str
     chance: float
+    range: MetricRange
     params: dict[str, Parameter]
     lower_is_better: bool = True
+    no_interval: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,25 +65,30 @@ class Battery:
     def measured(self) -> dict[str, Measured]:
         """All metrics by key, in the order of the table."""
         table = {
-            "eer": Measured("eer", "%", 0.5, {"est": "rocch"}),
-            "eer_raw": Measured("eer_raw", "%", 0.5, {"est": "raw"}),
+            "eer": Measured("eer", "%", 0.5, _EER, {"est": "rocch"}),
+            "eer_raw": Measured("eer_raw", "%", 0.5, _SHARE, {"est": "raw"}),
         }
         for prior in self.p_target:
             cost: dict[str, Parameter] = {"p_target": prior}
             if (self.c_miss, self.c_fa) != (1.0, 1.0):
                 cost |= {"c_miss": self.c_miss, "c_fa": self.c_fa}
-            table[f"min_dcf@{prior:g}"] = Measured("min_dcf", "", 1.0, cost)
-            table[f"act_dcf@{prior:g}"] = Measured("act_dcf", "", 1.0, cost)
+            table[f"min_dcf@{prior:g}"] = Measured("min_dcf", "", 1.0, _SHARE, cost)
+            table[f"act_dcf@{prior:g}"] = Measured("act_dcf", "", 1.0, _LOSS, cost)
         table |= {
-            "cllr": Measured("cllr", "bit", 1.0, {}),
-            "min_cllr": Measured("min_cllr", "bit", 1.0, {}),
-            "d_ece": Measured("d_ece", "bit", 0.0, {}, False),
-            "l_w": Measured("l_w", "", 0.0, {"laplace": True}, False),
-            "d_sys": Measured("d_sys", "", 0.0, {"est": "pav"}, False),
+            "cllr": Measured("cllr", "bit", 1.0, _LOSS, {}),
+            "min_cllr": Measured("min_cllr", "bit", 1.0, _HULL, {}),
+            "d_ece": Measured("d_ece", "bit", 0.0, _DISCLOSED, {}, False),
+            "l_w": Measured("l_w", "", 0.0, _LOSS, {"laplace": True}, False, WITH_TRIALS),
+            "d_sys": Measured("d_sys", "", 0.0, _HULL, {"est": "pav"}, False),
         }
         for rate in self.fpr:
-            table[f"tpr@{rate:g}"] = Measured("tpr_at_fpr", "%", rate, {"fpr": rate}, False)
+            table[f"tpr@{rate:g}"] = Measured("tpr_at_fpr", "%", rate, _SHARE, {"fpr": rate}, False)
         return table
+
+    @property
+    def ranges(self) -> dict[str, MetricRange]:
+        """The range of every metric, by key."""
+        return {key: measured.range for key, measured in self.measured().items()}
 
     def values(self, roc: Roc) -> dict[str, float]:
         """Every metric of a statistic, by key."""
@@ -96,10 +119,29 @@ class Battery:
             found[f"tpr@{rate:g}"] = (point.value, point.threshold)
         return found
 
+    def intervals(
+        self, replicates: Replicates, *, level: float, system: int = 0
+    ) -> dict[str, Interval]:
+        """The interval of each metric that has one."""
+        return {
+            key: replicates.interval(key, level=level, system=system)
+            for key, measured in self.measured().items()
+            if not measured.no_interval
+        }
+
     def estimates(
-        self, roc: Roc, intervals: Mapping[str, Interval], *, trials: str, speakers: int | None
+        self,
+        roc: Roc,
+        intervals: Mapping[str, Interval],
+        *,
+        trials: str,
+        speakers: int | None,
+        no_interval: str = NOT_ASKED,
     ) -> tuple[Estimate, ...]:
-        """Every metric as an estimate; the tag follows l_w."""
+        """Every metric as an estimate; the tag follows l_w.
+
+        ``no_interval`` says why there are no intervals, where there are none.
+        """
         n = {"target": round(roc.targets), "nontarget": round(roc.nontargets)}
         if speakers is not None:
             n["speakers"] = speakers
@@ -107,19 +149,30 @@ class Battery:
         found: list[Estimate] = []
         for key, measured in self.measured().items():
             value, threshold = points[key]
+            interval = intervals.get(key)
+            reason = measured.no_interval or why_none(interval, no_interval)
             found.append(
                 Estimate(
                     metric=measured.metric,
                     value=value,
                     unit=measured.unit,
-                    interval=intervals.get(key),
+                    interval=interval,
                     chance=measured.chance,
                     n=n,
                     params=measured.params,
                     trials=trials,
                     threshold=threshold,
+                    no_interval=reason,
                 )
             )
             if key == "l_w":
-                found.append(Estimate("tag", information.tag(value), n=n, trials=trials))
+                tag = information.tag(value)
+                found.append(Estimate("tag", tag, n=n, trials=trials, no_interval=reason))
         return tuple(found)
+
+
+def why_none(interval: Interval | None, reason: str) -> str:
+    """Why there is no interval: the reason given, or that all replicates agree; empty if it is."""
+    if interval is None:
+        return reason
+    return (reason or UNMOVED) if np.isnan(interval.low) else ""

@@ -11,7 +11,7 @@ import numpy as np
 from unmask.arrays import BoolArray, FloatArray, IntArray
 from unmask.detection import information
 from unmask.detection.bootstrap import Progress, child_of
-from unmask.detection.replicates import Replicates
+from unmask.detection.replicates import MetricRange, Replicates, sample_of
 from unmask.detection.roc import Roc
 from unmask.errors import InputError
 from unmask.scoring.places import Places
@@ -58,6 +58,9 @@ class BinnedSystem(Protocol):
     def method(self) -> str: ...
 
     @property
+    def units(self) -> int: ...
+
+    @property
     def whole(self) -> Roc | None: ...
 
     def replicates(self, seed: int, first: int, last: int) -> Iterator[Roc | None]: ...
@@ -68,6 +71,7 @@ def binned_bootstrap(
     rocs: Sequence[Roc],
     statistics: Callable[[Roc], Mapping[str, float]],
     *,
+    ranges: Mapping[str, MetricRange] | None = None,
     replicates: int = 1000,
     seed: int = 0,
     progress: Progress | None = None,
@@ -79,8 +83,8 @@ def binned_bootstrap(
     """
     if replicates < 2:
         raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
-    names = tuple(statistics(rocs[0]))
-    values = np.full((len(names), len(systems), replicates), np.nan)
+    sample = sample_of(rocs, statistics)
+    values = np.full((len(sample), len(systems), replicates), np.nan)
     moved = [_moved(system, roc, statistics) for system, roc in zip(systems, rocs, strict=True)]
     for first, last in ranges_of(replicates, _TOGETHER):
         for row, system in enumerate(systems):
@@ -91,8 +95,11 @@ def binned_bootstrap(
                     values[:, row, index] = np.minimum(shifted, np.maximum(found, 1.0))
         if progress is not None:
             progress(last, replicates)
-    table = dict(zip(names, values, strict=True))
-    return Replicates(table, systems[0].method, seed, replicates)
+    table = dict(zip(sample, values, strict=True))
+    first_system = systems[0]
+    return Replicates(
+        table, sample, first_system.units, first_system.method, seed, replicates, ranges or {}
+    )
 
 
 def _moved(
@@ -131,6 +138,11 @@ class BinnedTrials:
                 loss = information.softplus(sign * scores[chosen])
                 losses[kind] += np.bincount(place[chosen], loss, minlength=size)
         return cls(edges, counts[0], counts[1], losses[0], losses[1])
+
+    @property
+    def units(self) -> int:
+        """Trials of the smaller class."""
+        return int(min(self.target.sum(), self.nontarget.sum()))
 
     @property
     def whole(self) -> Roc:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.detection import information
-from unmask.detection.replicates import Replicates
+from unmask.detection.replicates import MetricRange, Replicates, sample_of
 from unmask.detection.roc import Roc
 from unmask.errors import InputError
 from unmask.scoring.job import HERE, Where, run
@@ -69,6 +69,17 @@ class Units:
         """The trial bootstrap, within each class, where no speakers are known."""
         numbers = np.arange(targets + nontargets)
         return cls("trial", numbers[:targets], numbers[targets:], None, (targets, nontargets))
+
+    @property
+    def count(self) -> int:
+        """How many units there are to draw from in the class that has fewer."""
+        if self.nontarget_second is None:
+            return min(self.strata)
+        other = np.concatenate([self.nontarget_first, self.nontarget_second])
+        (every,) = self.strata
+        return min(
+            int((np.bincount(codes, minlength=every) > 0).sum()) for codes in (self.target, other)
+        )
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
         """How often each unit is drawn; every stratum keeps its size."""
@@ -227,6 +238,7 @@ def bootstrap(
     units: Units,
     statistics: Callable[[Roc], Mapping[str, float]],
     *,
+    ranges: Mapping[str, MetricRange] | None = None,
     replicates: int = 1000,
     seed: int = 0,
     where: Where = HERE,
@@ -234,13 +246,15 @@ def bootstrap(
 ) -> Replicates:
     """Replicates of every statistic for every system, all on the same draws.
 
+    ``ranges`` are those that statistics can have, for their intervals.
+
     Each replicate has its own child of ``seed``, so neither the place nor the number of workers
     changes anything (on a GPU the loss of C_llr adds up in another order).
     """
     if replicates < 2:
         raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
-    names = tuple(statistics(systems[0].roc))
-    draws = Draws(statistics, len(names), seed)
+    sample = sample_of([system.roc for system in systems], statistics)
+    draws = Draws(statistics, len(sample), seed)
     found = run(
         partial(replicate, draws),
         Sample(units.strata, tuple(systems)),
@@ -250,7 +264,15 @@ def bootstrap(
         progress=None if progress is None else _in_replicates(progress, replicates),
     )
     table = np.concatenate([part["values"] for part in found], axis=2)
-    return Replicates(dict(zip(names, table, strict=True)), units.method, seed, replicates)
+    return Replicates(
+        dict(zip(sample, table, strict=True)),
+        sample,
+        units.count,
+        units.method,
+        seed,
+        replicates,
+        ranges or {},
+    )
 
 
 def _in_replicates(progress: Progress, replicates: int) -> Progress:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 
-from unmask.detection.battery import Battery
+from unmask.detection.battery import Battery, why_none
 from unmask.detection.bootstrap import Progress
 from unmask.detection.resample import resample
-from unmask.detection.units import speaker_count
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.scoring.job import Where
@@ -57,7 +57,7 @@ class Comparison:
             f"The EER of {better} is {100 * abs(delta):.2f} percentage points below that of {worse}"
         )
         interval = row.difference.interval
-        if interval is None or row.second_better is None:
+        if interval is None or row.second_better is None or isnan(interval.low):
             return f"{said}."
         sure = row.second_better if delta < 0 else 1 - row.second_better
         clear = interval.low > 0 or interval.high < 0
@@ -103,22 +103,15 @@ def compare(
         where=where,
         progress=progress,
     )
-    sides = [
-        battery.estimates(
-            measured.rocs[row],
-            measured.intervals(battery, level=level, system=row),
-            trials=pair.digest,
-            speakers=speaker_count(pair),
-        )
-        for row in (0, 1)
-    ]
+    sides = [measured.estimates(battery, level=level, system=row, scores=pair) for row in (0, 1)]
     rows = []
     keyed = list(battery.measured().items())
     numbers = [[e for e in side if e.metric != "tag"] for side in sides]
     for (key, about), one, two in zip(keyed, *numbers, strict=True):
         interval = share = None
         if measured.replicates is not None:
-            interval = measured.replicates.difference(key, level=level, first=0, second=1)
+            if not about.no_interval:
+                interval = measured.replicates.difference(key, level=level, first=0, second=1)
             below = measured.replicates.share_below(key, first=0, second=1)
             share = below if about.lower_is_better else 1 - below
         delta = float(two.value) - float(one.value) if two.value != one.value else 0.0
@@ -135,6 +128,7 @@ def compare(
                     one.n,
                     {**one.params, "of": f"{second} − {first}"},
                     one.trials,
+                    no_interval=about.no_interval or why_none(interval, measured.no_interval),
                 ),
                 share,
             )

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from unmask.arrays import FloatArray
-from unmask.detection.battery import Battery
+from unmask.detection.battery import NOT_ASKED, Battery
 from unmask.detection.binned import binned_bootstrap, edges_of
-from unmask.detection.bootstrap import Progress
+from unmask.detection.bootstrap import Progress, Resampled, Units, bootstrap
 from unmask.detection.evaluate import Evaluation, SystemResult
-from unmask.detection.first_order import FEW, FirstOrder, few_speakers
+from unmask.detection.first_order import FirstOrder
 from unmask.detection.metrics import negated_warnings
 from unmask.detection.roc import Roc
-from unmask.detection.units import AUTO_REPLICATES
+from unmask.detection.units import AUTO_REPLICATES, AUTO_TRIALS, reason_none, said_of
 from unmask.estimate import Interval
 from unmask.scoring.backend import Backend
 from unmask.scoring.blocks import resolve
@@ -55,13 +56,15 @@ def cross_pairing(
     result depends neither on ``workers`` nor on ``block`` nor on the order of arrival. ``state`` is
     a folder for prepared rows and finished blocks, from which a call that failed goes on.
 
-    Intervals are of the speaker bootstrap, first order in the draws (:mod:`.first_order`), from a
-    second pass that counts by speaker: 1,000 ``replicates`` unless given, 0 leaves it out.
+    Intervals are of the speaker bootstrap: that of all trials up to two million of them, beyond
+    that first order in the draws (:mod:`.first_order`), from a second pass that counts by speaker.
+    1,000 ``replicates`` unless given, 0 leaves them out.
     """
     battery = battery or Battery()
     scoring = resolve(backend)
     layout = Layout.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
     drawn = AUTO_REPLICATES if replicates is None else replicates
+    few = layout.trials <= AUTO_TRIALS
 
     def edges(counts: CrossCounts) -> FloatArray:
         roc = roc_of_counts(counts)
@@ -71,7 +74,7 @@ def cross_pairing(
         layout,
         scoring,
         thresholds=battery.thresholds,
-        edges=edges if drawn else None,
+        edges=edges if drawn and not few else None,
         on=on,
         workers=workers,
         state=state,
@@ -81,16 +84,44 @@ def cross_pairing(
     roc = roc_of_counts(counts)
     intervals: dict[str, Interval] = {}
     warnings = [f"{scoring.name}: {text}" for text in negated_warnings(roc, roc.negated())]
-    if counts.by_speaker is not None:
-        table = FirstOrder(counts.by_speaker)
-        found = binned_bootstrap([table], [roc], battery.values, replicates=drawn, seed=seed)
-        intervals = {key: found.interval(key, level=level) for key in battery.measured()}
-        if layout.speakers < FEW:
-            warnings.append(few_speakers(layout.speakers))
-    estimates = battery.estimates(roc, intervals, trials=layout.digest, speakers=layout.speakers)
+    reason = NOT_ASKED
+    if drawn:
+        options: dict[str, Any] = {"ranges": battery.ranges, "replicates": drawn, "seed": seed}
+        if counts.by_speaker is None:
+            target, nontarget, units = _trials(layout, scoring)
+            whole = Resampled.of(target, nontarget, units, thresholds=battery.thresholds)
+            found = bootstrap([whole], units, battery.values, **options)
+        else:
+            table = FirstOrder(counts.by_speaker)
+            found = binned_bootstrap([table], [roc], battery.values, **options)
+        intervals = battery.intervals(found, level=level)
+        warnings += said_of(found.units, speakers=layout.speakers)
+        reason = reason_none(layout.speakers) if found.units < 2 else ""
+    estimates = battery.estimates(
+        roc,
+        intervals,
+        trials=layout.digest,
+        speakers=layout.speakers,
+        no_interval=reason,
+    )
     sources = tuple(shard.source for shard in layout.shards if shard.source is not None)
     result = SystemResult(scoring.name, None, estimates, roc)
     return Evaluation((result,), sources, tuple(warnings), seed)
+
+
+def _trials(layout: Layout, backend: Backend) -> tuple[FloatArray, FloatArray, Units]:
+    """Scores of both classes of a small layout, and the speakers of each."""
+    vectors = np.concatenate([part for shard in layout.shards for _, part in shard.slices()])
+    rows = backend.prepare(vectors).astype(np.float32)
+    enrol = tested = np.arange(len(rows))
+    if not layout.symmetric:
+        enrol, tested = np.flatnonzero(layout.enrolled), np.flatnonzero(~layout.enrolled)
+    scores = backend.score_block(rows[enrol], rows[tested]).astype(np.float64)
+    one, other = layout.speaker[enrol][:, None], layout.speaker[tested][None, :]
+    trial = enrol[:, None] < tested[None, :] if layout.symmetric else np.full(scores.shape, True)
+    own, others = trial & (one == other), trial & (one != other)
+    one, other = np.broadcast_arrays(one, other)
+    return scores[own], scores[others], Units.speakers(one[own], one[others], other[others])
 
 
 def roc_of_counts(counts: CrossCounts) -> Roc:

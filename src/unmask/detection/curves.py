@@ -71,7 +71,7 @@ class EceProfile:
 @dataclass(frozen=True)
 class Reliability:
     """Calibration plot: scores read as LLRs, binned; mean predicted posterior against the share of
-    targets found (both at prior one half), with the count in each bin.
+    targets found (both at the prior of the trials), with the count in each bin.
     """
 
     predicted: Array
@@ -149,24 +149,24 @@ def ece_profile(
 
 
 def reliability(target: Array, nontarget: Array, *, bins: int = 20) -> Reliability:
-    """Calibration plot at prior one half, classes weighed alike, with 95 % Wilson intervals.
+    """Calibration plot at the prior of the trials (Noé 2022, 3.5), with 95 % Wilson intervals.
 
-    Bins that hold no trial are left out.
+    A score s promises the posterior σ(s + logit π) with π = T/(T + N); the share of targets among
+    the trials of a bin is what is found. Bins that hold no trial are left out.
     """
     edges = np.linspace(0, 1, bins + 1)[1:-1]
+    odds = np.log(target.size / nontarget.size)
     counts, sums = [], []
     for scores in (target, nontarget):
-        posterior = expit(scores)
+        posterior = expit(scores + odds)
         place = np.searchsorted(edges, posterior, side="right")
         counts.append(np.bincount(place, minlength=bins).astype(np.float64))
         sums.append(np.bincount(place, posterior, minlength=bins))
-    share = [counts[0] / target.size, counts[1] / nontarget.size]
     total = counts[0] + counts[1]
     found = total > 0
-    weight = (share[0] + share[1])[found]
-    observed = share[0][found] / weight
-    predicted = (sums[0] / target.size + sums[1] / nontarget.size)[found] / weight
+    observed = counts[0][found] / total[found]
     low, high = _wilson(observed, total[found])
+    predicted = (sums[0] + sums[1])[found] / total[found]
     return Reliability(predicted, observed, low, high, total[found])
 
 

@@ -13,7 +13,6 @@ from unmask.detection.bootstrap import Progress
 from unmask.detection.metrics import negated_warnings
 from unmask.detection.resample import resample
 from unmask.detection.roc import Roc
-from unmask.detection.units import speaker_count
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.scoring.job import Where
@@ -67,7 +66,8 @@ def evaluate(
     """Every detection metric of every system, over all trials and, with ``by``, over its groups.
 
     Intervals come from the joint speaker bootstrap (the trial bootstrap where no speakers are
-    known, and a warning says so). There are 1,000 ``replicates`` unless given, 0 leaves them out.
+    known, and a warning says so), less the bias that resampling shows (:mod:`unmask.intervals`).
+    There are 1,000 ``replicates`` unless given, 0 leaves them out.
     Beyond two million trials the default is the bootstrap of trials in bins (:mod:`.binned`), first
     order in the draws of speakers; a number asks for the bootstrap of all trials. ``on``,
     ``workers`` and ``state`` say where that is counted, as in :func:`cross_pairing`.
@@ -108,12 +108,7 @@ def evaluate(
                 SystemResult(
                     name,
                     group,
-                    battery.estimates(
-                        roc,
-                        measured.intervals(battery, level=level, system=row),
-                        trials=part.digest,
-                        speakers=speaker_count(part),
-                    ),
+                    measured.estimates(battery, level=level, system=row, scores=part),
                     roc,
                 )
             )

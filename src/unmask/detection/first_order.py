@@ -20,16 +20,7 @@ from unmask.detection.roc import Roc
 from unmask.scoring.by_speaker import BySpeaker
 from unmask.scoring.places import Places
 
-METHOD = "speaker, first order"
-FEW = 60
-
-
-def few_speakers(count: int) -> str:
-    """What to say of an interval over few speakers."""
-    return (
-        f"{count} speakers: intervals are first order in the draws and may be a fifth too narrow, "
-        "that of minDCF more; unmask eval on a list of scores in memory gives them in full"
-    )
+METHOD = "speaker,first order"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +81,11 @@ class FirstOrder:
     def speakers(self) -> int:
         """How many there are to draw from."""
         return int(self._target.shape[0])
+
+    @property
+    def units(self) -> int:
+        """How many speakers the class has that has fewer."""
+        return min(int(c.any(axis=1).sum()) for c in (self._target, self._nontarget))
 
     @property
     def whole(self) -> Roc | None:

@@ -12,6 +12,7 @@ from unmask.errors import InputError
 _CHUNK = 1 << 15
 _PRODUCT_BELOW = 40.0
 _SERIES_BELOW = 0.5
+MOST = 1 / (2 * np.log(2))
 TAGS = ((1.0, "A"), (2.0, "B"), (4.0, "C"), (5.0, "D"), (6.0, "E"))
 
 
@@ -157,7 +158,7 @@ def d_ece(pav: Pav) -> float:
 
 
 def l_w(pav_laplace: Pav) -> float:
-    """Worst-case disclosure: largest |oracle LLR| with Laplace, in base 10 (Noé 2022, eq. 14)."""
+    """Worst-case disclosure: largest |oracle LLR| with Laplace, base 10 (Noé 2022, 5.2)."""
     return float(np.abs(pav_laplace.llr).max() / np.log(10))
 
 

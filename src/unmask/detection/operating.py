@@ -12,7 +12,10 @@ from unmask.errors import InputError
 
 
 class OperatingPoint(NamedTuple):
-    """A number, the threshold that gives it (accept scores of at least it) and its error rates."""
+    """A number, the threshold that gives it (accept scores of at least it) and its error rates.
+
+    The threshold is NaN where none gives it: scores of +inf can never be rejected.
+    """
 
     value: float
     threshold: float

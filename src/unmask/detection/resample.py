@@ -10,14 +10,21 @@ from typing import Any
 import numpy as np
 
 from unmask.arrays import FloatArray
-from unmask.detection.battery import Battery
+from unmask.detection.battery import NOT_ASKED, Battery
 from unmask.detection.binned import BinnedSystem, BinnedTrials, binned_bootstrap, edges_of
 from unmask.detection.bootstrap import Progress, Resampled, Units, bootstrap
 from unmask.detection.first_order import Batch, FirstOrder, count_speakers
-from unmask.detection.replicates import Replicates
+from unmask.detection.replicates import Replicates, no_replicates
 from unmask.detection.roc import Roc
-from unmask.detection.units import AUTO_REPLICATES, AUTO_TRIALS, trial_count, units_of
-from unmask.estimate import Interval
+from unmask.detection.units import (
+    AUTO_REPLICATES,
+    AUTO_TRIALS,
+    reason_none,
+    speaker_count,
+    trial_count,
+    units_of,
+)
+from unmask.estimate import Estimate
 from unmask.scoring.job import HERE, Where
 from unmask.scoring.plan import ranges_of
 from unmask.trials import Scores
@@ -27,24 +34,27 @@ _BATCH = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Statistics of all systems on the same trials, with replicates on shared draws."""
+    """Statistics of all systems on the same trials, with replicates on shared draws.
+
+    ``no_interval`` says why there are no intervals, where there are none.
+    """
 
     rocs: tuple[Roc, ...]
     replicates: Replicates | None
-    one_speaker: bool
-    requested: int
-    seed: int
+    no_interval: str = ""
 
-    def intervals(self, battery: Battery, *, level: float, system: int) -> dict[str, Interval]:
-        """Interval of each metric of one system; ``nan`` ends for a single speaker."""
-        keys = battery.measured()
-        if self.one_speaker:
-            nan = float("nan")
-            empty = Interval(nan, nan, level, "speaker", self.requested, self.seed)
-            return dict.fromkeys(keys, empty)
-        if self.replicates is None:
-            return {}
-        return {key: self.replicates.interval(key, level=level, system=system) for key in keys}
+    def estimates(
+        self, battery: Battery, *, level: float, system: int, scores: Scores
+    ) -> tuple[Estimate, ...]:
+        """Every metric of one system with its interval, or why it has none."""
+        drawn = self.replicates
+        return battery.estimates(
+            self.rocs[system],
+            {} if drawn is None else battery.intervals(drawn, level=level, system=system),
+            trials=scores.digest,
+            speakers=speaker_count(scores),
+            no_interval=self.no_interval,
+        )
 
 
 def resample(
@@ -62,25 +72,31 @@ def resample(
     many = replicates is None and trial_count(scores) > AUTO_TRIALS
     wanted = AUTO_REPLICATES if replicates is None else replicates
     pairs = [(scores.targets(name), scores.nontargets(name)) for name in scores.systems]
-    units, warnings = units_of(scores) if wanted else (None, [])
-    if many and paired and units is not None and units.method == "trial":
+    options: dict[str, Any] = {
+        "ranges": battery.ranges,
+        "replicates": wanted,
+        "seed": seed,
+        "progress": progress,
+    }
+    if not wanted:
+        return Measurement(_counted(pairs, battery), None, NOT_ASKED), []
+    units, warnings = units_of(scores)
+    if many and paired and units.method == "trial":
         trials = trial_count(scores)
-        warnings = [f"no intervals by default for {trials:,} trials without speakers: ask for them"]
-        units, wanted = None, 0
-    if units is None or many:
-        rocs = tuple(
-            Roc.from_scores(*pair, thresholds=battery.thresholds, cllr=True) for pair in pairs
-        )
-    if units is None:
-        return Measurement(rocs, None, bool(wanted), wanted, seed), warnings
-    options: dict[str, Any] = {"replicates": wanted, "seed": seed, "progress": progress}
+        reason = f"none by default for {trials:,} trials without speakers: ask for them"
+        return Measurement(_counted(pairs, battery), None, reason), [f"intervals: {reason}"]
+    if units.count < 2:
+        rocs = _counted(pairs, battery)
+        none = no_replicates(rocs, battery.values, units.method, wanted, seed)
+        return Measurement(rocs, none, reason_none(speaker_count(scores))), warnings
     if many:
+        rocs = _counted(pairs, battery)
         systems = [
             binned_trials(*pair, units, roc, battery.thresholds)
             for pair, roc in zip(pairs, rocs, strict=True)
         ]
         drawn = binned_bootstrap(systems, rocs, battery.values, **options)
-        return Measurement(rocs, drawn, False, wanted, seed), warnings
+        return Measurement(rocs, drawn), warnings
     prepared = [Resampled.of(*pair, units, thresholds=battery.thresholds) for pair in pairs]
     drawn = bootstrap(prepared, units, battery.values, where=where, **options)
     empty = drawn.undefined("eer")
@@ -89,8 +105,12 @@ def resample(
             f"{empty} of {wanted} replicates left a class empty and do not count: "
             "too few speakers for a reliable interval"
         )
-    rocs = tuple(system.roc for system in prepared)
-    return Measurement(rocs, drawn, False, wanted, seed), warnings
+    return Measurement(tuple(system.roc for system in prepared), drawn), warnings
+
+
+def _counted(pairs: Sequence[tuple[FloatArray, FloatArray]], battery: Battery) -> tuple[Roc, ...]:
+    """The statistic of every system."""
+    return tuple(Roc.from_scores(*pair, thresholds=battery.thresholds, cllr=True) for pair in pairs)
 
 
 def binned_trials(

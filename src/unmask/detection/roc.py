@@ -180,6 +180,8 @@ class Roc:
             threshold = -np.inf
         elif vertex < bins.size:
             threshold = float(self._start(bins[vertex : vertex + 1])[0])
+        elif self.scores[-1] == np.inf:
+            threshold = np.nan
         polygon = self.polygon
         return OperatingPoint(
             value, threshold, float(polygon.p_miss[vertex]), float(polygon.p_fa[vertex])

@@ -6,20 +6,21 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.arrays import FloatArray
-from unmask.detection.battery import Battery
+from unmask.detection.battery import NOT_ASKED, Battery
 from unmask.detection.binned import BinnedSystem, BinnedTrials, binned_bootstrap, edges_of
-from unmask.detection.bootstrap import Progress
+from unmask.detection.bootstrap import Progress, Resampled, Units, bootstrap
 from unmask.detection.evaluate import Evaluation, SystemResult
-from unmask.detection.first_order import FEW, Batch, FirstOrder, count_speakers, few_speakers
+from unmask.detection.first_order import Batch, FirstOrder, count_speakers
 from unmask.detection.information import SummedSoftplus
 from unmask.detection.metrics import negated_warnings
 from unmask.detection.roc import Roc
-from unmask.detection.units import AUTO_REPLICATES, NO_SPEAKERS, ONE_SPEAKER
+from unmask.detection.units import AUTO_REPLICATES, AUTO_TRIALS, reason_none, said_of
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.trials.duplicates import OnProblem
@@ -56,9 +57,9 @@ def stream_scores(
     named, with the names) and not with the files. The trials of the signature are named by the
     digest of the first file.
 
-    Intervals come from trials in bins (:mod:`.binned`): over speakers, first order in the draws, or
-    over trials where no speakers are known. There are 1,000 ``replicates`` unless given, 0 leaves
-    them out.
+    Intervals are those of :func:`evaluate` up to two million trials. Beyond that they come from
+    trials in bins (:mod:`.binned`): over speakers, first order in the draws, or over trials where
+    no speakers are known. There are 1,000 ``replicates`` unless given, 0 leaves them out.
     """
     paths = [path] if isinstance(path, (str, Path)) else list(path)
     if not paths:
@@ -67,6 +68,7 @@ def stream_scores(
     tell = _in_bytes([*paths, *([key] if key is not None else [])], progress)
     results: list[SystemResult] = []
     warnings: list[str] = []
+    told: list[str] = []
     drawn = AUTO_REPLICATES if replicates is None else replicates
     with streamed_scores(
         paths,
@@ -79,25 +81,62 @@ def stream_scores(
         tell=within(tell, 0.0, _READ),
     ) as scores:
         rows = scores.speaker_count or 1
-        told = _told(scores) if drawn else []
-        drawn = 0 if told == [ONE_SPEAKER] else drawn
+        options: dict[str, Any] = {"ranges": battery.ranges, "replicates": drawn, "seed": seed}
         for i, name in enumerate(scores.systems):
             share = (1 - _READ) / len(scores.systems)
             counting = within(tell, _READ + i * share, _READ + (i + 1) * share)
             roc = _count(scores, name, battery, counting)
             warnings += [f"{name}: {text}" for text in negated_warnings(roc, roc.negated())]
             intervals: dict[str, Interval] = {}
+            reason = NOT_ASKED
             if drawn:
-                table = _binned(scores, name, edges_of(roc, battery.thresholds, rows=rows))
-                found = binned_bootstrap(
-                    [table], [roc], battery.values, replicates=drawn, seed=seed
-                )
-                intervals = {key: found.interval(key, level=level) for key in battery.measured()}
+                options: dict[str, Any] = {
+                    "ranges": battery.ranges,
+                    "replicates": drawn,
+                    "seed": seed,
+                }
+                if sum(scores.counts.values()) <= AUTO_TRIALS:
+                    whole, units = _whole(scores, name, battery)
+                    found = bootstrap([whole], units, battery.values, **options)
+                else:
+                    table = _binned(scores, name, edges_of(roc, battery.thresholds, rows=rows))
+                    found = binned_bootstrap([table], [roc], battery.values, **options)
+                intervals = battery.intervals(found, level=level)
+                reason = reason_none(scores.speaker_count) if found.units < 2 else ""
+                told = said_of(found.units, speakers=scores.speaker_count)
             estimates = battery.estimates(
-                roc, intervals, trials=scores.trials, speakers=scores.speaker_count
+                roc,
+                intervals,
+                trials=scores.trials,
+                speakers=scores.speaker_count,
+                no_interval=reason,
             )
             results.append(SystemResult(name, None, estimates, roc))
         return Evaluation(tuple(results), scores.sources, (*warnings, *told), seed)
+
+
+def _whole(scores: StreamedScores, system: str, battery: Battery) -> tuple[Resampled, Units]:
+    """All trials of a system, which are few enough to hold, and what is drawn of them."""
+    batches = [
+        (b.scores[k], b.label[k] == TARGET, *_speakers(b, k)) for b, k in _labelled(scores, system)
+    ]
+    values, own, enrol, test = (np.concatenate(part) for part in zip(*batches, strict=True))
+    units = Units.trials(int(own.sum()), int((~own).sum()))
+    if scores.speakers is not None:
+        units = Units.speakers(enrol[own], enrol[~own], test[~own])
+    whole = Resampled.of(values[own], values[~own], units, thresholds=battery.thresholds)
+    return whole, units
+
+
+def _speakers(
+    batch: ScoreBatch, kept: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
+    """Speakers of both sides; nobody where they are not known."""
+    nobody = np.zeros(len(kept), np.int32)
+    enrol, test = batch.enrol_speaker, batch.test_speaker
+    if enrol is None or test is None:
+        return nobody[kept], nobody[kept]
+    return enrol[kept], test[kept]
 
 
 def _binned(scores: StreamedScores, system: str, edges: FloatArray) -> BinnedSystem:
@@ -111,16 +150,6 @@ def _binned(scores: StreamedScores, system: str, edges: FloatArray) -> BinnedSys
         if b.enrol_speaker is not None and b.test_speaker is not None
     )
     return FirstOrder(count_speakers(batches, edges, len(scores.speakers)).present())
-
-
-def _told(scores: StreamedScores) -> list[str]:
-    """What must be said of intervals."""
-    count = scores.speaker_count
-    if count is None:
-        return [NO_SPEAKERS]
-    if count < 2:
-        return [ONE_SPEAKER]
-    return [few_speakers(count)] if count < FEW else []
 
 
 def _labelled(

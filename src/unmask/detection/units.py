@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from unmask.detection.bootstrap import Units
+from unmask.intervals import few_speakers
 from unmask.trials import Ids, Scores
 from unmask.trials.messages import two_speakers
 
 AUTO_REPLICATES = 1000
 AUTO_TRIALS = 2_000_000
-ONE_SPEAKER = "one speaker only: no interval can be given"
 NO_SPEAKERS = (
     "no speaker ids: intervals are of the trial bootstrap, which takes trials for "
     "independent and is too narrow where speakers recur"
@@ -32,17 +32,33 @@ def trial_count(scores: Scores) -> int:
     return int(scores.is_target.sum() + scores.is_nontarget.sum())
 
 
-def units_of(scores: Scores) -> tuple[Units | None, list[str]]:
-    """Units of the bootstrap and what must be said of them; None for a single speaker."""
+def units_of(scores: Scores) -> tuple[Units, list[str]]:
+    """Units of the bootstrap and what must be said of them."""
     target, nontarget = scores.is_target, scores.is_nontarget
     enrol, test = scores.enrol_speaker, scores.test_speaker
     if enrol is None or test is None:
-        return Units.trials(int(target.sum()), int(nontarget.sum())), [NO_SPEAKERS]
-    _check_speakers(scores, enrol, test)
-    units = Units.speakers(enrol.codes[target], enrol.codes[nontarget], test.codes[nontarget])
-    if units.strata[0] < 2:
-        return None, [ONE_SPEAKER]
-    return units, []
+        units = Units.trials(int(target.sum()), int(nontarget.sum()))
+    else:
+        _check_speakers(scores, enrol, test)
+        units = Units.speakers(enrol.codes[target], enrol.codes[nontarget], test.codes[nontarget])
+    return units, said_of(units.count, speakers=speaker_count(scores))
+
+
+def said_of(units: int, *, speakers: int | None) -> list[str]:
+    """What must be said of intervals over so many units."""
+    if units < 2:
+        return [f"{reason_none(speakers)}: no interval can be given"]
+    if speakers is None:
+        return [NO_SPEAKERS]
+    few = few_speakers(speakers)
+    return [few] if few else []
+
+
+def reason_none(speakers: int | None) -> str:
+    """Why there is no interval where a class has a single unit."""
+    if speakers is None:
+        return "one trial of a class only"
+    return "one speaker only" if speakers < 2 else "one speaker only has target trials"
 
 
 def _check_speakers(scores: Scores, enrol: Ids, test: Ids) -> None:

@@ -64,10 +64,10 @@ def calibration_plot(
     else:
         chart = alt.concat(*panels, columns=columns, spacing=16).properties(description=described)
     caption = (
-        "Scores are read as log-likelihood ratios at a prior of one half; the posterior is that of "
-        "a target. On the dashed diagonal scores mean what they say; below it they promise too "
-        "much, above it too little. "
-        "Whiskers are the interval of the share in each bin."
+        "Scores are read as log-likelihood ratios and the prior is the share of targets among the "
+        "trials; the posterior is that of a target. On the dashed diagonal scores mean what they "
+        "say; below it they promise too much, above it too little. "
+        "Whiskers are 95 % score intervals of the share in each bin, trials taken as independent."
     )
     return Figure(name, title, caption, chart)
 

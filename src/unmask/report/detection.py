@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 from unmask.detection.compare import Comparison
 from unmask.detection.evaluate import Evaluation
 from unmask.estimate import Estimate
@@ -31,7 +33,7 @@ def _counts(evaluation: Evaluation) -> tuple[str, ...]:
     """What the numbers rest on and how the intervals were made, in one sentence each."""
     estimate = next(iter(evaluation)).estimates[0]
     told = [f"{_trials(estimate)}."]
-    if estimate.interval is not None:
+    if estimate.interval is not None and not isnan(estimate.interval.low):
         told.append(_intervals(estimate))
     told.append("C_llr and actDCF read the scores as natural-log likelihood ratios.")
     return tuple(told)
@@ -50,8 +52,9 @@ def _intervals(estimate: Estimate) -> str:
     made = estimate.interval
     assert made is not None
     return (
-        f"In brackets: {100 * made.level:g} % intervals over {made.over} "
-        f"({made.replicates:,} bootstrap replicates, seed {made.seed})."
+        f"In brackets: {100 * made.level:g} % intervals over {made.over} ({made.replicates:,} "
+        f"bootstrap replicates{', first order' if 'first order' in made.method else ''}, corrected "
+        f"for bias, seed {made.seed})."
     )
 
 
@@ -74,11 +77,12 @@ def document_of_comparison(comparison: Comparison) -> Document:
             n=row.first.n,
             params={"metric": row.first.metric, **row.first.params},
             trials=row.first.trials,
+            no_interval="a share of resamplings",
         )
         rows.append(Row(conditions, (*estimates, sure), (*columns, f"{second} better [%]")))
     example = comparison.differences[0].first
     notes = [f"{_trials(example)}.", comparison.verdict]
-    if example.interval is not None:
+    if example.interval is not None and not isnan(example.interval.low):
         notes.insert(1, _intervals(example))
     return Document(
         tuple(rows),

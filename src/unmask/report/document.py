@@ -108,6 +108,7 @@ def _result(estimate: Estimate, conditions: Mapping[str, str]) -> dict[str, Any]
         "unit": estimate.unit,
         "interval": None if interval is None else [number(interval.low), number(interval.high)],
         "level": None if interval is None else interval.level,
+        "no_interval": estimate.no_interval or None,
         "chance": number(estimate.chance),
         "threshold": number(estimate.threshold),
         "n": dict(estimate.n),

@@ -97,7 +97,7 @@ def cell(estimate: Estimate, *, interval: bool = True) -> str:
     if isinstance(estimate.value, str):
         return estimate.value
     shown = shown_value(estimate.value, estimate.unit)
-    if estimate.interval is None or not interval:
+    if estimate.interval is None or math.isnan(estimate.interval.low) or not interval:
         return shown
     low, high = (
         shown_value(x, estimate.unit) for x in (estimate.interval.low, estimate.interval.high)
@@ -112,6 +112,18 @@ def shown_value(value: float, unit: str) -> str:
     scaled = 100 * value if unit == "%" else value
     text = f"{scaled:.{DIGITS.get(unit, 3)}f}"
     return text.replace("-", "−") if float(text) != 0 else text.lstrip("-")
+
+
+def reasons(document: Document) -> list[str]:
+    """Which numbers have no interval and why, in a sentence for each reason."""
+    found: dict[str, list[str]] = {}
+    for row in document.rows:
+        for estimate in row.estimates:
+            if estimate.no_interval:
+                names = found.setdefault(estimate.no_interval, [])
+                name = LABELS.get(estimate.metric, estimate.metric.replace("_", " "))
+                names += [] if name in names else [name]
+    return [f"No interval: {', '.join(names)} ({reason})." for reason, names in found.items()]
 
 
 def _plain(value: Parameter) -> str:
@@ -154,7 +166,11 @@ def grid(rows: Sequence[Row]) -> Grid:
 def text(document: Document, *, width: int = WIDTH) -> str:
     """Aligned tables of at most ``width`` columns, wide ones in parts that repeat their keys."""
     parts = [_rich(part, width) for part in _split(grid(document.rows), width)]
-    told = [*document.notes, *(f"warning: {line}" for line in document.warnings)]
+    told = [
+        *document.notes,
+        *reasons(document),
+        *(f"warning: {line}" for line in document.warnings),
+    ]
     return "\n".join([*parts, *told]) + "\n"
 
 
@@ -211,7 +227,8 @@ def markdown(document: Document) -> str:
 
     rule = ["---" if i < whole.keys else "---:" for i in range(len(whole.header))]
     lines = [line(whole.header), line(rule), *(line(row) for row in whole.rows)]
-    told = [*document.notes, *(f"Warning: {text}" for text in document.warnings)]
+    warned = (f"Warning: {text}" for text in document.warnings)
+    told = [*document.notes, *reasons(document), *warned]
     return "\n".join(lines) + "\n" + "".join(f"\n{text}\n" for text in told)
 
 
@@ -231,7 +248,9 @@ def latex(document: Document) -> str:
 
     columns = "l" * whole.keys + "r" * (len(whole.header) - whole.keys)
     body = "\n".join(line(row) for row in whole.rows)
-    told = "".join(f"% {text}\n" for text in (*document.notes, *document.warnings))
+    told = "".join(
+        f"% {text}\n" for text in (*document.notes, *reasons(document), *document.warnings)
+    )
     return (
         f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{line(whole.header)}\n\\midrule\n{body}\n"
         f"\\bottomrule\n\\end{{tabular}}\n{told}"
@@ -254,6 +273,7 @@ def comma_separated(document: Document) -> str:
             "low",
             "high",
             "level",
+            "no_interval",
             "chance",
             "threshold",
             *(f"n_{name}" for name in counts),
@@ -262,7 +282,7 @@ def comma_separated(document: Document) -> str:
     )
     for conditions, e in flat:
         ends = (e.interval.low, e.interval.high, e.interval.level) if e.interval else ("",) * 3
-        values = [e.metric, e.value, e.unit, *ends, e.chance, e.threshold]
+        values = [e.metric, e.value, e.unit, *ends, e.no_interval, e.chance, e.threshold]
         writer.writerow(
             [
                 *(conditions.get(name, "") for name in names),

@@ -79,6 +79,14 @@ class Layout:
     def symmetric(self) -> bool:
         return self.pairs == "all"
 
+    @property
+    def trials(self) -> int:
+        """Number of trials of both classes."""
+        enrolled = int(self.enrolled.sum())
+        if self.symmetric:
+            return enrolled * (enrolled - 1) // 2
+        return enrolled * (len(self.speaker) - enrolled)
+
     def _check(self) -> None:
         if self.speakers < 2:
             raise InputError(f"pairs: expected 2 speakers or more, found {self.speakers}")

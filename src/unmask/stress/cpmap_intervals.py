@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray, as_scores
 from unmask.detection.bootstrap import Units
-from unmask.detection.replicates import Replicates
+from unmask.detection.replicates import MetricRange, Replicates
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.stress import cpmap_kernels as kernels
@@ -123,6 +123,7 @@ def delta_cp_intervals_of(
     if units.method == "speaker" and units.strata[0] < 2:
         none = Interval(float("nan"), float("nan"), level, units.method, replicates, seed)
         return [DeltaIntervals(none, none, none, steps, replicates)] * len(compared)
+    once = np.ones(sum(units.strata), np.int64)
     seeds = np.random.SeedSequence(seed).spawn(replicates)
     shares = np.full((len(compared), 3, replicates), np.nan)
 
@@ -140,7 +141,22 @@ def delta_cp_intervals_of(
             if progress is not None:
                 progress(done, replicates)
     rows = {name: shares[:, i] for i, name in enumerate(OUTCOMES)}
-    table = Replicates(rows, units.method, seed, replicates)
+    maps = [_values(listed.drawn(*_times(units, once)), steps, metric) for listed in systems]
+    sample = np.array(
+        [
+            proportions(relative_change(maps[old][0], maps[new][0]), maps[old][1], tolerance)
+            for old, new in compared
+        ]
+    )
+    table = Replicates(
+        rows,
+        dict(zip(OUTCOMES, sample.T, strict=True)),
+        units.count,
+        units.method,
+        seed,
+        replicates,
+        dict.fromkeys(OUTCOMES, MetricRange(0.0, 1.0)),
+    )
     return [
         DeltaIntervals(
             table.interval("win", level=level, system=row),
