@@ -62,8 +62,11 @@ def test_table_of_two_safeguards(folder):
     for heading in ("DeID [%]", "G_VD [dB]", "D_ECE [bit]", "C_ECE [bit]", "l_w", "Tag"):
         assert heading in done.stdout
     assert "turned: OP: the negated score discloses more" in done.stdout
-    assert "noise: least protected are s" in done.stdout
-    assert "calibration held" in done.stdout
+    assert "turned: strongest of 4 attacks tried (plain, negated, centred, centred negated)" in (
+        done.stdout
+    )
+    assert done.stdout.count("8 speakers: with fewer than 30") == 1
+    assert "each calibrated anew" in done.stdout
 
 
 def test_json_equals_the_python_api(folder):

@@ -16,7 +16,7 @@ from unmask.privacy.similarity_centred import centred
 from unmask.privacy.similarity_count import Progress
 from unmask.privacy.similarity_intervals import resamples
 from unmask.privacy.similarity_lists import sets_from_list, speakers_of_lists
-from unmask.privacy.similarity_matrix import MEANS, similarity_sets
+from unmask.privacy.similarity_matrix import MEANS, SimilaritySet, similarity_sets
 from unmask.privacy.similarity_pairs import (
     Block,
     EmbeddingPairs,
@@ -150,7 +150,8 @@ def pseudonymisation_from_scores(
     lists = dict(zip(SETS, (oo, op, pp), strict=True))
     names = speakers_of_lists(lists)
     times = resamples(len(names), replicates, seed)
-    sets, notes = {}, []
+    sets: dict[str, SimilaritySet] = {}
+    notes: list[str] = []
     for name, scores in lists.items():
         found, own = sets_from_list(
             scores, name, names, system=system, mean=mean, mirror=pairs == "upper", times=times

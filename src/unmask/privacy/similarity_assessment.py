@@ -11,6 +11,7 @@ import numpy as np
 from unmask.detection.bootstrap import Progress
 from unmask.errors import InputError
 from unmask.estimate import Estimate
+from unmask.intervals import few_speakers
 from unmask.privacy.sessions import SessionAssessment, assess_sessions
 from unmask.privacy.similarity import pseudonymisation_from_embeddings
 from unmask.privacy.similarity_result import Pseudonymisation
@@ -37,9 +38,9 @@ class Safeguard:
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
-        """The row of Table 2: DeID, G_VD, D_ECE, C_ECE where known, l_w, tag."""
+        """The row of Table 2: DeID (plain, strongest), G_VD, D_ECE, C_ECE where known, l_w, tag."""
         row = list(self.result.estimates)
-        row[3:3] = [e for d in self.distortions[:1] for e in d.estimates[:1]]
+        row[4:4] = [e for d in self.distortions[:1] for e in d.estimates[:1]]
         return tuple(row)
 
     @property
@@ -80,10 +81,17 @@ class PrivacyAssessment:
     def warnings(self) -> tuple[str, ...]:
         """Each with the safeguard and the set that it is about."""
         several = len(self.datasets) > 1
+        few = {s: few_speakers(len(s.result.speakers)) for s in self.safeguards}
         told = [
             f"{s.system}{f', {s.dataset}' if several else ''}: {text}"
             for s in self.safeguards
             for text in s.warnings
+            if few[s] is None or not text.endswith(few[s] or "")
+        ]
+        told += [
+            f"{s.dataset}: {text}" if several else text
+            for s, text in few.items()
+            if text and s.result.replicates
         ]
         return tuple(dict.fromkeys(told))
 

@@ -154,7 +154,7 @@ class Binned:
 
     @property
     def bins(self) -> int:
-        return self.own.shape[1]
+        return int(self.own.shape[1])
 
     def negated(self) -> Binned:
         """The same of the negated scores."""

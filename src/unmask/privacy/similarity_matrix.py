@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -106,7 +106,7 @@ class SimilaritySet:
     ) -> Resampled:
         everyone, wanted = np.ones((1, len(self.speakers))), self.negated is not None
         logs = self.log_matrix if matrix is self.matrix else np.log2(matrix)
-        exact = {
+        exact: dict[str, FloatArray | float] = {
             "signed": dominance(matrix),
             "signed_log": dominance(logs),
             "d_ece": roc.d_ece(),
@@ -212,7 +212,9 @@ def similarity_sets(
     wanted = [name in negated for name in pairs]
     with kept_open():
         rocs = count(sets, names, where=where, progress=_half(progress, 0, steps))
-        layouts = _layouts(rocs, sets.segments.speakers) if times is not None else None
+        layouts = [
+            None if times is None else Layout.of(roc, sets.segments.speakers) for roc in rocs
+        ]
         found = total(
             sets,
             rocs,
@@ -223,9 +225,7 @@ def similarity_sets(
             progress=_half(progress, 1, steps),
         )
     made = {}
-    for name, roc, (sums, turned, counts), layout in zip(
-        pairs, rocs, found, layouts or [None] * len(rocs), strict=True
-    ):
+    for name, roc, (sums, turned, counts), layout in zip(pairs, rocs, found, layouts, strict=True):
         if mirror:
             sums, turned = sums.mirrored(), turned and turned.mirrored()
         matrix = None if turned is None else similarity(turned, mean)
@@ -236,10 +236,6 @@ def similarity_sets(
             own = own.with_resamples(binned, layout, times)
         made[name] = own
     return made
-
-
-def _layouts(rocs: Sequence[Roc], speakers: int) -> list[Layout]:
-    return [Layout.of(roc, speakers) for roc in rocs]
 
 
 def _half(progress: Progress | None, before: int, steps: int) -> Progress | None:

@@ -46,7 +46,7 @@ LABELS = {
     "deid_min_cllr": "DeID of C_llr^min",
     "g_d_ece": "G of D_ECE",
     "g_min_cllr": "G of C_llr^min",
-    "deid_strongest": "DeID, strongest attack",
+    "deid_strongest": "DeID, strongest",
     "deid_negated": "DeID, negated score",
     "deid_centred": "DeID, centred score",
     "deid_centred_negated": "DeID, centred and negated",
