@@ -279,7 +279,7 @@ class _Run:
         self.work.expect([*maps.values(), *growth.values()])
         drawn, grown = self._run("cpmap", maps), self._run("worst_case", growth)
         return [
-            *self._section("cpmap", _kept((maps, drawn)), lambda: cpmap.section(drawn)),
+            *self._section("cpmap", _kept((maps, drawn)), lambda: _two_rates(cpmap.section(drawn))),
             *self._section(
                 "worst_case",
                 _kept((growth, grown)),
@@ -467,6 +467,13 @@ DATA = {
 
 def _counted(what: str, names: Sequence[str]) -> str:
     return f"{len(names)} {what}{'s' if len(names) > 1 else ''} ({', '.join(names)})"
+
+
+def _two_rates(section: Section) -> Section:
+    """C-P maps with a note on the other equal error rate of the report."""
+    first, *others = section.tables
+    note = f"{first.note} {verification.TWO_RATES}".strip()
+    return replace(section, tables=(replace(first, note=note), *others))
 
 
 def _kept(*groups: tuple[Mapping[Any, Step], Mapping[Any, Any]]) -> list[Step]:

@@ -238,7 +238,8 @@ def section(
                 title="Errors of the strongest attacker on each safeguard",
             )
         )
-        blocks += _blocks("Attackers as verification systems", trialled, "eer", _ERRORS, wide=2)
+        attackers = _blocks("Attackers as verification systems", trialled, "eer", _ERRORS, wide=2)
+        blocks += [replace(attackers[0], note=f"{CHOSEN} {TWO_RATES}"), *attackers[1:]]
         warnings += _told(trialled, "eer")
         by = tuple(
             Row(
@@ -282,6 +283,10 @@ def section(
     )
 
 
+TWO_RATES = (
+    "Equal error rates of verification are taken on the convex hull of the ROC; C-P maps take the"
+    " ROC itself, as their paper does, which never gives less."
+)
 _TWO_RUNS = "rests on two runs of the safeguard: draws of speakers do not show how runs differ"
 CHOSEN = (
     "The strongest variant of each attacker (back-end, centred or not, either sign), chosen on the"
@@ -364,9 +369,7 @@ _VERIFICATION = (
     Method(
         "Equal error rate",
         "where miss and false-alarm rate meet on the convex hull of the ROC",
-        "Ties are joined by straight lines, no order among them is assumed. C-P maps take, as"
-        " in their paper, the ROC itself in place of its hull, which is never lower: an equal error"
-        " rate there and here differ for that reason alone.",
+        f"Ties are joined by straight lines, no order among them is assumed. {TWO_RATES}",
     ),
     Method(
         "Detection cost",
