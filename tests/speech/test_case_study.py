@@ -13,7 +13,7 @@ from unmask.speech.case_study import CONDITIONS, ENCODERS
 
 
 @pytest.mark.parametrize(("encoder", "dimension"), [("campplus", 192), ("resemblyzer", 256)])
-def test_sixty_voices_in_six_conditions(encoder, dimension):
+def test_sixty_voices_in_eight_conditions(encoder, dimension):
     sets = case_study(encoder)
     assert tuple(sets) == CONDITIONS
     for name, one in sets.items():
@@ -37,13 +37,24 @@ def test_unprotected_voices_have_the_eer_of_the_reference(encoder, expected):
 def test_provenance_names_source_licence_seeds_and_hashes():
     note = case_study_provenance()
     assert note["source"]["recordings"]["licence"] == "MIT"
-    assert note["conditions"]["b2r"]["seed"] != note["conditions"]["b2r-again"]["seed"]
+    for keyed in ("b2r", "b2w", "pooling"):
+        assert note["conditions"][keyed]["seed"] != note["conditions"][f"{keyed}-again"]["seed"]
+    assert "seed" not in note["conditions"]["b2"]
     assert set(note["encoders"]) == set(ENCODERS)
     folder = resources.files("unmask.data").joinpath("case_study")
     for name, digest in note["files"].items():
         assert hashlib.sha256(folder.joinpath(name).read_bytes()).hexdigest() == digest
     total = sum(len(folder.joinpath(name).read_bytes()) for name in note["files"])
     assert total < 8e6
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_second_runs_are_other_runs_of_the_same_voices(encoder):
+    sets = case_study(encoder)
+    for keyed in ("b2r", "b2w", "pooling"):
+        first, second = sets[keyed].vectors, sets[f"{keyed}-again"].vectors
+        likeness = (first * second).sum(axis=1)
+        assert 0.5 < likeness.mean() < 0.999, keyed
 
 
 def test_an_unknown_encoder_is_refused():
