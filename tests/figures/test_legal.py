@@ -43,7 +43,7 @@ def test_the_panel_carries_the_numbers(sweep):
     spec = figure.spec()
     assert len(spec["concat"]) == 6
     rows = [r for r in values(spec) if r.get("attacker") == "informed" and r.get("low") is not None]
-    curve = sweep.curves["informed", "linkability", 3]
+    curve = sweep.shown("informed", "linkability", 3)
     shown = {(r["count"], r["value"]) for r in rows}
     for count, value in zip(curve.counts, curve.value, strict=True):
         assert any(c == count and v == pytest.approx(value, rel=1e-5) for c, v in shown)

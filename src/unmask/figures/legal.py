@@ -18,11 +18,12 @@ def legal_figures(
     figures = [legal_panel(sweep, colour=colour, width=width)]
     for length in sweep.lengths:
         for metric in ("singling_out", "linkability"):
-            curves = {
-                name: curve
-                for (name, which, size), curve in sweep.curves.items()
-                if which == metric and size == length and isinstance(curve, RiskCurve)
+            shown = {
+                name: sweep.shown(name, metric, length)
+                for name in sweep.attackers
+                if metric in sweep.metrics
             }
+            curves = {n: curve for n, curve in shown.items() if isinstance(curve, RiskCurve)}
             if curves:
                 figures.append(
                     speaker_risks(

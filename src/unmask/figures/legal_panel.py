@@ -33,6 +33,7 @@ _TITLES = {
 _CHANCE = "chance"
 _TOOLTIP = [
     alt.Tooltip("attacker:N", title="Attacker"),
+    alt.Tooltip("scores:N", title="Scores"),
     alt.Tooltip("count:Q", title="Speakers", format=","),
     alt.Tooltip("value:Q", title="Value", format=".2%"),
     alt.Tooltip("low:Q", title="From", format=".2%"),
@@ -79,11 +80,7 @@ def legal_panel(
 def _panel(
     sweep: LegalSweep, metric: str, length: int, colour: str, *, first: bool, top: bool
 ) -> Layers:
-    curves = {
-        n: sweep.curves[n, metric, length]
-        for n in sweep.attackers
-        if (n, metric, length) in sweep.curves
-    }
+    curves = {n: sweep.shown(n, metric, length) for n in sweep.attackers}
     least = min(int(c.counts.min()) for c in curves.values())
     most = max(int(c.counts.max()) for c in curves.values())
     label, who = _TITLES[metric]
@@ -140,6 +137,7 @@ def _percent(column: str, title: str | None) -> alt.Y:
 def _rows(attacker: str, curve: Curve) -> alt.InlineData:
     return table(
         attacker=attacker,
+        scores=curve.variant,
         count=curve.counts,
         value=curve.value,
         low=curve.low,
@@ -195,8 +193,8 @@ def _heading(length: int) -> alt.Chart:
 def _caption(sweep: LegalSweep) -> str:
     parts = [
         "Lower is more protective; the distance to the black dashed line (chance) is what the"
-        " attacker gains. Bands are intervals over speakers. Negated and centred scores compete for"
-        " the strongest attack and are not drawn.",
+        " attacker gains. Each attacker reads its scores in the way, plain, negated or centred,"
+        " that succeeds most with most speakers. Bands are intervals over speakers.",
     ]
     if sweep.original is not None:
         parts.append(

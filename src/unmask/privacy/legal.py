@@ -84,14 +84,12 @@ class Attacker:
         """
         if not isinstance(self.backend, str) and self.backend.name != "cosine":
             return None
-        sets = {
-            name: centred(some)
-            for name in ("enrol", "test", "train")
-            if (some := getattr(self, name)) is not None
-        }
-        if not all(some.vectors.any(axis=1).all() for some in sets.values()):
+        enrol, test = centred(self.enrol), centred(self.test)
+        train = None if self.train is None else centred(self.train)
+        sets = (enrol, test) if train is None else (enrol, test, train)
+        if not all(some.vectors.any(axis=1).all() for some in sets):
             return None
-        return replace(self, **sets)
+        return replace(self, enrol=enrol, test=test, train=train)
 
 
 def one_run(enrol: Embeddings, test: Embeddings) -> bool:

@@ -90,7 +90,7 @@ def chance_warnings(curves: Curves, original: str | None) -> list[str]:
         if not at_chance.any():
             continue
         control = variants.get((str(original), metric, length), [])
-        for said, some in _by_control(control, counts[at_chance]).items():
+        for said, some in _by_control(control, counts[at_chance].tolist()).items():
             where = ", ".join(f"{n:,}" for n in some)
             lines.append(
                 f"{name}, length {length}: {metric}: no better than chance with {where}"

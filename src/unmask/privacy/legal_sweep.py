@@ -10,7 +10,7 @@ from unmask.estimate import Estimate
 from unmask.privacy.inference import Inference
 from unmask.privacy.legal_curve import Curve
 from unmask.privacy.legal_strongest import Strongest, Worst, strongest_of
-from unmask.privacy.legal_variants import CENTRED, PLAIN, base_name, variant_name
+from unmask.privacy.legal_variants import CENTRED, base_name, variant_name
 from unmask.privacy.ranks import Ranks
 from unmask.trials import Source
 
@@ -38,8 +38,7 @@ class LegalSweep:
     @property
     def attackers(self) -> tuple[str, ...]:
         """Names of the attackers, in order, without variants."""
-        plain = (name for (name, _, _), c in self.curves.items() if c.variant == PLAIN)
-        return tuple(dict.fromkeys(plain))
+        return tuple(dict.fromkeys(base_name(key[0], c) for key, c in self.curves.items()))
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -91,6 +90,18 @@ class LegalSweep:
             for (name, which, size), curve in self.curves.items()
             if (which, size) == (metric, length) and base_name(name, curve) in self.protected
         }
+
+    def shown(self, attacker: str, metric: str, length: int) -> Curve:
+        """The curve of an attacker to draw: its variant that is strongest with most speakers."""
+        found = {
+            name: curve
+            for (name, which, size), curve in self.curves.items()
+            if (which, size) == (metric, length) and base_name(name, curve) == attacker
+        }
+        if not found:
+            raise InputError(f"{metric}: no curve of {attacker} for length {length}")
+        count = max(int(curve.counts.max()) for curve in found.values())
+        return found[strongest_of(found, count, seed=self.seed).attacker]
 
     def strongest(self, metric: str, length: int, count: int) -> Strongest:
         """The strongest attack on protected speech, all variants competing.

@@ -148,8 +148,8 @@ def _intervals(
     count = int(ranks.speakers.max()) + 1
     limits = dict.fromkeys(_METRICS, (np.nan, np.nan))
     if count > 1 and how.replicates > 0:
-        first = np.bincount(ranks.speakers, (ranks.ranks == 1) * share)
-        low, high = mean_interval(first[:, None], level=how.level)
+        first = np.bincount(ranks.speakers, np.where(ranks.ranks == 1, share, 0.0))
+        low, high = mean_interval(np.asarray(first[:, None], float), level=how.level)
         limits["identification_rate"] = (float(low[0]), float(high[0]))
         drawn = np.empty((how.replicates, 2))
         for row in drawn:
