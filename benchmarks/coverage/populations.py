@@ -19,7 +19,7 @@ import unmask as um
 Array = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 DIMENSIONS = 24
-_OTHERS = 100
+_OTHERS = 20
 _POORER = 0.6
 
 
@@ -37,7 +37,7 @@ class Population:
     heterogeneity: float = 0.0
     freedom: float = 0.0
     utterances: int = 6
-    large: int = 6000
+    large: int = 12_000
 
     def vectors(
         self, rng: np.random.Generator, speakers: int, utterances: int | None = None
@@ -116,7 +116,7 @@ def limit(population: Population) -> tuple[tuple[Array, Array], tuple[Array, Arr
 @cache
 def lines(population: Population) -> tuple[um.LinearCalibration, um.LinearCalibration]:
     """The calibration of both systems, fitted to the whole population."""
-    first, second = (um.fit_linear(own, others[::20]) for own, others in limit(population))
+    first, second = (um.fit_linear(own, others[::4]) for own, others in limit(population))
     return first, second
 
 

@@ -14,8 +14,8 @@ SAMPLES = 60
 @pytest.mark.parametrize(
     "population",
     [
-        Population("homogeneous", 1.2, large=1500),
-        Population("heavy tails", 1.6, freedom=3.0, large=1500),
+        Population("homogeneous", 1.2),
+        Population("heavy tails", 1.6, freedom=3.0),
     ],
     ids=lambda population: population.name,
 )
@@ -35,7 +35,8 @@ def test_intervals_of_twenty_speakers_hold_the_truth(population):
                 assert interval.low <= estimate.value <= interval.high
                 assert interval.low < interval.high
                 tallies[key].add(interval.low, interval.high)
-    # 60 samples of a true 95 % fall below 85 % once in 500 runs; percentiles reach 70 to 80 %.
+    # 60 samples of a true 95 % fall below 85 % once in 500 runs; percentiles reach 70 to 80 %, and
+    # numbers of one sample err together: their mean has a standard error of 2.5 %.
     for key, tally in tallies.items():
         assert tally.coverage >= 0.85, (key, tally.coverage, tally.missed)
-    assert np.mean([tally.coverage for tally in tallies.values()]) >= 0.92
+    assert np.mean([tally.coverage for tally in tallies.values()]) >= 0.9
