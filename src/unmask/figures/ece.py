@@ -42,34 +42,35 @@ def ece_profile(
     )
     lowest = min(float(curve.log_odds.min()) for curve in curves.values())
     highest = max(float(curve.log_odds.max()) for curve in curves.values())
-    chart = (
-        alt.Chart(rows)
-        .mark_line(clip=True)
-        .encode(
-            alt.X(
-                "log_odds:Q",
-                title="Prior log-odds of a target (natural log)",
-                scale=alt.Scale(domain=[lowest, highest], nice=False),
-            ).axis(tickCount=10 if is_wide(width) else 5),
-            alt.Y(
-                "bits:Q",
-                title="Empirical cross-entropy (bits)",
-                scale=alt.Scale(domain=[0, HIGHEST]),
-            ).axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".1f"),
-            system_colour(list(curves), colours, width=width, first=_PRIOR),
-            line_kind({_ORACLE: SOLID, _ACTUAL: DASHED}, width=width),
-            tooltip=[
-                alt.Tooltip("system:N", title="System"),
-                alt.Tooltip("line:N", title="Line"),
-                alt.Tooltip("log_odds:Q", title="Prior log-odds", format=".2f"),
-                alt.Tooltip("bits:Q", title="Cross-entropy (bits)", format=".4f"),
-            ],
-        )
-        .properties(
-            width=main_panel(width),
-            height=int(0.78 * main_panel(width)),
-            description=f"Empirical cross-entropy of {', '.join(curves)} over the prior log-odds",
-        )
+    encoded = alt.Chart(rows).encode(
+        alt.X(
+            "log_odds:Q",
+            title="Prior log-odds of a target (natural log)",
+            scale=alt.Scale(domain=[lowest, highest], nice=False),
+        ).axis(tickCount=10 if is_wide(width) else 5),
+        alt.Y(
+            "bits:Q",
+            title="Empirical cross-entropy (bits)",
+            scale=alt.Scale(domain=[0, HIGHEST]),
+        ).axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".1f"),
+        system_colour(list(curves), colours, width=width, first=_PRIOR),
+        line_kind({_ORACLE: SOLID, _ACTUAL: DASHED}, width=width),
+        tooltip=[
+            alt.Tooltip("system:N", title="System"),
+            alt.Tooltip("line:N", title="Line"),
+            alt.Tooltip("log_odds:Q", title="Prior log-odds", format=".2f"),
+            alt.Tooltip("bits:Q", title="Cross-entropy (bits)", format=".4f"),
+        ],
+    )
+    dots = (
+        encoded.transform_filter("abs(datum.log_odds) < 1e-9")
+        .transform_filter(alt.datum.system != _PRIOR)
+        .mark_point(size=46, filled=True, opacity=1, clip=True)
+    )
+    chart = alt.layer(encoded.mark_line(clip=True), dots).properties(
+        width=main_panel(width),
+        height=int(0.78 * main_panel(width)),
+        description=f"Empirical cross-entropy of {', '.join(curves)} over the prior log-odds",
     )
     return Figure(name, title, _caption(curves), chart)
 
@@ -80,6 +81,7 @@ def _caption(curves: Mapping[str, EceProfile]) -> str:
         "The closer an oracle curve comes to the black one, the less the scores disclose; on it, "
         "they disclose nothing. The gap between a dashed curve and its solid one is lost to poor "
         "calibration; above the black curve the scores mislead whoever takes them as LLRs. "
+        "The dots at even odds are C_llr^min (solid) and C_llr (dashed). "
         "Divide log-odds by 2.303 for base 10."
     )
     cut = [shorten(name) for name, curve in curves.items() if not np.all(curve.actual <= HIGHEST)]

@@ -99,10 +99,13 @@ class Statistic:
         drawn = drawn[np.isfinite(drawn)]
         if not np.isfinite(self.value) or drawn.size < 2 or speakers < 2:
             return None
+        edge = self._edge(speakers, level)
         if np.ptp(np.append(drawn, self.value)) < _LEAST_SPREAD:
-            return self._unmoved(speakers, level)
+            return None if edge is None else self.read(edge)
         drawn = drawn.mean() + self._wider(drawn) * (drawn - drawn.mean())
         low, high = bias_corrected(self.value, drawn, speakers, level=level, bounds=self.bounds)
+        if edge is not None:
+            low, high = min(low, edge[0]), max(high, edge[1])
         return None if np.isnan(low) else self.read((low, high))
 
     def _wider(self, drawn: FloatArray) -> float:
@@ -114,13 +117,14 @@ class Statistic:
         spread = drawn.std() * np.sqrt(left_out.size / (left_out.size - 1))
         return float(max(1.0, jackknife / spread))
 
-    def _unmoved(self, speakers: int, level: float) -> Ends | None:
-        """No speaker shows anything: of how many that may be true is bounded by their number."""
+    def _edge(self, speakers: int, level: float) -> Ends | None:
+        """Where nothing is found, speakers of whom something would be may be missing from the
+        sample: their share is bounded by its size. None for any other value.
+        """
         if abs(self.value) > _LEAST_SPREAD:
             return None
         bound = exact_bound("high", speakers, level=level)
-        low = 0.0 if self.bounds[0] == 0 else -bound
-        return self.read((low, bound))
+        return (0.0 if self.bounds[0] == 0 else -bound), bound
 
 
 _LEAST_SPREAD = 1e-5

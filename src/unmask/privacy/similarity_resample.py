@@ -96,7 +96,8 @@ def _batch(made: _Set, times: FloatArray) -> tuple[FloatArray, ...]:
     target = times @ binned.own
     nontarget = (weight @ binned.other).astype(np.float64)
     oracles = [_oracle(*row) for row in zip(target, nontarget, strict=True)]
-    llr, *disclosed = (np.stack(column) for column in zip(*oracles, strict=True))
+    llr, bare, eer = (np.stack(column) for column in zip(*oracles, strict=True))
+    disclosed = _disclosed(bare, target, nontarget)
     per_bin = llr if made.mean == "arithmetic" else -information.softplus(-llr)
     with np.errstate(invalid="ignore", divide="ignore"):
         own = (binned.own @ per_bin.T) / made.own_number[:, None]
@@ -113,6 +114,7 @@ def _batch(made: _Set, times: FloatArray) -> tuple[FloatArray, ...]:
             _dominance(own, other, times, weight),
             _dominance(*logs, times, weight),
             *disclosed,
+            eer,
             own.T - _others(made, other, times) if made.shares else np.empty((len(times), 0)),
         )
 
@@ -133,12 +135,30 @@ def _others(made: _Set, other: FloatArray, times: FloatArray) -> FloatArray:
     return np.asarray((total / number).T)
 
 
-def _oracle(target: FloatArray, nontarget: FloatArray) -> tuple[FloatArray, float, float, float]:
-    """LLR with Laplace of every bin; D_ECE, C_llr^min and EER without; NaN if a class is empty."""
+def _disclosed(
+    llr: FloatArray, target: FloatArray, nontarget: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """D_ECE and C_llr^min in bits of every row of LLRs without Laplace."""
+
+    def mean(weight: FloatArray, values: FloatArray) -> FloatArray:
+        return np.asarray(
+            np.where(weight > 0, weight * values, 0.0).sum(axis=1) / weight.sum(axis=1)
+        )
+
+    with np.errstate(invalid="ignore"):
+        both = (target, llr), (nontarget, -llr)
+        d_ece = sum(mean(weight, information.z(values)) for weight, values in both)
+        cllr = sum(mean(weight, information.softplus(-values)) for weight, values in both)
+    return np.maximum(d_ece, 0.0) / (2 * np.log(2)), np.asarray(cllr) / (2 * np.log(2))
+
+
+def _oracle(target: FloatArray, nontarget: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """LLR of every bin with Laplace and without, and the EER; NaN if a class is empty."""
     bins = np.flatnonzero((target > 0) | (nontarget > 0))
     total = float(target.sum()), float(nontarget.sum())
     if not all(total):
-        return np.full(target.size, np.nan), np.nan, np.nan, np.nan
+        nothing = np.full(target.size, np.nan)
+        return nothing, nothing, np.nan
     first = first_of_blocks(target[bins], nontarget[bins])
     pav = Pav(
         bins[first[1:]].astype(np.float64),
@@ -146,6 +166,6 @@ def _oracle(target: FloatArray, nontarget: FloatArray) -> tuple[FloatArray, floa
         np.add.reduceat(nontarget[bins], first),
         *total,
     )
-    llr = pav.with_laplace().apply(np.arange(target.size, dtype=np.float64))
+    every = np.arange(target.size, dtype=np.float64)
     hull = Polygon.of(pav.target, pav.nontarget)
-    return llr, information.d_ece(pav), information.min_cllr(pav), equal_error(hull)[0]
+    return pav.with_laplace().apply(every), pav.apply(every), equal_error(hull)[0]
