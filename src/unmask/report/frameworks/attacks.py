@@ -52,14 +52,6 @@ def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:
     return text.replace("-", "−")
 
 
-def or_why(estimates: Sequence[Estimate], reason: str) -> tuple[Estimate, ...]:
-    """The estimates, with a reason where they have no interval and no reason of their own."""
-    return tuple(
-        e if e.interval is not None or e.no_interval else replace(e, no_interval=reason)
-        for e in estimates
-    )
-
-
 def description(enrol: str, train: Sequence[str]) -> str:
     """What an attacker knows, as a relative clause."""
     if "own" in train:

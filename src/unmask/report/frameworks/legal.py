@@ -24,7 +24,7 @@ from unmask.privacy.ranks import Ranks
 from unmask.report.cache import Progress, Step, digest_of_embeddings
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.document import Row
-from unmask.report.frameworks.attacks import NO_EXTRACTOR, Attack, Variant, or_why, shown
+from unmask.report.frameworks.attacks import NO_EXTRACTOR, Attack, Variant, shown
 from unmask.report.headline import ALL, CONTROL, WORST
 from unmask.report.inputs import Inputs
 from unmask.report.section import VAUQUIER_2025, Choice, Method, Section, TableBlock
@@ -332,10 +332,10 @@ _STRONGEST = (
     " that the choice among many attacks does not flatter it; named is the one chosen most often."
     " Risk grows with the number of utterances and falls with the number of candidates."
 )
-_BALANCED = "a mean over classes, of which the smallest has few speakers"
 _CONSISTENCY = (
     "How often the closest enrolment of the same run is the speaker's own: how distinct and stable"
-    " the pseudo-voices of one key are. Only who holds the key can do this; it is no attack."
+    " the pseudo-voices of one run are. Where there is a key only its holder can do this: it is no"
+    " attack."
 )
 
 
@@ -386,7 +386,7 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
         if n == curve.counts.max()
     ]
     probes = [
-        Row({"safeguard": name, "attribute": attribute}, or_why(found.estimates, _BALANCED))
+        Row({"safeguard": name, "attribute": attribute}, found.estimates)
         for (name, attribute), found in results.inferences.items()
     ]
     blocks = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from unmask.detection import curves
 from unmask.detection.battery import Battery
@@ -12,12 +13,8 @@ from unmask.estimate import Estimate
 from unmask.figures.det import det
 from unmask.figures.disclosure import calibration_profiles, disclosure_profiles
 from unmask.figures.theme import ORIGINAL as GREY
-from unmask.privacy.zebra import (
-    CalibrationDistortion,
-    Disclosure,
-    calibration_distortion,
-    disclosure_of,
-)
+from unmask.privacy.zebra import CalibrationDistortion, Disclosure, disclosure_of
+from unmask.privacy.zebra_runs import calibration_distortion_from_scores
 from unmask.report.cache import Progress, Step, digest_of_scores
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.document import Row
@@ -27,7 +24,6 @@ from unmask.report.frameworks.attacks import (
     Trialled,
     Variant,
     leaders,
-    or_why,
     shown,
     strongest,
 )
@@ -101,6 +97,12 @@ def distortion_steps(
 
     A keyless safeguard has none: its second run is the first. A related safeguard is another one.
     """
+    drawn = config.verification.replicates
+    how: dict[str, Any] = {
+        "replicates": config.intervals.replicates if drawn is None else drawn,
+        "level": config.intervals.level,
+        "seed": config.seed,
+    }
     steps = {}
     for name, other in inputs.again.items():
         if name not in attacks:
@@ -110,15 +112,13 @@ def distortion_steps(
         learnt = replace(control, test=inputs.attacked(other))
 
         def compute(progress: Progress, a=attacked, b=learnt) -> CalibrationDistortion:  # type: ignore[no-untyped-def]
-            first, second = (one.scores(Variant("cosine")) for one in (b, a))
-            return calibration_distortion(
-                (first.targets(), first.nontargets()), (second.targets(), second.nontargets())
-            )
+            first, second = (one.scores(Variant("cosine"), names=["cosine"]) for one in (b, a))
+            return calibration_distortion_from_scores(first, second, **how)
 
         steps[name] = Step(
             f"calibration of {name} by another run",
             [*attacked.inputs, *learnt.inputs],
-            {},
+            how,
             compute,
             weight=0.5,
         )
@@ -162,10 +162,7 @@ def zebra_section(
         tables.append(
             TableBlock(
                 "Calibration learnt on another run",
-                tuple(
-                    Row({"safeguard": n}, or_why(d.estimates, _TWO_RUNS))
-                    for n, d in distortions.items()
-                ),
+                tuple(Row({"safeguard": n}, d.estimates) for n, d in distortions.items()),
                 folded=True,
                 note="".join(
                     f"{name} is deterministic: a second run is the same, and there is none to learn"
@@ -287,7 +284,6 @@ TWO_RATES = (
     "Equal error rates of verification are taken on the convex hull of the ROC; C-P maps take the"
     " ROC itself, as their paper does, which never gives less."
 )
-_TWO_RUNS = "rests on two runs of the safeguard: draws of speakers do not show how runs differ"
 CHOSEN = (
     "The strongest variant of each attacker (back-end, centred or not, either sign), chosen on the"
     " very trials that are shown: what is left to chance in the choice errs towards more risk."
