@@ -18,6 +18,11 @@ def test_half_of_forty_found_at_once_is_four_and_a_half_bits():
 def test_limits():
     certain = ranks_of(np.ones(50, dtype=int), 32)
     assert (certain.mean_d, certain.max_d, certain.identification_rate) == (5.0, 5.0, 1.0)
+    for metric in ("mean_d", "max_d", "identification_rate"):
+        interval = certain.intervals[metric]
+        assert interval.low < interval.high, "no interval of zero width"
+    several = ranks_of(np.ones(60, dtype=int), 24, speakers=np.repeat(np.arange(10), 6))
+    assert several.intervals["mean_d"].low < several.mean_d == several.intervals["mean_d"].high
     uniform = ranks_of(np.tile(np.arange(1, 33), 3), 32)
     assert uniform.mean_d == pytest.approx(0, abs=1e-12)
     assert uniform.max_d == pytest.approx(0, abs=1e-12)

@@ -16,6 +16,7 @@ from unmask.privacy.legal_counts import count_above_in_scores
 from unmask.privacy.legal_curve import CORRECTED, SCORE, Resampling
 
 _CHANCE_DRAWS = 200
+_PLACES = 12
 _METRICS = ("identification_rate", "mean_d", "max_d")
 _UNITS: Mapping[str, str] = {"identification_rate": "%", "mean_d": "bit", "max_d": "bit"}
 ENOUGH_PER_RANK = 5
@@ -79,12 +80,16 @@ class Ranks:
 
 
 def disclosure(distribution: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """MeanD and MaxD in bits of distributions over ranks (last axis)."""
+    """MeanD and MaxD in bits of distributions over ranks (last axis), the last digits rounded so
+    that certainty is exactly log2 N.
+    """
     candidates = distribution.shape[-1]
     positive = np.where(distribution > 0, distribution, 1.0)
     entropy = -(distribution * np.log2(positive)).sum(axis=-1)
     largest = np.log2(candidates * distribution.max(axis=-1))
-    return np.maximum(np.log2(candidates) - entropy, 0.0), largest
+    return np.round(np.maximum(np.log2(candidates) - entropy, 0.0), _PLACES), np.round(
+        largest, _PLACES
+    )
 
 
 def ranks_of(
@@ -156,7 +161,7 @@ def _intervals(
             times = np.bincount(rng.integers(0, count, count), minlength=count)
             weights = times[ranks.speakers] * share
             row[:] = disclosure(np.bincount(ranks.ranks - 1, weights, ranks.candidates) / count)
-        most = (0.0, float(np.log2(ranks.candidates)))
+        most = (0.0, float(np.round(np.log2(ranks.candidates), _PLACES)))
         for metric, column in zip(_METRICS[1:], drawn.T, strict=True):
             limits[metric] = bias_corrected(
                 values[metric], column, count, level=how.level, bounds=most

@@ -94,7 +94,9 @@ def _how(sweep: LegalSweep) -> tuple[str, ...]:
         for metric in sweep.metrics
     }
     parts = [
-        f"{TITLES[metric]} over {made.over}" for metric, made in over.items() if made is not None
+        f"{TITLES[metric]} over {made.over.partition(',')[0]}"
+        for metric, made in over.items()
+        if made is not None
     ]
     lines = []
     made = next((one for one in over.values() if one is not None), None)
