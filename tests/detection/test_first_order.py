@@ -254,3 +254,13 @@ def test_infinite_scores_are_ordinary():
     assert BATTERY.values(speakers.whole)["eer"] == pytest.approx(roc.eer(), abs=1e-9)
     again = binned_bootstrap([speakers], [roc], BATTERY.values, replicates=50)
     assert np.isfinite(again.values["eer"]).all()
+
+
+@pytest.mark.parametrize("speakers", [1, 1_000, 174_763, 10_000_000])
+def test_bins_of_any_number_of_speakers(speakers):
+    rng = np.random.default_rng(2)
+    roc = um.Roc.from_scores(rng.normal(1, 1, 4000), rng.normal(0, 1, 40_000))
+    edges = edges_of(roc, [0.5], rows=speakers)
+    assert edges.size >= 8
+    assert np.all(np.diff(edges) > 0)
+    assert 0.5 in edges

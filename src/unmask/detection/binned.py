@@ -46,8 +46,9 @@ def _thinned(corners: FloatArray, most: int) -> FloatArray:
     """All corners near both ends, and evenly many between them."""
     if corners.size <= most:
         return corners
-    inner = np.linspace(_ENDS, corners.size - 1 - _ENDS, most - 2 * _ENDS).astype(np.int64)
-    ends = np.arange(_ENDS)
+    near = min(_ENDS, most // 4)
+    inner = np.linspace(near, corners.size - 1 - near, most - 2 * near).astype(np.int64)
+    ends = np.arange(near)
     return np.asarray(corners[np.concatenate([ends, inner, corners.size - 1 - ends])])
 
 
