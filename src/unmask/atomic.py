@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import secrets
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -47,11 +48,15 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
-    """Write to a temporary name beside the file, bring it to the disk, then rename it."""
+    """Write to a temporary name beside the file, bring it to the disk, then rename it.
+
+    The temporary name is new and random: two writers never share it, and no link is followed.
+    """
     final = Path(path)
-    partial = final.with_name(f".{final.name}.part")
+    partial = final.with_name(f".{final.name}.{secrets.token_hex(8)}.part")
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     try:
-        with open(partial, "wb") as file:
+        with os.fdopen(os.open(partial, flags, 0o666), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -59,3 +64,28 @@ def write_whole(path: str | Path, content: bytes) -> None:
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise InputError(f"{path}: could not be written: {error.strerror}") from None
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep a folder to one writer; a second one is refused in a line.
+
+    The lock ends with its process, however that ends. Where the system has no such locks, or the
+    file system does not keep them, there is none.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{folder}: another run is writing this folder: wait for it") from None
+        except OSError:
+            pass
+        yield
+    finally:
+        os.close(handle)

@@ -1,7 +1,8 @@
-"""Room on a disk, asked for before anything is written."""
+"""Room on a disk, asked for before anything is written, and the folder for what is kept."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -16,3 +17,12 @@ def check_room(folder: Path, needed: int, what: str, *, named: Path | None = Non
             f"{named or folder}: expected {needed / 1e9:.2f} GB of free disk for {what}, "
             f"found {free / 1e9:.2f} GB; state or the variable TMPDIR names another folder"
         )
+
+
+def cache_directory() -> Path:
+    """``UNMASK_CACHE``, or ``unmask`` in ``XDG_CACHE_HOME`` or in the user's ``.cache``."""
+    own = os.environ.get("UNMASK_CACHE")
+    if own:
+        return Path(own)
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "unmask"

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unmask.disk import cache_directory
 from unmask.errors import InputError
 from unmask.speech import weights as weights_module
 from unmask.speech.encoders import Encoder, Wrapped, load_encoder
-from unmask.speech.weights import cache_directory, install, installed_path, weights_path
+from unmask.speech.weights import install, installed_path, weights_path
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
