@@ -8,6 +8,7 @@ import io
 import re
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from unmask import stream_scores
 from unmask.errors import InputError
 from unmask.trials import files, read_any, read_embeddings, read_key, read_scores
 from unmask.trials.kaldi_archive import encode
@@ -354,3 +356,27 @@ def test_an_absent_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(InputError, match=r"unmask\[formats\]"):
         read_embeddings(tmp_path / "x.h5")
+
+
+@pytest.mark.parametrize("place", [3, 25_000])
+@pytest.mark.parametrize("separator", [",", "\t"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_quote_that_is_not_closed_swallows_no_trial(
+    tmp_path: Path, place: int, separator: str, stream: bool
+) -> None:
+    lines = [separator.join((f"e{i}", f"t{i}", str(i % 2), f"{i}.5")) for i in range(25_010)]
+    lines[place] = separator.join(("e", "t", "1", '"0.5'))
+    lines[place + 4] = separator.join(("e", "t", "0", '1.5"'))
+    header = separator.join(('"enrol"', "test", "label", "score"))
+    path = put(tmp_path / "x.csv", [header, *lines])
+    read = partial(stream_scores, replicates=0) if stream else read_scores
+    with pytest.raises(InputError, match=rf"line {place + 2}: expected"):
+        read(path)
+
+
+def test_quotes_that_are_closed_are_read(tmp_path: Path) -> None:
+    lines = ["enrol,test,label,score", '"a, b",t1,1,"0.5"', 'c,"t ""2""",0,0.25']
+    found = read_scores(put(tmp_path / "x.csv", lines))
+    assert found.enrol is not None
+    assert found.enrol.to_series().to_list() == ["a, b", "c"]
+    assert found.scores().tolist() == [0.5, 0.25]

@@ -55,6 +55,7 @@ def anonymise(
     """
     root = Path(output)
     tasks = [(one, root / f"{one.place}{suffix}") for one in recordings]
+    _refuse_shared_targets(tasks)
     for one, target in tasks:
         if target.resolve() == one.path.resolve():
             raise InputError(f"{target}: expected another output folder, found the input's")
@@ -74,6 +75,18 @@ def anonymise(
     summary = _summary(recordings, results)
     _write_metadata(root / METADATA, recordings, safeguard, summary, keep_key=keep_key)
     return summary
+
+
+def _refuse_shared_targets(tasks: Sequence[tuple[Recording, Path]]) -> None:
+    """Two recordings must not be written to one file."""
+    first: dict[Path, Recording] = {}
+    for one, target in tasks:
+        other = first.setdefault(target, one)
+        if other is not one:
+            raise InputError(
+                f"{target}: expected one recording, found two that would be written there:"
+                f" {other.path} and {one.path}"
+            )
 
 
 def _protect(safeguard: Safeguard, task: tuple[Recording, Path]) -> Protected | str:

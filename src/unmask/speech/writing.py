@@ -13,6 +13,7 @@ import polars as pl
 from unmask.atomic import write_whole
 from unmask.errors import InputError
 from unmask.trials import Embeddings, Ids
+from unmask.trials.kaldi import check_archive_folder
 from unmask.trials.kaldi_archive import encode
 
 WRITTEN = (".npz", ".parquet", ".ark")
@@ -74,6 +75,7 @@ def _ark(target: Path, embeddings: Embeddings) -> dict[Path, bytes]:
     utterances = columns.get("utterance")
     if utterances is None:
         raise InputError(f"{target}: Kaldi files need a name for every utterance")
+    check_archive_folder(target)
     order = sorted(range(len(utterances)), key=utterances.__getitem__)
     ark, index = io.BytesIO(), []
     for n in order:

@@ -19,6 +19,7 @@ from unmask.trials.embedding_formats import (
 from unmask.trials.embeddings import Embeddings
 from unmask.trials.formats import format_named
 from unmask.trials.ids import Ids
+from unmask.trials.kaldi import check_archive_folder
 from unmask.trials.kaldi_archive import encode
 
 
@@ -93,6 +94,7 @@ def _write_hdf5(embeddings: Embeddings, path: str | Path) -> None:
 def _write_ark(embeddings: Embeddings, path: str | Path) -> None:
     if embeddings.utterances is None:
         raise InputError(f"{path}: expected utterances for a Kaldi archive, found none")
+    check_archive_folder(Path(path))
     utterances = embeddings.utterances.to_series()
     speakers = embeddings.speakers.to_series()
     bad = utterances.str.contains(r"\s") | speakers.str.contains(r"\s")

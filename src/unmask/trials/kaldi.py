@@ -120,6 +120,17 @@ def directory_speakers(directory: Path) -> SpeakerRule | None:
     return None
 
 
+def check_archive_folder(path: Path) -> None:
+    """Refuse an archive beside others: ``utt2spk`` holds their speakers and would be replaced."""
+    owners = path.with_name("utt2spk")
+    others = sorted(other.name for other in path.parent.glob("*.ark") if other.name != path.name)
+    if owners.exists() and others:
+        raise InputError(
+            f"{path}: expected a folder of its own, found {others[0]}, whose speakers {owners.name}"
+            " beside it holds and would lose"
+        )
+
+
 def _read_spk2utt(path: Path) -> SpeakerRule:
     with Input(path) as source:
         sample_lines(source)
