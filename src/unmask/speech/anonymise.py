@@ -12,6 +12,7 @@ from pathlib import Path
 from unmask._version import __version__
 from unmask.atomic import write_whole
 from unmask.errors import InputError
+from unmask.speech.audio import unexpected
 from unmask.speech.corpus import Recording
 from unmask.speech.parallel import cores, run_tasks
 from unmask.speech.safeguards import McAdams, Protected, Safeguard
@@ -94,6 +95,8 @@ def _protect(safeguard: Safeguard, task: tuple[Recording, Path]) -> Protected | 
         return safeguard.protect(*task)
     except InputError as error:
         return str(error)
+    except Exception as error:
+        return unexpected(task[0].path, error)
 
 
 def _summary(recordings: Sequence[Recording], results: dict[int, Protected | str]) -> Anonymised:
