@@ -1,6 +1,18 @@
 """Settings of all tests."""
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("unmask", max_examples=60, deadline=None, print_blob=True)
 settings.load_profile("unmask")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def steps_are_kept_apart(tmp_path_factory):
+    """Steps of assessments are kept in a folder of this run, not in the user's cache."""
+    import unmask.report.cache
+
+    folder = tmp_path_factory.mktemp("kept")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unmask.report.cache, "cache_directory", lambda: folder)
+        yield

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import secrets
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -19,10 +21,17 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """Give a temporary path beside ``path`` that takes its name when all went well."""
     if str(path) == "-":
         raise InputError("expected a file to write, found standard output, which takes text only")
-    final = Path(path)
+    final = destination(path)
     if not final.parent.is_dir():
         raise InputError(f"{path}: expected an existing folder, found none at {final.parent}")
     try:
+        if is_special(final):
+            with tempfile.TemporaryDirectory() as folder:
+                temporary = Path(folder) / final.name
+                yield temporary
+                with open(temporary, "rb") as made, open(final, "wb", buffering=0) as device:
+                    shutil.copyfileobj(made, device)
+            return
         with tempfile.TemporaryDirectory(prefix=f".{final.name}.", dir=final.parent) as folder:
             temporary = Path(folder) / final.name
             yield temporary
@@ -47,11 +56,18 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
-    """Write to a temporary name beside the file, bring it to the disk, then rename it."""
-    final = Path(path)
-    partial = final.with_name(f".{final.name}.part")
+    """Write to a temporary name beside the file, bring it to the disk, then rename it.
+
+    The temporary name is new and random: two writers never share it, and no link is followed.
+    """
+    final = destination(path)
+    if is_special(final):
+        _write_through(final, content)
+        return
+    partial = final.with_name(f".{final.name}.{secrets.token_hex(8)}.part")
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     try:
-        with open(partial, "wb") as file:
+        with os.fdopen(os.open(partial, flags, 0o666), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -59,3 +75,49 @@ def write_whole(path: str | Path, content: bytes) -> None:
     except OSError as error:
         partial.unlink(missing_ok=True)
         raise InputError(f"{path}: could not be written: {error.strerror}") from None
+
+
+def destination(path: str | Path) -> Path:
+    """The file that is written: a link is followed, so that it stays one; a folder is refused."""
+    final = Path(path)
+    if not final.name or final.is_dir():
+        raise InputError(f"{path}: expected a file to write, found a folder")
+    return Path(os.path.realpath(final)) if final.is_symlink() else final
+
+
+def is_special(path: Path) -> bool:
+    """Whether a path is a device or a pipe, which is written through and never replaced."""
+    return path.exists() and not path.is_file()
+
+
+def _write_through(path: Path, content: bytes) -> None:
+    try:
+        with open(path, "wb", buffering=0) as file:
+            file.write(content)
+    except OSError as error:
+        raise InputError(f"{path}: could not be written: {error.strerror}") from None
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep a folder to one writer; a second one is refused in a line.
+
+    The lock ends with its process, however that ends. Where the system has no such locks, or the
+    file system does not keep them, there is none.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"{folder}: another run is writing this folder: wait for it") from None
+        except OSError:
+            pass
+        yield
+    finally:
+        os.close(handle)

@@ -34,7 +34,7 @@ def test_from_a_folder_to_a_report(folder):
         app, ["assess", config, *options, "--set", "intervals.replicates=9", "-o", f"{folder}/out"]
     )
     assert done.exit_code == 0, done.output
-    assert done.output.splitlines()[-1] == f"{folder}/out/report.html"
+    assert done.stdout.splitlines()[-1] == f"{folder}/out/report.html"
     assert "DeID" in done.output
     results = json.loads((folder / "out" / "results.json").read_text(encoding="utf-8"))
     assert results["results"][0]["metric"] == "deid"

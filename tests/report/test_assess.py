@@ -18,8 +18,9 @@ from unmask.report.config import Config, load_config
 from unmask.report.frameworks.attacks import Attack
 from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.headline import find
+from unmask.report.redact import Labels
 from unmask.report.writing import write_report
-from unmask.trials import Embeddings
+from unmask.trials import Embeddings, read_embeddings
 
 NUMBER = re.compile(r'<span class="num[^"]*" data-n="(\d+)" title="([^"]*)"><b>([^<]*)</b>')
 
@@ -35,7 +36,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and ".cache" not in path.parts
+        if path.is_file()
     }
 
 
@@ -167,7 +168,7 @@ def test_a_killed_run_goes_on_and_gives_the_same_bytes(done):
 def test_damaged_steps_are_computed_again(done):
     folder, _, out = done
     before = files(out)
-    for damaged in (out / ".cache").glob("*.npz"):
+    for damaged in cache.cache_of(out).glob("*.npz"):
         damaged.write_bytes(damaged.read_bytes()[:100])
     again = run(folder, out)
     assert again.computed
@@ -190,28 +191,87 @@ def test_a_full_disk_is_one_line_and_leaves_what_was_there(done, monkeypatch):
     assert not [path for path in out.iterdir() if path.name.startswith(".new-")]
 
 
-def test_redaction_leaves_no_name_anywhere(done):
+def test_redaction_leaves_no_name_anywhere(done, tmp_path):
     from report_study import SPEAKERS
 
     folder, found, _ = done
-    out = folder / "redacted"
+    given = tmp_path / "Mustermann"
+    shutil.copytree(folder, given, ignore=shutil.ignore_patterns("out"))
+    for file in given.glob("*.npz"):
+        file.rename(given / f"p-Mustermann-{file.name}")
+    config = (given / "study.toml").read_text(encoding="utf-8")
+    (given / "study.toml").write_text(
+        re.sub(r'"([a-z-]+\.npz)"', r'"p-Mustermann-\1"', config), encoding="utf-8"
+    )
+    out = tmp_path / "redacted"
     shutil.copytree(done[2], out)
-    redacted = run(folder, out, changes=["redact=true"])
-    words = [name.encode() for name in SPEAKERS] + [json.dumps(SPEAKERS[2])[1:-1].encode()]
-    for path in sorted(out.rglob("*")):
-        if not path.is_file():
-            continue
+    (out / ".new-killed").mkdir()
+    (out / ".new-killed" / "report.html").write_text(SPEAKERS[3])
+    redacted = run(given, out, changes=["redact=true"])
+    words = [*SPEAKERS, json.dumps(SPEAKERS[2])[1:-1], "Mustermann"]
+    written = [path for path in sorted(out.rglob("*")) if path.is_file()]
+    for path in written:
         content = path.read_bytes()
-        if path.suffix == ".npz":
-            import numpy as np
-
-            with np.load(path, allow_pickle=False) as arrays:
-                content = b"".join(arrays[name].tobytes() for name in arrays.files)
-        assert not [word for word in words if word in content], path
-    assert "Speaker 01" in (out / "report.html").read_text(encoding="utf-8")
+        assert not [word for word in words if word.encode() in content], path
+        assert not [word for word in words if word in path.name]
+        assert path.suffix != ".npz"
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Speaker 01" in page
+    assert "input 01.npz" in page
     for old, new in zip(found.cards, redacted.cards, strict=True):
         for a, b in zip(old.numbers, new.numbers, strict=True):
             assert a.estimate.value == pytest.approx(b.estimate.value, abs=0.35)
+
+
+def test_no_list_of_names_undoes_a_redaction(done, tmp_path):
+    """Whoever has all names and the whole report learns no more than by chance."""
+    from report_study import SPEAKERS
+
+    labels = []
+    for number in range(2):
+        out = tmp_path / f"redacted-{number}"
+        config = load_config(
+            done[0] / "study.toml", changes=["redact=true", 'frameworks=["verification"]']
+        )
+        found = assess(config, out, cache=tmp_path / f"cache-{number}")
+        write_report(found, out)
+        rows = json.loads((out / "results.json").read_text(encoding="utf-8"))["results"]
+        speakers = [r["conditions"] for r in rows if r["conditions"]["framework"] == "speakers"]
+        labels.append([c["speaker"] for c in speakers if c["safeguard"] == "weak"])
+        secret = tmp_path / f"cache-{number}" / "redaction-key"
+        assert secret.stat().st_mode & 0o077 == 0
+        assert secret.read_bytes().hex() not in (out / "results.json").read_text(encoding="utf-8")
+    one, other = (Labels.of(done_inputs(done[0]), (), bytes([n]) * 32) for n in (1, 2))
+    assert one.speakers != other.speakers
+    assert set(one.speakers) == set(SPEAKERS)
+    for seed in range(20):
+        order = np.random.default_rng(seed).permutation(len(SPEAKERS)) + 1
+        guess = {n: f"Speaker {k:02d}" for n, k in zip(sorted(SPEAKERS), order, strict=True)}
+        assert guess != one.speakers
+
+
+def done_inputs(folder):
+    return [read_embeddings(path) for path in sorted(folder.glob("*.npz"))]
+
+
+def test_rows_of_a_redacted_set_stand_in_the_order_of_labels():
+    names = [f"{n:02d}" for n in range(30)]
+    given = Embeddings(np.eye(30), names, [f"u-{n}" for n in names])
+    labels = Labels.of([given], (), b"k" * 32)
+    found = labels.redacted({"voices": given})["voices"]
+    assert list(found.speakers.to_series()) == [f"Speaker {n:02d}" for n in range(1, 31)]
+    owner = {label: name for name, label in labels.speakers.items()}
+    for label, vector in zip(found.speakers.to_series(), found.vectors, strict=True):
+        assert vector[int(owner[label])] == 1
+    assert list(found.utterances.to_series()) != sorted(found.utterances.to_series())
+
+
+def test_one_run_writes_a_folder_at_a_time(done, tmp_path):
+    from unmask.atomic import locked
+
+    with locked(tmp_path), pytest.raises(InputError, match="another run is writing this folder"):
+        write_report(done[1], tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_resolved_config_runs_again(done):

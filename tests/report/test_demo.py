@@ -22,7 +22,7 @@ def test_the_demo_leaves_a_report_and_prints_where(tmp_path):
     out = tmp_path / "here"
     done = CliRunner().invoke(app, ["demo", "--ci", "5", "-o", str(out)])
     assert done.exit_code == 0, done.output
-    assert done.output.splitlines()[-1] == str(out / "report.html")
+    assert done.stdout.splitlines()[-1] == str(out / "report.html")
     assert "Pooling" in done.output
     assert "campplus" in done.output
     assert (out / "report.html").stat().st_size < 8_000_000

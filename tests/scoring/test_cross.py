@@ -19,6 +19,7 @@ from unmask.scoring.layout import Layout
 from unmask.scoring.shards import shards_of
 from unmask.scoring.state import workplace
 from unmask.scoring.where import Lost, place
+from unmask.trials import Source
 
 
 def cross_pairing(*sets, **options):
@@ -301,3 +302,37 @@ def test_rows_are_shared_once(rows, parts, symmetric):
     assert shares[0][0] == 0
     assert shares[-1][1] == rows
     assert all(a[1] == b[0] for a, b in pairwise(shares))
+
+
+def test_a_state_belongs_to_the_vectors_and_not_to_their_source(embeddings, tmp_path):
+    source = Source("x.scp", "0" * 64, "kaldi-scp")
+    noise = np.random.default_rng(9).normal(size=embeddings.vectors.shape)
+
+    def named(vectors):
+        return um.Embeddings(vectors, embeddings.speakers, embeddings.utterances, source=source)
+
+    state = tmp_path / "state"
+    cross_pairing(named(embeddings.vectors), state=state)
+    with pytest.raises(um.InputError, match="found that of another"):
+        cross_pairing(named(noise), state=state)
+
+
+@pytest.mark.parametrize("kind", ["open", "link"])
+def test_temporary_state_of_others_is_not_taken(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with workplace("key", None) as folder:
+        first = folder
+    (tmp_path / "planted").mkdir()
+    if kind == "open":
+        first.mkdir(mode=0o777)
+        first.chmod(0o777)
+    else:
+        first.symlink_to(tmp_path / "planted")
+    with workplace("key", None) as folder:
+        assert folder != first
+
+
+def test_a_kill_while_the_key_is_written_leaves_a_state_that_can_be_used(tmp_path):
+    (tmp_path / ".key.0123.part").write_bytes(b"")
+    with workplace("key", tmp_path):
+        assert (tmp_path / "key").read_text() == "key"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import PurePosixPath
 
 import numpy as np
 import pytest
@@ -137,3 +138,14 @@ def test_bad_options_are_refused():
         safeguard("b2r", low=0.95)
     with pytest.raises(InputError, match=r"\{output\}"):
         External("tool {input}")
+
+
+def test_two_recordings_that_would_be_one_file_are_refused_before_any_work(corpus, tmp_path):
+    files = [one.path for one in recordings(corpus)][:2]
+    found = [
+        Recording(files[0], "b/c", "a", place=PurePosixPath("a/b/c")),
+        Recording(files[1], "c", "a/b", place=PurePosixPath("a/b/c")),
+    ]
+    with pytest.raises(InputError, match="found two that would be written there"):
+        anonymise(found, tmp_path / "out", safeguard("b2"), workers=1)
+    assert not (tmp_path / "out").exists()

@@ -90,7 +90,9 @@ def test_written_audio_is_sixteen_bit(tmp_path, suffix):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
-    (tmp_path / ".a.wav.part").symlink_to("/dev/full")
-    with pytest.raises(InputError, match="could not be written"):
+    monkeypatch.setattr("os.open", lambda *_: os.dup(full.fileno()))
+    refused = pytest.raises(InputError, match="could not be written: No space left")
+    with open("/dev/full", "wb") as full, refused:
         write_audio(tmp_path / "a.wav", np.zeros(16000))
+    monkeypatch.undo()
     assert not list(tmp_path.iterdir())

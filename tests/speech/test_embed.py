@@ -200,8 +200,6 @@ def test_npz(few, tmp_path):
 def test_what_is_written_can_be_read(few, tmp_path, suffix):
     from unmask.trials import read_embeddings
 
-    if suffix == "ark":
-        pytest.importorskip("kaldiio")
     written = write_embeddings(tmp_path / f"e.{suffix}", few)
     if suffix == "ark":
         found = read_embeddings(written[1], speakers=str(tmp_path / "utt2spk"))
@@ -216,3 +214,13 @@ def test_what_is_written_can_be_read(few, tmp_path, suffix):
 def test_other_suffixes_are_refused(few, tmp_path):
     with pytest.raises(InputError, match=r"\.npz, \.parquet, \.ark"):
         write_embeddings(tmp_path / "e.txt", few)
+
+
+def test_an_archive_beside_others_would_take_their_speakers_and_is_refused(few, tmp_path):
+    write_embeddings(tmp_path / "a.ark", few)
+    before = (tmp_path / "utt2spk").read_bytes()
+    with pytest.raises(InputError, match=r"expected a folder of its own, found a\.ark"):
+        write_embeddings(tmp_path / "b.ark", few)
+    assert (tmp_path / "utt2spk").read_bytes() == before
+    assert not (tmp_path / "b.ark").exists()
+    write_embeddings(tmp_path / "a.ark", few)

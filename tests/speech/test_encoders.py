@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unmask.disk import cache_directory
 from unmask.errors import InputError
 from unmask.speech import weights as weights_module
-from unmask.speech.encoders import Encoder, Wrapped, load_encoder
-from unmask.speech.weights import cache_directory, install, installed_path, weights_path
+from unmask.speech.encoders import Encoder, Wrapped, fingerprint_of, load_encoder, runs_code
+from unmask.speech.weights import install, installed_path, weights_path
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -195,3 +196,19 @@ def mean_over_frames() -> bytes:
     graph = field(1, absolute) + field(1, mean) + field(2, b"g")
     graph += field(11, tensor("x", [batch, frames, bins])) + field(12, tensor("y", [batch, bins]))
     return field(1, 7) + field(7, graph) + field(8, field(2, 13))
+
+
+def test_names_that_stand_for_code():
+    assert not runs_code("campplus")
+    assert not runs_code("models/net.onnx")
+    for name in ("os:system", "speechbrain:x/y", "hub:a/b/c.onnx"):
+        assert runs_code(name)
+
+
+def test_a_fingerprint_follows_the_bytes_of_a_model(tmp_path):
+    model = tmp_path / "net.onnx"
+    model.write_bytes(b"one")
+    first = fingerprint_of(str(model))
+    model.write_bytes(b"two")
+    assert fingerprint_of(str(model)) != first
+    assert fingerprint_of("campplus") != fingerprint_of("resemblyzer")

@@ -8,6 +8,7 @@ import io
 import re
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from unmask import stream_scores
 from unmask.errors import InputError
 from unmask.trials import files, read_any, read_embeddings, read_key, read_scores
+from unmask.trials.kaldi_archive import encode
 
 GOOD = [f"e{i} t{i} 0.{i}" for i in range(1, 9)]
 
@@ -329,8 +332,7 @@ def container(kind: str) -> bytes:
         with h5py.File(stream, "w") as file:
             file["enroll_ids"], file["test_ids"], file["scores"] = ["a"], ["b"], [[1.0]]
     else:
-        kaldiio = pytest.importorskip("kaldiio")
-        kaldiio.save_ark(stream, {"a": np.ones(3, np.float32), "b": np.ones(3, np.float32)})
+        stream.writelines(f"{name} ".encode() + encode(np.ones(3, np.float32)) for name in "ab")
     return stream.getvalue()
 
 
@@ -349,11 +351,32 @@ def test_count_of_nan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         read_scores(put(tmp_path / "x", lines))
 
 
-@pytest.mark.parametrize(("module", "kind"), [("h5py", "h5"), ("kaldiio", "ark")])
-def test_absent_extras_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, kind: str
-) -> None:
-    (tmp_path / f"x.{kind}").write_bytes(container(kind))
-    monkeypatch.setitem(sys.modules, module, None)
+def test_an_absent_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.h5").write_bytes(container("h5"))
+    monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(InputError, match=r"unmask\[formats\]"):
-        read_embeddings(tmp_path / f"x.{kind}")
+        read_embeddings(tmp_path / "x.h5")
+
+
+@pytest.mark.parametrize("place", [3, 25_000])
+@pytest.mark.parametrize("separator", [",", "\t"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_quote_that_is_not_closed_swallows_no_trial(
+    tmp_path: Path, place: int, separator: str, stream: bool
+) -> None:
+    lines = [separator.join((f"e{i}", f"t{i}", str(i % 2), f"{i}.5")) for i in range(25_010)]
+    lines[place] = separator.join(("e", "t", "1", '"0.5'))
+    lines[place + 4] = separator.join(("e", "t", "0", '1.5"'))
+    header = separator.join(('"enrol"', "test", "label", "score"))
+    path = put(tmp_path / "x.csv", [header, *lines])
+    read = partial(stream_scores, replicates=0) if stream else read_scores
+    with pytest.raises(InputError, match=rf"line {place + 2}: expected"):
+        read(path)
+
+
+def test_quotes_that_are_closed_are_read(tmp_path: Path) -> None:
+    lines = ["enrol,test,label,score", '"a, b",t1,1,"0.5"', 'c,"t ""2""",0,0.25']
+    found = read_scores(put(tmp_path / "x.csv", lines))
+    assert found.enrol is not None
+    assert found.enrol.to_series().to_list() == ["a, b", "c"]
+    assert found.scores().tolist() == [0.5, 0.25]

@@ -41,6 +41,14 @@ def assess(
     redact: Annotated[
         bool, typer.Option("--redact", help="Neutral labels in place of speaker names.")
     ] = False,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            "--cache",
+            help="Folder for finished steps (names and voiceprints), never part of the report.",
+            show_default="in the user's cache",
+        ),
+    ] = None,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of the config and exit.")
     ] = False,
@@ -60,21 +68,30 @@ def assess(
         print(f"{config}: fine")
         return
     folder = output or config.with_name(f"{config.stem}-report")
-    run(read, folder, where=Where(on, workers, state), quiet=quiet)
+    run(read, folder, where=Where(on, workers, state), cache=cache, quiet=quiet)
 
 
-def run(config: Config, output: Path, *, where: Where = HERE, quiet: bool) -> None:
+def run(
+    config: Config, output: Path, *, where: Where = HERE, cache: Path | None = None, quiet: bool
+) -> None:
     """Assess, write, and print the headline table; the path of the page comes last."""
     with telling(quiet=quiet) as told:
         assessment = run_assessment(
-            config, output, on=where.on, workers=where.workers, state=where.state, told=told
+            config,
+            output,
+            on=where.on,
+            workers=where.workers,
+            state=where.state,
+            cache=cache,
+            told=told,
         )
         page = write_report(assessment, output, told=told)
-    if assessment.reused:
-        common.remark(
-            f"reused {assessment.reused} finished steps, computed {assessment.computed}",
-            quiet=quiet,
-        )
+    reused = f"reused {assessment.reused} finished steps, computed {assessment.computed}; "
+    common.remark(
+        f"{reused if assessment.reused else ''}steps are kept, with names and voiceprints, in"
+        f" {assessment.kept}",
+        quiet=quiet,
+    )
     sys.stdout.write(summary_table(assessment))
     print(page)
 

@@ -23,6 +23,7 @@ from unmask.atomic import write_whole
 from unmask.detection.bootstrap import Progress as Callback
 from unmask.report.document import Document
 from unmask.report.table import render
+from unmask.visible import visible
 
 
 class OutputFormat(StrEnum):
@@ -115,7 +116,7 @@ def give(document: Document, *, format: OutputFormat, output: Path | None, quiet
     """Write the result to stdout or to a file, warnings to stderr where they are not part of it."""
     text = render(document, format.value)
     if output is None:
-        sys.stdout.write(text)
+        sys.stdout.write(visible(text))
     else:
         write_whole(output, text.encode())
         remark(f"wrote {output}", quiet=quiet)
@@ -127,7 +128,7 @@ def give(document: Document, *, format: OutputFormat, output: Path | None, quiet
 def remark(text: str, *, quiet: bool = False) -> None:
     """A line on stderr."""
     if not quiet:
-        print(text, file=sys.stderr)
+        print(visible(text), file=sys.stderr)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from unmask.speech.corpus import recordings
 from unmask.speech.embed import Extraction, forget
 from unmask.speech.embed import embed as embed_recordings
 from unmask.speech.writing import WRITTEN, write_embeddings
+from unmask.trials.kaldi import check_archive_folder
 
 SpeakersOption = Annotated[
     str | None,
@@ -62,6 +63,8 @@ def embed(
         raise InputError(f"{output}: expected a name that ends in {', '.join(WRITTEN)}")
     if not output.absolute().parent.is_dir():
         raise InputError(f"{output.absolute().parent}: no such folder")
+    if output.suffix == ".ark":
+        check_archive_folder(output)
     found = recordings(source, speakers=speakers)
     parts = output.with_name(f"{output.name}.parts")
     with common.progress("embedding", quiet=quiet) as bar:

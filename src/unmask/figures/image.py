@@ -11,6 +11,7 @@ from unmask.figures.figure import Figure
 from unmask.figures.render import rendered
 from unmask.figures.still import still
 from unmask.figures.theme import FONT, INK, MUTED, NARROW, PAPER, PIXELS_PER_INCH
+from unmask.visible import visible
 
 PNG_PIXELS_PER_INCH = 200
 
@@ -42,7 +43,7 @@ def svg(figure: Figure, *, scale: float = 1.0) -> str:
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
         f'width="{scale * width:g}" height="{scale * height:g}" '
         f'viewBox="0 0 {width:g} {height:g}" role="img">\n'
-        f"<title>{escape(figure.title)}</title>\n<desc>{escape(figure.caption)}</desc>\n"
+        f"<title>{escape(visible(figure.title))}</title>\n<desc>{escape(visible(figure.caption))}</desc>\n"
         f"<style>{_STYLE}</style>\n"
         f'<rect width="100%" height="100%" fill="{PAPER}"/>\n'
         + _lines(title, top=_MARGIN, line=_TITLE_LINE, size=_TITLE_SIZE, weight=600, colour=INK)
@@ -109,6 +110,7 @@ def _lines(
 ) -> str:
     return "".join(
         f'<text x="{_MARGIN:g}" y="{top + i * line + size:g}" font-family="{FONT}" '
-        f'font-size="{size:g}" font-weight="{weight}" fill="{colour}">{escape(text)}</text>\n'
+        f'font-size="{size:g}" font-weight="{weight}" fill="{colour}">'
+        f"{escape(visible(text))}</text>\n"
         for i, text in enumerate(lines)
     )

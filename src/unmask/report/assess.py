@@ -15,7 +15,7 @@ from unmask.estimate import Estimate
 from unmask.figures import system_colours
 from unmask.figures.speaker_strip import Strip, speaker_strip
 from unmask.intervals import few_speakers
-from unmask.report.cache import Cache, Step, Told, Work
+from unmask.report.cache import Cache, Step, Told, Work, cache_of
 from unmask.report.config import FRAMEWORKS, ORIGINAL, Config
 from unmask.report.document import Document, Row
 from unmask.report.drawn import Drawn
@@ -37,7 +37,6 @@ from unmask.report.section import Section, TableBlock
 from unmask.scoring.job import Where, by_default
 from unmask.trials import Scores
 
-CACHE = ".cache"
 K = TypeVar("K")
 ATTACKS = "Attacks"
 ONE_PERSON = "recordings of one person: there is nobody else to draw"
@@ -49,6 +48,7 @@ class Assessment:
 
     ``attackers`` are those that were run against some safeguard, which config may name more of.
     ``failures`` tell what could not be computed; the rest of the report stands.
+    ``kept`` is the folder of finished steps and figures, which holds names and voiceprints.
     """
 
     config: Config
@@ -62,6 +62,7 @@ class Assessment:
     document: Document
     colours: Mapping[str, str]
     date: str | None
+    kept: Path
     failures: tuple[Notice, ...] = ()
     reused: int = 0
     computed: int = 0
@@ -80,24 +81,23 @@ def assess(
     on: str = "local",
     workers: int | None = None,
     state: str | Path | None = None,
+    cache: str | Path | None = None,
     told: Told | None = None,
 ) -> Assessment:
-    """Run what the config names; finished steps are kept in ``output/.cache`` and reused.
+    """Run what the config names; finished steps are kept in ``cache`` and reused.
 
-    ``on``, ``workers`` and ``state`` say where scores are counted, as in
-    :func:`unmask.cross_pairing`. Nothing but the cache is written:
+    That folder belongs to ``output`` and lies outside it (:func:`unmask.report.cache.cache_of`
+    unless given), since steps hold names and voiceprints. ``on``, ``workers`` and ``state`` say
+    where scores are counted, as in :func:`unmask.cross_pairing`. Nothing but the cache is written:
     :func:`unmask.report.writing.write_report` does the rest.
     """
     where = Where(on, workers, state)
     folder = Path(output)
-    work = Work(Cache(folder / CACHE), told=told)
+    work = Work(Cache(Path(cache) if cache is not None else cache_of(folder)), told=told)
     inputs = read_inputs(config, work, base=folder.resolve())
     wanted = config.frameworks or FRAMEWORKS
     with by_default(where):
-        assessment = _Run(config, inputs, work, frozenset(wanted)).result()
-    if config.redact:
-        work.cache.forget_others()
-    return assessment
+        return _Run(config, inputs, work, frozenset(wanted)).result()
 
 
 class _Run:
@@ -337,6 +337,7 @@ class _Run:
             document,
             self.colours,
             _date(self.config),
+            self.work.cache.folder,
             failures,
             self.work.reused,
             self.work.computed,

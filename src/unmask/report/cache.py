@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,6 +15,7 @@ import numpy as np
 
 from unmask._version import __version__
 from unmask.atomic import write_whole
+from unmask.disk import cache_directory
 from unmask.report import store
 from unmask.trials import Embeddings, Ids, Scores
 
@@ -89,12 +89,21 @@ class Step:
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
+def cache_of(output: Path) -> Path:
+    """Where the steps of a report folder are kept: outside it, since it may be handed on.
+
+    Kept steps hold names and voiceprints, a report that is filed must not.
+    """
+    whole = output.resolve()
+    name = f"{whole.name}-{hashlib.sha256(str(whole).encode()).hexdigest()[:12]}"
+    return cache_directory() / "assessments" / name
+
+
 class Cache:
     """Finished steps in a folder, each a whole file or none."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.used: set[str] = set()
 
     def path(self, key: str) -> Path:
         return self.folder / f"{key}.npz"
@@ -112,23 +121,12 @@ class Cache:
         except Exception:
             path.unlink(missing_ok=True)
             return None
-        self.used.add(path.name)
         return value
 
     def write(self, key: str, value: Any) -> None:
         """Store a result under its key."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(self.path(key), store.to_bytes(value))
-        self.used.add(self.path(key).name)
-
-    def forget_others(self) -> None:
-        """Remove whatever this run did not use."""
-        for path in sorted(self.folder.iterdir()) if self.folder.is_dir() else []:
-            if path.name not in self.used:
-                if path.is_dir():
-                    shutil.rmtree(path, ignore_errors=True)
-                else:
-                    path.unlink(missing_ok=True)
 
 
 class Work:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from unmask.arrays import BoolArray
 from unmask.errors import InputError
 from unmask.report.cache import Step, Work
 from unmask.report.config import Config, Safeguard, ScoreSets, ScoreTable, Voices
-from unmask.report.redact import Labels
+from unmask.report.redact import Labels, redaction_key
 from unmask.trials import (
     Embeddings,
     Scores,
@@ -45,7 +45,6 @@ class Inputs:
     sets: Mapping[str, Mapping[str, Scores]]
     sources: tuple[Source, ...]
     notes: tuple[str, ...] = ()
-    labels: Labels | None = field(default=None, repr=False)
 
     @property
     def safeguards(self) -> tuple[str, ...]:
@@ -133,7 +132,7 @@ def read_inputs(config: Config, work: Work, *, base: Path) -> Inputs:
         tuple(dict.fromkeys(sources)),
         tuple(notes),
     )
-    return redacted(inputs, config.seed) if config.redact else inputs
+    return redacted(inputs, redaction_key(work.cache.folder)) if config.redact else inputs
 
 
 def _shown(one: Safeguard, every: Mapping[str, Embeddings]) -> bool:
@@ -261,22 +260,13 @@ def _numbered(embeddings: Embeddings) -> list[str]:
     return [f"{name}-{n:04d}" for name, n in zip(table["speaker"], place, strict=True)]
 
 
-def redacted(inputs: Inputs, seed: int) -> Inputs:
-    """The same with neutral labels for speakers and utterances, one table for all data sets."""
-    runs = (inputs.protected, inputs.again, inputs.related)
-    voices = [v for v in (inputs.original, *(v for d in runs for v in d.values())) if v]
-    scores = [*inputs.tables.values(), *(s for d in inputs.sets.values() for s in d.values())]
-    labels = Labels.of(voices, scores, seed)
+def redacted(inputs: Inputs, key: bytes) -> Inputs:
+    """The same with neutral labels for speakers, utterances and files, one table for all."""
+    labels = Labels.of(inputs, inputs.sources, key)
     return replace(
-        inputs,
-        original=None if inputs.original is None else labels.embeddings(inputs.original),
-        protected={name: labels.embeddings(v) for name, v in inputs.protected.items()},
-        again={name: labels.embeddings(v) for name, v in inputs.again.items()},
-        related={name: labels.embeddings(v) for name, v in inputs.related.items()},
+        labels.redacted(inputs),
         enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),
-        tables={name: labels.scores(s) for name, s in inputs.tables.items()},
-        sets={n: {k: labels.scores(s) for k, s in d.items()} for n, d in inputs.sets.items()},
-        labels=labels,
+        sources=tuple(map(labels.source, inputs.sources)),
     )
 
 

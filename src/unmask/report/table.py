@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from rich.text import Text
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Parameter
 from unmask.report.document import Document, Row, condition_names, number
+from unmask.visible import no_formula, one_line
 
 WIDTH = 100
 DIGITS = {"%": 2, "bit": 3, "dB": 2}
@@ -223,7 +225,7 @@ def markdown(document: Document) -> str:
     whole = grid(document.rows)
 
     def line(values: Sequence[str]) -> str:
-        return "| " + " | ".join(value.replace("|", "\\|") for value in values) + " |"
+        return "| " + " | ".join(_MARKDOWN.sub(r"\\\g<0>", one_line(v)) for v in values) + " |"
 
     rule = ["---" if i < whole.keys else "---:" for i in range(len(whole.header))]
     lines = [line(whole.header), line(rule), *(line(row) for row in whole.rows)]
@@ -232,6 +234,7 @@ def markdown(document: Document) -> str:
     return "\n".join(lines) + "\n" + "".join(f"\n{text}\n" for text in told)
 
 
+_MARKDOWN = re.compile(r"\||<|\](?=\()")
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$",
@@ -244,12 +247,14 @@ def latex(document: Document) -> str:
     whole = grid(document.rows)
 
     def line(values: Sequence[str]) -> str:
-        return " & ".join("".join(_LATEX.get(c, c) for c in value) for value in values) + r" \\"
+        cells = ("".join(_LATEX.get(c, c) for c in one_line(value)) for value in values)
+        return " & ".join(cells) + r" \\"
 
     columns = "l" * whole.keys + "r" * (len(whole.header) - whole.keys)
     body = "\n".join(line(row) for row in whole.rows)
     told = "".join(
-        f"% {text}\n" for text in (*document.notes, *reasons(document), *document.warnings)
+        f"% {one_line(text)}\n"
+        for text in (*document.notes, *reasons(document), *document.warnings)
     )
     return (
         f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{line(whole.header)}\n\\midrule\n{body}\n"
@@ -285,7 +290,7 @@ def comma_separated(document: Document) -> str:
         values = [e.metric, e.value, e.unit, *ends, e.no_interval, e.chance, e.threshold]
         writer.writerow(
             [
-                *(conditions.get(name, "") for name in names),
+                *(no_formula(conditions.get(name, "")) for name in names),
                 *map(number, values),
                 *(e.n.get(name, "") for name in counts),
                 e.signature,

@@ -11,12 +11,12 @@ from typing import Any
 from pydantic import BaseModel
 
 
-def to_toml(model: BaseModel, *, base: Path) -> str:
-    """All values of a config, defaults too; paths relative to ``base``."""
+def to_toml(model: BaseModel, *, base: Path | None) -> str:
+    """All values of a config, defaults too; paths relative to ``base``, withheld without it."""
     return "\n".join(_table(_plain(model, base), "")).strip() + "\n"
 
 
-def _plain(value: Any, base: Path) -> Any:
+def _plain(value: Any, base: Path | None) -> Any:
     if isinstance(value, BaseModel):
         found = {name: _plain(getattr(value, name), base) for name in type(value).model_fields}
         return {name: part for name, part in found.items() if part is not None}
@@ -31,7 +31,9 @@ def _plain(value: Any, base: Path) -> Any:
     return value
 
 
-def _relative(path: Path, base: Path) -> str:
+def _relative(path: Path, base: Path | None) -> str:
+    if base is None:
+        return f"withheld{path.suffix}"
     return Path(os.path.relpath(path, base)).as_posix()
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from unmask.atomic import write_whole
+from unmask.atomic import locked, write_whole
 from unmask.errors import InputError
-from unmask.report.assess import CACHE, Assessment
+from unmask.report.assess import Assessment
 from unmask.report.cache import Told, code_digest
 from unmask.report.document import Document
 from unmask.report.drawn import Drawn, draw
@@ -21,20 +21,27 @@ from unmask.report.table import render
 from unmask.report.toml import to_toml
 
 PAGE = "report.html"
+_NEW = ".new-"
 ORDER = ("figures", "tables", "assessment.toml", "results.json", PAGE)
 _MARKS = re.compile(r"([*_`<])")
 _SUFFIXES = {"md": "md", "latex": "tex"}
 
 
 def write_report(assessment: Assessment, output: str | Path, *, told: Told | None = None) -> Path:
-    """Write the whole folder; files that are there before stay until all new ones are made."""
+    """Write the whole folder; files that are there before stay until all new ones are made.
+
+    One run writes at a time; what a killed one left half made is removed.
+    """
     folder = Path(output)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as temporary:
-            made = Path(temporary)
-            _make(assessment, made, folder, told)
-            _put_in_place(made, folder)
+        with locked(folder):
+            for left in folder.glob(f"{_NEW}*"):
+                shutil.rmtree(left)
+            with tempfile.TemporaryDirectory(prefix=_NEW, dir=folder) as temporary:
+                made = Path(temporary)
+                _make(assessment, made, folder, told)
+                _put_in_place(made, folder)
     except OSError as error:
         where = error.filename or folder
         raise InputError(f"{where}: cannot be written: {error.strerror or error}") from None
@@ -44,7 +51,8 @@ def write_report(assessment: Assessment, output: str | Path, *, told: Told | Non
 def _make(assessment: Assessment, made: Path, folder: Path, told: Told | None) -> None:
     write_whole(made / PAGE, render_html(assessment).encode())
     write_whole(made / "results.json", assessment.document.to_json().encode() + b"\n")
-    config = to_toml(assessment.config, base=folder.resolve())
+    redact = assessment.config.redact
+    config = to_toml(assessment.config, base=None if redact else folder.resolve())
     write_whole(made / "assessment.toml", config.encode())
     (made / "tables").mkdir()
     for name, blocks in tables_of(assessment):
@@ -56,7 +64,7 @@ def _make(assessment: Assessment, made: Path, folder: Path, told: Told | None) -
             write_whole(made / "tables" / f"{name}.{suffix}", text.encode())
     (made / "figures").mkdir()
     figures, kinds = assessment.figures, assessment.config.figures
-    kept = folder / CACHE / "figures"
+    kept = assessment.kept / "figures"
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(_draw, figure, kinds, made / "figures", kept) for figure in figures]
         for done, job in enumerate(jobs):

@@ -19,7 +19,7 @@ from unmask.scoring.backend import Backend
 from unmask.scoring.cosine import Cosine, Whitening
 from unmask.scoring.plan import Plan
 from unmask.scoring.plda import Plda
-from unmask.scoring.shards import Shard
+from unmask.scoring.shards import Filed, Shard
 from unmask.trials import Ids
 
 PAIRS = ("all", "enrolment-fixed")
@@ -98,7 +98,7 @@ class Layout:
         """Names the rows on disk: what they are made of and how."""
         sha = hashlib.sha256(f"{__version__} {self.digest} {self.pairs} {backend.name}".encode())
         for shard in self.shards:
-            if shard.source is not None:
+            if isinstance(shard, Filed) and shard.source is not None:
                 sha.update(shard.source.sha256.encode())
             else:
                 for _, vectors in shard.slices():

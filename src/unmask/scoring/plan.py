@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unmask.atomic import write_whole
 from unmask.errors import InputError
 
 TILE = 1024
@@ -89,7 +90,7 @@ class Plan:
             "symmetric": self.symmetric,
             "llr": self.llr,
         }
-        (self.folder / "plan.json").write_text(json.dumps(told), encoding="utf-8")
+        write_whole(self.folder / "plan.json", json.dumps(told).encode())
 
     @classmethod
     def read(cls, folder: str | Path) -> Plan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 import time
 from abc import ABC, abstractmethod
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.arrays import FloatArray
+from unmask.atomic import write_whole
 from unmask.errors import InputError
 from unmask.scoring.by_speaker import Table
 from unmask.scoring.counting import Tally, TargetScores
@@ -31,10 +33,11 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
 
     Without ``state`` it lies among the temporary files under a name made of the key: a run that
     failed leaves it there and the next one finds it, a run that succeeded removes it. A second run
-    of the same plan at the same time gets a folder of its own.
+    of the same plan at the same time gets a folder of its own, and so does a run that finds one of
+    another user or one that others could write.
     """
     folder = Path(state) if state else Path(tempfile.gettempdir()) / f"unmask-{_user()}-{key}"
-    claimed = _claim(folder)
+    claimed = _claim(folder) if state or _is_own(folder) else None
     if claimed is None and state:
         raise InputError(f"{folder}: another run is at work there")
     if claimed is None:
@@ -58,9 +61,20 @@ def _mark(folder: Path, key: str) -> None:
     if named.exists():
         if named.read_text(encoding="utf-8") != key:
             raise InputError(f"{folder}: expected the state of this plan, found that of another")
-    elif any(path.name != "lock" for path in folder.iterdir()):
+    elif any(p.name != "lock" and not p.name.endswith(".part") for p in folder.iterdir()):
         raise InputError(f"{folder}: expected an empty folder or the state of a run, found neither")
-    named.write_text(key, encoding="utf-8")
+    else:
+        write_whole(named, key.encode())
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether a folder among the temporary files is absent, or this user's and closed to others."""
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return True
+    mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+    return stat.S_ISDIR(found.st_mode) and mine and not found.st_mode & 0o077
 
 
 def unfinished(error: Exception, done: int, tasks: int, folder: Path) -> InputError:

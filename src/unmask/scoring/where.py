@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -153,5 +154,18 @@ def _open(on: str, count: int) -> Iterator[Place]:
 
 
 def pin() -> None:
-    """One BLAS thread in this process from now on."""
+    """One BLAS thread in this process from now on, which ends with its parent."""
     threadpool_limits(limits=1, user_api="blas")
+    end_with_parent()
+
+
+def end_with_parent() -> None:
+    """End this worker when its parent is gone; it would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -12,6 +12,7 @@ from pathlib import Path
 from unmask._version import __version__
 from unmask.atomic import write_whole
 from unmask.errors import InputError
+from unmask.speech.audio import unexpected
 from unmask.speech.corpus import Recording
 from unmask.speech.parallel import cores, run_tasks
 from unmask.speech.safeguards import McAdams, Protected, Safeguard
@@ -55,6 +56,7 @@ def anonymise(
     """
     root = Path(output)
     tasks = [(one, root / f"{one.place}{suffix}") for one in recordings]
+    _refuse_shared_targets(tasks)
     for one, target in tasks:
         if target.resolve() == one.path.resolve():
             raise InputError(f"{target}: expected another output folder, found the input's")
@@ -76,11 +78,25 @@ def anonymise(
     return summary
 
 
+def _refuse_shared_targets(tasks: Sequence[tuple[Recording, Path]]) -> None:
+    """Two recordings must not be written to one file."""
+    first: dict[Path, Recording] = {}
+    for one, target in tasks:
+        other = first.setdefault(target, one)
+        if other is not one:
+            raise InputError(
+                f"{target}: expected one recording, found two that would be written there:"
+                f" {other.path} and {one.path}"
+            )
+
+
 def _protect(safeguard: Safeguard, task: tuple[Recording, Path]) -> Protected | str:
     try:
         return safeguard.protect(*task)
     except InputError as error:
         return str(error)
+    except Exception as error:
+        return unexpected(task[0].path, error)
 
 
 def _summary(recordings: Sequence[Recording], results: dict[int, Protected | str]) -> Anonymised:

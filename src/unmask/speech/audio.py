@@ -8,14 +8,20 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.atomic import write_whole
+from unmask.disk import memory_left
 from unmask.errors import InputError
+from unmask.visible import one_line
 
 SAMPLE_RATE = 16000
+LOWEST_RATE, HIGHEST_RATE = 1000, 768000
+_BLOCK = 1 << 20
+_UNKNOWN = 1 << 62
 SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".mp3", ".opus", ".aif", ".aiff"})
 
 
@@ -64,13 +70,18 @@ def read_audio(path: str | os.PathLike[str]) -> Audio:
     try:
         with soundfile.SoundFile(os.fspath(path)) as file:
             rate, expected = int(file.samplerate), int(file.frames)
-            samples = file.read(dtype="float32", always_2d=True)
+            if not LOWEST_RATE <= rate <= HIGHEST_RATE:
+                raise InputError(
+                    f"{path}: expected {LOWEST_RATE} to {HIGHEST_RATE} samples a second,"
+                    f" found {rate}"
+                )
+            samples = _samples(file, path)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (soundfile.SoundFileError, OSError, ValueError) as error:
+    except (soundfile.SoundFileError, OSError, TypeError, ValueError) as error:
         reason = "no such file" if not Path(path).exists() else f"not readable as audio: {error}"
         raise InputError(f"{path}: {reason}") from None
-    if len(samples) < expected:
+    if len(samples) < expected < _UNKNOWN:
         raise InputError(f"{path}: cut short: expected {expected} samples, found {len(samples)}")
     _refuse_cut_riff(Path(path))
     channels = int(samples.shape[1])
@@ -85,6 +96,22 @@ def read_audio(path: str | os.PathLike[str]) -> Audio:
     if rate != SAMPLE_RATE:
         mono = needed("soxr", "soxr", "audio").resample(mono, rate, SAMPLE_RATE, quality="HQ")
     return Audio(np.ascontiguousarray(mono, dtype=np.float32), rate, channels)
+
+
+def _samples(file: Any, path: str | os.PathLike[str]) -> npt.NDArray[np.float32]:
+    """All samples, block by block: a header may promise any number of them, or not know it."""
+    blocks, size, most = [], 0, memory_left() // 8
+    while (block := file.read(_BLOCK, dtype="float32", always_2d=True)).size:
+        blocks.append(block)
+        size += block.nbytes
+        if size > most:
+            raise InputError(f"{path}: expected at most {most / 1e9:.1f} GB of samples, found more")
+    return np.concatenate(blocks) if blocks else np.zeros((0, 1), np.float32)
+
+
+def unexpected(path: str | os.PathLike[str], error: Exception) -> str:
+    """The line of a recording that failed in a way nobody expected."""
+    return f"{path}: {type(error).__name__}: {one_line(str(error)) or 'no reason given'}"
 
 
 def _refuse_cut_riff(path: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from unmask._version import __version__
 from unmask.errors import InputError
-from unmask.speech.audio import SAMPLE_RATE, read_audio
+from unmask.speech.audio import SAMPLE_RATE, read_audio, unexpected
 from unmask.speech.corpus import Recording
 from unmask.speech.encoders import Encoder, Function, load_encoder
 from unmask.speech.features import Float32Array
@@ -163,6 +163,9 @@ def _embed_shard(recordings: Sequence[Recording]) -> Shard:
         except InputError as error:
             failures[n] = _named(one, error)
             continue
+        except Exception as error:
+            failures[n] = unexpected(one.path, error)
+            continue
         if audio.remarks:
             remarks[n] = f"{one.path}: {'; '.join(audio.remarks)}"
         rows += [n] * len(cut)
@@ -193,7 +196,7 @@ def _encoded(
     try:
         vectors = encoder.encode(pieces)
         good = dict(enumerate(vectors))
-    except InputError:
+    except Exception:
         good = {}
     broken: dict[int, InputError] = {}
     for n, piece in enumerate(pieces):
@@ -204,6 +207,8 @@ def _encoded(
                 raise InputError("the encoder gave a vector that is not finite")
         except InputError as error:
             broken[n] = error
+        except Exception as error:
+            broken[n] = InputError(unexpected("the encoder", error))
     return good, broken
 
 

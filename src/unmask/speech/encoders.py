@@ -206,6 +206,20 @@ def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> E
     )
 
 
+def runs_code(encoder: str) -> bool:
+    """Whether a name stands for code to import or to fetch, which data must not choose."""
+    return encoder not in BUILT_IN and ":" in encoder and not Path(encoder).is_file()
+
+
+def fingerprint_of(encoder: str) -> str:
+    """What an encoder's vectors depend on, without loading it: weights or code, by content."""
+    if encoder in BUILT_IN:
+        return f"{encoder}:{weights_of(encoder).sha256}"
+    if Path(encoder).is_file():
+        return f"onnx:{hashlib.sha256(Path(encoder).read_bytes()).hexdigest()}"
+    return load_encoder(encoder).fingerprint if runs_code(encoder) else encoder
+
+
 def _imported(module: str, attribute: str) -> Function:
     try:
         function = getattr(importlib.import_module(module), attribute)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
 from unmask.errors import InputError
+from unmask.scoring.where import end_with_parent
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -59,14 +59,6 @@ def run_tasks(
 
 
 def _enter(prepare: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     if prepare is not None:
         prepare(*arguments)
-
-
-def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

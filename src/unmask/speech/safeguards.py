@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 import shlex
+import signal
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +23,7 @@ from unmask.speech.mcadams import mcadams
 RANGES = {"b2": (0.8, 0.8), "b2r": (0.7, 0.9), "b2w": (0.5, 0.9)}
 """Ranges of the McAdams coefficient: B2 and B2r of Patino et al., B2w of later challenges."""
 SCOPES = ("speaker", "session", "utterance")
+_FIELD = re.compile(r"\{(?:input|output|speaker)\}")
 
 
 class Safeguard(Protocol):
@@ -116,6 +121,15 @@ class External:
         for field in ("{input}", "{output}"):
             if field not in self.command:
                 raise InputError(f"command {self.command!r}: expected {field} in it")
+        self._words()
+
+    def _words(self) -> list[str]:
+        try:
+            return shlex.split(self.command)
+        except ValueError as error:
+            raise InputError(
+                f"command {self.command!r}: expected quotes that are closed: {error}"
+            ) from None
 
     def protect(self, recording: Recording, output: Path) -> Protected:
         """Run the command; what it wrote must be readable audio before it gets its name."""
@@ -125,19 +139,18 @@ class External:
             "{output}": str(partial),
             "{speaker}": recording.speaker,
         }
-        words = []
-        for word in shlex.split(self.command):
-            for field, value in values.items():
-                word = word.replace(field, value)
-            words.append(word)
+        words = [_FIELD.sub(lambda m: values[m[0]], word) for word in self._words()]
+        if recording.speaker.startswith("-") and "{speaker}" in self._words():
+            raise InputError(
+                f"{recording.path}: expected a speaker that is no option of the command, found"
+                f" {recording.speaker}"
+            )
         original = read_audio(recording.path)
         try:
-            done = subprocess.run(
-                words, capture_output=True, text=True, timeout=self.timeout, check=False
-            )
-            if done.returncode:
-                said = (done.stderr.strip().splitlines() or ["nothing on stderr"])[-1]
-                raise InputError(f"{recording.path}: exit code {done.returncode}: {said}")
+            code, errors = _run(words, self.timeout)
+            if code:
+                said = (errors.strip().splitlines() or ["nothing on stderr"])[-1]
+                raise InputError(f"{recording.path}: exit code {code}: {said}")
             if not partial.is_file():
                 raise InputError(f"{recording.path}: the command wrote no output")
             read_audio(partial)
@@ -151,6 +164,27 @@ class External:
     def describe(self, *, key: bool = False) -> dict[str, object]:
         """What was done."""
         return {"method": self.name, "command": self.command}
+
+
+def _run(words: list[str], timeout: float) -> tuple[int, str]:
+    """Exit code and standard error of a command; at its time limit all it started is ended."""
+    with subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        text=True,
+        errors="replace",
+    ) as process:
+        try:
+            _, errors = process.communicate(timeout=timeout)
+        except BaseException:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            raise
+        return process.returncode, errors
 
 
 def safeguard(

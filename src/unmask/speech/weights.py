@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unmask.atomic import write_whole
+from unmask.disk import cache_directory
 from unmask.errors import InputError
 
 
@@ -53,15 +54,6 @@ WEIGHTS = {
         "Apache-2.0",
     ),
 }
-
-
-def cache_directory() -> Path:
-    """``UNMASK_CACHE``, or ``unmask`` in ``XDG_CACHE_HOME`` or in the user's ``.cache``."""
-    own = os.environ.get("UNMASK_CACHE")
-    if own:
-        return Path(own)
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "unmask"
 
 
 def weights_of(name: str) -> Weights:

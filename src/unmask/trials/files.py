@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
+from unmask.disk import memory_left
 from unmask.errors import InputError
 
 HEAD = 1 << 20
@@ -69,7 +70,7 @@ class Input:
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
-        if self._file is not sys.stdin.buffer:
+        if self.name != "-":
             self._file.close()
 
     def __enter__(self) -> Input:
@@ -110,8 +111,19 @@ class Input:
 
     def read_all(self) -> bytes:
         """Return everything, the head included."""
+        if self.drained:
+            return self.head
         with self._guard():
-            return self.head if self.drained else self.head + self._stream.read()
+            parts, size, most = [self.head], len(self.head), memory_left() // 3
+            while part := self._stream.read(BLOCK):
+                parts.append(part)
+                size += len(part)
+                if size > most:
+                    raise InputError(
+                        f"{self.name}: expected at most {most / 1e9:.1f} GB, a third of the free"
+                        " memory, found more"
+                    )
+            return b"".join(parts)
 
     def load(self) -> None:
         """Keep everything in memory, so that the input can be gone through more than once."""
@@ -178,6 +190,8 @@ class _Guard:
 
 def _open(path: str | Path) -> BinaryIO:
     if str(path) == "-":
+        if sys.stdin is None:
+            raise InputError("-: expected standard input, found it closed")
         return sys.stdin.buffer
     try:
         if Path(path).is_dir():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from unmask.disk import check_memory
 from unmask.errors import InputError
 from unmask.trials.files import Input
 from unmask.trials.matrix import parse_matrix
@@ -63,9 +64,12 @@ def datasets(file: Any) -> dict[str, Any]:
 
     def visit(name: str, item: Any) -> None:
         if hasattr(item, "shape"):
+            if item.external or item.is_virtual:
+                raise ValueError(f"the dataset {name} lies in other files, which are not read")
             found[name] = item
 
     file.visititems(visit)
+    check_memory(sum(int(item.nbytes) for item in found.values()), "HDF5", "numbers")
     return found
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unmask.disk import check_memory
 from unmask.errors import InputError
 from unmask.trials.files import Input
 from unmask.trials.frames import parse_frame
@@ -36,7 +37,10 @@ CLASSES = (("tar", "non"), ("target", "nontarget"), ("tgt", "imp"))
 def load_npz(source: Input) -> dict[str, np.ndarray]:
     """Arrays of an archive, never unpickling anything."""
     try:
-        with np.load(io.BytesIO(source.read_all()), allow_pickle=False) as archive:
+        data = io.BytesIO(source.read_all())
+        with zipfile.ZipFile(data) as archive:
+            check_memory(sum(m.file_size for m in archive.infolist()), source.name, "arrays")
+        with np.load(data, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except InputError:
         raise

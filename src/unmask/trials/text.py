@@ -157,8 +157,11 @@ class TextTable:
         separator = self.dialect.separator
         if separator != " ":
             frame = self._csv(block, separator)
-            if frame is None or frame[self.names[-1]].null_count():
+            whole = frame is not None and frame.height == block.count(b"\n")
+            if frame is None or not whole or frame[self.names[-1]].null_count():
                 self._diagnose(block, first, separator)
+            if not whole:
+                frame = None
         else:
             tabs = b"\t" in block
             frame = None
@@ -202,15 +205,27 @@ class TextTable:
                 raise InputError(f"{where}: expected text, found binary data")
             if not line.strip():
                 self._empty_line(number)
+            try:
+                text = line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise InputError(f"{where}: expected UTF-8 text, found other bytes") from error
             found = line.count(mark) + 1
-            if separator != "\n" and found != len(self.names) and b'"' not in line:
+            if self.dialect.quoted and b'"' in line and separator != "\n":
+                found = self._quoted_fields(text, where)
+            if separator != "\n" and found != len(self.names):
                 raise InputError(
                     f"{where}: expected {len(self.names)} columns ({self._layout}), found {found}"
                 )
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise InputError(f"{where}: expected UTF-8 text, found other bytes") from error
+
+    def _quoted_fields(self, line: str, where: str) -> int:
+        """How many fields a line with quotes has; a quote that is not closed in it is an error."""
+        try:
+            reader = csv.reader([line], delimiter=self.dialect.separator, strict=True)
+            return len(next(reader))
+        except (csv.Error, StopIteration):
+            raise InputError(
+                f"{where}: expected quotes that are closed in the same line, found one that is not"
+            ) from None
 
 
 def parse_numbers(

@@ -1,0 +1,110 @@
+"""The boundary of the command line: whatever goes wrong is one line."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from unmask import cli
+from unmask.cli import common, main
+from unmask.visible import no_formula, one_line, visible
+
+
+def run(monkeypatch, *words):
+    monkeypatch.setattr("sys.argv", ["unmask", *words])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return stop.value.code
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RecursionError("deep\ndeeper"), KeyError("x")])
+def test_what_nobody_expected_is_one_line_with_a_hint(monkeypatch, capsys, error):
+    def broken(*_, **__):
+        raise error
+
+    monkeypatch.setattr("unmask.cli.formats.every_format", broken, raising=False)
+    monkeypatch.setattr(cli, "app", broken)
+    assert run(monkeypatch, "formats") == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith(f"unmask: {type(error).__name__}: ")
+    assert "--debug" in lines[0]
+
+
+def test_debug_shows_where(monkeypatch):
+    def broken(*_, **__):
+        monkeypatch.setattr(cli, "_debug", True)
+        raise KeyError("x")
+
+    monkeypatch.setattr(cli, "app", broken)
+    with pytest.raises(KeyError):
+        main()
+
+
+def test_exit_codes(monkeypatch, capsys):
+    assert run(monkeypatch, "formats") == 0
+    assert run(monkeypatch, "formats", "--nope") == 2
+    assert run(monkeypatch, "validate", "nowhere") == 1
+    assert "nowhere: no such file" in capsys.readouterr().err
+
+
+def test_escapes_in_names_are_shown_and_not_obeyed(monkeypatch, capsys):
+    assert run(monkeypatch, "validate", "no\x1b[2Jwhere\x07") == 1
+    shown = capsys.readouterr().err
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    common.remark("a\x1b]0;title\x07b")
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_text_that_is_only_shown():
+    assert visible("a\x01\x1b\u202eb\n") == "a\ufffd\ufffd\ufffdb\n"
+    assert one_line("a\n  b\tc") == "a b c"
+    assert no_formula("=HYPERLINK()") == "'=HYPERLINK()"
+    assert no_formula("speaker") == "speaker"
+
+
+def unmask(*words, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "unmask", *words],
+        capture_output=True, check=False, timeout=60, **options,
+    )  # fmt: skip
+
+
+def test_closed_streams_and_narrow_terminals(tmp_path):
+    scores = tmp_path / "s.txt"
+    scores.write_text(
+        "".join(f"a{i} b{i} {'target' if i % 2 else 'nontarget'} {i}\n" for i in range(40))
+    )
+    words = ["eval", str(scores), "--ci", "0"]
+    plain = unmask(*words, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert plain.returncode == 0
+    assert b"EER" in plain.stdout
+    command = f"{sys.executable} -m unmask eval {scores} --ci 0"
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        done = subprocess.run(
+            ["bash", "-c", f"{command} {closed}"], capture_output=True, check=False, timeout=60
+        )
+        assert done.returncode == 0, closed
+        assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_an_ended_run_says_so_in_one_line(tmp_path, number, code):
+    os.mkfifo(tmp_path / "pipe")
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", "unmask", "validate", str(tmp_path / "pipe")],
+            stderr=subprocess.PIPE,
+        ) as process,
+        open(tmp_path / "pipe", "wb"),
+    ):
+        time.sleep(0.5)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert len(errors.splitlines()) == 1
+    assert b"the same command goes on" in errors

@@ -1,0 +1,92 @@
+"""Files are written whole or not at all; what is no plain file is never replaced."""
+
+import os
+import stat
+import threading
+
+import numpy as np
+import pytest
+
+from unmask.atomic import atomic_file, atomic_path, write_whole
+from unmask.errors import InputError
+
+
+def writers():
+    def through_file(path, content):
+        with atomic_file(path) as file:
+            file.write(content)
+
+    def through_path(path, content):
+        with atomic_path(path) as temporary:
+            temporary.write_bytes(content)
+
+    return [write_whole, through_file, through_path]
+
+
+@pytest.mark.parametrize("write", writers())
+def test_a_pipe_is_written_through_and_stays_a_pipe(tmp_path, write):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
+    reader.start()
+    write(pipe, b"numbers")
+    reader.join(10)
+    assert received == [b"numbers"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.parametrize("write", writers())
+def test_a_device_stays_a_device(write):
+    write("/dev/null", b"numbers")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+@pytest.mark.parametrize("write", writers())
+def test_a_link_stays_a_link(tmp_path, write):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "real").write_bytes(b"old")
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "elsewhere" / "real")
+    write(link, b"new")
+    assert link.is_symlink()
+    assert (tmp_path / "elsewhere" / "real").read_bytes() == b"new"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["elsewhere", "link"]
+
+
+@pytest.mark.parametrize("write", writers())
+@pytest.mark.parametrize("name", ["", ".", "folder"])
+def test_a_folder_is_refused_in_one_line(tmp_path, monkeypatch, write, name):
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="found a folder"):
+        write(name, b"x")
+
+
+def test_two_writers_never_share_a_temporary_file(tmp_path):
+    path = tmp_path / "result"
+    contents = [bytes([n]) * 4000 for n in range(4)]
+    write_whole(path, contents[0])
+    seen = []
+
+    def write(content):
+        for _ in range(40):
+            write_whole(path, content)
+
+    threads = [threading.Thread(target=write, args=(content,)) for content in contents]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        seen.append(path.read_bytes())
+    assert set(seen) <= set(contents)
+    assert [p.name for p in tmp_path.iterdir()] == ["result"]
+
+
+def test_files_get_the_mode_that_the_user_asks_for(tmp_path):
+    before = os.umask(0o027)
+    try:
+        write_whole(tmp_path / "a", b"x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
+    assert np.frombuffer((tmp_path / "a").read_bytes(), "u1").tolist() == [120]

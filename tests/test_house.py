@@ -1,0 +1,88 @@
+"""The house: data flow one way through the rooms, and no way leads back up."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import unmask
+
+SOURCE = Path(unmask.__file__).parent
+ROOMS = (
+    "trials",
+    "scoring",
+    "detection",
+    "privacy",
+    "stress",
+    "speech",
+    "figures",
+    "report",
+    "cli",
+)
+ORDER = {room: rank for rank, room in enumerate(ROOMS, start=1)} | {"data": 0}
+
+
+def modules() -> dict[str, ast.Module]:
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = ["unmask", *path.relative_to(SOURCE).with_suffix("").parts]
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+MODULES = modules()
+
+
+def imports(tree: ast.AST, *, loading: bool) -> Iterator[str]:
+    """Modules of this package that a module imports; ``loading``: those needed to load it."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("unmask"):
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield whole if whole in MODULES else node.module
+        elif isinstance(node, ast.Import):
+            yield from (a.name for a in node.names if a.name.startswith("unmask"))
+        elif loading and (
+            isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test))
+        ):
+            continue
+        else:
+            yield from imports(node, loading=loading)
+
+
+def room(module: str) -> int:
+    parts = module.split(".")
+    return ORDER.get(parts[1], 0) if len(parts) > 1 else len(ROOMS) + 1
+
+
+def test_a_room_uses_only_rooms_above_it():
+    upward = [
+        (name, used)
+        for name, tree in MODULES.items()
+        if name not in ("unmask", "unmask.__main__")
+        for used in imports(tree, loading=False)
+        if used != "unmask" and room(used) > room(name)
+    ]
+    assert not upward
+
+
+def test_no_module_needs_itself_to_load():
+    needs = {
+        name: {used for used in imports(tree, loading=True) if used in MODULES} - {name, "unmask"}
+        for name, tree in MODULES.items()
+    }
+    done: set[str] = set()
+    while ready := {name for name, used in needs.items() if name not in done and used <= done}:
+        done |= ready
+    assert not {name: sorted(used - done) for name, used in needs.items() if name not in done}
+
+
+def test_public_names_are_there_once_and_are_no_modules():
+    assert len(unmask.__all__) == len(set(unmask.__all__))
+    missing = [name for name in unmask.__all__ if not hasattr(unmask, name)]
+    assert not missing
+    assert not [n for n in unmask.__all__ if isinstance(getattr(unmask, n), ModuleType)]
