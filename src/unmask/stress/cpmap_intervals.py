@@ -1,4 +1,11 @@
-"""How sure the proportions of a delta C-P map are: the joint speaker bootstrap."""
+"""How sure the numbers of C-P maps are: the joint speaker bootstrap.
+
+A replicate is a trial list of its own, in which a trial stands as often as its speakers were drawn;
+all maps are computed on it exactly. A metric gets a t interval on the scale of its logit. A share of
+cells (won, lost, or under a level) gets the shares that the lower and the upper ends of all cells'
+intervals would give: cells share their trials and move together, so that is how far the share can
+move, and unlike percentiles of the share it reaches 0 or 1 where the cells allow it.
+"""
 
 from __future__ import annotations
 
@@ -10,44 +17,162 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unmask.arrays import FloatArray, IntArray, as_scores
-from unmask.detection.bootstrap import Units
-from unmask.detection.replicates import Replicates
+from unmask.arrays import BoolArray, FloatArray, IntArray, as_scores
+from unmask.detection.bootstrap import Units, child_of
 from unmask.errors import InputError
 from unmask.estimate import Interval
+from unmask.intervals import logit_interval, quantile_t, score_interval
 from unmask.stress import cpmap_kernels as kernels
-from unmask.stress.cpmap import CpMetric, cell_values, check_grid, ordered, well_defined
+from unmask.stress.cpmap import CpIntervals, CpMetric, check_grid, well_defined
 from unmask.stress.cpmap_delta import (
-    OUTCOMES,
     TOLERANCE,
     DeltaIntervals,
     proportions,
     relative_change,
 )
-from unmask.stress.cpmap_hardness import Hardness
+from unmask.stress.cpmap_hardness import Hardness, ordered
+from unmask.stress.cpmap_positions import CpConfig, PositionIntervals
 from unmask.stress.cpmap_prefixes import Prefixes, Ranks, code, prefix_sizes
 
 Pair = tuple[npt.ArrayLike, npt.ArrayLike]
-INTERVAL_GRID = 100
+INTERVAL_GRID = 50
+BELOW = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class CpUncertainty:
+    """Intervals of maps, of comparisons, and of trial configs (by system, then by config)."""
+
+    maps: tuple[CpIntervals, ...]
+    deltas: tuple[DeltaIntervals, ...]
+    positions: tuple[tuple[PositionIntervals, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Class:
+    """Score codes of one class of a system in hardness order, with the trials they belong to."""
+
+    codes: Ranks
+    trial: IntArray
+    starts: IntArray
+
+    def drawn(self, times: IntArray, digits: int, chosen: BoolArray | None = None) -> Prefixes:
+        """The list of a replicate, in which a trial stands as often as it was drawn."""
+        often = times[self.trial]
+        if chosen is not None:
+            often = np.where(chosen[self.trial], often, 0)
+        return Prefixes.of(np.repeat(self.codes, often), digits)
+
+    def position(self, times: IntArray, chosen: BoolArray) -> float:
+        """Twice the mean place of the chosen trials in a replicate."""
+        often = times[self.trial]
+        group = np.add.reduceat(often, self.starts)
+        place = (np.cumsum(group) - group / 2) / often.sum()
+        inside = np.add.reduceat(np.where(chosen[self.trial], often, 0), self.starts)
+        return 2 * float(place @ inside / inside.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class _Listed:
-    """Score codes of one system in hardness order, from which any draw's trial list is repeated."""
+    """Both classes of one system."""
 
-    target: Ranks
-    nontarget: Ranks
-    target_trial: IntArray
-    nontarget_trial: IntArray
+    target: _Class
+    nontarget: _Class
     digits: int
 
-    def drawn(self, target_times: IntArray, nontarget_times: IntArray) -> kernels.Trials:
-        """The trials of a replicate: a list in which a trial stands as often as it was drawn."""
-        targets = np.repeat(self.target, target_times[self.target_trial])
-        nontargets = np.repeat(self.nontarget, nontarget_times[self.nontarget_trial])
+    def drawn(
+        self, times: tuple[IntArray, IntArray], config: CpConfig | None = None
+    ) -> kernels.Trials:
+        """The trials of a replicate, or those of a config among them."""
+        masks = (None, None) if config is None else (config.target, config.nontarget)
         return kernels.Trials(
-            Prefixes.of(targets, self.digits), Prefixes.of(nontargets, self.digits), self.digits
+            self.target.drawn(times[0], self.digits, masks[0]),
+            self.nontarget.drawn(times[1], self.digits, masks[1]),
+            self.digits,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What is computed on every list of trials: cells, the hardest tenth, trial configs."""
+
+    systems: tuple[_Listed, ...]
+    compared: tuple[tuple[int, int], ...]
+    configs: tuple[CpConfig, ...]
+    steps: tuple[int, int]
+    metric: CpMetric
+    tolerance: float
+
+    def of(self, times: tuple[IntArray, IntArray]) -> _Found:
+        """All numbers on the list in which each trial stands ``times`` times."""
+        lists = [listed.drawn(times) for listed in self.systems]
+        cells = np.stack([self._cells(trials) for trials in lists])
+        counts = (
+            prefix_sizes(int(times[0].sum()), self.steps[0]),
+            prefix_sizes(int(times[1].sum()), self.steps[1]),
+        )
+        defined = np.append(well_defined(*counts).ravel(), False)
+        ties = [
+            proportions(relative_change(cells[old], cells[new]), defined, self.tolerance)[1]
+            for old, new in self.compared
+        ]
+        placed = [
+            [self._placed(listed, times, one) for one in self.configs] for listed in self.systems
+        ]
+        return _Found(cells, np.array(ties), np.array(placed))
+
+    def _cells(self, trials: kernels.Trials) -> FloatArray:
+        """The map row by row, then the hardest tenth."""
+        a, b = (prefix_sizes(n, s) for n, s in zip(_sizes(trials), self.steps, strict=True))
+        tenth = [prefix_sizes(n, 10)[:1] for n in _sizes(trials)]
+        targets = np.append(np.tile(a, b.size), tenth[0])
+        nontargets = np.append(np.repeat(b, a.size), tenth[1])
+        return self.metric.of(trials, targets, nontargets)
+
+    def _placed(
+        self, listed: _Listed, times: tuple[IntArray, IntArray], config: CpConfig
+    ) -> tuple[float, float, float]:
+        """x, y and the metric of a config; NaN where a class was left empty."""
+        trials = listed.drawn(times, config)
+        sizes = _sizes(trials)
+        if not all(sizes):
+            return (float("nan"),) * 3
+        value = self.metric.of(trials, np.array(sizes[:1]), np.array(sizes[1:]))
+        return (
+            listed.target.position(times[0], config.target),
+            listed.nontarget.position(times[1], config.nontarget),
+            float(value[0]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Cells by system (the hardest tenth last), tie shares by comparison, configs by system."""
+
+    cells: FloatArray
+    ties: FloatArray
+    placed: FloatArray
+
+
+class _Moments:
+    """Mean and standard deviation of arrays that come one by one, around a first guess."""
+
+    def __init__(self, guess: FloatArray) -> None:
+        self._guess = guess
+        self._sum, self._squares, self._count = np.zeros(guess.shape), np.zeros(guess.shape), 0
+
+    def add(self, values: FloatArray) -> None:
+        away = values - self._guess
+        self._sum += away
+        self._squares += away**2
+        self._count += 1
+
+    @property
+    def deviation(self) -> FloatArray:
+        if self._count < 2:
+            return np.full(self._guess.shape, np.nan)
+        spread = self._squares - self._sum**2 / self._count
+        return np.asarray(np.sqrt(np.maximum(spread, 0.0) / (self._count - 1)))
 
 
 def delta_cp_intervals(
@@ -57,7 +182,7 @@ def delta_cp_intervals(
     *,
     target_hardness: Hardness | None = None,
     nontarget_hardness: Hardness | None = None,
-    combine: str = "mean",
+    combine: str = "rank",
     grid: int | tuple[int, int] = INTERVAL_GRID,
     metric: str = "eer",
     p_target: float = 0.01,
@@ -70,17 +195,18 @@ def delta_cp_intervals(
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> DeltaIntervals:
-    """Percentile intervals of win, tie and lose; both systems see the same draws of speakers.
+    """Intervals of win, tie and lose; both systems see the same draws of speakers.
 
     ``reference`` and ``test`` are (target, nontarget) scores of one trial list, ``units`` tells
-    which speakers each trial depends on. A replicate is a trial list of its own, in which a trial
-    stands as often as its speakers were drawn; both maps and their proportions are computed on it
-    exactly. ``grid`` should be that of the map; a coarser one hardly changes the proportions.
+    which speakers each trial depends on. Without hardness the mean of the ranks of both systems
+    orders the trials. ``grid`` may be coarser than that of the map: that hardly changes shares.
     """
-    found = delta_cp_intervals_of(
+    if target_hardness is None and nontarget_hardness is None:
+        target_hardness, nontarget_hardness = [reference[0], test[0]], [reference[1], test[1]]
+    return cp_intervals(
         [reference, test],
-        [(0, 1)],
         units,
+        compared=[(0, 1)],
         target_hardness=target_hardness,
         nontarget_hardness=nontarget_hardness,
         combine=combine,
@@ -92,81 +218,278 @@ def delta_cp_intervals(
         seed=seed,
         workers=workers,
         progress=progress,
-    )
-    return found[0]
+    ).deltas[0]
 
 
-def delta_cp_intervals_of(
+def cp_intervals(
     scores: Sequence[Pair],
-    compared: Sequence[tuple[int, int]],
     units: Units,
     *,
-    target_hardness: Hardness | None,
-    nontarget_hardness: Hardness | None,
-    combine: str,
-    grid: int | tuple[int, int],
-    metric: CpMetric,
-    tolerance: float,
-    replicates: int,
-    level: float,
-    seed: int,
+    compared: Sequence[tuple[int, int]] = (),
+    configs: Sequence[CpConfig] = (),
+    target_hardness: Hardness | None = None,
+    nontarget_hardness: Hardness | None = None,
+    combine: str = "rank",
+    grid: int | tuple[int, int] = INTERVAL_GRID,
+    metric: CpMetric | None = None,
+    below: float = BELOW,
+    tolerance: float = TOLERANCE,
+    replicates: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> list[DeltaIntervals]:
-    """Intervals of several comparisons: the map of each system is computed once per replicate."""
+) -> CpUncertainty:
+    """Intervals of the summaries of maps, of comparisons and of trial configs, on shared draws.
+
+    ``scores`` are (target, nontarget) scores of the systems on one trial list, ``compared`` pairs of
+    their numbers, ``configs`` subsets of the trials. Every map is computed once per replicate.
+    """
     if replicates < 2:
         raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
+    listed = tuple(_listed(pair, target_hardness, nontarget_hardness, combine) for pair in scores)
+    for one in listed:
+        _require_units(one, units)
     steps = check_grid(grid)
-    systems = [_listed(pair, target_hardness, nontarget_hardness, combine) for pair in scores]
-    for listed in systems:
-        _require_units(listed, units)
-    if units.method == "speaker" and units.strata[0] < 2:
-        none = Interval(float("nan"), float("nan"), level, units.method, replicates, seed)
-        return [DeltaIntervals(none, none, none, steps, replicates)] * len(compared)
-    seeds = np.random.SeedSequence(seed).spawn(replicates)
-    shares = np.full((len(compared), 3, replicates), np.nan)
+    plan = _Plan(listed, tuple(compared), tuple(configs), steps, metric or CpMetric(), tolerance)
+    made = _Intervals.of(plan, units, replicates, level, seed, below)
+    if units.strata[0] >= 2 or units.method != "speaker":
+        made.draw(units, workers, progress)
+    return CpUncertainty(
+        tuple(made.map(i) for i in range(len(listed))),
+        tuple(made.delta(i) for i in range(len(compared))),
+        tuple(tuple(made.position(i, j) for j in range(len(configs))) for i in range(len(listed))),
+    )
 
-    def replicate(index: int) -> None:
-        times = units.draw(np.random.default_rng(seeds[index])).astype(np.int64)
-        drawn = _times(units, times)
-        if drawn[0].any() and drawn[1].any():
-            maps = [_values(listed.drawn(*drawn), steps, metric) for listed in systems]
-            for row, (old, new) in enumerate(compared):
-                rcr = relative_change(maps[old][0], maps[new][0])
-                shares[row, :, index] = proportions(rcr, maps[old][1], tolerance)
 
-    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        for done, _ in enumerate(pool.map(replicate, range(replicates)), start=1):
-            if progress is not None:
-                progress(done, replicates)
-    rows = {name: shares[:, i] for i, name in enumerate(OUTCOMES)}
-    table = Replicates(rows, units.method, seed, replicates)
-    return [
-        DeltaIntervals(
-            table.interval("win", level=level, system=row),
-            table.interval("tie", level=level, system=row),
-            table.interval("lose", level=level, system=row),
-            steps,
-            int(np.isnan(shares[row, 0]).sum()),
+@dataclass(eq=False)
+class _Intervals:
+    """Moments over the replicates, and the intervals they give."""
+
+    plan: _Plan
+    units: int
+    method: str
+    replicates: int
+    level: float
+    seed: int
+    below: float
+    found: _Found
+    counts: tuple[IntArray, IntArray]
+    logits: _Moments
+    differences: _Moments
+    scalars: list[FloatArray]
+    ties: list[FloatArray]
+    placed: list[FloatArray]
+    undefined: int
+
+    @classmethod
+    def of(
+        cls, plan: _Plan, units: Units, replicates: int, level: float, seed: int, below: float
+    ) -> _Intervals:
+        """Ready to draw: the numbers of the sample itself."""
+        sizes = plan.systems[0].target.codes.size, plan.systems[0].nontarget.codes.size
+        found = plan.of((np.ones(sizes[0], np.int64), np.ones(sizes[1], np.int64)))
+        counts = prefix_sizes(sizes[0], plan.steps[0]), prefix_sizes(sizes[1], plan.steps[1])
+        made = cls(
+            plan,
+            units.strata[0] if units.method == "speaker" else min(units.strata),
+            units.method,
+            replicates,
+            level,
+            seed,
+            below,
+            found,
+            counts,
+            _Moments(np.empty(0)),
+            _Moments(np.empty(0)),
+            [],
+            [],
+            [],
+            replicates,
         )
-        for row in range(len(compared))
-    ]
+        made.logits = _Moments(made._logit(found.cells))
+        made.differences = _Moments(made._differences(found.cells))
+        return made
+
+    def draw(
+        self, units: Units, workers: int | None, progress: Callable[[int, int], None] | None
+    ) -> None:
+        """All replicates; added up in their order, so the number of workers changes nothing."""
+
+        def replicate(index: int) -> _Found | None:
+            times = units.draw(child_of(self.seed, index)).astype(np.int64)
+            drawn = _times(units, times)
+            return self.plan.of(drawn) if drawn[0].any() and drawn[1].any() else None
+
+        with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+            for done, found in enumerate(pool.map(replicate, range(self.replicates)), start=1):
+                if found is not None:
+                    self._add(found)
+                if progress is not None:
+                    progress(done, self.replicates)
+
+    def _add(self, found: _Found) -> None:
+        self.undefined -= 1
+        self.logits.add(self._logit(found.cells))
+        self.differences.add(self._differences(found.cells))
+        self.scalars.append(self._scalars(found.cells))
+        self.ties.append(found.ties)
+        self.placed.append(found.placed)
+
+    def _scalars(self, cells: FloatArray) -> FloatArray:
+        """By system: all trials, mean of the well-defined cells, hardest tenth."""
+        defined = self._defined
+        mean = cells[:, defined].mean(axis=1) if defined.any() else np.full(len(cells), np.nan)
+        return np.stack([cells[:, -2], mean, cells[:, -1]], axis=1)
+
+    @property
+    def _defined(self) -> BoolArray:
+        return np.append(well_defined(*self.counts).ravel(), False)
+
+    @property
+    def _least(self) -> FloatArray:
+        """Half a trial of the smaller class of each cell: no rate is told apart from 0 below it."""
+        smaller = np.minimum(self.counts[1][:, None], self.counts[0][None, :]).ravel()
+        tenth = min(-(-self.counts[0][-1] // 10), -(-self.counts[1][-1] // 10))
+        return 0.5 / np.append(smaller, tenth)
+
+    def _logit(self, cells: FloatArray) -> FloatArray:
+        inside = np.clip(cells, self._least, 1 - self._least)
+        return np.asarray(np.log(inside / (1 - inside)))
+
+    def _differences(self, cells: FloatArray) -> FloatArray:
+        return np.array([cells[old] - cells[new] for old, new in self.plan.compared])
+
+    @property
+    def _reach(self) -> float:
+        """How many standard deviations of the replicates an end of an interval is away."""
+        return quantile_t(self.units, self.level) * float(
+            np.sqrt(self.units / max(self.units - 1, 1))
+        )
+
+    def _interval(self, ends: tuple[float, float], how: str) -> Interval:
+        return Interval(*ends, self.level, f"{self.method},{how}", self.replicates, self.seed)
+
+    def _of_metric(self, value: float, drawn: FloatArray, least: float) -> Interval:
+        ends = logit_interval(value, drawn, self.units, level=self.level, least=least)
+        return self._interval(ends, "logit t")
+
+    def _share(self, low: float, value: float, high: float) -> Interval:
+        """A share of cells between two bounds; where they meet, the score bound of that share."""
+        low, high = min(low, value), max(high, value)
+        if low == high:
+            ends = score_interval(np.array(value), np.array(0.0), self.units, level=self.level)
+            low, high = float(ends[0]), float(ends[1])
+        return self._interval((low, high), "bands of cells")
+
+    def map(self, system: int) -> CpIntervals:
+        """Intervals of the summary of one map."""
+        defined, least = self._defined, self._least
+        values = self._scalars(self.found.cells)[system]
+        drawn = np.array([row[system] for row in self.scalars]).reshape(-1, 3)
+        full, mean, decile = (
+            self._of_metric(float(values[i]), drawn[:, i], bound)
+            for i, bound in enumerate((least[-2], least[-2], least[-1]))
+        )
+        cells, centre = self.found.cells[system][defined], self.logits_of(system)[defined]
+        away = self._reach * self.logits.deviation[system][defined]
+        limit = np.log(self.below / (1 - self.below)) if 0 < self.below < 1 else np.inf
+        share = self._interval((float("nan"),) * 2, "bands of cells")
+        if cells.size and self.scalars:
+            share = self._share(
+                float((centre + away < limit).mean()),
+                float((cells < self.below).mean()),
+                float((centre - away < limit).mean()),
+            )
+        return CpIntervals(full, mean, share, self.below, decile, self.plan.steps)
+
+    def logits_of(self, system: int) -> FloatArray:
+        return self._logit(self.found.cells)[system]
+
+    def delta(self, row: int) -> DeltaIntervals:
+        """Intervals of win, tie and lose of one comparison."""
+        old, new = self.plan.compared[row]
+        defined, tolerance = self._defined, self.plan.tolerance
+        cells = self.found.cells
+        none = self._interval((float("nan"),) * 2, "bands of cells")
+        if not defined.any() or not self.scalars:
+            return DeltaIntervals(none, none, none, self.plan.steps, self.undefined)
+        shares = proportions(relative_change(cells[old], cells[new]), defined, tolerance)
+        away = self._reach * self.differences.deviation[row][defined]
+        centre = self._differences(cells)[row][defined]
+        margin = tolerance * cells[old][defined]
+        low, high = centre - away, centre + away
+        tied = np.sort([ties[row] for ties in self.ties if not np.isnan(ties[row])])
+        most = (
+            float(np.quantile(tied, (1 + self.level) / 2, method="inverted_cdf"))
+            if tied.size
+            else shares[1]
+        )
+        return DeltaIntervals(
+            self._share(float((low > margin).mean()), shares[0], float((high > margin).mean())),
+            self._share(float(((low >= -margin) & (high <= margin)).mean()), shares[1], most),
+            self._share(float((high < -margin).mean()), shares[2], float((low < -margin).mean())),
+            self.plan.steps,
+            self.undefined,
+        )
+
+    def position(self, system: int, config: int) -> PositionIntervals:
+        """Intervals of where a config stands, of its metric, and of its gap to all trials."""
+        one = self.plan.configs[config]
+        value = self.found.placed[system, config]
+        drawn = np.array([row[system, config] for row in self.placed]).reshape(-1, 3)
+        smaller = min(int(one.target.sum()), int(one.nontarget.sum()))
+        metric = self._of_metric(float(value[2]), drawn[:, 2], 0.5 / smaller)
+        if one.target.all() and one.nontarget.all():
+            return PositionIntervals(None, None, metric, None)
+        full = np.array([row[system, 0] for row in self.scalars])
+        gap = float(value[2] - self.found.cells[system, -2])
+        return PositionIntervals(
+            self._around(float(value[0]), drawn[:, 0], (0.0, 1.0)),
+            self._around(float(value[1]), drawn[:, 1], (0.0, 1.0)),
+            metric,
+            self._around(gap, drawn[:, 2] - full, (-1.0, 1.0)),
+        )
+
+    def _around(
+        self, value: float, drawn: FloatArray, bounds: tuple[float, float]
+    ) -> Interval | None:
+        """A t interval within bounds; none where it would have no width."""
+        drawn = drawn[~np.isnan(drawn)]
+        if drawn.size < 2:
+            return self._interval((float("nan"),) * 2, "t")
+        away = self._reach * float(drawn.std(ddof=1))
+        low, high = (min(max(end, bounds[0]), bounds[1]) for end in (value - away, value + away))
+        return self._interval((low, high), "t") if low < high else None
 
 
 def _listed(
     pair: Pair, target_hardness: Hardness | None, nontarget_hardness: Hardness | None, combine: str
 ) -> _Listed:
     target, nontarget = as_scores(pair[0], "target"), as_scores(pair[1], "nontarget")
-    targets = ordered(target, target_hardness, combine=combine, name="target").hardest_first
-    nontargets = ordered(
-        nontarget, nontarget_hardness, combine=combine, name="nontarget"
-    ).hardest_first
     target_codes, nontarget_codes, digits = code(target, nontarget)
-    return _Listed(target_codes[targets], nontarget_codes[nontargets], targets, nontargets, digits)
+    return _Listed(
+        _class(target, target_codes, target_hardness, combine, "target"),
+        _class(nontarget, nontarget_codes, nontarget_hardness, combine, "nontarget"),
+        digits,
+    )
+
+
+def _class(
+    scores: FloatArray, codes: Ranks, hardness: Hardness | None, combine: str, name: str
+) -> _Class:
+    found = ordered(scores, hardness, combine=combine, name=name)
+    place = found.place[found.hardest_first]
+    starts = np.flatnonzero(np.append(True, place[1:] != place[:-1]))
+    return _Class(codes[found.hardest_first], found.hardest_first, starts)
+
+
+def _sizes(trials: kernels.Trials) -> tuple[int, int]:
+    return trials.target.size, trials.nontarget.size
 
 
 def _require_units(listed: _Listed, units: Units) -> None:
-    found = (listed.target.size, listed.nontarget.size)
+    found = (listed.target.codes.size, listed.nontarget.codes.size)
     expected = (units.target.size, units.nontarget_first.size)
     if found != expected:
         raise InputError(
@@ -182,11 +505,3 @@ def _times(units: Units, times: IntArray) -> tuple[IntArray, IntArray]:
         other = units.nontarget_first != units.nontarget_second
         nontarget = np.where(other, nontarget * times[units.nontarget_second], nontarget)
     return times[units.target], nontarget
-
-
-def _values(
-    trials: kernels.Trials, steps: tuple[int, int], metric: CpMetric
-) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    a = prefix_sizes(trials.target.size, steps[0])
-    b = prefix_sizes(trials.nontarget.size, steps[1])
-    return cell_values(trials, a, b, metric, workers=1), well_defined(a, b)
