@@ -12,8 +12,8 @@ import polars as pl
 
 from unmask.atomic import write_whole
 from unmask.errors import InputError
-from unmask.speech.audio import needed
 from unmask.trials import Embeddings, Ids
+from unmask.trials.kaldi_archive import encode
 
 WRITTEN = (".npz", ".parquet", ".ark")
 
@@ -70,7 +70,6 @@ def _parquet(embeddings: Embeddings) -> bytes:
 
 
 def _ark(target: Path, embeddings: Embeddings) -> dict[Path, bytes]:
-    matio = needed("kaldiio.matio", "kaldiio", "formats")
     columns = _columns(embeddings, ("utterance", "speaker", "session"))
     utterances = columns.get("utterance")
     if utterances is None:
@@ -79,8 +78,8 @@ def _ark(target: Path, embeddings: Embeddings) -> dict[Path, bytes]:
     ark, index = io.BytesIO(), []
     for n in order:
         ark.write(f"{utterances[n]} ".encode())
-        index.append(f"{utterances[n]} {target}:{ark.tell()}\n")
-        matio.write_array(ark, np.asarray(embeddings.vectors[n], dtype=np.float32))
+        index.append(f"{utterances[n]} {target.name}:{ark.tell()}\n")
+        ark.write(encode(embeddings.vectors[n].astype(np.float32)))
     owners = "".join(f"{utterances[n]} {columns['speaker'][n]}\n" for n in order)
     return {
         target: ark.getvalue(),

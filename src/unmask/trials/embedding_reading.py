@@ -54,7 +54,7 @@ _SCP_LINE = re.compile(rb"^\S+[ \t]+\S+:\d+[ \t]*\r?$")
 
 @dataclass(frozen=True)
 class Found:
-    """What an embedding file holds."""
+    """What an embedding file holds; ``digest`` covers further files that it is read from."""
 
     format: Format
     vectors: Any
@@ -62,6 +62,7 @@ class Found:
     speakers: Any = None
     sessions: Any = None
     columns: Mapping[str, Any] = field(default_factory=dict)
+    digest: str | None = None
 
 
 def embedding_container(source: Input) -> str:
@@ -123,7 +124,7 @@ def embeddings_from(
         remarks.append(f"metadata: {', '.join(columns)}")
     source_told = Source(
         name,
-        source.sha256,
+        found.digest or source.sha256,
         told.name,
         speakers=speaker_ids.n_unique,
         detected="; ".join((f"{told.name}: {told.source}", *remarks)),
@@ -184,8 +185,8 @@ def _read(source: Input) -> Found:
             utterances, vectors = read_ark(source)
             return Found(KALDI_ARK, vectors, utterances)
         case "scp":
-            utterances, vectors = read_scp(source)
-            return Found(KALDI_SCP, vectors, utterances)
+            utterances, vectors, digest = read_scp(source)
+            return Found(KALDI_SCP, vectors, utterances, digest=digest)
     raise InputError(
         f"{source.name}: expected embeddings (npz, npy, HDF5, parquet, Kaldi archive), found "
         f"{'an empty file' if not source.head else 'something else'}"

@@ -19,7 +19,7 @@ from unmask.trials.embedding_formats import (
 from unmask.trials.embeddings import Embeddings
 from unmask.trials.formats import format_named
 from unmask.trials.ids import Ids
-from unmask.trials.kaldi import kaldiio_module
+from unmask.trials.kaldi_archive import encode
 
 
 def write_embeddings(
@@ -93,7 +93,6 @@ def _write_hdf5(embeddings: Embeddings, path: str | Path) -> None:
 def _write_ark(embeddings: Embeddings, path: str | Path) -> None:
     if embeddings.utterances is None:
         raise InputError(f"{path}: expected utterances for a Kaldi archive, found none")
-    kaldiio = kaldiio_module(str(path))
     utterances = embeddings.utterances.to_series()
     speakers = embeddings.speakers.to_series()
     bad = utterances.str.contains(r"\s") | speakers.str.contains(r"\s")
@@ -101,9 +100,9 @@ def _write_ark(embeddings: Embeddings, path: str | Path) -> None:
         raise InputError(
             f"{path}: expected identifiers without blanks, found {utterances.filter(bad)[0]!r}"
         )
-    vectors = dict(zip(utterances.to_list(), embeddings.vectors, strict=True))
-    with atomic_path(path) as temporary:
-        kaldiio.save_ark(str(temporary), vectors)
+    with atomic_file(path) as file:
+        for utterance, vector in zip(utterances, embeddings.vectors, strict=True):
+            file.write(f"{utterance} ".encode() + encode(vector))
     table = pl.DataFrame({"utterance": utterances, "speaker": speakers})
     with atomic_file(Path(path).parent / "utt2spk") as file:
         table.write_csv(file, separator=" ", include_header=False, quote_style="never")

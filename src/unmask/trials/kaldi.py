@@ -2,92 +2,100 @@
 
 from __future__ import annotations
 
-import io
-import os
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
+from unmask.arrays import FloatArray
 from unmask.errors import InputError
 from unmask.trials.files import Input
 from unmask.trials.ids import Ids, lookup
+from unmask.trials.kaldi_archive import Archive
 from unmask.trials.speakers import SpeakerRule, read_pairs
 from unmask.trials.text import Dialect, TextTable, sample_lines
 
 VECTOR_FILES = ("xvector.scp", "xvector.ark", "embedding.scp", "embedding.ark")
 
 
-def kaldiio_module(name: str) -> Any:
-    """Import kaldiio, or say which extra brings it."""
-    try:
-        import kaldiio
-    except ImportError as error:
-        raise InputError(
-            f"{name}: Kaldi archives need kaldiio (pip install 'unmask[formats]')"
-        ) from error
-    return kaldiio
-
-
-def read_ark(source: Input) -> tuple[list[str], np.ndarray]:
+def read_ark(source: Input) -> tuple[list[str], FloatArray]:
     """Utterances and vectors of an archive."""
-    kaldiio = kaldiio_module(source.name)
-    stream = io.BytesIO(source.read_all())
-    return _stack(source.name, kaldiio.load_ark(stream))
+    return _stack(source.name, Archive(source.name, source.read_all()).entries())
 
 
-def read_scp(source: Input) -> tuple[list[str], np.ndarray]:
-    """Utterances and vectors of a script file; entries that are commands are refused."""
-    kaldiio = kaldiio_module(source.name)
+def read_scp(source: Input) -> tuple[list[str], FloatArray, str]:
+    """Utterances and vectors of a script file, and the digest of the archives that were used.
+
+    An archive is looked for beside the script file, then below the current folder (as Kaldi names
+    it); where both hold one of that name the choice is the user's. Commands and ranges are refused.
+    """
     sample_lines(source)
     table = TextTable(
         source,
         Dialect(" "),
-        ["utterance", "place"],
+        ["utterance", "location"],
         header=False,
         layout="utterance archive:offset",
     )
-    ids, _ = table.read(["utterance", "place"], [])
-    places = ids["place"].to_series().to_list()
-    base = Path(source.name).parent
-    for row, place in enumerate(places):
-        if "|" in place:
-            raise InputError(f"{table.line(row)}: expected archive:offset, found a command")
-        file = place.rsplit(":", 1)[0]
-        if not os.path.isfile(file):
-            if not (base / file).is_file():
-                raise InputError(f"{table.line(row)}: expected an archive, found none at {file}")
-            places[row] = str(base / place)
-    utterances = ids["utterance"].to_series().to_list()
-    vectors = (kaldiio.load_mat(place) for place in places)
-    return _stack(source.name, zip(utterances, vectors, strict=True))
+    ids, _ = table.read(["utterance", "location"], [])
+    archives: dict[str, Archive] = {}
+    total = hashlib.sha256(source.sha256.encode())
+
+    def entries() -> Iterator[tuple[str, FloatArray]]:
+        utterances = ids["utterance"].to_series()
+        for row, (utterance, location) in enumerate(
+            zip(utterances, ids["location"].to_series(), strict=True)
+        ):
+            file, offset = _location(location, table.line(row))
+            if file not in archives:
+                path = _archive_path(file, Path(source.name).parent, table.line(row))
+                with Input(path) as archive:
+                    archives[file] = Archive(str(path), archive.read_all())
+                    total.update(archive.sha256.encode())
+            yield utterance, archives[file].vector(offset, utterance)[0]
+
+    utterances, vectors = _stack(source.name, entries())
+    return utterances, vectors, total.hexdigest()
 
 
-def _stack(name: str, entries: Iterable[tuple[str, Any]]) -> tuple[list[str], np.ndarray]:
+def _location(location: str, line: str) -> tuple[str, int]:
+    """Archive and byte of ``archive:offset``; a file without offset holds one vector."""
+    if "|" in location:
+        raise InputError(f"{line}: expected archive:offset, found a command")
+    if location.endswith("]"):
+        raise InputError(f"{line}: expected archive:offset, found a range of rows ({location})")
+    file, colon, offset = location.rpartition(":")
+    if colon and file and offset.isdecimal():
+        return file, int(offset)
+    return location, 0
+
+
+def _archive_path(file: str, folder: Path, line: str) -> Path:
+    beside, here = folder / file, Path(file)
+    known = [path for path in (beside, here) if path.is_file()]
+    if not known:
+        raise InputError(f"{line}: expected an archive, found none at {file}")
+    if len(known) == 2 and not beside.samefile(here):
+        raise InputError(
+            f"{line}: expected one archive {file}, found one beside the script file and another"
+            " below the current folder: name it by its whole path"
+        )
+    return known[0]
+
+
+def _stack(name: str, entries: Iterable[tuple[str, FloatArray]]) -> tuple[list[str], FloatArray]:
     utterances: list[str] = []
-    vectors: list[np.ndarray] = []
-    try:
-        for utterance, vector in entries:
-            array = np.asarray(vector)
-            if array.ndim == 2 and array.shape[0] == 1:
-                array = array[0]
-            if array.ndim != 1 or array.dtype.kind != "f":
-                raise InputError(
-                    f"{name}: expected a vector for {utterance}, found {array.dtype} {array.shape}"
-                )
-            if vectors and array.shape != vectors[0].shape:
-                raise InputError(
-                    f"{name}: expected {vectors[0].size} dimensions for {utterance}, found "
-                    f"{array.size}"
-                )
-            utterances.append(utterance)
-            vectors.append(array)
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(f"{name}: the Kaldi archive cannot be read ({error})") from error
+    vectors: list[FloatArray] = []
+    for utterance, vector in entries:
+        if vectors and vector.shape != vectors[0].shape:
+            raise InputError(
+                f"{name}: expected {vectors[0].size} dimensions for {utterance}, found "
+                f"{vector.size}"
+            )
+        utterances.append(utterance)
+        vectors.append(vector)
     if not vectors:
         raise InputError(f"{name}: the file holds no vectors")
     return utterances, np.stack(vectors)

@@ -1,0 +1,154 @@
+"""Confidence intervals that hold what they promise: shared by every number of the package.
+
+Three situations, three intervals. A *mean of outcomes in [0, 1]* over speakers gets a score
+interval (Wilson 1927, with the variance the outcomes really have), which has a width even where
+all outcomes agree. A *statistic of a bootstrap* gets an interval on a scale on which its spread is
+even, less the bias that resampling shows (PAV overfits a sample, and a resample once more). A
+*value on the edge of its range, with no spread*, gets the exact bound of Clopper and Pearson (1934)
+for as many units as were drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from scipy.special import betaincinv, ndtri, stdtrit
+
+from unmask.arrays import FloatArray
+
+_ADDED = 3.0
+Side = Literal["low", "high"]
+Scale = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]
+
+
+def quantile_t(units: int, level: float) -> float:
+    """Two-sided quantile of Student's t with units − 1 degrees of freedom."""
+    return float(stdtrit(max(units - 1, 1), (1 + level) / 2))
+
+
+def widening(units: int, level: float) -> float:
+    """How much wider few units make an interval than resampling shows.
+
+    Resampling n units underrates their variance by (n − 1)/n, and a variance from n units asks for
+    Student's t in place of the normal quantile.
+    """
+    normal = float(ndtri((1 + level) / 2))
+    return quantile_t(units, level) / normal * float(np.sqrt(units / max(units - 1, 1)))
+
+
+def score_interval(
+    mean: FloatArray, variance: FloatArray, units: int, *, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Interval of a mean of outcomes in [0, 1] over ``units`` speakers, by the score test.
+
+    All p with (mean − p)² ≤ t²·ρ·p(1 − p)/n, where ρ is the ratio of ``variance``, that of the
+    mean, to that of n outcomes of 0 or 1 with this mean. Three outcomes of 0 or 1 are added to
+    both: ρ is 1 where all outcomes agree, and not too small where few of them differ. NaN with
+    fewer than two units.
+    """
+    mean, variance = np.asarray(mean, float), np.asarray(variance, float)
+    if units < 2:
+        return np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
+    soft = (units * mean + 0.5) / (units + 1)
+    added = _ADDED * soft * (1 - soft)
+    ratio = (units**2 * variance + added) / (units * mean * (1 - mean) + added)
+    square = quantile_t(units, level) ** 2 * ratio / units
+    centre = (mean + square / 2) / (1 + square)
+    half = np.sqrt(square * mean * (1 - mean) + square**2 / 4) / (1 + square)
+    return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
+
+
+def mean_interval(values: FloatArray, *, level: float) -> tuple[FloatArray, FloatArray]:
+    """Score interval of the mean over rows (speakers) of outcomes in [0, 1], for every column."""
+    units = len(values)
+    if units < 2:
+        nothing = np.full(values.shape[1], np.nan)
+        return nothing, nothing.copy()
+    variance = values.var(axis=0, ddof=1) / units
+    return score_interval(values.mean(axis=0), variance, units, level=level)
+
+
+def exact_bound(side: Side, units: int, *, level: float) -> float:
+    """Bound of a share that was 0 (``high``) or 1 (``low``) in all of ``units`` cases.
+
+    Clopper and Pearson: 1 − α^(1/n) and its mirror image, α = (1 − level)/2.
+    """
+    bound = 1 - float(((1 - level) / 2) ** (1 / units))
+    return bound if side == "high" else 1 - bound
+
+
+def clopper_pearson(successes: int, units: int, *, level: float) -> tuple[float, float]:
+    """Exact interval of a share, from the number of successes."""
+    tail = (1 - level) / 2
+    low = float(betaincinv(successes, units - successes + 1, tail)) if successes else 0.0
+    high = (
+        float(betaincinv(successes + 1, units - successes, 1 - tail)) if successes < units else 1.0
+    )
+    return low, high
+
+
+def scale_of(bounds: tuple[float, float]) -> Scale:
+    """A scale on which the spread is about even: arcsine between two bounds, root above one.
+
+    Values outside the bounds are moved to them.
+    """
+    low, high = bounds
+    if np.isfinite([low, high]).all():
+        span = high - low
+        return (
+            lambda x: np.arcsin(np.sqrt(np.clip((x - low) / span, 0.0, 1.0))),
+            lambda a: low + span * np.sin(np.clip(a, 0.0, np.pi / 2)) ** 2,
+        )
+    if np.isfinite(low):
+        return lambda x: np.sqrt(np.maximum(x - low, 0.0)), lambda a: low + np.maximum(a, 0.0) ** 2
+    return lambda x: np.asarray(x, float), lambda a: a
+
+
+def bias_corrected(
+    value: float,
+    replicates: FloatArray,
+    units: int,
+    *,
+    level: float,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+    holds_value: bool = True,
+) -> tuple[float, float]:
+    """Interval of a bootstrap on the scale of its range, its bias taken out, wider for few units.
+
+    With g the scale of :func:`scale_of` and b = mean g(θ*) − g(θ̂) the bias that resampling shows,
+    the interval is g⁻¹(g(θ̂) − b + w·(q − mean g(θ*))) at the lower and upper quantile q of g(θ*);
+    w is :func:`widening`. It is stretched to hold the value itself where ``holds_value``. Where
+    value and replicates all lie on one bound, the other end is :func:`exact_bound`. Replicates that
+    are NaN do not count; NaN if there are none.
+    """
+    to, back = scale_of(bounds)
+    at, drawn = to(np.asarray(value, float)), to(replicates[~np.isnan(replicates)])
+    if not drawn.size or units < 2 or np.isnan(value):
+        return float("nan"), float("nan")
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    if np.isinf(at) or np.isinf(drawn).any():
+        low, high = map(float, back(np.quantile(drawn, tails, method="inverted_cdf")))
+    else:
+        width, mean = widening(units, level), drawn.mean()
+        ends = np.quantile(drawn, tails, method="inverted_cdf")
+        low, high = map(float, back(2 * at - mean + width * (ends - mean)))
+    if holds_value:
+        low, high = min(low, value), max(high, value)
+    if low == high:
+        return _on_the_edge(value, units, level, bounds)
+    return low, high
+
+
+def _on_the_edge(
+    value: float, units: int, level: float, bounds: tuple[float, float]
+) -> tuple[float, float]:
+    """The exact bound of a value at an end of its range that no replicate moved."""
+    low, high = bounds
+    span = high - low
+    if np.isfinite(span) and value == low:
+        return low, low + span * exact_bound("high", units, level=level)
+    if np.isfinite(span) and value == high:
+        return low + span * exact_bound("low", units, level=level), high
+    return float("nan"), float("nan")

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from unmask import intervals
+
+
+@given(units=st.integers(2, 80), data=st.data())
+def test_a_score_interval_has_a_width_and_stays_inside_the_unit_interval(units, data):
+    values = np.array(data.draw(st.lists(st.sampled_from([0.0, 0.3, 1.0]), min_size=units)))
+    (low,), (high,) = intervals.mean_interval(values[:, None], level=0.95)
+    assert 0 <= low < high <= 1
+    assert low <= values.mean() <= high
+
+
+@pytest.mark.parametrize("successes", [0, 1, 17, 59, 60])
+def test_outcomes_of_zero_and_one_give_wilsons_interval(successes):
+    values = (np.arange(60) < successes).astype(float)
+    (low,), (high,) = intervals.mean_interval(values[:, None], level=0.95)
+    wilson = binomtest(successes, 60).proportion_ci(0.95, method="wilson")
+    assert low == pytest.approx(wilson.low, abs=0.006)
+    assert high == pytest.approx(wilson.high, abs=0.006)
+
+
+@given(units=st.integers(1, 200), data=st.data())
+def test_exact_bounds_are_those_of_clopper_and_pearson(units, data):
+    successes = data.draw(st.integers(0, units))
+    exact = binomtest(successes, units).proportion_ci(0.9, method="exact")
+    low, high = intervals.clopper_pearson(successes, units, level=0.9)
+    assert (low, high) == (pytest.approx(exact.low), pytest.approx(exact.high))
+    if successes == 0:
+        assert intervals.exact_bound("high", units, level=0.9) == pytest.approx(high)
+    if successes == units:
+        assert intervals.exact_bound("low", units, level=0.9) == pytest.approx(low)
+
+
+def test_score_intervals_cover_means_near_0_in_the_middle_and_near_1():
+    rng = np.random.default_rng(3)
+    for truth in (0.02, 0.1, 0.5, 0.97):
+        for outcomes in (
+            (rng.random((40, 2000)) < truth).astype(float),
+            rng.beta(truth, 1 - truth, (40, 2000)),
+        ):
+            low, high = intervals.mean_interval(outcomes, level=0.95)
+            assert 0.92 <= ((low <= truth) & (truth <= high)).mean() <= 0.985
+
+
+def test_an_interval_takes_out_the_bias_that_resampling_shows():
+    """A squared length in 6 dimensions: biased upwards by noise, and once more in a resample."""
+    rng = np.random.default_rng(5)
+    truth = 6 * 0.3**2
+    covered = {"corrected": 0, "percentile": 0}
+    for _ in range(400):
+        sample = rng.normal(0.3, 1.0, (24, 6))
+        means = sample[rng.integers(0, 24, (400, 24))].mean(axis=1)
+        value, replicates = (sample.mean(axis=0) ** 2).sum(), (means**2).sum(axis=1)
+        low, high = intervals.bias_corrected(
+            value, replicates, 24, level=0.95, bounds=(0.0, np.inf)
+        )
+        covered["corrected"] += low <= truth <= high
+        low, high = np.quantile(replicates, [0.025, 0.975])
+        covered["percentile"] += low <= truth <= high
+    assert covered["corrected"] >= 0.89 * 400
+    assert covered["percentile"] < 0.8 * 400
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0.0, (0.0, 0.0712)), (0.5, (0.4288, 0.5))])
+def test_a_value_that_never_moves_from_the_edge_gets_the_exact_bound(value, expected):
+    given_bounds = intervals.bias_corrected(
+        value, np.full(100, value), 24, level=0.95, bounds=(0.0, 0.5)
+    )
+    assert given_bounds == pytest.approx(expected, abs=1e-4)
+
+
+def test_one_unit_or_no_defined_replicate_gives_no_interval():
+    assert np.isnan(intervals.bias_corrected(0.2, np.array([0.1, 0.3]), 1, level=0.95)).all()
+    assert np.isnan(intervals.bias_corrected(0.2, np.array([np.nan]), 20, level=0.95)).all()
