@@ -1,6 +1,6 @@
 """How a system fails: C-P maps over hard trials, worst-case false alarms, extrapolation."""
 
-from unmask.stress.cpmap import CpMap, CpMetric, CpSummary, cp_map
+from unmask.stress.cpmap import CpIntervals, CpMap, CpMetric, CpSummary, cp_map
 from unmask.stress.cpmap_assess import CpAssessment, assess_cp_maps
 from unmask.stress.cpmap_contours import Contour, contour
 from unmask.stress.cpmap_delta import (
@@ -10,9 +10,11 @@ from unmask.stress.cpmap_delta import (
     cp_roadmap,
     delta_cp_map,
 )
-from unmask.stress.cpmap_intervals import delta_cp_intervals
+from unmask.stress.cpmap_intervals import CpUncertainty, cp_intervals, delta_cp_intervals
 from unmask.stress.cpmap_positions import (
+    CpConfig,
     CpPosition,
+    PositionIntervals,
     cp_position,
     enrolment_fixed,
     full_cross_pairing,
@@ -43,11 +45,14 @@ from unmask.stress.worst_case_thresholds import Operating, operating_thresholds,
 __all__ = [
     "Contour",
     "CpAssessment",
+    "CpConfig",
+    "CpIntervals",
     "CpMap",
     "CpMetric",
     "CpPosition",
     "CpRoadmap",
     "CpSummary",
+    "CpUncertainty",
     "DeltaCpMap",
     "DeltaIntervals",
     "Extrapolation",
@@ -55,12 +60,14 @@ __all__ = [
     "Operating",
     "PairScores",
     "Population",
+    "PositionIntervals",
     "Prediction",
     "WorstCase",
     "WorstCaseStudy",
     "assess_cp_maps",
     "compare_models",
     "contour",
+    "cp_intervals",
     "cp_map",
     "cp_position",
     "cp_roadmap",

@@ -230,7 +230,7 @@ def _label(references: Sequence[str], combine: str) -> str:
 def _about(position: CpPosition) -> list[str]:
     if not position.placed:
         return [
-            f"{position.name}: its trials are no mixture of hard trials that a cell could stand for "
+            f"{position.name}: its trials are no mixture that a cell of the map stands for "
             f"(hardness differs from the nearest one by {position.misfit:.2f} in distribution): "
             "its value is given, but no position"
         ]

@@ -252,9 +252,9 @@ def named(maps: Mapping[str, CpMap], name: str) -> CpMap:
 
 def _one_orders(one: str, other: str) -> str:
     return (
-        f"{one} orders the trials and {other} does not, which favours {other}: of two equal systems "
-        "the one that did not order wins about 87 % of the cells; order by both (mean of ranks) or "
-        "by outsiders"
+        f"{one} orders the trials and {other} does not, which favours {other}: of two equal "
+        "systems the one that did not order wins about 87 % of the cells; order by both (mean of "
+        "ranks) or by outsiders"
     )
 
 

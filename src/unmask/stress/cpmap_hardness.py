@@ -15,7 +15,7 @@ from unmask.errors import InputError
 
 Hardness = npt.ArrayLike | Sequence[npt.ArrayLike]
 COMBINATIONS = ("rank", "mean")
-UNLIKE_SCALES = 2.0
+UNLIKE_SCALES = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name
     rows = [
         _column(row, scores.size, f"{name} hardness") for row in _rows(hardness, f"{name} hardness")
     ]
-    reference = sign * _combined(rows, combine=combine, name=f"{name} hardness")
+    reference = sign * combined(rows, combine=combine, name=f"{name} hardness")
     hardest_first = np.lexsort([sign * scores, reference])
     groups = _groups(reference[hardest_first])
     both = groups | _groups(scores[hardest_first])
@@ -81,7 +81,7 @@ def count(references: Hardness) -> int:
     return len(_rows(references, "hardness"))
 
 
-def _combined(rows: list[FloatArray], *, combine: str, name: str) -> FloatArray:
+def combined(rows: list[FloatArray], *, combine: str, name: str) -> FloatArray:
     """One reference score per trial: that of one system, or the mean over systems."""
     if len(rows) == 1:
         return rows[0]

@@ -1,10 +1,10 @@
 """How sure the numbers of C-P maps are: the joint speaker bootstrap.
 
-A replicate is a trial list of its own, in which a trial stands as often as its speakers were drawn;
-all maps are computed on it exactly. A metric gets a t interval on the scale of its logit. A share of
-cells (won, lost, or under a level) gets the shares that the lower and the upper ends of all cells'
-intervals would give: cells share their trials and move together, so that is how far the share can
-move, and unlike percentiles of the share it reaches 0 or 1 where the cells allow it.
+A replicate is a trial list of its own, in which a trial stands as often as its speakers were
+drawn; all maps are computed on it exactly. A metric gets a t interval on the scale of its logit. A
+share of cells (won, lost, or under a level) gets the shares that the lower and the upper ends of
+all cells' intervals would give: cells share their trials and move together, so that is how far the
+share can move, and unlike percentiles of the share it reaches 0 or 1 where the cells allow it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import logit
 
 from unmask.arrays import BoolArray, FloatArray, IntArray, as_scores
 from unmask.detection.bootstrap import Units, child_of
@@ -242,8 +243,8 @@ def cp_intervals(
 ) -> CpUncertainty:
     """Intervals of the summaries of maps, of comparisons and of trial configs, on shared draws.
 
-    ``scores`` are (target, nontarget) scores of the systems on one trial list, ``compared`` pairs of
-    their numbers, ``configs`` subsets of the trials. Every map is computed once per replicate.
+    ``scores`` are (target, nontarget) scores of the systems on one trial list, ``compared`` pairs
+    of their numbers, ``configs`` subsets of the trials. Every map is computed once per replicate.
     """
     if replicates < 2:
         raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
@@ -355,7 +356,7 @@ class _Intervals:
 
     def _logit(self, cells: FloatArray) -> FloatArray:
         inside = np.clip(cells, self._least, 1 - self._least)
-        return np.asarray(np.log(inside / (1 - inside)))
+        return np.asarray(logit(inside))
 
     def _differences(self, cells: FloatArray) -> FloatArray:
         return np.array([cells[old] - cells[new] for old, new in self.plan.compared])
@@ -393,7 +394,7 @@ class _Intervals:
         )
         cells, centre = self.found.cells[system][defined], self.logits_of(system)[defined]
         away = self._reach * self.logits.deviation[system][defined]
-        limit = np.log(self.below / (1 - self.below)) if 0 < self.below < 1 else np.inf
+        limit = float(logit(min(max(self.below, 0.0), 1.0)))
         share = self._interval((float("nan"),) * 2, "bands of cells")
         if cells.size and self.scalars:
             share = self._share(
