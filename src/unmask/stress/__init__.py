@@ -2,6 +2,7 @@
 
 from unmask.stress.cpmap import CpIntervals, CpMap, CpMetric, CpSummary, cp_map
 from unmask.stress.cpmap_assess import CpAssessment, assess_cp_maps
+from unmask.stress.cpmap_bias import ConfigScores, trial_bias
 from unmask.stress.cpmap_contours import Contour, contour
 from unmask.stress.cpmap_delta import (
     CpRoadmap,
@@ -43,6 +44,7 @@ from unmask.stress.worst_case_study import WorstCaseStudy, worst_case_study
 from unmask.stress.worst_case_thresholds import Operating, operating_thresholds, thresholds_of_roc
 
 __all__ = [
+    "ConfigScores",
     "Contour",
     "CpAssessment",
     "CpConfig",
@@ -82,6 +84,7 @@ __all__ = [
     "pairs_of_scores",
     "simulate_worst_case",
     "thresholds_of_roc",
+    "trial_bias",
     "truth_of",
     "worst_case_by_target",
     "worst_case_false_alarms",

@@ -16,6 +16,7 @@ from unmask.detection.units import auto_replicates, units_of
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.stress.cpmap import CpMap, CpMetric, cp_map
+from unmask.stress.cpmap_bias import ConfigScores, trial_bias
 from unmask.stress.cpmap_configs import trial_configs
 from unmask.stress.cpmap_delta import (
     TOLERANCE,
@@ -36,11 +37,15 @@ AUTO_TRIALS = 200_000
 
 @dataclass(frozen=True, eq=False)
 class CpAssessment:
-    """What :func:`assess_cp_maps` found; ``positions`` holds trial configs by system."""
+    """What :func:`assess_cp_maps` found; ``positions`` holds trial configs by system.
+
+    ``bias`` holds their scores on one axis, by system too.
+    """
 
     maps: Mapping[str, CpMap]
     deltas: tuple[DeltaCpMap, ...]
     positions: Mapping[str, tuple[CpPosition, ...]]
+    bias: Mapping[str, tuple[ConfigScores, ...]]
     references: tuple[str, ...]
     combine: str
     below: float
@@ -204,6 +209,7 @@ def assess_cp_maps(
         maps=maps,
         deltas=tuple(found),
         positions=positions,
+        bias={name: _bias(*classes[name], configs) for name in names},
         references=tuple(chosen),
         combine=combine,
         below=below,
@@ -212,6 +218,12 @@ def assess_cp_maps(
         warnings=tuple(dict.fromkeys(warnings)),
         seed=seed,
     )
+
+
+def _bias(
+    target: FloatArray, nontarget: FloatArray, configs: Sequence[CpConfig]
+) -> tuple[ConfigScores, ...]:
+    return trial_bias({one.name: (target[one.target], nontarget[one.nontarget]) for one in configs})
 
 
 def _require_known(compared: Sequence[Edge], names: Sequence[str]) -> None:
