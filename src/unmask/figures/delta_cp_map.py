@@ -134,7 +134,7 @@ def proportions(delta: DeltaCpMap) -> list[str]:
     """Win, tie and lose in percent, each with its interval where there is one."""
     made = delta.intervals
     return [
-        f"{name} {cp_cells.within(getattr(delta, name), made and getattr(made, name))}"
+        f"{name} {cp_cells.within(getattr(delta, name), getattr(made, name, None))}"
         for name in OUTCOMES
     ]
 

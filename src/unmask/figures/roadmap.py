@@ -62,11 +62,20 @@ def _rows(
         upper[-1] = blank(panel, f"from {shorten(steps[names[0]].reference, limit=14)} →")
     for place, system in enumerate(names, start=first):
         last = legend and system == names[-1]
-        options = {"side": side, "left": place == max(first, 0), "legend": last}
-        upper.append(map_panel(system, maps[system], shades=shades, below=False, **options))
+        upper.append(
+            map_panel(
+                system,
+                maps[system],
+                side=side,
+                shades=shades,
+                left=place == first,
+                below=False,
+                legend=last,
+            )
+        )
         if system in steps:
-            options["left"] = place == max(first, 1)
-            lower.append(delta_panel(steps[system], limit=limit, **options))
+            left = place == max(first, 1)
+            lower.append(delta_panel(steps[system], side=side, limit=limit, left=left, legend=last))
         else:
             lower.append(blank(panel))
     lacking = [blank(panel)] * (len(roadmap.levels) - first - len(names))

@@ -76,14 +76,15 @@ class CpAssessment:
         metric = self.maps[system].metric
         n = {"target": position.targets, "nontarget": position.nontargets}
         made = position.intervals
-        values = [(metric.name, position.value, metric.unit, made and made.value)]
+        value, x, y, gap = (made.value, made.x, made.y, made.gap) if made else (None,) * 4
+        values = [(metric.name, position.value, metric.unit, value)]
         if position.placed:
             values += [
-                ("cp_x", position.x, "%", made and made.x),
-                ("cp_y", position.y, "%", made and made.y),
+                ("cp_x", position.x, "%", x),
+                ("cp_y", position.y, "%", y),
                 ("cp_cell", position.cell, metric.unit, None),
             ]
-        values.append(("cp_gap", position.gap, metric.unit, made and made.gap))
+        values.append(("cp_gap", position.gap, metric.unit, gap))
         return self._signed(
             tuple(
                 Estimate(name, value, unit, interval=interval, n=n, params=metric.params)
@@ -123,7 +124,7 @@ def assess_cp_maps(
     them alike, by the mean of their ranks, which favours none; where nothing is compared, each
     system's own scores do. Summary numbers, positions and proportions get intervals by the joint
     speaker bootstrap (the trial bootstrap where no speakers are known), on the map's grid up to
-    50 x 50; ``replicates=0`` leaves them out, by default there are 1,000 for up to 200,000 trials.
+    100 x 100; ``replicates=0`` leaves them out, by default there are 1,000 for up to 200,000 trials.
     ``subset`` is a list of trials of the user's deployment.
     """
     scores.check_classes()
@@ -151,7 +152,8 @@ def assess_cp_maps(
         for name in names
     }
     found = [delta_cp_map(named(maps, old), named(maps, new)) for old, new in compared]
-    warnings = [text for one in (*maps.values(), *found) for text in one.warnings]
+    warnings = [text for cp in maps.values() for text in cp.warnings]
+    warnings += [text for delta in found for text in delta.warnings]
     masks, missing = trial_configs(scores, subset, subset_name)
     configs = [
         CpConfig(name, mask[scores.is_target], mask[scores.is_nontarget])

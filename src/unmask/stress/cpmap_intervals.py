@@ -36,7 +36,7 @@ from unmask.stress.cpmap_positions import CpConfig, PositionIntervals
 from unmask.stress.cpmap_prefixes import Prefixes, Ranks, code, prefix_sizes
 
 Pair = tuple[npt.ArrayLike, npt.ArrayLike]
-INTERVAL_GRID = 50
+INTERVAL_GRID = 100
 BELOW = 0.05
 
 
@@ -392,7 +392,10 @@ class _Intervals:
             self._of_metric(float(values[i]), drawn[:, i], bound)
             for i, bound in enumerate((least[-2], least[-2], least[-1]))
         )
-        cells, centre = self.found.cells[system][defined], self.logits_of(system)[defined]
+        cells, centre = (
+            self.found.cells[system][defined],
+            self._logit(self.found.cells)[system][defined],
+        )
         away = self._reach * self.logits.deviation[system][defined]
         limit = float(logit(min(max(self.below, 0.0), 1.0)))
         share = self._interval((float("nan"),) * 2, "bands of cells")
@@ -403,9 +406,6 @@ class _Intervals:
                 float((centre - away < limit).mean()),
             )
         return CpIntervals(full, mean, share, self.below, decile, self.plan.steps)
-
-    def logits_of(self, system: int) -> FloatArray:
-        return self._logit(self.found.cells)[system]
 
     def delta(self, row: int) -> DeltaIntervals:
         """Intervals of win, tie and lose of one comparison."""

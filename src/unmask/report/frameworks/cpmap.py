@@ -110,8 +110,8 @@ def section(found: Mapping[str, CpAssessment]) -> Section:
         question="Does one error rate hide that the recogniser still succeeds on easy voices, or"
         " fails on hard ones?",
         answer=tuple(
-            f"{system}: {_percent(cp.full, cp.intervals and cp.intervals.full)} on all trials,"
-            f" {_percent(cp.hardest_decile, cp.intervals and cp.intervals.hardest_decile)}"
+            f"{system}: {_percent(cp.full, getattr(cp.intervals, 'full', None))} on all trials,"
+            f" {_percent(cp.hardest_decile, getattr(cp.intervals, 'hardest_decile', None))}"
             " on the hardest tenth of each kind."
             for result in found.values()
             for system, cp in result.maps.items()
