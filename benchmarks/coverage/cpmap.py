@@ -82,7 +82,7 @@ def hard(target: np.ndarray, nontarget: np.ndarray, by: np.ndarray) -> float:
     return um.eer(target, nontarget[by > 0], estimator="raw")
 
 
-def truth(law: Law, cells: np.ndarray, *, trials: int = 1_000_000) -> dict[str, float]:
+def truth(law: Law, cells: np.ndarray, *, trials: int) -> dict[str, float]:
     """The numbers of the law itself, over the cells that are well-defined in a sample."""
     rng = np.random.default_rng(1)
     *systems, by = scores(law, rng, *(rng.normal(0, 1, (6, trials)) for _ in range(3)))
@@ -135,8 +135,10 @@ def intervals(
     }
 
 
-def cover(law: Law, speakers: int, *, samples: int, replicates: int) -> dict[str, Coverage]:
-    """How often the interval of each number held the truth."""
+def cover(
+    law: Law, speakers: int, *, samples: int, replicates: int, trials: int = 1_000_000
+) -> dict[str, Coverage]:
+    """How often the interval of each number held the truth, which rests on ``trials`` a class."""
     rng = np.random.default_rng([7, speakers])
     held: dict[str, list[bool]] = {}
     widths: dict[str, list[float]] = {}
@@ -144,7 +146,8 @@ def cover(law: Law, speakers: int, *, samples: int, replicates: int) -> dict[str
     for index in range(samples):
         systems, units = sample(law, rng, speakers)
         if not known:
-            known = truth(law, um.cp_map(*systems[0], grid=GRID).well_defined)
+            cells = um.cp_map(*systems[0], grid=GRID).well_defined
+            known = truth(law, cells, trials=trials)
         found = intervals(systems, units, replicates=replicates, seed=index)
         for name, interval in found.items():
             assert interval is not None

@@ -98,9 +98,8 @@ def delta_panel(
         )
     )
     old, new = shorten(delta.reference, limit=14), shorten(delta.test, limit=14)
-    metric = {"eer": "EER", "min_dcf": "minDCF"}[delta.metric.name]
     words = cp_cells.heading(
-        f"{old} → {new}{f', {metric}' if with_metric else ''}", *proportions(delta)
+        f"{old} → {new}{f', {metric_name(delta)}' if with_metric else ''}", *proportions(delta)
     )
     layers = [
         cells,
@@ -130,6 +129,11 @@ def _beyond(delta: DeltaCpMap, cells: BoolArray, panel: Panel, axes: Axes) -> li
     return [dots]
 
 
+def metric_name(delta: DeltaCpMap) -> str:
+    """What the two maps measure."""
+    return {"eer": "EER", "min_dcf": "minDCF"}[delta.metric.name]
+
+
 def proportions(delta: DeltaCpMap) -> list[str]:
     """Win, tie and lose in percent, each with its interval where there is one."""
     made = delta.intervals
@@ -145,9 +149,10 @@ def _caption(deltas: Sequence[DeltaCpMap], limit: float) -> list[str]:
         "fewer errors; vermilion, more. A cell holds the hardest share of targets (x) and "
         "nontargets (y); all trials are in the upper right corner."
     ]
+    several = len({delta.metric for delta in deltas}) > 1
     parts += [
-        f"{delta.test} against {delta.reference}: {', '.join(proportions(delta))} of the "
-        "well-defined cells."
+        f"{delta.test} against {delta.reference}{f' by {metric_name(delta)}' if several else ''}: "
+        f"{', '.join(proportions(delta))} of the well-defined cells."
         for delta in deltas
     ]
     parts += beyond_words(deltas, limit)

@@ -124,8 +124,8 @@ def assess_cp_maps(
     them alike, by the mean of their ranks, which favours none; where nothing is compared, each
     system's own scores do. Summary numbers, positions and proportions get intervals by the joint
     speaker bootstrap (the trial bootstrap where no speakers are known), on the map's grid up to
-    100 x 100; ``replicates=0`` leaves them out, by default there are 1,000 for up to 200,000 trials.
-    ``subset`` is a list of trials of the user's deployment.
+    100 x 100; ``replicates=0`` leaves them out, by default there are 1,000 for up to 200,000
+    trials. ``subset`` is a list of trials of the user's deployment.
     """
     scores.check_classes()
     names = list(systems or scores.systems)
