@@ -148,8 +148,8 @@ def logit_interval(
 
     logit p ± t·√(n/(n − 1))·sd(logit p*), with n units. Rates are kept ``least`` away from 0 and 1
     (half a trial: no sample tells a smaller rate from none) and the interval is stretched to hold
-    the value. A value on an edge of [0, 1] gets :func:`exact_bound` at least. NaN replicates do not
-    count; NaN with fewer than two of them or two units.
+    the value. A value nearer to 0 or 1 than that gets :func:`exact_bound` at least. NaN replicates
+    do not count; NaN with fewer than two of them or two units.
     """
     drawn = replicates[~np.isnan(replicates)]
     if drawn.size < 2 or units < 2 or np.isnan(value):
@@ -159,9 +159,9 @@ def logit_interval(
     spread = float(logit(np.clip(drawn, least, 1 - least)).std(ddof=1))
     away = quantile_t(units, level) * float(np.sqrt(units / (units - 1))) * spread
     low, high = (min(float(expit(centre - away)), value), max(float(expit(centre + away)), value))
-    if value == 0.0:
+    if value < least:
         return low, max(high, exact_bound("high", units, level=level))
-    if value == 1.0:
+    if value > 1 - least:
         return min(low, exact_bound("low", units, level=level)), high
     if low < high:
         return low, high
