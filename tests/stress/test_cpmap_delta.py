@@ -325,8 +325,10 @@ def test_no_interval_of_a_share_has_zero_width():
     good = poor[0] + 1.5, poor[1]
     units = Units.speakers(speaker, a, b)
     found = um.delta_cp_intervals(poor, good, units, grid=5, replicates=30)
-    assert 0.6 < found.win.low < found.win.high == 1.0
+    assert found.win.low < found.win.high == 1.0
     assert found.lose.low == 0.0 < found.lose.high
+    clear = um.delta_cp_intervals(poor, (poor[0] + 0.8, poor[1]), units, grid=2, replicates=30)
+    assert (clear.win.low, clear.win.high) == (0.75, 1.0)
     same = um.delta_cp_intervals(poor, poor, units, grid=5, replicates=30)
     assert 0.5 < same.tie.low < same.tie.high == 1.0
     assert 0.0 == same.win.low < same.win.high < 0.5

@@ -375,12 +375,18 @@ class _Intervals:
         ends = logit_interval(value, drawn, self.units, level=self.level, least=least)
         return self._interval(ends, "logit t")
 
-    def _share(self, low: float, value: float, high: float) -> Interval:
-        """A share of cells between two bounds; where they meet, the score bound of that share."""
+    def _share(self, low: float, value: float, high: float, spread: FloatArray) -> Interval:
+        """A share of cells between two bounds, which are never less than a cell apart.
+
+        Where they meet because cells had no ``spread`` in the replicates, these cells get the score
+        bound of a share among as many speakers: that no draw moved them is no proof.
+        """
         low, high = min(low, value), max(high, value)
         if low == high:
             ends = score_interval(np.array(value), np.array(0.0), self.units, level=self.level)
-            low, high = float(ends[0]), float(ends[1])
+            still, cell = float((spread == 0).mean()), 1 / spread.size
+            low = max(0.0, value - max(cell, still * (value - float(ends[0]))))
+            high = min(1.0, value + max(cell, still * (float(ends[1]) - value)))
         return self._interval((low, high), "bands of cells")
 
     def map(self, system: int) -> CpIntervals:
@@ -404,6 +410,7 @@ class _Intervals:
                 float((centre + away < limit).mean()),
                 float((cells < self.below).mean()),
                 float((centre - away < limit).mean()),
+                away,
             )
         return CpIntervals(full, mean, share, self.below, decile, self.plan.steps)
 
@@ -427,9 +434,13 @@ class _Intervals:
             else shares[1]
         )
         return DeltaIntervals(
-            self._share(float((low > margin).mean()), shares[0], float((high > margin).mean())),
-            self._share(float(((low >= -margin) & (high <= margin)).mean()), shares[1], most),
-            self._share(float((high < -margin).mean()), shares[2], float((low < -margin).mean())),
+            self._share(
+                float((low > margin).mean()), shares[0], float((high > margin).mean()), away
+            ),
+            self._share(float(((low >= -margin) & (high <= margin)).mean()), shares[1], most, away),
+            self._share(
+                float((high < -margin).mean()), shares[2], float((low < -margin).mean()), away
+            ),
             self.plan.steps,
             self.undefined,
         )
