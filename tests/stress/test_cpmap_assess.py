@@ -186,7 +186,7 @@ def test_one_comparison_only():
     found = um.assess_cp_maps(table(), deltas=[("new", "old")], grid=5, replicates=0)
     assert [(d.reference, d.test) for d in found.deltas] == [("new", "old")]
     assert found.roadmap.levels == (("new",), ("old",))
-    single = um.assess_cp_maps(table(), systems=["old"], grid=5)
+    single = um.assess_cp_maps(table(), systems=["old"], grid=5, replicates=5)
     assert single.deltas == ()
     assert single.roadmap is None
 
@@ -236,7 +236,7 @@ def test_documents_and_tables():
     text = render_cp_maps(found)
     assert text.count("───") >= 3
     assert "old → new" in text
-    single = um.assess_cp_maps(table(), systems=["old"], grid=4)
+    single = um.assess_cp_maps(table(), systems=["old"], grid=4, replicates=5)
     assert "full cross-pairing" in render_cp_maps(single, "md")
 
 

@@ -8,9 +8,15 @@ from scipy import stats
 
 import unmask as um
 from unmask.detection.bootstrap import Units, child_of
-from unmask.stress import CpConfig, CpMetric, enrolment_fixed, full_cross_pairing
+from unmask.stress import (
+    CpConfig,
+    CpMetric,
+    cp_intervals,
+    enrolment_fixed,
+    full_cross_pairing,
+)
 from unmask.stress.cpmap_delta import proportions, relative_change
-from unmask.stress.cpmap_intervals import _listed, _Plan, _times
+from unmask.stress.cpmap_replicates import Plan, listed_scores, trial_times
 
 
 @pytest.fixture
@@ -277,8 +283,8 @@ def test_a_replicate_is_the_map_of_the_repeated_trials(population):
     t = times[units.target]
     n = times[units.nontarget_first] * times[units.nontarget_second]
     half = CpConfig("half", np.arange(t.size) % 2 == 0, np.arange(n.size) % 3 == 0)
-    listed = tuple(_listed(pair, *truth, "rank") for pair in systems.values())
-    plan = _Plan(listed, ((0, 1),), (half,), (8, 8), CpMetric(), 1e-5)
+    listed = tuple(listed_scores(pair, *truth, "rank") for pair in systems.values())
+    plan = Plan(listed, ((0, 1),), (half,), (8, 8), CpMetric(), 1e-5)
     found = plan.of((t, n))
     for i, (target, nontarget) in enumerate(systems.values()):
         repeated = np.repeat(target, t), np.repeat(nontarget, n)
@@ -302,12 +308,12 @@ def test_shares_are_those_of_the_ends_of_every_cell(population):
     """The band of each cell from replicates kept one by one."""
     systems, units, truth = population
     found = intervals(population, replicates=40)
-    listed = tuple(_listed(pair, *truth, "rank") for pair in systems.values())
-    plan = _Plan(listed, (), (), (8, 8), CpMetric(), 1e-5)
+    listed = tuple(listed_scores(pair, *truth, "rank") for pair in systems.values())
+    plan = Plan(listed, (), (), (8, 8), CpMetric(), 1e-5)
     fields = []
     for index in range(40):
         times = units.draw(child_of(3, index)).astype(int)
-        cells = plan.of(_times(units, times)).cells[:, :-1]
+        cells = plan.of(trial_times(units, times)).cells[:, :-1]
         fields.append(cells[0] - cells[1])
     centre = np.subtract(*(cp.values.ravel() for cp in maps_of(population, grid=8)))
     away = stats.t.ppf(0.975, 11) * np.sqrt(12 / 11) * np.std(fields, axis=0, ddof=1)
@@ -362,6 +368,15 @@ def test_units_must_fit_the_trials(population):
         intervals((systems, Units.trials(5, 6), truth))
     with pytest.raises(um.InputError, match="at least 2 replicates, found 1"):
         intervals(population, replicates=1)
+
+
+def test_comparisons_need_a_common_order(population):
+    systems, units, _ = population
+    with pytest.raises(um.InputError, match="expected a hardness that orders all systems"):
+        cp_intervals(list(systems.values()), units, compared=[(0, 1)], replicates=2)
+    alone = cp_intervals([systems["first"]], units, grid=4, replicates=5)
+    assert alone.deltas == ()
+    assert alone.maps[0].full.low < alone.maps[0].full.high
 
 
 def test_a_prefix_lands_on_its_own_cell(population):

@@ -15,27 +15,28 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import logit
 
-from unmask.arrays import BoolArray, FloatArray, IntArray, as_scores
+from unmask.arrays import BoolArray, FloatArray, IntArray
 from unmask.detection.bootstrap import Units, child_of
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.intervals import logit_interval, quantile_t, score_interval
-from unmask.stress import cpmap_kernels as kernels
 from unmask.stress.cpmap import CpIntervals, CpMetric, check_grid, well_defined
-from unmask.stress.cpmap_delta import (
-    TOLERANCE,
-    DeltaIntervals,
-    proportions,
-    relative_change,
-)
-from unmask.stress.cpmap_hardness import Hardness, ordered
+from unmask.stress.cpmap_delta import TOLERANCE, DeltaIntervals, proportions, relative_change
+from unmask.stress.cpmap_hardness import Hardness
 from unmask.stress.cpmap_positions import CpConfig, PositionIntervals
-from unmask.stress.cpmap_prefixes import Prefixes, Ranks, code, prefix_sizes
+from unmask.stress.cpmap_prefixes import prefix_sizes
+from unmask.stress.cpmap_replicates import (
+    Found,
+    Moments,
+    Pair,
+    Plan,
+    listed_scores,
+    require_units,
+    trial_times,
+)
 
-Pair = tuple[npt.ArrayLike, npt.ArrayLike]
 INTERVAL_GRID = 100
 BELOW = 0.05
 
@@ -47,133 +48,6 @@ class CpUncertainty:
     maps: tuple[CpIntervals, ...]
     deltas: tuple[DeltaIntervals, ...]
     positions: tuple[tuple[PositionIntervals, ...], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class _Class:
-    """Score codes of one class of a system in hardness order, with the trials they belong to."""
-
-    codes: Ranks
-    trial: IntArray
-    starts: IntArray
-
-    def drawn(self, times: IntArray, digits: int, chosen: BoolArray | None = None) -> Prefixes:
-        """The list of a replicate, in which a trial stands as often as it was drawn."""
-        often = times[self.trial]
-        if chosen is not None:
-            often = np.where(chosen[self.trial], often, 0)
-        return Prefixes.of(np.repeat(self.codes, often), digits)
-
-    def position(self, times: IntArray, chosen: BoolArray) -> float:
-        """Twice the mean place of the chosen trials in a replicate."""
-        often = times[self.trial]
-        group = np.add.reduceat(often, self.starts)
-        place = (np.cumsum(group) - group / 2) / often.sum()
-        inside = np.add.reduceat(np.where(chosen[self.trial], often, 0), self.starts)
-        return 2 * float(place @ inside / inside.sum())
-
-
-@dataclass(frozen=True, eq=False)
-class _Listed:
-    """Both classes of one system."""
-
-    target: _Class
-    nontarget: _Class
-    digits: int
-
-    def drawn(
-        self, times: tuple[IntArray, IntArray], config: CpConfig | None = None
-    ) -> kernels.Trials:
-        """The trials of a replicate, or those of a config among them."""
-        masks = (None, None) if config is None else (config.target, config.nontarget)
-        return kernels.Trials(
-            self.target.drawn(times[0], self.digits, masks[0]),
-            self.nontarget.drawn(times[1], self.digits, masks[1]),
-            self.digits,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """What is computed on every list of trials: cells, the hardest tenth, trial configs."""
-
-    systems: tuple[_Listed, ...]
-    compared: tuple[tuple[int, int], ...]
-    configs: tuple[CpConfig, ...]
-    steps: tuple[int, int]
-    metric: CpMetric
-    tolerance: float
-
-    def of(self, times: tuple[IntArray, IntArray]) -> _Found:
-        """All numbers on the list in which each trial stands ``times`` times."""
-        lists = [listed.drawn(times) for listed in self.systems]
-        cells = np.stack([self._cells(trials) for trials in lists])
-        counts = (
-            prefix_sizes(int(times[0].sum()), self.steps[0]),
-            prefix_sizes(int(times[1].sum()), self.steps[1]),
-        )
-        defined = np.append(well_defined(*counts).ravel(), False)
-        ties = [
-            proportions(relative_change(cells[old], cells[new]), defined, self.tolerance)[1]
-            for old, new in self.compared
-        ]
-        placed = [
-            [self._placed(listed, times, one) for one in self.configs] for listed in self.systems
-        ]
-        return _Found(cells, np.array(ties), np.array(placed))
-
-    def _cells(self, trials: kernels.Trials) -> FloatArray:
-        """The map row by row, then the hardest tenth."""
-        a, b = (prefix_sizes(n, s) for n, s in zip(_sizes(trials), self.steps, strict=True))
-        tenth = [prefix_sizes(n, 10)[:1] for n in _sizes(trials)]
-        targets = np.append(np.tile(a, b.size), tenth[0])
-        nontargets = np.append(np.repeat(b, a.size), tenth[1])
-        return self.metric.of(trials, targets, nontargets)
-
-    def _placed(
-        self, listed: _Listed, times: tuple[IntArray, IntArray], config: CpConfig
-    ) -> tuple[float, float, float]:
-        """x, y and the metric of a config; NaN where a class was left empty."""
-        trials = listed.drawn(times, config)
-        sizes = _sizes(trials)
-        if not all(sizes):
-            return (float("nan"),) * 3
-        value = self.metric.of(trials, np.array(sizes[:1]), np.array(sizes[1:]))
-        return (
-            listed.target.position(times[0], config.target),
-            listed.nontarget.position(times[1], config.nontarget),
-            float(value[0]),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """Cells by system (the hardest tenth last), tie shares by comparison, configs by system."""
-
-    cells: FloatArray
-    ties: FloatArray
-    placed: FloatArray
-
-
-class _Moments:
-    """Mean and standard deviation of arrays that come one by one, around a first guess."""
-
-    def __init__(self, guess: FloatArray) -> None:
-        self._guess = guess
-        self._sum, self._squares, self._count = np.zeros(guess.shape), np.zeros(guess.shape), 0
-
-    def add(self, values: FloatArray) -> None:
-        away = values - self._guess
-        self._sum += away
-        self._squares += away**2
-        self._count += 1
-
-    @property
-    def deviation(self) -> FloatArray:
-        if self._count < 2:
-            return np.full(self._guess.shape, np.nan)
-        spread = self._squares - self._sum**2 / self._count
-        return np.asarray(np.sqrt(np.maximum(spread, 0.0) / (self._count - 1)))
 
 
 def delta_cp_intervals(
@@ -245,14 +119,19 @@ def cp_intervals(
 
     ``scores`` are (target, nontarget) scores of the systems on one trial list, ``compared`` pairs
     of their numbers, ``configs`` subsets of the trials. Every map is computed once per replicate.
+    Without hardness each system's own scores order its map; comparisons need a common one.
     """
+    if compared and target_hardness is None and nontarget_hardness is None:
+        raise InputError("comparisons: expected a hardness that orders all systems, found none")
     if replicates < 2:
         raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
-    listed = tuple(_listed(pair, target_hardness, nontarget_hardness, combine) for pair in scores)
+    listed = tuple(
+        listed_scores(pair, target_hardness, nontarget_hardness, combine) for pair in scores
+    )
     for one in listed:
-        _require_units(one, units)
+        require_units(one, units)
     steps = check_grid(grid)
-    plan = _Plan(listed, tuple(compared), tuple(configs), steps, metric or CpMetric(), tolerance)
+    plan = Plan(listed, tuple(compared), tuple(configs), steps, metric or CpMetric(), tolerance)
     made = _Intervals.of(plan, units, replicates, level, seed, below)
     if units.strata[0] >= 2 or units.method != "speaker":
         made.draw(units, workers, progress)
@@ -267,17 +146,17 @@ def cp_intervals(
 class _Intervals:
     """Moments over the replicates, and the intervals they give."""
 
-    plan: _Plan
+    plan: Plan
     units: int
     method: str
     replicates: int
     level: float
     seed: int
     below: float
-    found: _Found
+    found: Found
     counts: tuple[IntArray, IntArray]
-    logits: _Moments
-    differences: _Moments
+    logits: Moments
+    differences: Moments
     scalars: list[FloatArray]
     ties: list[FloatArray]
     placed: list[FloatArray]
@@ -285,7 +164,7 @@ class _Intervals:
 
     @classmethod
     def of(
-        cls, plan: _Plan, units: Units, replicates: int, level: float, seed: int, below: float
+        cls, plan: Plan, units: Units, replicates: int, level: float, seed: int, below: float
     ) -> _Intervals:
         """Ready to draw: the numbers of the sample itself."""
         sizes = plan.systems[0].target.codes.size, plan.systems[0].nontarget.codes.size
@@ -301,15 +180,15 @@ class _Intervals:
             below,
             found,
             counts,
-            _Moments(np.empty(0)),
-            _Moments(np.empty(0)),
+            Moments(np.empty(0)),
+            Moments(np.empty(0)),
             [],
             [],
             [],
             replicates,
         )
-        made.logits = _Moments(made._logit(found.cells))
-        made.differences = _Moments(made._differences(found.cells))
+        made.logits = Moments(made._logit(found.cells))
+        made.differences = Moments(made._differences(found.cells))
         return made
 
     def draw(
@@ -317,9 +196,9 @@ class _Intervals:
     ) -> None:
         """All replicates; added up in their order, so the number of workers changes nothing."""
 
-        def replicate(index: int) -> _Found | None:
+        def replicate(index: int) -> Found | None:
             times = units.draw(child_of(self.seed, index)).astype(np.int64)
-            drawn = _times(units, times)
+            drawn = trial_times(units, times)
             return self.plan.of(drawn) if drawn[0].any() and drawn[1].any() else None
 
         with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
@@ -329,7 +208,7 @@ class _Intervals:
                 if progress is not None:
                     progress(done, self.replicates)
 
-    def _add(self, found: _Found) -> None:
+    def _add(self, found: Found) -> None:
         self.undefined -= 1
         self.logits.add(self._logit(found.cells))
         self.differences.add(self._differences(found.cells))
@@ -473,47 +352,3 @@ class _Intervals:
         away = self._reach * float(drawn.std(ddof=1))
         low, high = (min(max(end, bounds[0]), bounds[1]) for end in (value - away, value + away))
         return self._interval((low, high), "t") if low < high else None
-
-
-def _listed(
-    pair: Pair, target_hardness: Hardness | None, nontarget_hardness: Hardness | None, combine: str
-) -> _Listed:
-    target, nontarget = as_scores(pair[0], "target"), as_scores(pair[1], "nontarget")
-    target_codes, nontarget_codes, digits = code(target, nontarget)
-    return _Listed(
-        _class(target, target_codes, target_hardness, combine, "target"),
-        _class(nontarget, nontarget_codes, nontarget_hardness, combine, "nontarget"),
-        digits,
-    )
-
-
-def _class(
-    scores: FloatArray, codes: Ranks, hardness: Hardness | None, combine: str, name: str
-) -> _Class:
-    found = ordered(scores, hardness, combine=combine, name=name)
-    place = found.place[found.hardest_first]
-    starts = np.flatnonzero(np.append(True, place[1:] != place[:-1]))
-    return _Class(codes[found.hardest_first], found.hardest_first, starts)
-
-
-def _sizes(trials: kernels.Trials) -> tuple[int, int]:
-    return trials.target.size, trials.nontarget.size
-
-
-def _require_units(listed: _Listed, units: Units) -> None:
-    found = (listed.target.codes.size, listed.nontarget.codes.size)
-    expected = (units.target.size, units.nontarget_first.size)
-    if found != expected:
-        raise InputError(
-            f"bootstrap: speakers are known for {expected[0]} target and {expected[1]} nontarget "
-            f"trials, scores given for {found[0]} and {found[1]}"
-        )
-
-
-def _times(units: Units, times: IntArray) -> tuple[IntArray, IntArray]:
-    """How often each trial stands in the replicate: m_a·m_b, or m_a within one speaker."""
-    nontarget = times[units.nontarget_first]
-    if units.nontarget_second is not None:
-        other = units.nontarget_first != units.nontarget_second
-        nontarget = np.where(other, nontarget * times[units.nontarget_second], nontarget)
-    return times[units.target], nontarget
