@@ -192,7 +192,7 @@ def test_several_references_are_combined_by_mean_or_rank(systems):
     ]
     expected = um.cp_map(target, nontarget, target_hardness=ranks[0], nontarget_hardness=ranks[1])
     np.testing.assert_array_equal(by_rank.values, expected.values)
-    assert (one.hardness, by_rank.hardness) == ("reference", "rank of references")
+    assert (one.hardness, by_rank.hardness) == ("reference", "rank(references)")
 
 
 def test_equal_reference_scores_share_their_mean_rank():

@@ -122,8 +122,9 @@ def axes_for(*, left: bool, panel: Panel, below: bool = True) -> Axes:
     """Shares of the targets and of the nontargets, named below and at the left of the panels."""
     scale = alt.Scale(domain=[0, 1], nice=False)
     ticks = _TICKS if panel.width >= _ROOM else _TICKS[::2]
-    x = alt.X("x:Q", title="Targets, hardest first" if below else None, scale=scale)
-    y = alt.Y("y:Q", title="Nontargets, hardest first" if left else None, scale=scale)
+    end = ", hardest first" if panel.width >= _ROOM else ""
+    x = alt.X("x:Q", title=f"Targets{end}" if below else None, scale=scale)
+    y = alt.Y("y:Q", title=f"Nontargets{end}" if left else None, scale=scale)
     return (
         x.axis(format=".0%", values=ticks, grid=False, labelFlush=False, labelOverlap=False),
         y.axis(format=".0%", values=ticks, grid=False, labelOverlap=False),

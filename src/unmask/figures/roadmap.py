@@ -20,6 +20,8 @@ from unmask.figures.figure import Figure, Layers
 from unmask.figures.theme import WIDE, shorten
 from unmask.stress.cpmap_delta import CpRoadmap
 
+_LEAST_SIDE = 90.0
+
 
 def roadmap_figure(
     roadmap: CpRoadmap,
@@ -35,7 +37,7 @@ def roadmap_figure(
     if not roadmap.deltas:
         raise InputError(f"roadmap: expected at least two systems, found {len(roadmap.maps)}")
     columns = len(roadmap.levels)
-    side = max(50.0, side_for(columns, columns, width))
+    side = max(_LEAST_SIDE, side_for(columns, columns, width))
     limit = reach(roadmap.deltas)
     panels = [
         panel

@@ -342,4 +342,4 @@ def describe(target: Hardness | None, nontarget: Hardness | None, combine: str) 
     given = target if target is not None else nontarget
     if given is None:
         return "own"
-    return "reference" if count(given) == 1 else f"{combine} of references"
+    return "reference" if count(given) == 1 else f"{combine}(references)"
