@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
+from scipy.special import expit
 from scipy.stats import binomtest
 
 from unmask import intervals
@@ -108,3 +110,28 @@ def test_few_speakers_are_told_by_number(count, told):
 def test_one_unit_or_no_defined_replicate_gives_no_interval():
     assert np.isnan(intervals.bias_corrected(0.2, np.array([0.1, 0.3]), 1, level=0.95)).all()
     assert np.isnan(intervals.bias_corrected(0.2, np.array([np.nan]), 20, level=0.95)).all()
+
+
+def test_a_rate_has_a_t_interval_on_the_scale_of_its_logit():
+    """By hand: logit 0.2 ± t·√(20/19)·sd, and back."""
+    drawn = expit(np.array([-1.9, -1.4, -1.0, -1.6, -1.2]))
+    away = (
+        stats.t.ppf(0.975, 19) * np.sqrt(20 / 19) * np.std([-1.9, -1.4, -1.0, -1.6, -1.2], ddof=1)
+    )
+    expected = expit(np.log(0.25) - away), expit(np.log(0.25) + away)
+    found = intervals.logit_interval(0.2, drawn, 20, level=0.95, least=0.001)
+    assert found == pytest.approx(expected)
+    mirrored = intervals.logit_interval(0.8, 1 - drawn, 20, level=0.95, least=0.001)
+    assert mirrored == pytest.approx((1 - expected[1], 1 - expected[0]))
+
+
+def test_a_rate_on_the_edge_has_an_interval():
+    none = np.zeros(50)
+    assert intervals.logit_interval(0.0, none, 20, level=0.95, least=0.01) == (
+        0.0,
+        pytest.approx(0.168, abs=1e-3),
+    )
+    assert intervals.logit_interval(1.0, 1 - none, 20, level=0.95, least=0.01)[1] == 1.0
+    low, high = intervals.logit_interval(0.4, none + 0.4, 20, level=0.95, least=0.01)
+    assert low < 0.4 < high
+    assert np.isnan(intervals.logit_interval(0.4, none, 1, level=0.95, least=0.01)).all()

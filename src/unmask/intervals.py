@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from scipy.special import betaincinv, ndtri, stdtrit
+from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
 from unmask.arrays import FloatArray
 
@@ -172,6 +172,34 @@ def bias_corrected(
         low, high = min(low, value), max(high, value)
     edge = _on_the_edge(value, units, level, bounds)
     return float(np.fmin(low, edge[0])), float(np.fmax(high, edge[1]))
+
+
+def logit_interval(
+    value: float, replicates: FloatArray, units: int, *, level: float, least: float
+) -> tuple[float, float]:
+    """Student's t interval of a rate on the scale of its logit, around the value itself.
+
+    logit p ± t·√(n/(n − 1))·sd(logit p*), with n units. Rates are kept ``least`` away from 0 and 1
+    (half a trial: no sample tells a smaller rate from none) and the interval is stretched to hold
+    the value. A value nearer to 0 or 1 than that gets :func:`exact_bound` at least. NaN replicates
+    do not count; NaN with fewer than two of them or two units.
+    """
+    drawn = replicates[~np.isnan(replicates)]
+    if drawn.size < 2 or units < 2 or np.isnan(value):
+        return float("nan"), float("nan")
+    least = min(least, 0.5)
+    centre = float(logit(np.clip(value, least, 1 - least)))
+    spread = float(logit(np.clip(drawn, least, 1 - least)).std(ddof=1))
+    away = quantile_t(units, level) * float(np.sqrt(units / (units - 1))) * spread
+    low, high = (min(float(expit(centre - away)), value), max(float(expit(centre + away)), value))
+    if value < least:
+        return low, max(high, exact_bound("high", units, level=level))
+    if value > 1 - least:
+        return min(low, exact_bound("low", units, level=level)), high
+    if low < high:
+        return low, high
+    ends = score_interval(np.array(value), np.array(0.0), units, level=level)
+    return float(ends[0]), float(ends[1])
 
 
 def _on_the_edge(

@@ -79,7 +79,7 @@ def test_json_equals_the_python_api(folder):
 
 def test_files_of_cells_figures_and_output(folder):
     run(
-        *FILES, "--delta", "new", "old", "--metric", "min_dcf", "--ci", 0, "--cells", "cells.csv",
+        *FILES, "--delta", "new:old", "--metric", "min_dcf", "--ci", 0, "--cells", "cells.csv",
         "--figures", "figures", "--figure-formats", "svg", "-o", "table.md", "-f", "md",
     )  # fmt: skip
     cells = pl.read_csv(folder / "cells.csv")
@@ -90,9 +90,45 @@ def test_files_of_cells_figures_and_output(folder):
         "cp_map.svg",
         "cp_map_1.svg",
         "cp_map_2.svg",
+        "cp_roadmap.svg",
         "delta_cp_map.svg",
+        "trial_bias_1.svg",
+        "trial_bias_2.svg",
     ]
     assert "minDCF" in (folder / "table.md").read_text()
+
+
+def test_a_tree_of_comparisons_and_both_metrics(folder):
+    third = [line.rsplit(" ", 1) for line in (folder / "old").read_text().splitlines()]
+    moved = (f"{trial} {float(score) + (i % 3):.4f}" for i, (trial, score) in enumerate(third))
+    (folder / "third").write_text("\n".join(moved) + "\n")
+    done = run(
+        "cpmap", "old", "new", "third", *FILES[3:], "--delta", "old:new", "--delta", "old:third",
+        "--metric", "eer", "--metric", "min_dcf", "--ci", 4, "--figures", "figures",
+        "--figure-formats", "svg", "--cells", "cells.csv", "-f", "json", "-q",
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    jsonschema.validate(found, um.json_schema())
+    steps = [
+        (r["conditions"]["systems"], r["conditions"]["by"])
+        for r in found["results"]
+        if r["metric"] == "cp_win"
+    ]
+    pairs = ("old → new", "old → third")
+    assert steps == [(pair, metric) for metric in ("eer", "min_dcf") for pair in pairs]
+    assert all(r["interval"] for r in found["results"] if r["metric"].startswith("cp_mean"))
+    drawn = {path.stem for path in (folder / "figures").iterdir()}
+    assert {"cp_roadmap_eer", "cp_roadmap_min_dcf", "delta_cp_map", "cp_map_eer"} <= drawn
+    cells = pl.read_csv(folder / "cells.csv")
+    assert set(cells["metric"].unique()) == {"eer", "min_dcf"}
+    text = run("cpmap", "old", "new", *FILES[3:], "--metric", "eer", "--metric", "min_dcf")
+    assert "min_dcf" in text.stdout
+
+
+def test_who_orders_is_warned_about(folder):
+    one = run(*FILES, "-r", "old", "--ci", 0)
+    assert "old orders the trials and new does not, which favours new" in one.stdout
+    assert "orders the trials" not in run(*FILES, "--ci", 0).stdout
 
 
 def test_a_reference_may_be_a_file_of_its_own(folder):
@@ -100,7 +136,7 @@ def test_a_reference_may_be_a_file_of_its_own(folder):
     by_file = run("cpmap", "old", "-r", "new", *options)
     by_column = run("cpmap", "old", "new", "--system", "old", "-r", "new", *options)
     assert by_file.stdout == by_column.stdout
-    assert "hardness:reference" in by_file.stdout
+    assert "hardness:new" in by_file.stdout
     lines = (folder / "new").read_text().splitlines()
     (folder / "short").write_text("\n".join(lines[:-5]) + "\n")
     done = CliRunner().invoke(app, ["cpmap", "old", "-r", "short", *map(str, options)])
@@ -113,7 +149,8 @@ def test_a_reference_may_be_a_file_of_its_own(folder):
     [
         (("--grid", "0"), "grid: expected a whole number from 1 to 1000, found 0"),
         (("--reference", "x"), "reference: expected one of the columns old, new, found x"),
-        (("--delta", "old", "x"), "expected one of the systems old, new, found x"),
+        (("--delta", "old:x"), "expected one of the systems old, new, found x"),
+        (("--delta", "old"), "--delta: expected A:B with two of old, new, found old"),
         (("--system", "x"), "found 'x'"),
     ],
 )

@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import unmask as um
+from unmask.estimate import Interval
 from unmask.figures import NARROW, save
-from unmask.figures.cp_cells import kept, panel_for
+from unmask.figures.cp_cells import Shades, kept, panel_for
 from unmask.figures.cp_map import cp_map_figure
 from unmask.figures.delta_cp_map import delta_cp_map_figure, reach
-from unmask.figures.roadmap import roadmap_figure
-from unmask.stress import contour
+from unmask.figures.roadmap import roadmap_figure, rows_of
+from unmask.figures.trial_bias import trial_bias_figure
+from unmask.stress import CpMetric, DeltaIntervals, contour, trial_bias
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +30,7 @@ def roadmap():
 
 def layers(figure):
     spec = figure.spec()
-    panels = spec.get("concat") or [p for row in spec["vconcat"] for p in row["hconcat"]]
+    panels = spec.get("concat") or spec["vconcat"]
     return panels, [layer for panel in panels for layer in panel["layer"]]
 
 
@@ -51,14 +56,41 @@ def test_a_map_carries_the_value_of_every_well_defined_cell(roadmap):
     assert (0, 0) not in cells
 
 
-def test_small_multiples_share_a_fixed_scale_and_cells_of_whole_pixels(roadmap):
+def test_small_multiples_share_a_scale_of_the_values_shown(roadmap):
     figure = cp_map_figure({cp.system: cp for cp in roadmap.maps})
     panels, all_layers = layers(figure)
     assert len(panels) == 3
     scales = [x["encoding"]["color"]["scale"] for x in all_layers if "color" in x["encoding"]]
-    assert all(scale == {"domain": [0, 1], "scheme": "viridis"} for scale in scales)
+    assert len(scales) == 3
+    assert all(scale == scales[0] for scale in scales)
+    values = np.concatenate([cp.values[cp.well_defined] for cp in roadmap.maps])
+    low, high = scales[0]["domain"]
+    assert 0.9 * values[values > 0].min() <= low <= values[values > 0].min()
+    assert values.max() <= high <= 1.1 * values.max()
+    assert scales[0]["type"] == "linear"
     assert all(panel["width"] % 20 == 0 for panel in panels)
     assert "Hatched" in figure.caption
+    assert "the same in all panels" in figure.caption
+
+
+@pytest.mark.parametrize(
+    ("values", "expected", "ticks"),
+    [
+        ([0.021, 0.4], Shades(0.021, 0.4, log=True), [0.05, 0.1, 0.2]),
+        ([0.0, 0.002, 0.61], Shades(0.002, 0.61, log=True, zeros=True), [0.002, 0.005, 0.01]),
+        ([0.113, 0.387], Shades(0.11, 0.39, log=False), [0.2, 0.3]),
+        ([0.0, 0.5], Shades(0.0, 0.5, log=False), [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]),
+        ([0.3, 0.3], Shades(0.0, 0.3, log=False), [0.0, 0.1, 0.2, 0.3]),
+        ([0.0], Shades(0.0, 1.0, log=False), [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+        ([], Shades(0.0, 1.0, log=False), [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]),
+    ],
+)
+def test_colours_follow_the_values(values, expected, ticks):
+    shades = Shades.of(np.array(values))
+    assert shades == expected
+    assert set(ticks) <= set(shades.ticks)
+    assert all(shades.low <= tick <= shades.high for tick in shades.ticks)
+    assert (shades.share(shades.low), shades.share(shades.high)) == pytest.approx((0, 1))
 
 
 def test_hover_tells_trials_and_value(roadmap):
@@ -77,7 +109,7 @@ def test_lines_and_marks(roadmap, tmp_path):
         contours={"third": [contour(cp, level) for level in (0.05, 0.5, 2.0)]},
         positions={"third": [position]},
     )
-    assert "White lines" in figure.caption
+    assert "Lines: where" in figure.caption
     assert "Marks" in figure.caption
     assert save(figure, tmp_path / "map.png").stat().st_size > 10_000
 
@@ -88,33 +120,107 @@ def test_delta_map_is_centred_at_zero(roadmap):
     scale = next(x["encoding"]["color"]["scale"] for x in all_layers if "color" in x["encoding"])
     assert scale["domain"][0] == -scale["domain"][1]
     assert scale["domainMid"] == 0
-    assert f"wins {100 * roadmap.deltas[0].win:.1f} %" in figure.caption
+    assert f"win {100 * roadmap.deltas[0].win:.1f} %" in figure.caption
 
 
-def test_a_loss_without_bound_is_drawn(tmp_path):
-    perfect = um.cp_map(np.arange(100.0) + 200, np.arange(100.0), grid=3)
-    poor = um.cp_map(np.arange(100.0), np.arange(100.0) + 50, grid=3)
+def test_intervals_stand_in_the_headings(roadmap):
+    made = Interval(0.5, 0.999, 0.95, "speaker,bands of cells", 100, 0)
+    delta = roadmap.deltas[0].with_intervals(DeltaIntervals(made, made, made, (20, 20)))
+    for figure in (
+        delta_cp_map_figure([delta]),
+        roadmap_figure(um.CpRoadmap(roadmap.maps[:2], (delta,))),
+    ):
+        words = json.dumps(figure.spec(), ensure_ascii=False)
+        for name in ("win", "tie", "lose"):
+            assert f"{name} {100 * getattr(delta, name):.1f} [50.0, 99.9] %" in words
+
+
+def test_two_metrics_stand_side_by_side(roadmap):
+    by_cost = replace(roadmap.deltas[0], metric=CpMetric("min_dcf"))
+    figure = delta_cp_map_figure([roadmap.deltas[0], by_cost])
+    spec = figure.spec()
+    assert spec["columns"] == 2
+    assert "minDCF" in json.dumps(spec)
+
+
+def test_a_loss_without_bound_is_drawn_and_marked(tmp_path):
+    order = {"target_hardness": np.arange(100.0), "nontarget_hardness": np.arange(100.0)}
+    perfect = um.cp_map(np.arange(100.0) + 200, np.arange(100.0), grid=3, **order)
+    poor = um.cp_map(np.arange(100.0), np.arange(100.0) + 50, grid=3, **order)
     delta = um.delta_cp_map(perfect, poor)
     assert np.isneginf(delta.rcr).all()
-    assert reach([delta]) == 1.0
+    assert reach([delta]) == 5.0
     figure = delta_cp_map_figure([delta], width=NARROW)
     assert set(cells_of(figure)[0].values()) == {-1e9}
+    assert "Dots: 9 cells that change by more than ±500 %" in figure.caption
+    marks = [layer["mark"]["type"] for layer in layers(figure)[1]]
+    assert marks.count("circle") == 1
     assert save(figure, tmp_path / "delta.svg").stat().st_size > 1000
 
 
-def test_reach_follows_the_largest_change():
-    base = um.cp_map(np.arange(100.0), np.arange(100.0), grid=2)
-    assert reach([um.delta_cp_map(base, base)]) == 0.1
+def test_reach_holds_all_but_a_hundredth_of_the_cells():
+    base = um.cp_map(np.arange(400.0), np.arange(400.0), grid=10)
+    delta = um.delta_cp_map(base, base)
+    assert reach([delta]) == 0.05
+    rcr = np.full((10, 10), -0.2)
+    rcr[0, 0] = -40.0
+    far = replace(delta, rcr=rcr)
+    assert reach([far]) == 0.25
+    assert "Dots: 1 cells" in delta_cp_map_figure([far]).caption
+    rcr[0, 1] = -0.8
+    assert reach([replace(delta, rcr=rcr)]) == 1.0
 
 
 def test_roadmap_shows_every_map_and_step(roadmap, tmp_path):
     figure = roadmap_figure(roadmap)
     panels, _ = layers(figure)
-    assert len(panels) == 5
+    assert len(panels) == 6
+    assert len([p for p in panels if len(p["layer"]) > 1]) == 5
     assert "first → second <b>" in figure.caption
     drawn = save(figure, tmp_path / "roadmap.svg").read_text(encoding="utf-8")
     assert "second <b>" not in drawn
     assert "second &lt;b&gt;" in drawn
+
+
+def test_a_branch_opens_a_row(roadmap, tmp_path):
+    maps = {cp.system: cp for cp in roadmap.maps}
+    deltas = [um.delta_cp_map(maps["first"], maps[name]) for name in ("second <b>", "third")]
+    tree = um.CpRoadmap(roadmap.maps, tuple(deltas))
+    assert rows_of(tree) == [(0, ["first", "second <b>"]), (1, ["third"])]
+    figure = roadmap_figure(tree)
+    panels, _ = layers(figure)
+    assert figure.spec()["columns"] == 2
+    assert len(panels) == 8
+    assert "from first →" in json.dumps(figure.spec(), ensure_ascii=False)
+    assert save(figure, tmp_path / "tree.png").stat().st_size > 10_000
+
+
+def test_trial_bias_is_two_configs_on_one_axis(tmp_path):
+    rng = np.random.default_rng(0)
+    target, nontarget = rng.normal(3, 1, 4000), rng.normal(0, 1, 4000)
+    hard = nontarget[nontarget > 0]
+    configs = trial_bias({"cross-pairing": (target, nontarget), "deployment": (target, hard)})
+    assert configs[0].eer == pytest.approx(0.0668, abs=0.01)  # Figure 3 of the paper
+    assert configs[1].eer > configs[0].eer
+    np.testing.assert_array_equal(configs[0].edges, configs[1].edges)
+    width = np.diff(configs[0].edges)
+    for config in configs:
+        assert (config.target * width).sum() == pytest.approx(1)
+        assert (config.nontarget * width).sum() == pytest.approx(1)
+    figure = trial_bias_figure(configs)
+    panels, all_layers = layers(figure)
+    assert len(panels) == 2
+    scales = [
+        x["encoding"]["x"]["scale"]
+        for x in all_layers
+        if "y" in x["encoding"] and "scale" in x["encoding"]["x"]
+    ]
+    assert scales[0] == scales[1]
+    assert save(figure, tmp_path / "bias.png").stat().st_size > 10_000
+    with pytest.raises(um.InputError, match="at least one trial config"):
+        trial_bias({})
+    same = trial_bias({"one": ([1.0, 1.0], [1.0])})
+    assert same[0].edges[0] < 1 < same[0].edges[-1]
 
 
 @pytest.mark.parametrize(
@@ -148,6 +254,8 @@ def test_nothing_to_draw_is_refused(roadmap):
         delta_cp_map_figure([])
     with pytest.raises(um.InputError, match="at least two systems"):
         roadmap_figure(um.CpRoadmap(roadmap.maps[:1], ()))
+    with pytest.raises(um.InputError, match="at least one trial config"):
+        trial_bias_figure([])
 
 
 def test_a_map_without_any_well_defined_cell_is_all_hatched(tmp_path):

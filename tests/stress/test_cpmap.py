@@ -170,7 +170,13 @@ def test_prefix_sizes_do_not_round_up():
 def test_several_references_are_combined_by_mean_or_rank(systems):
     (target, nontarget), (t2, n2) = systems
     t3, n3 = 100 * t2 + 3, 100 * n2 + 3
-    by_mean = um.cp_map(target, nontarget, target_hardness=[t2, t3], nontarget_hardness=[n2, n3])
+    by_mean = um.cp_map(
+        target,
+        nontarget,
+        target_hardness=[t2, t3],
+        nontarget_hardness=[n2, n3],
+        combine="mean",
+    )
     one = um.cp_map(target, nontarget, target_hardness=t2, nontarget_hardness=n2)
     np.testing.assert_array_equal(by_mean.values, one.values)
     by_rank = um.cp_map(
@@ -186,11 +192,12 @@ def test_several_references_are_combined_by_mean_or_rank(systems):
     ]
     expected = um.cp_map(target, nontarget, target_hardness=ranks[0], nontarget_hardness=ranks[1])
     np.testing.assert_array_equal(by_rank.values, expected.values)
-    assert (one.hardness, by_rank.hardness) == ("reference", "reference rank")
+    assert (one.hardness, by_rank.hardness) == ("reference", "rank(references)")
 
 
 def test_equal_reference_scores_share_their_mean_rank():
-    hardness = combined([[3, 1, 1, 2], [0, 0, 5, 5]], 4, combine="rank", name="target")
+    rows = [np.array([3.0, 1, 1, 2]), np.array([0.0, 0, 5, 5])]
+    hardness = combined(rows, combine="rank", name="target")
     np.testing.assert_array_equal(hardness, [(4 + 1.5) / 2, 1.5, (1.5 + 3.5) / 2, (3 + 3.5) / 2])
 
 
@@ -258,7 +265,7 @@ def test_progress_is_told(systems):
         ({"grid": (3, 4, 5)}, "expected one number or two"),
         ({"metric": "cllr"}, "expected eer or min_dcf, found cllr"),
         ({"p_target": 1.0}, "p_target"),
-        ({"combine": "median"}, "expected combine mean or rank, found median"),
+        ({"combine": "median"}, "expected combine rank or mean, found median"),
         (
             {"target_hardness": np.zeros(3)},
             "target hardness: expected 4 values, one per trial, found 3",

@@ -60,7 +60,73 @@ def test_the_roadmap_is_the_default():
     assert delta.intervals.grid == (12, 12)
     assert delta.intervals.win.low <= delta.win <= delta.intervals.win.high
     assert {e.trials for e in found.estimates("old")} == {scores.digest}
-    assert len(found.warnings) == 2
+    assert len(found.warnings) == 3
+    assert "old orders the trials and new does not" in found.warnings[0]
+
+
+def test_all_compared_systems_order_alike_by_default():
+    scores = table()
+    found = um.assess_cp_maps(scores, grid=6, replicates=0)
+    ranks = um.assess_cp_maps(
+        scores, references=["old", "new"], combine="rank", grid=6, replicates=0
+    )
+    np.testing.assert_array_equal(found.maps["old"].values, ranks.maps["old"].values)
+    assert "hardness:rank(old,new)" in found.estimates("old")[1].signature
+    alone = um.assess_cp_maps(scores, systems=["old"], grid=6, replicates=0)
+    own = um.cp_map(scores.targets("old"), scores.nontargets("old"), grid=6)
+    np.testing.assert_array_equal(alone.maps["old"].values, own.values)
+    assert "hardness:own" in alone.estimates("old")[1].signature
+
+
+def test_the_mean_of_scores_on_unlike_scales_is_warned_about():
+    scores = table()
+    wide = replace(scores, systems={**scores.systems, "wide": 30 * scores.systems["old"]})
+    mean = {"combine": "mean", "grid": 4, "replicates": 0}
+    found = um.assess_cp_maps(wide, references=["new", "wide"], systems=["new"], **mean)
+    assert any("times as wide as another" in text for text in found.warnings)
+    like = um.assess_cp_maps(wide, references=["new", "old"], **mean)
+    assert not any("as wide as" in text for text in like.warnings)
+
+
+def test_comparisons_may_branch_or_stay_apart():
+    scores = table()
+    more = replace(
+        scores,
+        systems={
+            **scores.systems,
+            "third": scores.systems["new"] * 2 + 1,
+            "fourth": scores.systems["old"],
+        },
+    )
+    options = {"grid": 4, "replicates": 0}
+    tree = um.assess_cp_maps(more, deltas=[("old", "new"), ("old", "third")], **options)
+    assert tree.roadmap.levels == (("old",), ("new", "third"))
+    assert tree.references == ("old", "new", "third")
+    apart = um.assess_cp_maps(more, deltas=[("old", "new"), ("third", "fourth")], **options)
+    assert apart.roadmap is None
+    assert any("do not form a tree" in text for text in apart.warnings)
+
+
+def test_every_number_of_a_map_has_an_interval_but_the_cells():
+    scores = table()
+    found = um.assess_cp_maps(scores, grid=8, replicates=30, below=0.1)
+    for estimate in found.estimates("new"):
+        made = estimate.interval
+        assert 0 <= made.low <= estimate.value <= made.high <= 1
+        assert made.low < made.high
+    assert found.estimates("new")[1].interval.method == "speaker,logit t"
+    every, fixed = (
+        {e.metric: e.interval for e in found.position_estimates("new", position)}
+        for position in found.positions["new"]
+    )
+    assert [name for name, made in every.items() if made is not None] == ["eer"]
+    assert fixed["cp_cell"] is None
+    assert fixed["cp_gap"].low < found.positions["new"][1].gap < fixed["cp_gap"].high
+    single = um.assess_cp_maps(scores, systems=["new"], grid=8, replicates=30)
+    assert single.maps["new"].intervals is not None
+    other = um.cp_map(scores.targets("new"), scores.nontargets("new"), grid=8)
+    assert [e.interval for e in other.estimates()] == [None] * 4
+    assert found.maps["new"].estimates(below=0.2)[2].interval is None
 
 
 def test_intervals_of_the_chain_are_those_of_each_pair():
@@ -112,14 +178,15 @@ def test_a_part_of_cross_pairing_is_called_all_trials():
     scores = table().select(np.arange(0, 2256, 3))
     found = um.assess_cp_maps(scores, grid=5, replicates=0)
     assert found.positions["old"][0].name == "all trials"
-    assert any("ordered by their own scores" in text for text in found.warnings)
+    assert found.references == ("old", "new")
+    assert not any("orders the trials" in text for text in found.warnings)
 
 
 def test_one_comparison_only():
     found = um.assess_cp_maps(table(), deltas=[("new", "old")], grid=5, replicates=0)
     assert [(d.reference, d.test) for d in found.deltas] == [("new", "old")]
-    assert found.roadmap is None
-    single = um.assess_cp_maps(table(), systems=["old"], grid=5)
+    assert found.roadmap.levels == (("new",), ("old",))
+    single = um.assess_cp_maps(table(), systems=["old"], grid=5, replicates=5)
     assert single.deltas == ()
     assert single.roadmap is None
 
@@ -127,7 +194,7 @@ def test_one_comparison_only():
 def test_without_speakers_trials_are_drawn_and_said_so():
     scores = table(with_speakers=False)
     found = um.assess_cp_maps(scores, references=["old"], grid=5, replicates=10)
-    assert found.deltas[0].intervals.win.method == "trial"
+    assert found.deltas[0].intervals.win.method == "trial,bands of cells"
     assert any("no speaker ids" in text for text in found.warnings)
 
 
@@ -169,7 +236,7 @@ def test_documents_and_tables():
     text = render_cp_maps(found)
     assert text.count("───") >= 3
     assert "old → new" in text
-    single = um.assess_cp_maps(table(), systems=["old"], grid=4)
+    single = um.assess_cp_maps(table(), systems=["old"], grid=4, replicates=5)
     assert "full cross-pairing" in render_cp_maps(single, "md")
 
 

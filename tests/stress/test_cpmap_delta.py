@@ -4,11 +4,19 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import unmask as um
-from unmask.detection.bootstrap import Units
-from unmask.stress import enrolment_fixed, full_cross_pairing
+from unmask.detection.bootstrap import Units, child_of
+from unmask.stress import (
+    CpConfig,
+    CpMetric,
+    cp_intervals,
+    enrolment_fixed,
+    full_cross_pairing,
+)
 from unmask.stress.cpmap_delta import proportions, relative_change
+from unmask.stress.cpmap_replicates import Plan, listed_scores, trial_times
 
 
 @pytest.fixture
@@ -73,10 +81,98 @@ def test_proportions_sum_to_one_and_turn_around(population, metric):
     assert there.estimates[0].n["cells"] == first.well_defined.sum()
 
 
-def test_own_order_is_warned_about(population):
+def test_maps_in_private_orders_are_refused(population):
     systems = population[0]
     maps = [um.cp_map(*scores, system=name, grid=5) for name, scores in systems.items()]
-    assert "ordered by their own scores" in um.delta_cp_map(*maps).warnings[0]
+    with pytest.raises(
+        um.InputError, match="first ordered by its own scores and second ordered by"
+    ):
+        um.delta_cp_map(*maps)
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_the_order_counts_and_not_its_name(population, rounded):
+    """A map by its own scores compares with a map of another system that these scores order."""
+    first, second = (
+        tuple(np.round(c) if rounded else c for c in pair) for pair in population[0].values()
+    )
+    own = um.cp_map(*first, system="first", grid=5)
+    by_first = {"target_hardness": first[0], "nontarget_hardness": first[1]}
+    other = um.cp_map(*second, system="second", grid=5, **by_first)
+    named = um.cp_map(*first, system="first", grid=5, **by_first)
+    assert own.hardness != other.hardness
+    assert own.order == other.order == named.order
+    found, expected = um.delta_cp_map(own, other), um.delta_cp_map(named, other)
+    np.testing.assert_array_equal(found.rcr, expected.rcr)
+    rescaled = {name: 7 * column**3 - 2 for name, column in by_first.items()}
+    assert um.cp_map(*second, grid=5, **rescaled).order == own.order
+
+
+def test_one_swapped_trial_is_another_order(population):
+    first = population[0]["first"]
+    by = np.argsort(np.argsort(first[0])).astype(float)
+    swapped = by.copy()
+    swapped[[0, 1]] = swapped[[1, 0]]
+    tied = np.where(by == 5, 4, by)
+    maps = [
+        um.cp_map(*first, target_hardness=h, nontarget_hardness=first[1], grid=5)
+        for h in (by, swapped, tied)
+    ]
+    for other in maps[1:]:
+        with pytest.raises(um.InputError, match="expected trials in one order"):
+            um.delta_cp_map(maps[0], other)
+
+
+def test_a_compared_system_that_orders_is_warned_about(population):
+    systems, _, truth = population
+    first, second = systems.values()
+    for hardness, favoured in [
+        ([first], "second"),
+        ([second], "first"),
+        ([first, truth], "second"),
+        ([tuple(2 * c + 1 for c in first)], "second"),
+    ]:
+        given = {
+            "target_hardness": [pair[0] for pair in hardness],
+            "nontarget_hardness": [pair[1] for pair in hardness],
+        }
+        maps = [um.cp_map(*pair, system=n, grid=5, **given) for n, pair in systems.items()]
+        (warning,) = um.delta_cp_map(*maps).warnings
+        assert f"favours {favoured}" in warning
+        assert "87 %" in warning
+    for hardness in ([first, second], [truth], [first, second, truth]):
+        given = {
+            "target_hardness": [pair[0] for pair in hardness],
+            "nontarget_hardness": [pair[1] for pair in hardness],
+        }
+        maps = [um.cp_map(*pair, system=n, grid=5, **given) for n, pair in systems.items()]
+        assert um.delta_cp_map(*maps).warnings == ()
+
+
+def test_the_one_that_did_not_order_wins_and_mean_ranks_favour_none():
+    """Exchangeable systems: 14 % EER each; the mean over populations of cells won by the second."""
+    rng = np.random.default_rng(5)
+    won = {"first": [], "both": []}
+    for _ in range(12):
+        truth = rng.normal(2.2, 0.8, 1500), rng.normal(0, 0.8, 1500)
+        first, second = (tuple(c + rng.normal(0, 0.7, c.size) for c in truth) for _ in range(2))
+        for name, order in (("first", [first]), ("both", [first, second])):
+            given = {
+                "target_hardness": [pair[0] for pair in order],
+                "nontarget_hardness": [pair[1] for pair in order],
+            }
+            maps = [um.cp_map(*pair, grid=20, **given) for pair in (first, second)]
+            won[name].append(um.delta_cp_map(*maps).win)
+    assert np.mean(won["first"]) > 0.8
+    assert 0.25 < np.mean(won["both"]) < 0.75
+
+
+def test_many_equally_hard_trials_are_warned_about(population):
+    systems, _, truth = population
+    coarse = {"target_hardness": np.round(truth[0] / 2), "nontarget_hardness": truth[1]}
+    maps = [um.cp_map(*pair, system=n, grid=20, **coarse) for n, pair in systems.items()]
+    (warning,) = um.delta_cp_map(*maps).warnings
+    assert "equally hard" in warning
 
 
 def test_too_few_trials_leave_the_proportions_undefined():
@@ -100,6 +196,34 @@ def test_roadmap_is_maps_and_successive_deltas(population):
     np.testing.assert_array_equal(roadmap.deltas[0].rcr, expected.rcr)
 
 
+def test_a_roadmap_may_branch(population):
+    """Figure 11 of the paper: two systems grow from one."""
+    systems, _, truth = population
+    tree = um.cp_roadmap(
+        {**systems, "third": truth}, edges=[("first", "second"), ("first", "third")], grid=10
+    )
+    assert [(d.reference, d.test) for d in tree.deltas] == [("first", "second"), ("first", "third")]
+    assert tree.levels == (("first",), ("second", "third"))
+    assert tree.deltas[0].warnings == ()
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        [("first", "second")],
+        [("first", "second"), ("third", "second")],
+        [("first", "second"), ("second", "first")],
+        [("second", "third"), ("third", "second")],
+        [("first", "second"), ("first", "second"), ("first", "third")],
+        [],
+    ],
+)
+def test_steps_that_are_no_tree_are_refused(population, edges):
+    systems, _, truth = population
+    with pytest.raises(um.InputError, match="expected steps that form one tree over the systems"):
+        um.cp_roadmap({**systems, "third": truth}, edges=edges, grid=4)
+
+
 def test_different_lists_are_refused_with_counts(population):
     systems, _, _ = population
     first, second = systems.values()
@@ -117,7 +241,7 @@ def test_different_lists_are_refused_with_counts(population):
     [
         ({"grid": 6}, "one grid, found 5 x 5 and 6 x 6"),
         ({"grid": 5, "metric": "min_dcf"}, "one metric"),
-        ({"grid": 5, "target_hardness": np.arange(360.0)}, "one order of trials"),
+        ({"grid": 5, "target_hardness": np.arange(360.0)}, "expected trials in one order"),
     ],
 )
 def test_maps_that_do_not_compare_are_refused(population, options, message):
@@ -140,7 +264,7 @@ def test_intervals_hold_the_proportions(population):
     for outcome in ("win", "tie", "lose"):
         interval = getattr(found, outcome)
         assert interval.low <= getattr(delta, outcome) <= interval.high
-        assert interval.method == "speaker"
+        assert interval.method == "speaker,bands of cells"
     assert (found.grid, found.undefined) == ((8, 8), 0)
     with_intervals = delta.with_intervals(found)
     assert with_intervals.estimates[0].interval == found.win
@@ -155,29 +279,71 @@ def test_intervals_do_not_depend_on_the_workers(population):
 def test_a_replicate_is_the_map_of_the_repeated_trials(population):
     """One replicate by hand: trials repeated by their weights, mapped by the public function."""
     systems, units, truth = population
-    times = units.draw(np.random.default_rng(np.random.SeedSequence(3).spawn(2)[0])).astype(int)
+    times = units.draw(np.random.default_rng(3)).astype(int)
     t = times[units.target]
     n = times[units.nontarget_first] * times[units.nontarget_second]
-    maps = [
-        um.cp_map(
-            np.repeat(target, t),
-            np.repeat(nontarget, n),
+    half = CpConfig("half", np.arange(t.size) % 2 == 0, np.arange(n.size) % 3 == 0)
+    listed = tuple(listed_scores(pair, *truth, "rank") for pair in systems.values())
+    plan = Plan(listed, ((0, 1),), (half,), (8, 8), CpMetric(), 1e-5)
+    found = plan.of((t, n))
+    for i, (target, nontarget) in enumerate(systems.values()):
+        repeated = np.repeat(target, t), np.repeat(nontarget, n)
+        by_hand = um.cp_map(
+            *repeated,
             target_hardness=np.repeat(truth[0], t),
             nontarget_hardness=np.repeat(truth[1], n),
             grid=8,
         )
-        for target, nontarget in systems.values()
-    ]
-    by_hand = um.delta_cp_map(*maps)
-    found = intervals(population, replicates=2)
-    assert by_hand.win in (found.win.low, found.win.high)
-    assert by_hand.lose in (found.lose.low, found.lose.high)
+        np.testing.assert_array_equal(found.cells[i, :-1], by_hand.values.ravel())
+        assert found.cells[i, -1] == by_hand.hardest_decile
+        position = um.cp_position(
+            by_hand, *repeated, np.repeat(half.target, t), np.repeat(half.nontarget, n)
+        )
+        assert np.minimum(found.placed[i, 0], 1) == pytest.approx(
+            [position.x, position.y, position.value]
+        )
+
+
+def test_shares_are_those_of_the_ends_of_every_cell(population):
+    """The band of each cell from replicates kept one by one."""
+    systems, units, truth = population
+    found = intervals(population, replicates=40)
+    listed = tuple(listed_scores(pair, *truth, "rank") for pair in systems.values())
+    plan = Plan(listed, (), (), (8, 8), CpMetric(), 1e-5)
+    fields = []
+    for index in range(40):
+        times = units.draw(child_of(3, index)).astype(int)
+        cells = plan.of(trial_times(units, times)).cells[:, :-1]
+        fields.append(cells[0] - cells[1])
+    centre = np.subtract(*(cp.values.ravel() for cp in maps_of(population, grid=8)))
+    away = stats.t.ppf(0.975, 11) * np.sqrt(12 / 11) * np.std(fields, axis=0, ddof=1)
+    assert found.win.low == pytest.approx((centre - away > 1e-6).mean())
+    assert found.win.high == pytest.approx((centre + away > 1e-6).mean())
+    assert found.lose.low == pytest.approx((centre + away < -1e-6).mean())
+
+
+def test_no_interval_of_a_share_has_zero_width():
+    """A system far better in every cell, and a system against itself."""
+    rng = np.random.default_rng(1)
+    speaker = np.repeat(np.arange(10), 12)
+    a, b = (np.repeat(part, 6) for part in np.triu_indices(10, 1))
+    poor = rng.normal(1, 1, speaker.size), rng.normal(0, 1, a.size)
+    good = poor[0] + 1.5, poor[1]
+    units = Units.speakers(speaker, a, b)
+    found = um.delta_cp_intervals(poor, good, units, grid=5, replicates=30)
+    assert found.win.low < found.win.high == 1.0
+    assert found.lose.low == 0.0 < found.lose.high
+    clear = um.delta_cp_intervals(poor, (poor[0] + 0.8, poor[1]), units, grid=2, replicates=30)
+    assert (clear.win.low, clear.win.high) == (0.75, 1.0)
+    same = um.delta_cp_intervals(poor, poor, units, grid=5, replicates=30)
+    assert 0.5 < same.tie.low < same.tie.high == 1.0
+    assert 0.0 == same.win.low < same.win.high < 0.5
 
 
 def test_without_speakers_trials_are_drawn(population):
     systems, _, truth = population
     found = intervals((systems, Units.trials(truth[0].size, truth[1].size), truth))
-    assert found.win.method == "trial"
+    assert found.win.method == "trial,bands of cells"
 
 
 def test_one_speaker_has_no_interval():
@@ -202,6 +368,15 @@ def test_units_must_fit_the_trials(population):
         intervals((systems, Units.trials(5, 6), truth))
     with pytest.raises(um.InputError, match="at least 2 replicates, found 1"):
         intervals(population, replicates=1)
+
+
+def test_comparisons_need_a_common_order(population):
+    systems, units, _ = population
+    with pytest.raises(um.InputError, match="expected a hardness that orders all systems"):
+        cp_intervals(list(systems.values()), units, compared=[(0, 1)], replicates=2)
+    alone = cp_intervals([systems["first"]], units, grid=4, replicates=5)
+    assert alone.deltas == ()
+    assert alone.maps[0].full.low < alone.maps[0].full.high
 
 
 def test_a_prefix_lands_on_its_own_cell(population):
@@ -232,10 +407,26 @@ def test_all_trials_stand_in_the_corner(population, metric):
 def test_easier_subsets_are_put_at_the_edge_and_marked(population):
     first, _ = maps_of(population, grid=10)
     scores, truth = population[0]["first"], population[2]
-    easy = truth[0] > np.median(truth[0])
+    easy = truth[0] > np.quantile(truth[0], 0.1)
     position = um.cp_position(first, *scores, easy, np.ones(truth[1].size, bool))
     assert position.easier
+    assert position.placed
     assert position.x == 1.0
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.4, 0.6), (0.5, 1.0), (0.3, 0.5)])
+def test_a_band_of_trials_has_no_position(population, low, high):
+    """The mean hardness of a middle band is that of all trials, which it does not resemble."""
+    first, _ = maps_of(population, grid=10)
+    scores = population[0]["first"]
+    band = (first.target_place > low) & (first.target_place < high)
+    position = um.cp_position(first, *scores, band, np.ones(scores[1].size, bool))
+    assert not position.placed
+    assert math.isnan(position.x)
+    assert math.isnan(position.cell)
+    share = min(1.0, low + high)
+    assert position.misfit == pytest.approx(max(low / share, 1 - high / share), abs=0.02)
+    assert position.gap == position.value - first.full
 
 
 def test_bad_subsets_are_refused(population):
@@ -258,6 +449,22 @@ def test_enrolment_fixed_cross_pairing():
     assert kept == {(e, t) for e in (0, 3) for t in (1, 2, 4, 5)}
     assert full_cross_pairing(enrol, test)
     assert not full_cross_pairing(enrol[chosen], test[chosen])
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_enrolment_fixed_in_one_order(turned):
+    """6 speakers x 5 utterances, each pair once: the trials of a list in both orders."""
+    enrol, test = np.triu_indices(30, 1)
+    if turned:
+        swap = np.random.default_rng(0).random(enrol.size) < 0.5
+        enrol, test = np.where(swap, test, enrol), np.where(swap, enrol, test)
+    chosen = enrolment_fixed(enrol, test, enrol // 5)
+    same = enrol // 5 == test // 5
+    assert (chosen & same).sum() == 6 * 4
+    assert (chosen & ~same).sum() == 6 * 5 * 4
+    both = np.append(enrol, test), np.append(test, enrol)
+    twice = enrolment_fixed(*both, both[0] // 5)
+    assert twice.sum() == 6 * 4 + 6 * 5 * 4
 
 
 def test_the_enrolment_with_most_trials_is_fixed():

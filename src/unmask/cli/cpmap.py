@@ -14,6 +14,7 @@ import typer
 from unmask.atomic import write_whole
 from unmask.cli import common
 from unmask.cli.scores import load
+from unmask.errors import InputError
 from unmask.figures import save_all
 from unmask.report import render_cp_maps
 from unmask.report.cpmap_figures import cp_figures
@@ -31,8 +32,8 @@ class Metric(StrEnum):
 class Combine(StrEnum):
     """How several references become one."""
 
-    mean = "mean"
     rank = "rank"
+    mean = "mean"
 
 
 def cpmap(
@@ -51,24 +52,29 @@ def cpmap(
             "--reference",
             "-r",
             help="What tells hard trials from easy: a system, a numeric column, or a score file; "
-            "may be repeated.",
-            show_default="each system's own scores",
+            "may be repeated. A compared system that orders alone is at a disadvantage.",
+            show_default="all compared systems; a single system's own scores",
         ),
     ] = None,
     combine: Annotated[
-        Combine, typer.Option("--combine", help="Several references: mean of scores or of ranks.")
-    ] = Combine.mean,
+        Combine, typer.Option("--combine", help="Several references: mean of ranks or of scores.")
+    ] = Combine.rank,
     grid: Annotated[int, typer.Option("--grid", help="Cells along each axis, up to 1000.")] = 100,
-    metric: Annotated[Metric, typer.Option("--metric", help="Value of a cell.")] = Metric.eer,
+    metric: Annotated[
+        list[Metric] | None,
+        typer.Option(
+            "--metric", help="Value of a cell; twice for both, side by side.", show_default="eer"
+        ),
+    ] = None,
     p_target: Annotated[
         float, typer.Option("--p-target", help="Prior of the detection cost.")
     ] = 0.01,
     delta: Annotated[
-        tuple[str, str] | None,
+        list[str] | None,
         typer.Option(
             "--delta",
-            metavar="A B",
-            help="Compare B with A only.",
+            metavar="A:B",
+            help="Compare B with A; may be repeated. A tree of comparisons makes the roadmap.",
             show_default="each system with the one before",
         ),
     ] = None,
@@ -87,7 +93,7 @@ def cpmap(
         typer.Option(
             "--ci",
             min=0,
-            help="Bootstrap replicates of the intervals of win, tie and lose; 0 for none.",
+            help="Bootstrap replicates of the intervals; 0 for none.",
             show_default="1000, none beyond 200,000 trials",
         ),
     ] = None,
@@ -119,36 +125,39 @@ def cpmap(
     if files:
         table = merge_systems(table, read(files))
     names = list(table.systems)
-    with common.progress("bootstrap", quiet=quiet) as bar:
-        assessment = assess_cp_maps(
-            table,
-            systems=system or names[:mapped],
-            references=[*named, *names[mapped:]],
-            combine=combine.value,
-            grid=grid,
-            metric=metric.value,
-            p_target=p_target,
-            deltas=None if delta is None else [delta],
-            subset=None if subset is None else read_key(subset, duplicates=duplicates.value),
-            subset_name="deployment" if subset is None else Path(subset).name,
-            below=below,
-            replicates=ci,
-            level=level,
-            seed=seed,
-            progress=bar,
-        )
+    found = []
+    for one in dict.fromkeys(metric or [Metric.eer]):
+        with common.progress("bootstrap", quiet=quiet) as bar:
+            assessment = assess_cp_maps(
+                table,
+                systems=system or names[:mapped],
+                references=[*named, *names[mapped:]],
+                combine=combine.value,
+                grid=grid,
+                metric=one.value,
+                p_target=p_target,
+                deltas=None if delta is None else [_pair(text, names) for text in delta],
+                subset=None if subset is None else read_key(subset, duplicates=duplicates.value),
+                subset_name="deployment" if subset is None else Path(subset).name,
+                below=below,
+                replicates=ci,
+                level=level,
+                seed=seed,
+                progress=bar,
+            )
+        found.append(assessment)
     if cells is not None:
-        write_whole(cells, cells_csv(assessment).encode())
+        write_whole(cells, cells_csv(*found).encode())
     if figures is not None:
-        save_all(cp_figures(assessment), figures, formats=tuple(figure_formats.split(",")))
-    text = render_cp_maps(assessment, format.value)
+        save_all(cp_figures(*found), figures, formats=tuple(figure_formats.split(",")))
+    text = render_cp_maps(found[0], format.value, further=found[1:])
     if output is None:
         sys.stdout.write(text)
     else:
         write_whole(output, text.encode())
         common.remark(f"wrote {output}", quiet=quiet)
     if format is common.OutputFormat.csv:
-        for line in assessment.warnings:
+        for line in dict.fromkeys(line for one in found for line in one.warnings):
             common.remark(f"warning: {line}", quiet=quiet)
     if cells is not None:
         common.remark(f"cells in {cells}", quiet=quiet)
@@ -163,14 +172,24 @@ def _references(given: list[str], table: Scores) -> tuple[list[str], list[str]]:
     return [name for name in given if name not in files], files
 
 
-def cells_csv(assessment: CpAssessment) -> str:
+def _pair(text: str, names: list[str]) -> tuple[str, str]:
+    """``A:B`` as two systems, whose names may hold colons themselves."""
+    cuts = [i for i, letter in enumerate(text) if letter == ":"]
+    pairs = [(text[:cut], text[cut + 1 :]) for cut in cuts]
+    known = [pair for pair in pairs if set(pair) <= set(names)]
+    if known or len(pairs) == 1:
+        return (known or pairs)[0]
+    raise InputError(f"--delta: expected A:B with two of {', '.join(names)}, found {text}")
+
+
+def cells_csv(*assessments: CpAssessment) -> str:
     """All cells of all maps and delta maps in one table, told apart by the column ``system``."""
-    tables = [
-        cp.cells().insert_column(0, pl.lit(name).alias("system"))
-        for name, cp in assessment.maps.items()
-    ]
-    tables += [
-        delta.cells().insert_column(0, pl.lit(f"{delta.reference} → {delta.test}").alias("system"))
-        for delta in assessment.deltas
-    ]
+    tables = []
+    for assessment in assessments:
+        made = [(name, cp.cells()) for name, cp in assessment.maps.items()]
+        made += [(f"{d.reference} → {d.test}", d.cells()) for d in assessment.deltas]
+        metric = next(iter(assessment.maps.values())).metric.name
+        for name, cells in made:
+            named = [pl.lit(name).alias("system"), pl.lit(metric).alias("metric")]
+            tables.append(cells.select(*(named if len(assessments) > 1 else named[:1]), pl.all()))
     return pl.concat(tables, how="diagonal").write_csv()

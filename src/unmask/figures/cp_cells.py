@@ -11,7 +11,9 @@ import altair as alt
 import numpy as np
 import numpy.typing as npt
 
+from unmask.estimate import Interval
 from unmask.figures.data import table, text_table
+from unmask.figures.figure import Layers
 from unmask.figures.theme import GRID, INK, MUTED
 
 Numbers = npt.NDArray[Any]
@@ -21,6 +23,8 @@ _HATCH = "#9ca3af"
 _HATCH_STEP = 7.0
 _TICKS = [0, 0.25, 0.5, 0.75, 1]
 _ROOM = 140
+_LINE = 14
+MOST_DECADES = 1.0
 
 
 class Cells(Protocol):
@@ -114,21 +118,22 @@ TRIALS = [
 ]
 
 
-def axes_for(*, left: bool, panel: Panel) -> Axes:
-    """Shares of the targets and of the nontargets; only a panel at the left names the second."""
+def axes_for(*, left: bool, panel: Panel, below: bool = True) -> Axes:
+    """Shares of the targets and of the nontargets, named below and at the left of the panels."""
     scale = alt.Scale(domain=[0, 1], nice=False)
     ticks = _TICKS if panel.width >= _ROOM else _TICKS[::2]
-    x = alt.X("x:Q", title="Targets, hardest first", scale=scale)
-    y = alt.Y("y:Q", title="Nontargets, hardest first" if left else None, scale=scale)
+    end = ", hardest first" if panel.width >= _ROOM else ""
+    x = alt.X("x:Q", title=f"Targets{end}" if below else None, scale=scale)
+    y = alt.Y("y:Q", title=f"Nontargets{end}" if left else None, scale=scale)
     return (
         x.axis(format=".0%", values=ticks, grid=False, labelFlush=False, labelOverlap=False),
         y.axis(format=".0%", values=ticks, grid=False, labelOverlap=False),
     )
 
 
-def heading(name: str, note: str) -> list[alt.Chart]:
-    """Two lines above a panel: what is shown, and its number."""
-    lines = ((name, -19, 11.5, True, INK), (note, -5, 10.5, False, MUTED))
+def heading(name: str, *notes: str) -> list[alt.Chart]:
+    """Lines above a panel: what is shown, and its numbers."""
+    styles = [(name, 11.5, True, INK), *((note, 10.5, False, MUTED) for note in notes)]
     return [
         alt.Chart(table(words=words))
         .mark_text(
@@ -138,9 +143,85 @@ def heading(name: str, note: str) -> list[alt.Chart]:
             fontWeight="bold" if bold else "normal",
             color=colour,
         )
-        .encode(x=alt.value(0), y=alt.value(y), text="words:N")
-        for words, y, size, bold, colour in lines
+        .encode(x=alt.value(0), y=alt.value(-5 - _LINE * (len(notes) - line)), text="words:N")
+        for line, (words, size, bold, colour) in enumerate(styles)
     ]
+
+
+def blank(panel: Panel, words: str = "") -> Layers:
+    """An empty panel that keeps the others in their columns, with a word at its right end."""
+    empty = alt.Chart(table(words=words)).mark_text(
+        align="right", fontSize=10.5, fontWeight="bold", color=MUTED
+    )
+    return alt.layer(
+        empty.encode(x=alt.value(panel.width - 6), y=alt.value(panel.height / 2), text="words:N")
+    ).properties(width=panel.width, height=panel.height, view=alt.ViewConfig(stroke=None))
+
+
+def within(percent: float, interval: Interval | None) -> str:
+    """A percentage, with its interval where there is one."""
+    if interval is None or np.isnan(interval.low):
+        return f"{100 * percent:.1f} %"
+    return f"{100 * percent:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}] %"
+
+
+@dataclass(frozen=True)
+class Shades:
+    """The range of values that colours tell apart, logarithmic where it spans decades.
+
+    ``zeros`` tells that a logarithmic scale stands beside values of 0.
+    """
+
+    low: float
+    high: float
+    log: bool
+    zeros: bool = False
+
+    @classmethod
+    def of(cls, values: Numbers) -> Shades:
+        """The range of the values shown, rounded outwards to two digits."""
+        shown = np.asarray(values)[np.isfinite(values)]
+        positive = shown[shown > 0]
+        if not positive.size:
+            return cls(0.0, 1.0, log=False)
+        high = _rounded(float(positive.max()), up=True)
+        log = bool(np.log10(positive.max() / positive.min()) > MOST_DECADES)
+        low = _rounded(float(positive.min() if log else shown.min()), up=False)
+        if low >= high:
+            return cls(0.0, high, log=False)
+        return cls(low, high, log, zeros=log and bool((shown <= 0).any()))
+
+    @property
+    def ticks(self) -> list[float]:
+        """A few round numbers within the range."""
+        if self.log:
+            decades = range(
+                int(np.floor(np.log10(self.low))), int(np.ceil(np.log10(self.high))) + 1
+            )
+            marks = [float(f"{m}e{d}") for d in decades for m in (1, 2, 5)]
+        else:
+            step = _rounded((self.high - self.low) / 5, up=True, to=(1.0, 2.0, 2.5, 5.0, 10.0))
+            first = int(np.ceil(self.low / step - 1e-9))
+            marks = [float(f"{i * step:.6g}") for i in range(first, first + 8)]
+        return [mark for mark in marks if self.low <= mark <= self.high * (1 + 1e-9)]
+
+    def share(self, value: float) -> float:
+        """Where a value lies between the ends of the range, 0 to 1."""
+        ends = np.array([self.low, self.high, max(value, self.low)])
+        low, high, at = np.log(ends) if self.log else ends
+        return float(min((at - low) / (high - low), 1.0))
+
+
+def _rounded(
+    value: float, *, up: bool, to: Sequence[float] = tuple(np.arange(10, 101) / 10)
+) -> float:
+    """The nearest number of a few per decade, above or below."""
+    if value <= 0:
+        return 0.0
+    decade = 10.0 ** np.floor(np.log10(value))
+    steps = np.array(to) * decade
+    near = steps[steps >= value * (1 - 1e-9)] if up else steps[steps <= value * (1 + 1e-9)]
+    return float(f"{near.min() if up else near.max():.6g}")
 
 
 def not_drawn(panel: Panel) -> list[str]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import altair as alt
+import numpy as np
 
 from unmask.figures import cp_cells
-from unmask.figures.cp_cells import Axes, axes_for, hatching, panel_for, rectangles
+from unmask.figures.cp_cells import Axes, Shades, axes_for, hatching, panel_for, rectangles
 from unmask.figures.data import require_systems, table, text_table
-from unmask.figures.encode import is_wide, panel_columns, percent
+from unmask.figures.encode import is_wide, panel_columns
 from unmask.figures.figure import Figure, Layers
-from unmask.figures.theme import PAPER, SEQUENTIAL, WIDE, shorten
+from unmask.figures.theme import INK, PAPER, SEQUENTIAL, WIDE, shorten
 from unmask.stress.cpmap import CpMap
 from unmask.stress.cpmap_contours import Contour
 from unmask.stress.cpmap_positions import CpPosition
@@ -19,6 +20,7 @@ from unmask.stress.cpmap_positions import CpPosition
 SPACING = 26
 _POINT_INK = "#D55E00"
 _NEAR_EDGE = 0.85
+_LIGHT = 0.6
 
 
 def cp_map_figure(
@@ -30,8 +32,9 @@ def cp_map_figure(
     name: str = "cp_map",
     title: str | None = None,
 ) -> Figure:
-    """Maps of one system or several, small multiples on one fixed scale."""
+    """Maps of one system or several, on one colour scale that follows the values shown."""
     require_systems(maps, chart="C-P map")
+    shades = shades_of(maps.values())
     columns = panel_columns(len(maps), width=width)
     side = side_for(len(maps), columns, width)
     panels = [
@@ -39,6 +42,7 @@ def cp_map_figure(
             system,
             cp,
             side=side,
+            shades=shades,
             left=i % columns == 0,
             contours=(contours or {}).get(system, ()),
             positions=(positions or {}).get(system, ()),
@@ -51,10 +55,14 @@ def cp_map_figure(
     first = next(iter(maps.values()))
     measured = "equal error rate" if first.metric.name == "eer" else "minimum detection cost"
     shown = title or f"C-P map: {measured} on every mixture of hard and easy trials"
-    told = _caption(maps, contours=any((contours or {}).values()), placed=bool(positions))
-    return Figure(
-        name, shown, " ".join([*told, *cp_cells.not_drawn(panel_for(first, side=side))]), chart
-    )
+    parts = _caption(maps, shades, contours=any((contours or {}).values()), placed=bool(positions))
+    thinned = cp_cells.not_drawn(panel_for(first, side=side))
+    return Figure(name, shown, " ".join([*parts, *thinned]), chart)
+
+
+def shades_of(maps: Iterable[CpMap]) -> Shades:
+    """One range of colours for maps that are shown side by side."""
+    return Shades.of(np.concatenate([cp.values[cp.well_defined] for cp in maps]))
 
 
 def side_for(count: int, columns: int, width: float) -> float:
@@ -69,15 +77,18 @@ def map_panel(
     cp: CpMap,
     *,
     side: float,
+    shades: Shades,
     left: bool = True,
+    below: bool = True,
+    legend: bool = True,
     contours: Sequence[Contour] = (),
     positions: Sequence[CpPosition] = (),
 ) -> Layers:
     """One map with hatching, lines at given levels, and marks for trial configs."""
     panel = panel_for(cp, side=side)
-    axes = axes_for(left=left, panel=panel)
+    axes = axes_for(left=left, panel=panel, below=below)
     cells = rectangles(cp, cp.values, panel, axes).encode(
-        _colour(cp, height=panel.height),
+        _colour(cp, shades, height=panel.height, legend=legend),
         tooltip=[
             alt.Tooltip("value:Q", title=value_title(cp), format=_format(cp)),
             *cp_cells.TRIALS,
@@ -85,11 +96,11 @@ def map_panel(
     )
     layers = [cells, *hatching(cp, panel, axes)]
     for line in contours:
-        layers += _line(line, cp, axes)
-    if positions:
-        layers.append(_points(positions, cp, axes))
-    full = percent(cp.full) if cp.metric.name == "eer" else f"{cp.full:.3f}"
-    layers += cp_cells.heading(shorten(system, limit=24), f"all trials: {full}")
+        layers += _line(line, cp, shades, axes)
+    placed = [position for position in positions if position.placed]
+    if placed:
+        layers.append(_points(placed, cp, axes))
+    layers += cp_cells.heading(shorten(system, limit=24), f"all trials: {_full(cp)}")
     return alt.layer(*layers).properties(width=panel.width, height=panel.height)
 
 
@@ -102,24 +113,40 @@ def value_title(cp: CpMap) -> str:
     return "EER" if cp.metric.name == "eer" else f"minDCF({cp.metric.p_target:g})"
 
 
-def _colour(cp: CpMap, *, height: int) -> alt.Color:
-    """Viridis over 0–100 % EER or 0–1 minDCF, the same for every map."""
+def _full(cp: CpMap) -> str:
+    """The metric on all trials, with its interval where there is one."""
+    made = None if cp.intervals is None else cp.intervals.full
+    if cp.metric.name == "eer":
+        return cp_cells.within(cp.full, made)
+    return f"{cp.full:.3f}" if made is None else f"{cp.full:.2f} [{made.low:.2f}, {made.high:.2f}]"
+
+
+def _colour(cp: CpMap, shades: Shades, *, height: int, legend: bool) -> alt.Color:
+    """Viridis over the range of the values shown, the same for every map beside it."""
     return alt.Color(
         "value:Q",
-        scale=alt.Scale(scheme=SEQUENTIAL, domain=[0, 1]),
+        scale=alt.Scale(
+            type="log" if shades.log else "linear",
+            scheme=SEQUENTIAL,
+            domain=[shades.low, shades.high],
+            clamp=True,
+        ),
         legend=alt.Legend(
             title=value_title(cp),
-            format=".0%" if cp.metric.name == "eer" else ".1f",
-            values=[0, 0.2, 0.4, 0.6, 0.8, 1],
+            format=".2~%" if cp.metric.name == "eer" else "~g",
+            values=shades.ticks,
             gradientLength=min(160, height - 20),
-        ),
+        )
+        if legend
+        else None,
     )
 
 
-def _line(line: Contour, cp: CpMap, axes: Axes) -> list[alt.Chart]:
-    """The border at one level, named where it passes the map's diagonal."""
+def _line(line: Contour, cp: CpMap, shades: Shades, axes: Axes) -> list[alt.Chart]:
+    """The border at one level, named where it passes the map's diagonal; dark on light colours."""
     if not line.x.size:
         return []
+    ink = PAPER if shades.share(line.level) < _LIGHT else INK
     rows = text_table(x=line.x, y=line.y, x2=line.x2, y2=line.y2)
     middle = int(abs(line.x - line.y).argmin())
     at_right, at_top = line.x[middle] > _NEAR_EDGE, line.y[middle] > _NEAR_EDGE
@@ -127,11 +154,11 @@ def _line(line: Contour, cp: CpMap, axes: Axes) -> list[alt.Chart]:
     name = table(x=[line.x[middle]], y=[line.y[middle]], word=[word])
     return [
         alt.Chart(rows)
-        .mark_rule(color=PAPER, strokeWidth=0.9, opacity=0.9)
+        .mark_rule(color=ink, strokeWidth=0.9, opacity=0.9)
         .encode(*axes, x2="x2:Q", y2="y2:Q"),
         alt.Chart(name)
         .mark_text(
-            color=PAPER,
+            color=ink,
             align="right" if at_right else "left",
             baseline="top" if at_top else "bottom",
             dx=-3 if at_right else 2,
@@ -189,25 +216,41 @@ def _points(positions: Sequence[CpPosition], cp: CpMap, axes: Axes) -> alt.Chart
     return marks
 
 
-def _caption(maps: Mapping[str, CpMap], *, contours: bool, placed: bool) -> list[str]:
+def _caption(
+    maps: Mapping[str, CpMap], shades: Shades, *, contours: bool, placed: bool
+) -> list[str]:
     first = next(iter(maps.values()))
-    told = [
+    parts = [
         "A cell holds the hardest share of the targets (x) and of the nontargets (y); its colour "
         f"is the {value_title(first)} on these trials. The upper right corner is all trials, the "
         "lower left the hardest ones: the further dark colour reaches down and left, the better "
         f"the system copes with hard trials. {order_of(first)}"
     ]
+    parts.append(scale_words(shades, several=len(maps) > 1))
     if contours:
-        told.append("White lines: where the value passes the level written beside them.")
+        parts.append("Lines: where the value passes the level written beside them.")
     if placed:
-        told.append("Marks: trial configs, placed where the mean hardness is theirs.")
+        parts.append("Marks: trial configs, placed where the mean hardness is theirs.")
     if not all(cp.well_defined.all() for cp in maps.values()):
-        told.append("Hatched: fewer than 30 trials of a class, not well-defined.")
-    return told
+        parts.append("Hatched: fewer than 30 trials of a class, not well-defined.")
+    if any(cp.intervals is not None for cp in maps.values()):
+        parts.append("In brackets: the interval over speakers; single cells have none.")
+    return parts
+
+
+def scale_words(shades: Shades, *, several: bool) -> str:
+    """One sentence on the range of colours."""
+    end = "; 0 has the lowest colour" if shades.zeros else ""
+    kind = "logarithmic " if shades.log else ""
+    shared = ", the same in all panels" if several else ""
+    return f"The {kind}colour scale follows the range of the values shown{shared}{end}."
 
 
 def order_of(cp: CpMap) -> str:
     """One sentence on what ordered the trials."""
     if cp.hardness == "own":
         return "Trials are ordered by each system's own scores."
-    return "Trials are ordered by a common reference, so a cell holds the same trials everywhere."
+    kind, bracket, names = cp.hardness.rstrip(")").partition("(")
+    words = {"rank": "the mean rank of ", "mean": "the mean score of "}
+    by = words[kind] + names.replace(",", ", ") if bracket and kind in words else cp.hardness
+    return f"Trials are ordered by {by}, so a cell holds the same trials everywhere."

@@ -1,16 +1,26 @@
-"""The roadmap: a chain of systems, each map and each step between them."""
+"""The roadmap: a tree of systems, the map of each and each step between them."""
 
 from __future__ import annotations
 
 import altair as alt
 
 from unmask.errors import InputError
-from unmask.figures.cp_cells import not_drawn, panel_for
-from unmask.figures.cp_map import SPACING, map_panel, order_of, side_for, value_title
-from unmask.figures.delta_cp_map import delta_panel, reach
-from unmask.figures.figure import Figure
-from unmask.figures.theme import WIDE
+from unmask.figures.cp_cells import blank, not_drawn, panel_for
+from unmask.figures.cp_map import (
+    SPACING,
+    map_panel,
+    order_of,
+    scale_words,
+    shades_of,
+    side_for,
+    value_title,
+)
+from unmask.figures.delta_cp_map import beyond_words, delta_panel, proportions, reach
+from unmask.figures.figure import Figure, Layers
+from unmask.figures.theme import WIDE, shorten
 from unmask.stress.cpmap_delta import CpRoadmap
+
+_LEAST_SIDE = 90.0
 
 
 def roadmap_figure(
@@ -18,35 +28,94 @@ def roadmap_figure(
     *,
     width: float = WIDE,
     name: str = "cp_roadmap",
-    title: str = "Roadmap: maps of the systems in order, and what each step gained",
+    title: str = "Roadmap: maps of the systems, and what each step gained",
 ) -> Figure:
-    """Maps in the upper row on one scale; below each system its change against the one before."""
+    """Systems from left to right; below each map its change against the system it grew from.
+
+    The first step from a system goes on in its row, a further one opens a row of its own.
+    """
     if not roadmap.deltas:
         raise InputError(f"roadmap: expected at least two systems, found {len(roadmap.maps)}")
-    count = len(roadmap.maps)
-    side = max(50.0, side_for(count, count, width))
-    maps = [map_panel(cp.system, cp, side=side, left=i == 0) for i, cp in enumerate(roadmap.maps)]
+    columns = len(roadmap.levels)
+    side = max(_LEAST_SIDE, side_for(columns, columns, width))
     limit = reach(roadmap.deltas)
-    steps = [
-        delta_panel(delta, side=side, limit=limit, left=i == 0)
-        for i, delta in enumerate(roadmap.deltas)
+    panels = [
+        panel
+        for number, (first, names) in enumerate(rows_of(roadmap))
+        for row in _rows(roadmap, first, names, side=side, limit=limit, legend=number == 0)
+        for panel in row
     ]
-    upper = alt.hconcat(*maps, spacing=SPACING)
-    lower = alt.hconcat(*steps, spacing=SPACING)
-    chart = alt.vconcat(upper, lower, spacing=34).resolve_scale(color="independent")
-    names = ", ".join(cp.system for cp in roadmap.maps)
-    chart = chart.properties(description=f"Roadmap of {names}: C-P maps and delta C-P maps")
+    chart = alt.concat(*panels, columns=columns, spacing=SPACING).resolve_scale(color="independent")
+    listed = ", ".join(cp.system for cp in roadmap.maps)
+    chart = chart.properties(description=f"Roadmap of {listed}: C-P maps and delta C-P maps")
+    return Figure(name, title, " ".join(_caption(roadmap, side, limit)), chart)
+
+
+def _rows(
+    roadmap: CpRoadmap, first: int, names: list[str], *, side: float, limit: float, legend: bool
+) -> tuple[list[Layers], list[Layers]]:
+    """Maps of one row of the drawing and, below them, the steps that lead to them."""
+    maps = {cp.system: cp for cp in roadmap.maps}
+    steps = {delta.test: delta for delta in roadmap.deltas}
+    shades = shades_of(roadmap.maps)
+    panel = panel_for(roadmap.maps[0], side=side)
+    upper, lower = ([blank(panel)] * first for _ in range(2))
+    if first:
+        upper[-1] = blank(panel, f"from {shorten(steps[names[0]].reference, limit=14)} →")
+    for place, system in enumerate(names, start=first):
+        last = legend and system == names[-1]
+        upper.append(
+            map_panel(
+                system,
+                maps[system],
+                side=side,
+                shades=shades,
+                left=place == first,
+                below=False,
+                legend=last,
+            )
+        )
+        if system in steps:
+            left = place == max(first, 1)
+            lower.append(delta_panel(steps[system], side=side, limit=limit, left=left, legend=last))
+        else:
+            lower.append(blank(panel))
+    lacking = [blank(panel)] * (len(roadmap.levels) - first - len(names))
+    return upper + lacking, lower + lacking
+
+
+def rows_of(roadmap: CpRoadmap) -> list[tuple[int, list[str]]]:
+    """Rows of the drawing: the column of the first system in it, and the systems one by one."""
+    children: dict[str, list[str]] = {}
+    for delta in roadmap.deltas:
+        children.setdefault(delta.reference, []).append(delta.test)
+    rows: list[tuple[int, list[str]]] = []
+    open_branches = [(0, roadmap.levels[0][0])]
+    while open_branches:
+        first, system = open_branches.pop(0)
+        row = [system]
+        while system in children:
+            system, *others = children[system]
+            open_branches += [(first + len(row), other) for other in others]
+            row.append(system)
+        rows.append((first, row))
+    return rows
+
+
+def _caption(roadmap: CpRoadmap, side: float, limit: float) -> list[str]:
     first = roadmap.maps[0]
-    steps_told = "; ".join(
-        f"{d.reference} → {d.test} wins {100 * d.win:.1f} %, ties {100 * d.tie:.1f} %, "
-        f"loses {100 * d.lose:.1f} %"
-        for d in roadmap.deltas
+    steps = "; ".join(
+        f"{delta.reference} → {delta.test} {', '.join(proportions(delta))}"
+        for delta in roadmap.deltas
     )
-    caption = (
-        f"Above: {value_title(first)} of each system, the value on all trials beside its name. "
-        "Below: relative change against the system before, blue where the newer one makes fewer "
-        f"errors, with the shares of well-defined cells it wins, ties and loses. {order_of(first)} "
-        f"{steps_told}."
-    )
-    thinned = not_drawn(panel_for(first, side=side))
-    return Figure(name, title, " ".join([caption, *thinned]), chart)
+    parts = [
+        f"Above: {value_title(first)} of each system, the value on all trials below its name. "
+        "Below it: relative change against the system it grew from, blue where the newer one makes "
+        f"fewer errors, with the shares of well-defined cells it wins, ties and loses. {steps}.",
+        order_of(first),
+        scale_words(shades_of(roadmap.maps), several=True),
+        *beyond_words(roadmap.deltas, limit),
+    ]
+    if any(delta.intervals is not None for delta in roadmap.deltas):
+        parts.append("In brackets: intervals over speakers.")
+    return [*parts, *not_drawn(panel_for(first, side=side))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from unmask.report.document import Document, Row
@@ -9,69 +10,77 @@ from unmask.report.table import render
 from unmask.stress.cpmap_assess import CpAssessment
 
 
-def document_of_cp_maps(assessment: CpAssessment) -> Document:
-    """One row per map, per trial config placed on it, and per comparison."""
-    rows = _map_rows(assessment) + _config_rows(assessment) + _delta_rows(assessment)
+def document_of_cp_maps(assessment: CpAssessment, *further: CpAssessment) -> Document:
+    """One row per map, per trial config placed on it, and per comparison.
+
+    ``further`` assessments are of the same trials by another metric; every row then names its own.
+    """
+    every = (assessment, *further)
+    parts = [_rows(one, several=bool(further)) for one in every]
     return Document(
-        tuple(rows),
+        tuple(row for kinds in zip(*parts, strict=True) for rows in kinds for row in rows),
         inputs=assessment.sources,
-        notes=_notes(assessment),
-        warnings=assessment.warnings,
+        notes=tuple(dict.fromkeys(note for one in every for note in _notes(one))),
+        warnings=tuple(dict.fromkeys(line for one in every for line in one.warnings)),
         seed=assessment.seed,
     )
 
 
-def render_cp_maps(assessment: CpAssessment, format: str = "text") -> str:
+def render_cp_maps(
+    assessment: CpAssessment, format: str = "text", *, further: Sequence[CpAssessment] = ()
+) -> str:
     """The document in any format; people get a table each of maps, configs and comparisons."""
-    whole = document_of_cp_maps(assessment)
+    whole = document_of_cp_maps(assessment, *further)
     if format in ("json", "csv"):
         return render(whole, format)
-    made = _map_rows(assessment), _config_rows(assessment), _delta_rows(assessment)
-    *first, last = (tuple(rows) for rows in made if rows)
+    made = [
+        rows for one in (assessment, *further) for rows in _rows(one, several=bool(further)) if rows
+    ]
+    *first, last = (tuple(rows) for rows in made)
     documents = [*(Document(rows) for rows in first), replace(whole, rows=last)]
     return "\n".join(render(document, format) for document in documents)
 
 
-def _map_rows(assessment: CpAssessment) -> list[Row]:
-    return [Row({"system": name}, assessment.estimates(name)) for name in assessment.maps]
-
-
-def _config_rows(assessment: CpAssessment) -> list[Row]:
-    return [
+def _rows(assessment: CpAssessment, *, several: bool) -> tuple[list[Row], list[Row], list[Row]]:
+    metric = next(iter(assessment.maps.values())).metric.name
+    by = {"by": metric} if several else {}
+    maps = [Row({"system": name, **by}, assessment.estimates(name)) for name in assessment.maps]
+    configs = [
         Row(
-            {"system": name, "trials": position.name},
+            {"system": name, "trials": position.name, **by},
             assessment.position_estimates(name, position),
         )
         for name, placed in assessment.positions.items()
         for position in placed
     ]
-
-
-def _delta_rows(assessment: CpAssessment) -> list[Row]:
-    return [
+    deltas = [
         Row(
-            {"systems": f"{delta.reference} → {delta.test}"},
+            {"systems": f"{delta.reference} → {delta.test}", **by},
             assessment.delta_estimates(delta),
         )
         for delta in assessment.deltas
     ]
+    return maps, configs, deltas
 
 
 def _notes(assessment: CpAssessment) -> tuple[str, ...]:
     cp = next(iter(assessment.maps.values()))
-    told = "by each system's own scores"
-    if assessment.references:
-        of = "mean rank" if "rank" in cp.hardness else "mean score"
-        told = f"by the {of} of {', '.join(assessment.references)}"
+    by = "by each system's own scores"
+    if len(assessment.references) == 1:
+        by = f"by {assessment.references[0]}"
+    elif assessment.references:
+        of = {"rank": "mean rank", "mean": "mean score"}[assessment.combine]
+        by = f"by the {of} of {', '.join(assessment.references)}"
     notes = [
-        f"{cp.n['target']:,} target and {cp.n['nontarget']:,} nontarget trials, ordered {told}; "
+        f"{cp.n['target']:,} target and {cp.n['nontarget']:,} nontarget trials, ordered {by}; "
         f"{cp.x.size} x {cp.y.size} cells; trial list {assessment.trials}."
     ]
-    made = next((d.intervals for d in assessment.deltas if d.intervals is not None), None)
+    made = cp.intervals
     if made is not None:
+        unit = made.mean.method.partition(",")[0]
         notes.append(
-            f"In brackets: {100 * made.win.level:g} % intervals over {made.win.over} "
-            f"({made.win.replicates:,} bootstrap replicates on {made.grid[0]} x {made.grid[1]} "
-            f"cells, seed {made.win.seed})."
+            f"In brackets: {100 * made.mean.level:g} % intervals over {unit}s "
+            f"({made.mean.replicates:,} bootstrap replicates on {made.grid[0]} x {made.grid[1]} "
+            f"cells, seed {made.mean.seed}); cells themselves have none."
         )
     return tuple(notes)

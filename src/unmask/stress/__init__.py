@@ -1,7 +1,8 @@
 """How a system fails: C-P maps over hard trials, worst-case false alarms, extrapolation."""
 
-from unmask.stress.cpmap import CpMap, CpMetric, CpSummary, cp_map
+from unmask.stress.cpmap import CpIntervals, CpMap, CpMetric, CpSummary, cp_map
 from unmask.stress.cpmap_assess import CpAssessment, assess_cp_maps
+from unmask.stress.cpmap_bias import ConfigScores, trial_bias
 from unmask.stress.cpmap_contours import Contour, contour
 from unmask.stress.cpmap_delta import (
     CpRoadmap,
@@ -10,9 +11,11 @@ from unmask.stress.cpmap_delta import (
     cp_roadmap,
     delta_cp_map,
 )
-from unmask.stress.cpmap_intervals import delta_cp_intervals
+from unmask.stress.cpmap_intervals import CpUncertainty, cp_intervals, delta_cp_intervals
 from unmask.stress.cpmap_positions import (
+    CpConfig,
     CpPosition,
+    PositionIntervals,
     cp_position,
     enrolment_fixed,
     full_cross_pairing,
@@ -41,13 +44,17 @@ from unmask.stress.worst_case_study import WorstCaseStudy, worst_case_study
 from unmask.stress.worst_case_thresholds import Operating, operating_thresholds, thresholds_of_roc
 
 __all__ = [
+    "ConfigScores",
     "Contour",
     "CpAssessment",
+    "CpConfig",
+    "CpIntervals",
     "CpMap",
     "CpMetric",
     "CpPosition",
     "CpRoadmap",
     "CpSummary",
+    "CpUncertainty",
     "DeltaCpMap",
     "DeltaIntervals",
     "Extrapolation",
@@ -55,12 +62,14 @@ __all__ = [
     "Operating",
     "PairScores",
     "Population",
+    "PositionIntervals",
     "Prediction",
     "WorstCase",
     "WorstCaseStudy",
     "assess_cp_maps",
     "compare_models",
     "contour",
+    "cp_intervals",
     "cp_map",
     "cp_position",
     "cp_roadmap",
@@ -75,6 +84,7 @@ __all__ = [
     "pairs_of_scores",
     "simulate_worst_case",
     "thresholds_of_roc",
+    "trial_bias",
     "truth_of",
     "worst_case_by_target",
     "worst_case_false_alarms",

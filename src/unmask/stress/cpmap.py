@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,9 @@ import polars as pl
 from unmask.arrays import BoolArray, FloatArray, IntArray, as_scores
 from unmask.detection.operating import Cost
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Parameter
+from unmask.estimate import Estimate, Interval, Parameter
 from unmask.stress import cpmap_kernels as kernels
-from unmask.stress.cpmap_hardness import Hardness, Order, combined, order
+from unmask.stress.cpmap_hardness import UNLIKE_SCALES, Hardness, Order, count, ordered
 from unmask.stress.cpmap_prefixes import prefix_sizes
 
 Progress = Callable[[int, int], None]
@@ -62,6 +62,21 @@ class CpMetric:
 
 
 @dataclass(frozen=True)
+class CpIntervals:
+    """Intervals of the numbers of a :class:`CpSummary`, found on a map of ``grid`` steps a side.
+
+    ``share_below`` holds for the level ``below`` alone. Cells have no interval of their own.
+    """
+
+    full: Interval
+    mean: Interval
+    share_below: Interval
+    below: float
+    hardest_decile: Interval
+    grid: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class CpSummary:
     """A map in a few numbers.
 
@@ -84,8 +99,10 @@ class CpMap:
     """``values[j, i]``: the metric on the hardest ``x[i]`` of the targets and ``y[j]`` of the
     nontargets, which are ``targets[i]`` and ``nontargets[j]`` trials.
 
-    ``well_defined`` is False where a class has fewer than 30 trials (Li 2022, section 3.2).
-    ``target_place`` and ``nontarget_place`` tell where each trial stands on its axis.
+    ``well_defined`` is False where a class has fewer than 30 trials; the bound is this package's,
+    the reason that of Li 2022, section 3.2. ``target_place`` and ``nontarget_place`` tell where
+    each trial stands on its axis. ``order`` names the order of the trials: maps of one ``order``
+    compare, whatever gave it. ``orders`` tells that the system itself is among those that ordered.
     """
 
     values: FloatArray
@@ -99,7 +116,16 @@ class CpMap:
     hardest_decile: float
     target_place: FloatArray = field(repr=False)
     nontarget_place: FloatArray = field(repr=False)
+    order: str
+    orders: bool
+    tied: bool
     system: str = ""
+    intervals: CpIntervals | None = None
+    warnings: tuple[str, ...] = ()
+
+    def with_intervals(self, intervals: CpIntervals) -> CpMap:
+        """The same map with the uncertainty of its summary."""
+        return replace(self, intervals=intervals)
 
     @property
     def full(self) -> float:
@@ -133,21 +159,38 @@ class CpMap:
         )
 
     def estimates(self, *, below: float = 0.05) -> tuple[Estimate, ...]:
-        """The summary as estimates."""
-        summary, metric = self.summary(below=below), self.metric
+        """The summary as estimates, with intervals where there are any for this level."""
+        summary, metric, made = self.summary(below=below), self.metric, self.intervals
         of_map: dict[str, Parameter] = {
             "metric": metric.name,
             **metric.params,
             "hardness": self.hardness,
             "grid": f"{self.x.size}x{self.y.size}",
         }
+        if made is not None:
+            of_map["ci_grid"] = "x".join(str(steps) for steps in made.grid)
         return (
-            Estimate(metric.name, summary.full, metric.unit, n=self.n, params=metric.params),
-            Estimate("cp_mean", summary.mean, metric.unit, n=self.n, params=of_map),
+            Estimate(
+                metric.name,
+                summary.full,
+                metric.unit,
+                interval=None if made is None else made.full,
+                n=self.n,
+                params=metric.params,
+            ),
+            Estimate(
+                "cp_mean",
+                summary.mean,
+                metric.unit,
+                interval=None if made is None else made.mean,
+                n=self.n,
+                params=of_map,
+            ),
             Estimate(
                 "cp_share_below",
                 summary.share_below,
                 "%",
+                interval=None if made is None or made.below != below else made.share_below,
                 n={**self.n, "cells": summary.well_defined},
                 params={**of_map, "below": below},
             ),
@@ -155,6 +198,7 @@ class CpMap:
                 "cp_hardest_decile",
                 summary.hardest_decile,
                 metric.unit,
+                interval=None if made is None else made.hardest_decile,
                 n={name: -(-count // 10) for name, count in self.n.items()},
                 params=of_map,
             ),
@@ -181,7 +225,7 @@ def cp_map(
     *,
     target_hardness: Hardness | None = None,
     nontarget_hardness: Hardness | None = None,
-    combine: str = "mean",
+    combine: str = "rank",
     grid: int | tuple[int, int] = 100,
     metric: str = "eer",
     p_target: float = 0.01,
@@ -197,9 +241,10 @@ def cp_map(
 
     Hardness is a reference score per trial: targets are ordered from the lowest, nontargets from
     the highest. Give one array per class, or a sequence of arrays (several reference systems),
-    which ``combine`` turns into one by the ``mean`` of the scores or of their ranks (``rank``). A
-    class without hardness is ordered by the system's own scores. Equal hardness is ordered by the
-    system's own scores too, hardest first, so the order of the input never matters.
+    which ``combine`` turns into one by the mean of their ranks (``rank``) or of the scores
+    (``mean``, which on unlike scales is nearly the order of the widest one: the map then carries a
+    warning). A class without hardness is ordered by the system's own scores. Equal hardness is
+    ordered by the system's own scores too, hardest first, so the order of the input never matters.
 
     ``grid`` is the number of steps along each axis, or a pair (x, y), at most 1,000 each.
     """
@@ -215,6 +260,7 @@ def cp_map(
     decile = measured.of(
         trials, prefix_sizes(targets.size, 10)[:1], prefix_sizes(nontargets.size, 10)[:1]
     )
+    steps = -(-targets.size // columns), -(-nontargets.size // rows)
     return CpMap(
         values=cell_values(trials, a, b, measured, progress=progress),
         x=np.arange(1, columns + 1) / columns,
@@ -227,16 +273,22 @@ def cp_map(
         hardest_decile=float(decile[0]),
         target_place=target_order.place,
         nontarget_place=nontarget_order.place,
+        order=f"{target_order.digest}-{nontarget_order.digest}",
+        orders=target_order.own or nontarget_order.own,
+        tied=target_order.tied > steps[0] or nontarget_order.tied > steps[1],
         system=system,
+        warnings=_unlike_scales(target_order, nontarget_order),
     )
 
 
-def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name: str) -> Order:
-    """Order one class by its hardness, or by its own scores."""
-    reference = None
-    if hardness is not None:
-        reference = combined(hardness, scores.size, combine=combine, name=f"{name} hardness")
-    return order(scores, reference, highest_first=name == "nontarget")
+def _unlike_scales(*orders: Order) -> tuple[str, ...]:
+    widest = max(order.unlike for order in orders)
+    if widest <= UNLIKE_SCALES:
+        return ()
+    return (
+        f"the mean of scores on unlike scales (one spreads {widest:.3g} times as wide as another) "
+        "is nearly the order of the widest alone: the mean of ranks weighs them alike",
+    )
 
 
 def cell_values(
@@ -287,6 +339,7 @@ def check_grid(grid: int | tuple[int, int]) -> tuple[int, int]:
 
 def describe(target: Hardness | None, nontarget: Hardness | None, combine: str) -> str:
     """What ordered the trials, for signatures and captions."""
-    if target is None and nontarget is None:
+    given = target if target is not None else nontarget
+    if given is None:
         return "own"
-    return "reference" if combine == "mean" else "reference rank"
+    return "reference" if count(given) == 1 else f"{combine}(references)"

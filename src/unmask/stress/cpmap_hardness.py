@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,55 +10,124 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.arrays import FloatArray, IntArray, reject_nan
+from unmask.arrays import BoolArray, FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
 
 Hardness = npt.ArrayLike | Sequence[npt.ArrayLike]
-COMBINATIONS = ("mean", "rank")
+COMBINATIONS = ("rank", "mean")
+UNLIKE_SCALES = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """``hardest_first`` lists trial numbers; ``place`` is where each trial stands, in (0, 1).
+    """How the trials of one class stand on their axis.
 
-    Trials that nothing tells apart share the mean of their places.
+    ``hardest_first`` lists trial numbers; ``place`` is where each trial stands, in (0, 1): trials
+    that nothing tells apart share the mean of their places. ``digest`` names the order that the
+    hardness gives, ties included, whatever its scale: two systems with one digest are ordered
+    alike. ``tied`` is the size of the largest group of equal hardness, within which the system's
+    own scores decide. ``own`` tells that the system's own scores are among those that order.
+    ``unlike`` is how many times wider the widest reference spreads than the narrowest, where their
+    scores are averaged.
     """
 
     hardest_first: IntArray
     place: FloatArray
+    digest: str
+    tied: int
+    own: bool
+    unlike: float = 1.0
 
 
-def combined(references: Hardness, size: int, *, combine: str, name: str) -> FloatArray:
-    """One reference score per trial: that of one system, or the mean over systems.
+def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name: str) -> Order:
+    """Sort one class, hardest first; ties by the own score, so the input order plays no part.
 
-    ``mean`` averages the scores, ``rank`` their ranks within the class (ties share the mean rank).
+    Targets are hard where the reference is low, nontargets where it is high. Without hardness the
+    system's own scores order. Several references become one by the mean of their ranks within the
+    class (``rank``; ties share the mean rank) or of their scores (``mean``).
     """
     if combine not in COMBINATIONS:
-        raise InputError(f"hardness: expected combine mean or rank, found {combine}")
-    rows = [_column(row, size, name) for row in _rows(references, name)]
-    if combine == "rank":
-        rows = [_ranks(row) for row in rows]
+        raise InputError(f"hardness: expected combine rank or mean, found {combine}")
+    sign = -1.0 if name == "nontarget" else 1.0
+    if hardness is None:
+        hardest_first = np.argsort(sign * scores, kind="stable")
+        groups = _groups((sign * scores)[hardest_first])
+        return Order(
+            hardest_first,
+            _mean_places(hardest_first, groups),
+            _digest(hardest_first, groups),
+            _largest(groups),
+            own=True,
+        )
+    rows = [
+        _column(row, scores.size, f"{name} hardness") for row in _rows(hardness, f"{name} hardness")
+    ]
+    reference = sign * combined(rows, combine=combine, name=f"{name} hardness")
+    hardest_first = np.lexsort([sign * scores, reference])
+    groups = _groups(reference[hardest_first])
+    both = groups | _groups(scores[hardest_first])
+    return Order(
+        hardest_first,
+        _mean_places(hardest_first, both),
+        _digest(hardest_first, groups),
+        _largest(groups),
+        own=any(_alike(row, scores) for row in rows),
+        unlike=_unlike(rows) if combine == "mean" else 1.0,
+    )
+
+
+def count(references: Hardness) -> int:
+    """How many references are given."""
+    return len(_rows(references, "hardness"))
+
+
+def combined(rows: list[FloatArray], *, combine: str, name: str) -> FloatArray:
+    """One reference score per trial: that of one system, or the mean over systems."""
     if len(rows) == 1:
         return rows[0]
+    if combine == "rank":
+        rows = [_ranks(row) for row in rows]
     with np.errstate(invalid="ignore"):
         mean = np.mean(rows, axis=0)
     reject_nan(mean, f"mean {name}")
     return np.asarray(mean)
 
 
-def order(scores: FloatArray, hardness: FloatArray | None, *, highest_first: bool) -> Order:
-    """Sort by hardness, ties by the system's own score, so that the input order plays no part.
+def _groups(keys: FloatArray) -> BoolArray:
+    """True where a sorted key differs from the one before."""
+    changes = np.ones(keys.size, bool)
+    changes[1:] = keys[1:] != keys[:-1]
+    return changes
 
-    Targets are hard where scores are low, nontargets where they are high (``highest_first``).
-    """
-    sign = -1.0 if highest_first else 1.0
-    keys = [sign * scores] if hardness is None else [sign * hardness, sign * scores]
-    hardest_first = np.lexsort(keys[::-1])
-    changes = np.zeros(scores.size, bool)
-    for key in keys:
-        changes[1:] |= np.diff(key[hardest_first]) != 0
-    changes[0] = True
-    return Order(hardest_first, _mean_places(hardest_first, changes))
+
+def _digest(hardest_first: IntArray, groups: BoolArray) -> str:
+    """Names a weak order of trials: the number of each trial's group, from the hardest."""
+    codes = np.empty(groups.size, np.int64)
+    codes[hardest_first] = np.cumsum(groups)
+    return hashlib.blake2b(codes.tobytes(), digest_size=8).hexdigest()
+
+
+def _largest(groups: BoolArray) -> int:
+    return int(np.diff(np.append(np.flatnonzero(groups), groups.size)).max())
+
+
+def _alike(row: FloatArray, scores: FloatArray) -> bool:
+    """Whether two columns put the trials in one order, ties included."""
+    by_row = np.argsort(row, kind="stable")
+    in_order = scores[by_row]
+    return bool(
+        np.all(in_order[1:] >= in_order[:-1])
+        and np.array_equal(_groups(row[by_row]), _groups(in_order))
+    )
+
+
+def _unlike(rows: list[FloatArray]) -> float:
+    """How many times wider the widest column spreads than the narrowest (quartiles)."""
+    spreads = [np.subtract(*np.quantile(row, (0.75, 0.25), method="lower")) for row in rows]
+    widest, narrowest = max(spreads), min(spreads)
+    if widest == 0 or not np.isfinite(widest):
+        return 1.0
+    return float(widest / narrowest) if narrowest > 0 else float("inf")
 
 
 def _ranks(values: FloatArray) -> FloatArray:
@@ -67,9 +137,9 @@ def _ranks(values: FloatArray) -> FloatArray:
     return np.asarray((last - (counts - 1) / 2)[place], np.float64)
 
 
-def _mean_places(hardest_first: IntArray, changes: npt.NDArray[np.bool_]) -> FloatArray:
-    size = changes.size
-    starts = np.append(np.flatnonzero(changes), size)
+def _mean_places(hardest_first: IntArray, groups: BoolArray) -> FloatArray:
+    size = groups.size
+    starts = np.append(np.flatnonzero(groups), size)
     middle = (starts[:-1] + starts[1:]) / (2 * size)
     place = np.empty(size)
     place[hardest_first] = np.repeat(middle, np.diff(starts))

@@ -1,4 +1,11 @@
-"""How sure the proportions of a delta C-P map are: the joint speaker bootstrap."""
+"""How sure the numbers of C-P maps are: the joint speaker bootstrap.
+
+A replicate is a trial list of its own, in which a trial stands as often as its speakers were
+drawn; all maps are computed on it exactly. A metric gets a t interval on the scale of its logit. A
+share of cells (won, lost, or under a level) gets the shares that the lower and the upper ends of
+all cells' intervals would give: cells share their trials and move together, so that is how far the
+share can move, and unlike percentiles of the share it reaches 0 or 1 where the cells allow it.
+"""
 
 from __future__ import annotations
 
@@ -8,46 +15,39 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from scipy.special import logit
 
-from unmask.arrays import FloatArray, IntArray, as_scores
-from unmask.detection.bootstrap import Units
-from unmask.detection.replicates import MetricRange, Replicates
+from unmask.arrays import BoolArray, FloatArray, IntArray
+from unmask.detection.bootstrap import Units, child_of
 from unmask.errors import InputError
 from unmask.estimate import Interval
-from unmask.stress import cpmap_kernels as kernels
-from unmask.stress.cpmap import CpMetric, cell_values, check_grid, ordered, well_defined
-from unmask.stress.cpmap_delta import (
-    OUTCOMES,
-    TOLERANCE,
-    DeltaIntervals,
-    proportions,
-    relative_change,
-)
+from unmask.intervals import logit_interval, quantile_t, score_interval
+from unmask.stress.cpmap import CpIntervals, CpMetric, check_grid, well_defined
+from unmask.stress.cpmap_delta import TOLERANCE, DeltaIntervals, proportions, relative_change
 from unmask.stress.cpmap_hardness import Hardness
-from unmask.stress.cpmap_prefixes import Prefixes, Ranks, code, prefix_sizes
+from unmask.stress.cpmap_positions import CpConfig, PositionIntervals
+from unmask.stress.cpmap_prefixes import prefix_sizes
+from unmask.stress.cpmap_replicates import (
+    Found,
+    Moments,
+    Pair,
+    Plan,
+    listed_scores,
+    require_units,
+    trial_times,
+)
 
-Pair = tuple[npt.ArrayLike, npt.ArrayLike]
 INTERVAL_GRID = 100
+BELOW = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class _Listed:
-    """Score codes of one system in hardness order, from which any draw's trial list is repeated."""
+class CpUncertainty:
+    """Intervals of maps, of comparisons, and of trial configs (by system, then by config)."""
 
-    target: Ranks
-    nontarget: Ranks
-    target_trial: IntArray
-    nontarget_trial: IntArray
-    digits: int
-
-    def drawn(self, target_times: IntArray, nontarget_times: IntArray) -> kernels.Trials:
-        """The trials of a replicate: a list in which a trial stands as often as it was drawn."""
-        targets = np.repeat(self.target, target_times[self.target_trial])
-        nontargets = np.repeat(self.nontarget, nontarget_times[self.nontarget_trial])
-        return kernels.Trials(
-            Prefixes.of(targets, self.digits), Prefixes.of(nontargets, self.digits), self.digits
-        )
+    maps: tuple[CpIntervals, ...]
+    deltas: tuple[DeltaIntervals, ...]
+    positions: tuple[tuple[PositionIntervals, ...], ...]
 
 
 def delta_cp_intervals(
@@ -57,7 +57,7 @@ def delta_cp_intervals(
     *,
     target_hardness: Hardness | None = None,
     nontarget_hardness: Hardness | None = None,
-    combine: str = "mean",
+    combine: str = "rank",
     grid: int | tuple[int, int] = INTERVAL_GRID,
     metric: str = "eer",
     p_target: float = 0.01,
@@ -70,17 +70,18 @@ def delta_cp_intervals(
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> DeltaIntervals:
-    """Percentile intervals of win, tie and lose; both systems see the same draws of speakers.
+    """Intervals of win, tie and lose; both systems see the same draws of speakers.
 
     ``reference`` and ``test`` are (target, nontarget) scores of one trial list, ``units`` tells
-    which speakers each trial depends on. A replicate is a trial list of its own, in which a trial
-    stands as often as its speakers were drawn; both maps and their proportions are computed on it
-    exactly. ``grid`` should be that of the map; a coarser one hardly changes the proportions.
+    which speakers each trial depends on. Without hardness the mean of the ranks of both systems
+    orders the trials. ``grid`` may be coarser than that of the map: that hardly changes shares.
     """
-    found = delta_cp_intervals_of(
+    if target_hardness is None and nontarget_hardness is None:
+        target_hardness, nontarget_hardness = [reference[0], test[0]], [reference[1], test[1]]
+    return cp_intervals(
         [reference, test],
-        [(0, 1)],
         units,
+        compared=[(0, 1)],
         target_hardness=target_hardness,
         nontarget_hardness=nontarget_hardness,
         combine=combine,
@@ -92,117 +93,262 @@ def delta_cp_intervals(
         seed=seed,
         workers=workers,
         progress=progress,
-    )
-    return found[0]
+    ).deltas[0]
 
 
-def delta_cp_intervals_of(
+def cp_intervals(
     scores: Sequence[Pair],
-    compared: Sequence[tuple[int, int]],
     units: Units,
     *,
-    target_hardness: Hardness | None,
-    nontarget_hardness: Hardness | None,
-    combine: str,
-    grid: int | tuple[int, int],
-    metric: CpMetric,
-    tolerance: float,
-    replicates: int,
-    level: float,
-    seed: int,
+    compared: Sequence[tuple[int, int]] = (),
+    configs: Sequence[CpConfig] = (),
+    target_hardness: Hardness | None = None,
+    nontarget_hardness: Hardness | None = None,
+    combine: str = "rank",
+    grid: int | tuple[int, int] = INTERVAL_GRID,
+    metric: CpMetric | None = None,
+    below: float = BELOW,
+    tolerance: float = TOLERANCE,
+    replicates: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> list[DeltaIntervals]:
-    """Intervals of several comparisons: the map of each system is computed once per replicate."""
+) -> CpUncertainty:
+    """Intervals of the summaries of maps, of comparisons and of trial configs, on shared draws.
+
+    ``scores`` are (target, nontarget) scores of the systems on one trial list, ``compared`` pairs
+    of their numbers, ``configs`` subsets of the trials. Every map is computed once per replicate.
+    Without hardness each system's own scores order its map; comparisons need a common one.
+    """
+    if compared and target_hardness is None and nontarget_hardness is None:
+        raise InputError("comparisons: expected a hardness that orders all systems, found none")
     if replicates < 2:
         raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
+    listed = tuple(
+        listed_scores(pair, target_hardness, nontarget_hardness, combine) for pair in scores
+    )
+    for one in listed:
+        require_units(one, units)
     steps = check_grid(grid)
-    systems = [_listed(pair, target_hardness, nontarget_hardness, combine) for pair in scores]
-    for listed in systems:
-        _require_units(listed, units)
-    if units.method == "speaker" and units.strata[0] < 2:
-        none = Interval(float("nan"), float("nan"), level, units.method, replicates, seed)
-        return [DeltaIntervals(none, none, none, steps, replicates)] * len(compared)
-    once = np.ones(sum(units.strata), np.int64)
-    seeds = np.random.SeedSequence(seed).spawn(replicates)
-    shares = np.full((len(compared), 3, replicates), np.nan)
-
-    def replicate(index: int) -> None:
-        times = units.draw(np.random.default_rng(seeds[index])).astype(np.int64)
-        drawn = _times(units, times)
-        if drawn[0].any() and drawn[1].any():
-            maps = [_values(listed.drawn(*drawn), steps, metric) for listed in systems]
-            for row, (old, new) in enumerate(compared):
-                rcr = relative_change(maps[old][0], maps[new][0])
-                shares[row, :, index] = proportions(rcr, maps[old][1], tolerance)
-
-    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        for done, _ in enumerate(pool.map(replicate, range(replicates)), start=1):
-            if progress is not None:
-                progress(done, replicates)
-    rows = {name: shares[:, i] for i, name in enumerate(OUTCOMES)}
-    maps = [_values(listed.drawn(*_times(units, once)), steps, metric) for listed in systems]
-    sample = np.array(
-        [
-            proportions(relative_change(maps[old][0], maps[new][0]), maps[old][1], tolerance)
-            for old, new in compared
-        ]
+    plan = Plan(listed, tuple(compared), tuple(configs), steps, metric or CpMetric(), tolerance)
+    made = _Intervals.of(plan, units, replicates, level, seed, below)
+    if units.strata[0] >= 2 or units.method != "speaker":
+        made.draw(units, workers, progress)
+    return CpUncertainty(
+        tuple(made.map(i) for i in range(len(listed))),
+        tuple(made.delta(i) for i in range(len(compared))),
+        tuple(tuple(made.position(i, j) for j in range(len(configs))) for i in range(len(listed))),
     )
-    table = Replicates(
-        rows,
-        dict(zip(OUTCOMES, sample.T, strict=True)),
-        units.count,
-        units.method,
-        seed,
-        replicates,
-        dict.fromkeys(OUTCOMES, MetricRange(0.0, 1.0)),
-    )
-    return [
-        DeltaIntervals(
-            table.interval("win", level=level, system=row),
-            table.interval("tie", level=level, system=row),
-            table.interval("lose", level=level, system=row),
-            steps,
-            int(np.isnan(shares[row, 0]).sum()),
+
+
+@dataclass(eq=False)
+class _Intervals:
+    """Moments over the replicates, and the intervals they give."""
+
+    plan: Plan
+    units: int
+    method: str
+    replicates: int
+    level: float
+    seed: int
+    below: float
+    found: Found
+    counts: tuple[IntArray, IntArray]
+    logits: Moments
+    differences: Moments
+    scalars: list[FloatArray]
+    ties: list[FloatArray]
+    placed: list[FloatArray]
+    undefined: int
+
+    @classmethod
+    def of(
+        cls, plan: Plan, units: Units, replicates: int, level: float, seed: int, below: float
+    ) -> _Intervals:
+        """Ready to draw: the numbers of the sample itself."""
+        sizes = plan.systems[0].target.codes.size, plan.systems[0].nontarget.codes.size
+        found = plan.of((np.ones(sizes[0], np.int64), np.ones(sizes[1], np.int64)))
+        counts = prefix_sizes(sizes[0], plan.steps[0]), prefix_sizes(sizes[1], plan.steps[1])
+        made = cls(
+            plan,
+            units.strata[0] if units.method == "speaker" else min(units.strata),
+            units.method,
+            replicates,
+            level,
+            seed,
+            below,
+            found,
+            counts,
+            Moments(np.empty(0)),
+            Moments(np.empty(0)),
+            [],
+            [],
+            [],
+            replicates,
         )
-        for row in range(len(compared))
-    ]
+        made.logits = Moments(made._logit(found.cells))
+        made.differences = Moments(made._differences(found.cells))
+        return made
 
+    def draw(
+        self, units: Units, workers: int | None, progress: Callable[[int, int], None] | None
+    ) -> None:
+        """All replicates; added up in their order, so the number of workers changes nothing."""
 
-def _listed(
-    pair: Pair, target_hardness: Hardness | None, nontarget_hardness: Hardness | None, combine: str
-) -> _Listed:
-    target, nontarget = as_scores(pair[0], "target"), as_scores(pair[1], "nontarget")
-    targets = ordered(target, target_hardness, combine=combine, name="target").hardest_first
-    nontargets = ordered(
-        nontarget, nontarget_hardness, combine=combine, name="nontarget"
-    ).hardest_first
-    target_codes, nontarget_codes, digits = code(target, nontarget)
-    return _Listed(target_codes[targets], nontarget_codes[nontargets], targets, nontargets, digits)
+        def replicate(index: int) -> Found | None:
+            times = units.draw(child_of(self.seed, index)).astype(np.int64)
+            drawn = trial_times(units, times)
+            return self.plan.of(drawn) if drawn[0].any() and drawn[1].any() else None
 
+        with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+            for done, found in enumerate(pool.map(replicate, range(self.replicates)), start=1):
+                if found is not None:
+                    self._add(found)
+                if progress is not None:
+                    progress(done, self.replicates)
 
-def _require_units(listed: _Listed, units: Units) -> None:
-    found = (listed.target.size, listed.nontarget.size)
-    expected = (units.target.size, units.nontarget_first.size)
-    if found != expected:
-        raise InputError(
-            f"bootstrap: speakers are known for {expected[0]} target and {expected[1]} nontarget "
-            f"trials, scores given for {found[0]} and {found[1]}"
+    def _add(self, found: Found) -> None:
+        self.undefined -= 1
+        self.logits.add(self._logit(found.cells))
+        self.differences.add(self._differences(found.cells))
+        self.scalars.append(self._scalars(found.cells))
+        self.ties.append(found.ties)
+        self.placed.append(found.placed)
+
+    def _scalars(self, cells: FloatArray) -> FloatArray:
+        """By system: all trials, mean of the well-defined cells, hardest tenth."""
+        defined = self._defined
+        mean = cells[:, defined].mean(axis=1) if defined.any() else np.full(len(cells), np.nan)
+        return np.stack([cells[:, -2], mean, cells[:, -1]], axis=1)
+
+    @property
+    def _defined(self) -> BoolArray:
+        return np.append(well_defined(*self.counts).ravel(), False)
+
+    @property
+    def _least(self) -> FloatArray:
+        """Half a trial of the smaller class of each cell: no rate is told apart from 0 below it."""
+        smaller = np.minimum(self.counts[1][:, None], self.counts[0][None, :]).ravel()
+        tenth = min(-(-self.counts[0][-1] // 10), -(-self.counts[1][-1] // 10))
+        return 0.5 / np.append(smaller, tenth)
+
+    def _logit(self, cells: FloatArray) -> FloatArray:
+        inside = np.clip(cells, self._least, 1 - self._least)
+        return np.asarray(logit(inside))
+
+    def _differences(self, cells: FloatArray) -> FloatArray:
+        return np.array([cells[old] - cells[new] for old, new in self.plan.compared])
+
+    @property
+    def _reach(self) -> float:
+        """How many standard deviations of the replicates an end of an interval is away."""
+        return quantile_t(self.units, self.level) * float(
+            np.sqrt(self.units / max(self.units - 1, 1))
         )
 
+    def _interval(self, ends: tuple[float, float], how: str) -> Interval:
+        return Interval(*ends, self.level, f"{self.method},{how}", self.replicates, self.seed)
 
-def _times(units: Units, times: IntArray) -> tuple[IntArray, IntArray]:
-    """How often each trial stands in the replicate: m_a·m_b, or m_a within one speaker."""
-    nontarget = times[units.nontarget_first]
-    if units.nontarget_second is not None:
-        other = units.nontarget_first != units.nontarget_second
-        nontarget = np.where(other, nontarget * times[units.nontarget_second], nontarget)
-    return times[units.target], nontarget
+    def _of_metric(self, value: float, drawn: FloatArray, least: float) -> Interval:
+        ends = logit_interval(value, drawn, self.units, level=self.level, least=least)
+        return self._interval(ends, "logit t")
 
+    def _share(self, low: float, value: float, high: float, spread: FloatArray) -> Interval:
+        """A share of cells between two bounds, which are never less than a cell apart.
 
-def _values(
-    trials: kernels.Trials, steps: tuple[int, int], metric: CpMetric
-) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    a = prefix_sizes(trials.target.size, steps[0])
-    b = prefix_sizes(trials.nontarget.size, steps[1])
-    return cell_values(trials, a, b, metric, workers=1), well_defined(a, b)
+        Where they meet because cells had no ``spread`` in the replicates, these cells get the score
+        bound of a share among as many speakers: that no draw moved them is no proof.
+        """
+        low, high = min(low, value), max(high, value)
+        if low == high:
+            ends = score_interval(np.array(value), np.array(0.0), self.units, level=self.level)
+            still, cell = float((spread == 0).mean()), 1 / spread.size
+            low = max(0.0, value - max(cell, still * (value - float(ends[0]))))
+            high = min(1.0, value + max(cell, still * (float(ends[1]) - value)))
+        return self._interval((low, high), "bands of cells")
+
+    def map(self, system: int) -> CpIntervals:
+        """Intervals of the summary of one map."""
+        defined, least = self._defined, self._least
+        values = self._scalars(self.found.cells)[system]
+        drawn = np.array([row[system] for row in self.scalars]).reshape(-1, 3)
+        full, mean, decile = (
+            self._of_metric(float(values[i]), drawn[:, i], bound)
+            for i, bound in enumerate((least[-2], least[-2], least[-1]))
+        )
+        cells, centre = (
+            self.found.cells[system][defined],
+            self._logit(self.found.cells)[system][defined],
+        )
+        away = self._reach * self.logits.deviation[system][defined]
+        limit = float(logit(min(max(self.below, 0.0), 1.0)))
+        share = self._interval((float("nan"),) * 2, "bands of cells")
+        if cells.size and self.scalars:
+            share = self._share(
+                float((centre + away < limit).mean()),
+                float((cells < self.below).mean()),
+                float((centre - away < limit).mean()),
+                away,
+            )
+        return CpIntervals(full, mean, share, self.below, decile, self.plan.steps)
+
+    def delta(self, row: int) -> DeltaIntervals:
+        """Intervals of win, tie and lose of one comparison."""
+        old, new = self.plan.compared[row]
+        defined, tolerance = self._defined, self.plan.tolerance
+        cells = self.found.cells
+        none = self._interval((float("nan"),) * 2, "bands of cells")
+        if not defined.any() or not self.scalars:
+            return DeltaIntervals(none, none, none, self.plan.steps, self.undefined)
+        shares = proportions(relative_change(cells[old], cells[new]), defined, tolerance)
+        away = self._reach * self.differences.deviation[row][defined]
+        centre = self._differences(cells)[row][defined]
+        margin = tolerance * cells[old][defined]
+        low, high = centre - away, centre + away
+        tied = np.sort([ties[row] for ties in self.ties if not np.isnan(ties[row])])
+        most = (
+            float(np.quantile(tied, (1 + self.level) / 2, method="inverted_cdf"))
+            if tied.size
+            else shares[1]
+        )
+        return DeltaIntervals(
+            self._share(
+                float((low > margin).mean()), shares[0], float((high > margin).mean()), away
+            ),
+            self._share(float(((low >= -margin) & (high <= margin)).mean()), shares[1], most, away),
+            self._share(
+                float((high < -margin).mean()), shares[2], float((low < -margin).mean()), away
+            ),
+            self.plan.steps,
+            self.undefined,
+        )
+
+    def position(self, system: int, config: int) -> PositionIntervals:
+        """Intervals of where a config stands, of its metric, and of its gap to all trials."""
+        one = self.plan.configs[config]
+        value = self.found.placed[system, config]
+        drawn = np.array([row[system, config] for row in self.placed]).reshape(-1, 3)
+        smaller = min(int(one.target.sum()), int(one.nontarget.sum()))
+        metric = self._of_metric(float(value[2]), drawn[:, 2], 0.5 / smaller)
+        if one.target.all() and one.nontarget.all():
+            return PositionIntervals(None, None, metric, None)
+        full = np.array([row[system, 0] for row in self.scalars])
+        gap = float(value[2] - self.found.cells[system, -2])
+        return PositionIntervals(
+            self._around(float(value[0]), drawn[:, 0], (0.0, 1.0)),
+            self._around(float(value[1]), drawn[:, 1], (0.0, 1.0)),
+            metric,
+            self._around(gap, drawn[:, 2] - full, (-1.0, 1.0)),
+        )
+
+    def _around(
+        self, value: float, drawn: FloatArray, bounds: tuple[float, float]
+    ) -> Interval | None:
+        """A t interval within bounds; none where it would have no width."""
+        drawn = drawn[~np.isnan(drawn)]
+        if drawn.size < 2:
+            return self._interval((float("nan"),) * 2, "t")
+        away = self._reach * float(drawn.std(ddof=1))
+        low, high = (min(max(end, bounds[0]), bounds[1]) for end in (value - away, value + away))
+        return self._interval((low, high), "t") if low < high else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,30 @@ import numpy.typing as npt
 from unmask.arrays import BoolArray, FloatArray, IntArray, as_scores
 from unmask.detection.roc import Roc
 from unmask.errors import InputError
+from unmask.estimate import Interval
 from unmask.stress.cpmap import CpMap
+
+LARGEST_MISFIT = 0.2
+_CHANCE = 1.36  # Kolmogorov and Smirnov: the distance that 5 % of samples exceed, times √n
+
+
+@dataclass(frozen=True, eq=False)
+class CpConfig:
+    """A trial config: a name, and which targets and which nontargets of a map belong to it."""
+
+    name: str
+    target: BoolArray
+    nontarget: BoolArray
+
+
+@dataclass(frozen=True)
+class PositionIntervals:
+    """Intervals of a position; None where a number is fixed by definition or at its bound."""
+
+    x: Interval | None
+    y: Interval | None
+    value: Interval
+    gap: Interval | None
 
 
 @dataclass(frozen=True)
@@ -19,8 +42,11 @@ class CpPosition:
 
     ``x`` and ``y``: the share of hardest targets and nontargets whose mean hardness is that of the
     subset, at most 1; ``easier`` tells that the subset is easier than all trials, in either class.
-    ``value``: the metric on the subset itself. ``cell``: the map's value where it is placed.
-    ``gap``: ``value`` minus that of all trials, the benchmark-deployment gap of Li 2022.
+    ``misfit`` is how far its trials are from the hardest share in shape (the largest distance of
+    the two distribution functions of hardness, in the worse class); where it is too large no cell
+    stands for the subset, and ``x``, ``y`` and ``cell`` are NaN. ``value``: the metric on the
+    subset itself. ``cell``: the map's value where it is placed. ``gap``: ``value`` minus that of
+    all trials, the benchmark-deployment gap of Li 2022.
     """
 
     name: str
@@ -32,6 +58,17 @@ class CpPosition:
     targets: int
     nontargets: int
     easier: bool
+    misfit: float
+    intervals: PositionIntervals | None = None
+
+    @property
+    def placed(self) -> bool:
+        """Whether a cell of the map stands for the subset."""
+        return not np.isnan(self.x)
+
+    def with_intervals(self, intervals: PositionIntervals) -> CpPosition:
+        """The same position with its uncertainty."""
+        return replace(self, intervals=intervals)
 
 
 def cp_position(
@@ -46,29 +83,47 @@ def cp_position(
     """Place a subset of the trials that made ``cp_map``; masks say which trials belong to it.
 
     Trials stand at places 0 … 1 along each axis, hardest first. The hardest share x has the mean
-    place x/2, so a subset of mean place m is put at min(1, 2m): a prefix lands on its own cell.
+    place x/2, so a subset of mean place m is put at min(1, 2m): a prefix lands on its own cell. A
+    subset that is no mixture like that (a middle band, the easy half) is given no position: its
+    places are further than 0.2, beyond what chance explains (1.36/√n), from an even spread over
+    (0, min(1, 2m)).
     """
     targets, nontargets = as_scores(target, "target"), as_scores(nontarget, "nontarget")
     t = _mask(target_chosen, targets.size, cp_map.target_place, f"{name} target")
     n = _mask(nontarget_chosen, nontargets.size, cp_map.nontarget_place, f"{name} nontarget")
-    x, y = 2 * float(cp_map.target_place[t].mean()), 2 * float(cp_map.nontarget_place[n].mean())
+    places = cp_map.target_place[t], cp_map.nontarget_place[n]
+    doubled = [2 * float(place.mean()) for place in places]
     roc, metric = Roc.from_scores(targets[t], nontargets[n]), cp_map.metric
     if metric.name == "eer":
         value = roc.eer(estimator="raw")
     else:
         value = roc.min_dcf(p_target=metric.p_target, c_miss=metric.c_miss, c_fa=metric.c_fa)
-    placed = min(x, 1.0), min(y, 1.0)
+    x, y = (min(share, 1.0) for share in doubled)
+    apart = [_misfit(place, share) for place, share in zip(places, (x, y), strict=True)]
+    if any(
+        distance > LARGEST_MISFIT + _CHANCE / place.size**0.5
+        for distance, place in zip(apart, places, strict=True)
+    ):
+        x = y = float("nan")
     return CpPosition(
         name=name,
-        x=placed[0],
-        y=placed[1],
+        x=x,
+        y=y,
         value=value,
-        cell=cp_map.at(*placed),
+        cell=float("nan") if np.isnan(x) else cp_map.at(x, y),
         gap=value - cp_map.full,
         targets=int(t.sum()),
         nontargets=int(n.sum()),
-        easier=max(x, y) > 1 + 1e-9,
+        easier=max(doubled) > 1 + 1e-9,
+        misfit=max(apart),
     )
+
+
+def _misfit(place: FloatArray, share: float) -> float:
+    """Largest distance of the distribution of places from an even spread over (0, share)."""
+    even = np.minimum(np.sort(place) / share, 1.0)
+    counts = np.arange(even.size + 1) / even.size
+    return float(max((counts[1:] - even).max(), (even - counts[:-1]).max()))
 
 
 def enrolment_fixed(
@@ -78,13 +133,20 @@ def enrolment_fixed(
 
     ``enrol`` and ``test`` are codes of utterances in one common numbering, ``speaker`` the code of
     the enrolment's speaker. One enrolment is fixed per speaker, the one with most trials (of
-    several, the lowest code); trials that test a fixed enrolment utterance are left out.
+    several, the lowest code), and compared with all utterances that are not fixed. A list may hold
+    such a pair in one order only, whichever: it then counts with the fixed utterance on the test
+    side; where both orders are there, the one with the fixed utterance enrolled counts.
     """
     pairs, counts = np.unique(np.stack([speaker, enrol]), axis=1, return_counts=True)
     best = np.lexsort([pairs[1], -counts, pairs[0]])
     first = np.r_[True, np.diff(pairs[0][best]) != 0]
     fixed = pairs[1][best][first]
-    return np.asarray(np.isin(enrol, fixed) & ~np.isin(test, fixed))
+    enrolled, tested = np.isin(enrol, fixed), np.isin(test, fixed)
+    size = 1 + max(int(enrol.max(initial=0)), int(test.max(initial=0)))
+    there = enrol.astype(np.int64) * size + test
+    back = test.astype(np.int64) * size + enrol
+    turned = ~enrolled & tested & ~np.isin(back, there)
+    return np.asarray((enrolled & ~tested) | turned)
 
 
 def full_cross_pairing(enrol: IntArray, test: IntArray) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 
+from unmask.estimate import Interval
 from unmask.figures import Figure
 from unmask.figures.cp_map import cp_map_figure
 from unmask.figures.delta_cp_map import delta_cp_map_figure
@@ -20,11 +22,14 @@ from unmask.trials import Scores
 def cpmap_step(
     name: str, scores: Scores, config: Config, *, references: Sequence[str] = ()
 ) -> Step:
-    """Maps of all systems of a table; with the original among them, each safeguard against it."""
+    """Maps of all systems of a table; with the original among them, each safeguard against it.
+
+    Without references all compared systems order the trials alike, by the mean of their ranks.
+    """
     how = config.cpmap
     against = ORIGINAL if ORIGINAL in scores.systems else None
     deltas = None if against is None else [(against, n) for n in scores.systems if n != against]
-    reference = list(references) or ([against] if against else [])
+    reference = list(references)
     params = {
         "grid": how.grid,
         "metric": how.metric,
@@ -51,6 +56,12 @@ def cpmap_step(
 
     weight = 1 + len(scores) * len(scores.systems) * how.replicates / 3e6
     return Step(f"C-P maps of {name}", [digest_of_scores(scores)], params, compute, weight=weight)
+
+
+def _percent(value: float, interval: Interval | None) -> str:
+    if interval is None or isnan(interval.low):
+        return f"{100 * value:.1f} %"
+    return f"{100 * value:.1f} % [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
 
 
 def section(found: Mapping[str, CpAssessment]) -> Section:
@@ -99,8 +110,9 @@ def section(found: Mapping[str, CpAssessment]) -> Section:
         question="Does one error rate hide that the recogniser still succeeds on easy voices, or"
         " fails on hard ones?",
         answer=tuple(
-            f"{system}: {100 * cp.full:.1f} % on all trials,"
-            f" {100 * cp.hardest_decile:.1f} % on the hardest tenth of each kind."
+            f"{system}: {_percent(cp.full, getattr(cp.intervals, 'full', None))} on all trials,"
+            f" {_percent(cp.hardest_decile, getattr(cp.intervals, 'hardest_decile', None))}"
+            " on the hardest tenth of each kind."
             for result in found.values()
             for system, cp in result.maps.items()
             if cp.metric.name == "eer"
@@ -114,8 +126,10 @@ def section(found: Mapping[str, CpAssessment]) -> Section:
             Method(
                 "C-P map",
                 "cell (x, y): the error on the hardest x of targets and y of nontargets",
-                "Targets are ordered from the lowest reference score, nontargets from the highest;"
-                " cells with fewer than 30 trials of either kind are not well-defined.",
+                "Targets are ordered from the lowest reference score, nontargets from the highest."
+                " Without references given, all systems of a table order its trials alike, by the"
+                " mean of their ranks: a system that ordered alone would be put at a disadvantage."
+                " Cells with fewer than 30 trials of either kind are not well-defined.",
             ),
             Method(
                 "Delta map",

@@ -1,0 +1,64 @@
+"""C-P maps in the report of an assessment."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import unmask as um
+from unmask.report.config import Config, CpMaps, ScoreTable
+from unmask.report.frameworks import cpmap
+from unmask.trials import Ids
+
+
+def scores():
+    rng = np.random.default_rng(0)
+    speaker, test = (part.ravel() for part in np.meshgrid(np.arange(8), np.arange(64)))
+    label = (speaker == test // 8).astype(np.int8)
+    voice = 3.0 * label + rng.normal(0, 1, label.size)
+    systems = {
+        name: voice + rng.normal(0, noise, label.size)
+        for name, noise in (("original", 0.3), ("one", 1.5), ("two", 3.0))
+    }
+    return um.Scores(
+        Ids.from_strings([f"s{s}" for s in speaker]),
+        Ids.from_strings([f"u{t}" for t in test]),
+        label,
+        systems=systems,
+        enrol_speaker=Ids.from_strings([f"s{s}" for s in speaker]),
+        test_speaker=Ids.from_strings([f"s{t // 8}" for t in test]),
+    )
+
+
+def config():
+    table = ScoreTable(name="table", files=("scores",))
+    return Config(scores=(table,), cpmap=CpMaps(grid=6, replicates=8))
+
+
+def found_by(step):
+    return step.compute(lambda done, total: None)
+
+
+def test_all_attacks_order_the_trials_alike():
+    """Ordered by the original alone, every safeguard would be put ahead of it."""
+    found = found_by(cpmap.cpmap_step("attacks", scores(), config()))
+    assert found.references == ("original", "one", "two")
+    assert found.combine == "rank"
+    assert [(d.reference, d.test) for d in found.deltas] == [
+        ("original", "one"),
+        ("original", "two"),
+    ]
+    assert not any("orders the trials" in line for line in found.warnings)
+
+
+def test_references_of_the_user_stand_and_are_warned_about():
+    found = found_by(cpmap.cpmap_step("table", scores(), config(), references=["original"]))
+    assert found.references == ("original",)
+    assert any("original orders the trials and one does not" in line for line in found.warnings)
+
+
+def test_the_answer_carries_intervals():
+    found = found_by(cpmap.cpmap_step("attacks", scores(), config()))
+    section = cpmap.section({"attacks": found})
+    assert section.answer[0].startswith("original: ")
+    assert section.answer[0].count("[") == 2
+    assert "mean of their ranks" in section.method[0].text
