@@ -50,8 +50,7 @@ def study(population: Population) -> WorstCaseStudy:
         population=5000,
         model="ls+",
         target_rates=[0.05],
-        replicates=50,
-        refits=2,
+        compare=["ls-generative"],
     )
 
 
@@ -211,7 +210,7 @@ def voices(population: Population) -> Embeddings:
 def test_a_study_of_embeddings_is_that_of_their_scores(
     population: Population, voices: Embeddings
 ) -> None:
-    asked = {"model": "gpd", "thresholds": [0.3, 0.5], "replicates": 30, "refits": 2}
+    asked = {"model": "gpd", "thresholds": [0.3, 0.5], "split": False}
     target = same_speaker(population)
     wanted = worst_case_study(pairs_of_embeddings(voices), target, **asked)
     found = worst_case_study_of_embeddings(voices, per_pair=16, **asked)
@@ -261,7 +260,7 @@ def voices_file(voices: Embeddings, tmp_path_factory: pytest.TempPathFactory) ->
 def test_the_command_takes_embeddings_on_any_place_and_goes_on(
     voices_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ("worstcase", str(voices_file), "--model", "gpd", "--format", "json", "--ci", "20")
+    asked = ("worstcase", str(voices_file), "--model", "gpd", "--format", "json", "--ci", "6")
     run(*asked)
     wanted = json.loads(capsys.readouterr().out)
     assert [row["params"]["count"] for row in wanted["results"][:3]] == [1, 23, 2300]

@@ -211,6 +211,7 @@ def worstcase(
                 key=key,
                 speakers=speakers,
                 systems=[proxy_system] if proxy_system else None,
+                format=None,
                 missing=missing,
                 duplicates=duplicates,
                 quiet=quiet,

@@ -244,9 +244,9 @@ def _caption(study: WorstCaseStudy, rivals: bool) -> str:
         f"Solid: rates over all subsets of the {study.empirical.impostors:,} impostors at"
         f" hand; dashed: {study.predicted.model} beyond them. Bands:"
         f" {100 * study.predicted.level:g} % intervals over speakers, as targets and as impostors;"
-        " beyond the impostors at hand they also hold the models' spread and the reach. At N = 1 the"
-        " curve starts at the ordinary false-alarm rate; the faster it climbs, the less that rate says"
-        " about an adversary who may choose."
+        " beyond the impostors at hand they also hold the models' spread and the reach. At N = 1"
+        " the curve starts at the ordinary false-alarm rate; the faster it climbs, the less that"
+        " rate says about an adversary who may choose."
     )
     if rivals:
         caption += " Dotted: models that fit the measured part about as well."

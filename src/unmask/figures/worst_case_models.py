@@ -9,6 +9,8 @@ from unmask.figures.data import join, table
 from unmask.figures.encode import legend, main_panel
 from unmask.figures.figure import Figure
 from unmask.figures.theme import PALETTE, WIDE
+from unmask.stress.extrapolation import Prediction
+from unmask.stress.worst_case import WorstCase
 from unmask.stress.worst_case_study import WorstCaseStudy
 
 _MEASURED = "measured"
@@ -23,7 +25,11 @@ def worst_case_models(
 ) -> Figure:
     """P_FA^N against N, one row per threshold: measured, and every model asked for."""
     exact = study.empirical
-    lines = {_MEASURED: exact, study.predicted.model: study.predicted, **study.compared}
+    lines: dict[str, WorstCase | Prediction] = {
+        _MEASURED: exact,
+        study.predicted.model: study.predicted,
+        **study.compared,
+    }
     parts = [
         table(
             threshold=point.name,
@@ -65,7 +71,7 @@ def worst_case_models(
     )
     caption = (
         f"Each model with its {100 * study.predicted.level:g} % band, each threshold in a panel of"
-        f" its own. Beyond {exact.impostors:,} impostors nothing was measured: where bands part, the"
-        " data do not decide."
+        f" its own. Beyond {exact.impostors:,} impostors nothing was measured: where bands part,"
+        " the data do not decide."
     )
     return Figure(name, title, caption, chart)

@@ -119,7 +119,8 @@ def crossed_rates(
     """The middle of the rates that all scores of a pair choose and those that others choose."""
     found = []
     levels = Levels.of(thresholds)
-    for part in (crossed.whole, *crossed.folds):
+    parts = (crossed.whole, *crossed.folds)
+    for number, part in enumerate(parts):
         wanted = checked_counts(counts, part.impostors, part.target_names)
         flat = FlatPairs.of(part, part.similarity, levels.values, wanted, groups)
         tasks = run(
@@ -128,11 +129,18 @@ def crossed_rates(
             flat.shares(),
             where=where,
             on_device=surfaces_of_pairs_on_device,
-            progress=progress,
+            progress=stage(progress, number, len(parts)),
         )
         found.append(joined(tasks, groups))
     edge = 0.5 / (len(crossed.whole.target_names) * crossed.per_pair)
     return middle_of(found, edge, as_counts(counts), groups, levels.place)
+
+
+def stage(progress: Progress | None, number: int, stages: int) -> Progress | None:
+    """What is told about one of several jobs of about the same size."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(number * total + done, stages * total)
 
 
 def joined(tasks: Iterable[Arrays], groups: Groups | None) -> tuple[FloatArray, FloatArray | None]:
@@ -271,10 +279,10 @@ def measure_worst_case(
     """P_FA^N(τ) with intervals over speakers, as targets and as impostors.
 
     With ``split`` the scores that choose the closest impostor are not counted as those that attack
-    (:mod:`.worst_case_split`); without it the rates are those of :func:`worst_case_false_alarms`.
-    A proxy's scores choose for themselves and need no split. ``groups`` of speakers leave in turn
-    (:mod:`.worst_case_jackknife`), 0 gives no intervals. ``on``, ``workers`` and ``state`` are those
-    of :func:`worst_case_by_target`.
+    (:mod:`.worst_case_split`); without it the rates are those of :func:`worst_case_false_alarms`. A
+    proxy's scores choose for themselves and need no split. ``groups`` of speakers leave in turn
+    (:mod:`.worst_case_jackknife`), 0 gives no intervals. ``on``, ``workers`` and ``state`` are
+    those of :func:`worst_case_by_target`.
     """
     where = Where(on, workers, state)
     checked_level(level)

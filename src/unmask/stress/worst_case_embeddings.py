@@ -15,7 +15,7 @@ from unmask.errors import InputError
 from unmask.scoring import Backend, resolve
 from unmask.scoring.job import HERE, Where, run
 from unmask.scoring.products import product_sides
-from unmask.stress.worst_case import WorstCase, joined, middle_of
+from unmask.stress.worst_case import WorstCase, joined, middle_of, stage
 from unmask.stress.worst_case_checks import check_single_scores, check_speakers, checked_counts
 from unmask.stress.worst_case_jackknife import (
     GROUPS,
@@ -59,8 +59,8 @@ def worst_case_of_embeddings(
     """P_FA^N(τ) over all utterances of every two speakers, with intervals over speakers.
 
     As :func:`measure_worst_case` of :func:`pairs_of_embeddings`, without ever holding the scores:
-    time grows with the number of trials, memory with the embeddings. With ``split`` the folds are of
-    utterances, not of scores: utterances that attack are on neither side of a score that chooses
+    time grows with the number of trials, memory with the embeddings. With ``split`` the folds are
+    of utterances, not of scores: utterances that attack are on neither side of a score that chooses
     (but for a speaker who has only one). With ``proxy``, the same speakers through another encoder,
     the adversary chooses by its mean scores and attacks the real system. Two speakers with one
     utterance each make a pair with one score, which is refused unless ``skip_single`` leaves such
@@ -84,7 +84,7 @@ def worst_case_of_embeddings(
     else:
         parts = [(rows, rows.means), *(rows.folds() if split else ())]
     found = []
-    for attack, means in parts:
+    for number, (attack, means) in enumerate(parts):
         span = _span(Likeness(attack.edges, *means, order.sizes), where)
         voices = Voices(
             attack.edges,
@@ -104,7 +104,7 @@ def worst_case_of_embeddings(
             voices.shares(),
             where=where,
             on_device=surfaces_of_voices_on_device,
-            progress=progress,
+            progress=stage(progress, number, len(parts)),
         )
         found.append(joined(tasks, dealt))
     per_pair = float(np.median(order.sizes)) ** 2
@@ -259,7 +259,8 @@ class SpeakerRows:
 
 
 def attacking(sizes: IntArray) -> Iterator[BoolArray]:
-    """For each fold, the utterances (in order of speakers) that attack: every fourth of a speaker's,
+    """For each fold, the utterances (in order of speakers) that attack: every fourth of a
+    speaker's,
     one where there are fewer.
     """
     speaker = np.repeat(np.arange(sizes.size), sizes)

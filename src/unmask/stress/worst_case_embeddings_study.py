@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from unmask.arrays import BoolArray
 
+from unmask.arrays import BoolArray
 from unmask.detection.bootstrap import Progress
 from unmask.detection.cross_pairing import roc_of_counts
 from unmask.errors import InputError
@@ -143,7 +143,7 @@ def sampled_pairs(
     whole = pairs_of(None)
     several = order.paired(whole)
     pairs = replace(whole.select(several), skipped=order.skipped)
-    folds = ()
+    folds: tuple[PairScores, ...] = ()
     if split:
         place = order.place
         folds = tuple(pairs_of(mask[place]).select(several) for mask in attacking(sizes))

@@ -15,13 +15,13 @@ from unmask.lazy import lazy
 from unmask.scoring.plan import Range
 from unmask.scoring.shared import ArrayFields
 from unmask.scoring.store import Arrays
+from unmask.stress.worst_case_jackknife import Groups
 from unmask.stress.worst_case_kernels import (
     Levels,
     closest_first,
     shares_of,
     surfaces_without,
 )
-from unmask.stress.worst_case_jackknife import Groups
 from unmask.stress.worst_case_pairs import PairScores
 
 SCORES = 1 << 21

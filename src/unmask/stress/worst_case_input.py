@@ -44,8 +44,8 @@ def pairs_of_embeddings(
 
     Similarities are mean scores over all utterances even so. ``targets`` takes that many of the
     speakers as targets, spread evenly over the set; all the others remain their impostors. Of the
-    utterances, ``attack`` marks those whose scores are kept; those of the others then choose (all of
-    a speaker who has no others).
+    utterances, ``attack`` marks those whose scores are kept; those of the others then choose (all
+    of a speaker who has no others).
     """
     scorer = resolve(backend)
     rows = scorer.prepare(embeddings.vectors)

@@ -1,9 +1,9 @@
 """Intervals of worst-case rates: a jackknife over groups of speakers, on both sides of a trial.
 
 Targets and impostors are the same people, so a speaker who leaves is gone as a target and as an
-impostor of everybody else. Speakers are dealt into G groups; with θ_g the log-odds of a rate without
-group g, the variance is (G − 1)/G·Σ(θ_g − mean θ)², and the interval is θ ± t·√variance with t of
-Student's distribution with G − 1 degrees of freedom.
+impostor of everybody else. Speakers are dealt into G groups; with θ_g the log-odds of a rate
+without group g, the variance is (G − 1)/G·Σ(θ_g − mean θ)², and the interval is θ ± t·√variance
+with t of Student's distribution with G − 1 degrees of freedom.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, logit
+from scipy.stats import beta
 from scipy.stats import t as student
 
 from unmask.arrays import FloatArray, IntArray
@@ -23,6 +24,7 @@ GROUPS = 15
 
 METHOD = "speaker,jackknife of groups"
 _LEAST_GROUPS = 5
+_FEW_CASES = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,17 +135,24 @@ def interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds of rates (counts, thresholds) from those without each group (first axis).
 
-    ``cases`` is the number of choices behind each count, targets × impostors/N: a rate of 0 is taken
-    as half a case. Bounds lie within [0, 1] and are never of zero width: where no group moves a rate
-    of 0 (or 1), the other bound is what so many choices without a single case allow,
-    1 − ((1 − level)/2)^(1/cases).
+    ``cases`` is the number of choices behind each count, targets × impostors/N. A rate of 0 is
+    taken as half a case, and an end with fewer than ten cases behind it lies no nearer than that of
+    so many independent choices (Clopper–Pearson): the voice that passes may be among those not
+    seen. So bounds lie within [0, 1] and are never of zero width.
     """
-    size = cases[:, None]
+    size = np.broadcast_to(cases[:, None], values.shape)
     half = reach(level, len(without)) * deviation(log_odds(without, size))
-    rare = 1 - ((1 - level) / 2) ** (1 / size)
     inner = np.clip(values, 1e-12, 1 - 1e-12)
     low = np.minimum(expit(logit(inner) - half), expit(log_odds(values, size) - half))
     high = np.maximum(expit(logit(inner) + half), expit(log_odds(values, size) + half))
-    low = np.where(values <= 0, 0.0, np.where(values >= 1, np.minimum(low, 1 - rare), low))
-    high = np.where(values >= 1, 1.0, np.where(values <= 0, np.maximum(high, rare), high))
-    return np.minimum(low, values), np.maximum(high, values)
+    tail = (1 - level) / 2
+    hits, others = size * values, size * (1 - values)
+    high = np.where(hits < _FEW_CASES, np.maximum(high, _upper(hits, others, tail)), high)
+    low = np.where(others < _FEW_CASES, np.minimum(low, 1 - _upper(others, hits, tail)), low)
+    low = np.where(values <= 0, 0.0, np.minimum(low, values))
+    return low, np.where(values >= 1, 1.0, np.maximum(high, values))
+
+
+def _upper(hits: FloatArray, others: FloatArray, tail: float) -> FloatArray:
+    """Clopper–Pearson upper bound of hits/(hits + others)."""
+    return np.asarray(beta.ppf(1 - tail, hits + 1, np.maximum(others, 1e-9)))

@@ -1,11 +1,12 @@
 """The scores that choose the closest impostor are not those that attack.
 
-The mean of few scores is the location of a pair plus noise. Choosing by it prefers pairs whose noise
-was high. Where the same scores attack, that noise is counted as closeness, and the rate comes out too
-high; where other scores attack, the choice is worse than that of an adversary who knows the pairs
-well, and the rate comes out too low. With normal locations of variance s² and noise of variance v,
-the closest lies √(1 + v/s²) times too far out in the first case and 1/√(1 + v/s²) in the second: the
-two errors are equal and opposite. So a rate is the middle of the two on the normal scale,
+The mean of few scores is the location of a pair plus noise. Choosing by it prefers pairs whose
+noise was high. Where the same scores attack, that noise is counted as closeness, and the rate comes
+out too high; where other scores attack, the choice is worse than that of an adversary who knows the
+pairs well, and the rate comes out too low. With normal locations of variance s² and noise of
+variance v, the closest lies √(1 + v/s²) times too far out in the first case and 1/√(1 + v/s²) in
+the second: the two errors are equal and opposite. So a rate is the middle of the two on the normal
+scale,
 
     P = Φ((Φ⁻¹(P_all) + Φ⁻¹(P_other))/2),
 

@@ -135,9 +135,9 @@ def worst_case_study(
     ``target`` holds same-speaker scores, which tell what misses a threshold costs. ``population``
     is 100 times the impostors at hand unless given; ``target_rates`` asks for the thresholds that
     keep the worst case under these rates there. ``proxy``, ``split`` and ``groups`` are those of
-    :func:`measure_worst_case` and reach the extrapolation as well; ``compare`` names other models to
-    predict with beside ``model``. ``on``, ``workers`` and ``state``
-    say where the measured part is counted.
+    :func:`measure_worst_case` and reach the extrapolation as well; ``compare`` names other models
+    to predict with beside ``model``. ``on``, ``workers`` and ``state`` say where the measured part
+    is counted.
     """
     where = Where(on, workers, state)
     pairs = as_pairs(scores)

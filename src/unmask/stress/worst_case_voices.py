@@ -86,8 +86,8 @@ def similarity_range(likeness: Likeness, targets: Range) -> Arrays:
 @dataclass(frozen=True, eq=False)
 class Voices(Likeness):
     """Prepared rows as well, and what is asked for: distinct ``levels`` from low to high, and
-    ``counts``. ``test`` is given where the rows of the two sides differ; ``group`` (of each speaker)
-    and ``fewer`` (counts that remain without a group) where intervals are wanted.
+    ``counts``. ``test`` is given where the rows of the two sides differ; ``group`` (of each
+    speaker) and ``fewer`` (counts that remain without a group) where intervals are wanted.
     """
 
     enrol: FloatArray

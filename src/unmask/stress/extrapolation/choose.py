@@ -60,11 +60,11 @@ def extrapolate(
     ``model`` names one of :data:`MODELS` or is ``auto``, the mean of the models that fit about
     equally well: the upper third of the counts is held out, every candidate is fitted to the rest,
     and those whose error on hard thresholds is at most twice the least one (or 0.3 points) are
-    fitted again to all counts up to ``max_count``. A named model keeps those as rivals, whose spread
-    enters its interval. ``groups`` of speakers leave in turn and every model is fitted again without
-    them (0: no intervals). ``split`` and ``proxy`` are those of :func:`measure_worst_case`. The
-    default training is exact and deterministic; ``training="paper"`` is the stochastic recipe of
-    Sholokhov 2020 (extra ``torch``). ``progress`` is told about the fits done.
+    fitted again to all counts up to ``max_count``. A named model keeps those as rivals, whose
+    spread enters its interval. ``groups`` of speakers leave in turn and every model is fitted again
+    without them (0: no intervals). ``split`` and ``proxy`` are those of :func:`measure_worst_case`.
+    The default training is exact and deterministic; ``training="paper"`` is the stochastic recipe
+    of Sholokhov 2020 (extra ``torch``). ``progress`` is told about the fits done.
     """
     pairs = as_pairs(scores)
     ready = Ready.of(

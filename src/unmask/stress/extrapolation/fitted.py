@@ -24,8 +24,10 @@ LEVEL = 0.99
 FAR = 10
 """A warning is due where N exceeds the impostors at hand so many times."""
 
-REACH = 0.03
-"""Standard error of the log-odds for each factor e of N beyond the impostors at hand."""
+REACH = (0.02, 0.08)
+"""Standard error of the log-odds, downwards and upwards, for each factor e of N beyond the
+impostors
+at hand: families of voices that nobody saw make the rate higher, never lower."""
 
 _EDGE = 1e-4
 _STEPS = 201
@@ -92,8 +94,8 @@ class Extrapolation:
     """A model fitted to scores, fitted again without each group of speakers, and its rivals.
 
     ``errors`` holds the held-out mean absolute error on hard thresholds of each model that was
-    tried; ``rivals`` those models that did about as well, fitted to all counts; ``guard`` allows for
-    families of voices. ``thresholds`` is the range of scores the model has seen.
+    tried; ``rivals`` those models that did about as well, fitted to all counts; ``guard`` allows
+    for families of voices. ``thresholds`` is the range of scores the model has seen.
     """
 
     model: Model
@@ -162,9 +164,9 @@ class Extrapolation:
         drawn = _odds(np.stack([m.rates(n, levels) for m in self.replicates]))
         beyond = np.log(np.maximum(n / self.max_count, 1.0))[:, None]
         models = _odds(every)
-        variance = deviation(drawn) ** 2 + (REACH * beyond) ** 2
-        down = variance + (middle - models.min(axis=0)) ** 2
-        up = variance + (models.max(axis=0) - middle) ** 2
+        variance = deviation(drawn) ** 2
+        down = variance + (REACH[0] * beyond) ** 2 + (middle - models.min(axis=0)) ** 2
+        up = variance + (REACH[1] * beyond) ** 2 + (models.max(axis=0) - middle) ** 2
         low, high = expit(middle - quantile * np.sqrt(down)), expit(middle + quantile * np.sqrt(up))
         if self.guard is not None:
             high = np.maximum(high, _rates(self.guard, n, levels))

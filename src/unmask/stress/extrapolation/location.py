@@ -39,6 +39,7 @@ from unmask.stress.extrapolation.warp import Warp, eliminate, fitted_warp
 KNOTS: FloatArray = np.concatenate([[-8.0], np.linspace(-3.0, 3.0, 13), [8.0]])
 _AXIS: FloatArray = np.linspace(-6.0, 10.0, 128)
 _SCALE_NODES = 3
+_ONE_SCALE = 0.01  # scales that vary less than this share are one scale
 _TARGET_NODES = 7
 _FAMILY = ("family", "family_shift", "family_spread")
 _FAMILY_START = {"family": -13.0, "family_shift": 4.0, "family_spread": -0.7}
@@ -85,14 +86,15 @@ def rate_table(
     slope = given.get("slope", 0.0)
     effects, of_effect = normal_nodes(_TARGET_NODES if shift or spread else 1)
     base = _base(given)
-    noise, of_noise = normal_nodes(_SCALE_NODES)
+    varied = float(np.exp(given["log_scale_spread"]))
+    noise, of_noise = normal_nodes(_SCALE_NODES if varied > _ONE_SCALE else 1)
     z = centres(edges)
     quantile = quantiles(given, z)
     location = shift * effects[:, None] + np.exp(spread * effects)[:, None] * quantile
     log_scale = given.get("log_scale", 0.0) + slope * np.clip(location, -8, 20)
     rates = np.zeros((*location.shape, axis.size))
     for node, weight in zip(noise, of_noise, strict=True):
-        scale = np.exp(np.clip(log_scale + np.exp(given["log_scale_spread"]) * node, -12, 12))
+        scale = np.exp(np.clip(log_scale + varied * node, -12, 12))
         distance = (location[:, :, None] - axis) / scale[:, :, None]
         rates += weight * (ndtr(distance) if base is None else _above(distance, base))
     return closest_mass(counts, edges) @ np.tensordot(of_effect, rising(rates), axes=1)
@@ -163,7 +165,8 @@ def fit_location_scale(
     *,
     brief: bool = False,
 ) -> LocationScale:
-    """Levenberg–Marquardt on the surface, the warping eliminated; from ``start`` if given, for a few
+    """Levenberg–Marquardt on the surface, the warping eliminated; from ``start`` if given, for a
+    few
     steps only where it is ``brief``.
     """
     names = recipe.parameters
@@ -261,8 +264,8 @@ def fit_generative(moments: Moments) -> LocationScale:
     to P_FA^N (Sholokhov 2020, reference [3]).
 
     The mean and deviation of each pair are sufficient. The location's variance is that of the means
-    without what their own noise adds, σ²/L (with equal pairs the maximum of the likelihood); the log
-    scale has the mean and variance of the logarithms of the deviations, without their bias and
+    without what their own noise adds, σ²/L (with equal pairs the maximum of the likelihood); the
+    log scale has the mean and variance of the logarithms of the deviations, without their bias and
     noise, ½ψ((L−1)/2) − ½ log((L−1)/2) and ¼ψ′((L−1)/2).
     """
     log_spread = 0.5 * float(

@@ -1,0 +1,1 @@
+"""Coverage of intervals over simulated populations."""
