@@ -24,10 +24,9 @@ LEVEL = 0.99
 FAR = 10
 """A warning is due where N exceeds the impostors at hand so many times."""
 
-REACH = (0.02, 0.08)
+REACH = (0.02, 0.14)
 """Standard error of the log-odds, downwards and upwards, for each factor e of N beyond the
-impostors
-at hand: families of voices that nobody saw make the rate higher, never lower."""
+impostors at hand: families of voices that nobody saw make the rate higher, never lower."""
 
 _EDGE = 1e-4
 _STEPS = 201
