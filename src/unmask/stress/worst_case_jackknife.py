@@ -2,7 +2,7 @@
 
 Targets and impostors are the same people, so a speaker who leaves is gone as a target and as an
 impostor of everybody else. Speakers are dealt into G groups; with θ_g the log-odds of a rate
-without group g, the variance is (G − 1)/G·Σ(θ_g − mean θ)², and the interval is θ ± t·√variance
+without group g, the variance is (G − 1)/G·Σ(θ_g − mean θ)², and the interval is θ ± 0.9·t·√variance
 with t of Student's distribution with G − 1 degrees of freedom.
 """
 
@@ -21,6 +21,10 @@ from unmask.stress.worst_case_pairs import PairScores
 
 GROUPS = 15
 """Groups of speakers, each left out once."""
+
+PAIRS = 0.9
+"""Share of the jackknife's error that measured rates need: it counts the noise of single pairs of
+speakers twice, once for each of them, and coverage over simulated populations asks for this."""
 
 METHOD = "speaker,jackknife of groups"
 _LEAST_GROUPS = 5
@@ -141,7 +145,7 @@ def interval(
     seen. So bounds lie within [0, 1] and are never of zero width.
     """
     size = np.broadcast_to(cases[:, None], values.shape)
-    half = reach(level, len(without)) * deviation(log_odds(without, size))
+    half = PAIRS * reach(level, len(without)) * deviation(log_odds(without, size))
     inner = np.clip(values, 1e-12, 1 - 1e-12)
     low = np.minimum(expit(logit(inner) - half), expit(log_odds(values, size) - half))
     high = np.maximum(expit(logit(inner) + half), expit(log_odds(values, size) + half))

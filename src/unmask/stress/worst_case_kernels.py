@@ -109,19 +109,18 @@ class Deleted:
         codes = np.arange(len(self.total))
         codes = codes[codes != own]
         kept = group != codes[:, None]
-        rank = np.cumsum(kept, axis=1) - 1
-        sizes = rank[:, -1] + 1
+        sizes = kept.sum(axis=1)
         for size in np.unique(sizes):
-            some = sizes == size
-            place = np.where(kept[some], rank[some], size)
-            weights = self._of(int(size))[:, place].swapaxes(0, 1)
-            self.total[codes[some]] += weights @ rates
+            some = codes[sizes == size]
+            ranks = np.nonzero(kept[sizes == size])[1].reshape(some.size, size)
+            stay = rates[ranks.T].reshape(size, -1)
+            found = (self._of(int(size)) @ stay).reshape(self.counts.size, some.size, -1)
+            self.total[some] += found.swapaxes(0, 1)
 
     def _of(self, size: int) -> FloatArray:
-        """Weights of the ranks among ``size`` impostors, and none for those who left."""
+        """Weights of the ranks among ``size`` impostors."""
         if size not in self._weights:
-            weights = closest_weights(size, self.counts)
-            self._weights[size] = np.pad(weights, ((0, 0), (0, 1)))
+            self._weights[size] = closest_weights(size, self.counts)
         return self._weights[size]
 
 
