@@ -199,7 +199,9 @@ def test_the_threshold_for_a_rate_gives_that_rate(fitted: Extrapolation) -> None
     assert rate == pytest.approx(0.01, rel=0.02)
 
 
-def test_auto_is_the_mean_of_the_models_that_fit_about_as_well(pairs: PairScores) -> None:
+def test_auto_is_the_mean_of_the_models_that_fit_about_as_well(
+    pairs: PairScores, tmp_path: Path
+) -> None:
     chosen = extrapolate(pairs, groups=0, split=False)
     assert set(chosen.errors) == set(CANDIDATES)
     levels = np.linspace(0.5, 0.8, 7)
@@ -210,6 +212,9 @@ def test_auto_is_the_mean_of_the_models_that_fit_about_as_well(pairs: PairScores
     assert (far.spread_low <= far.values).all()
     assert (far.values <= far.spread_high).all()
     assert np.isnan(far.low).all()
+    again = Extrapolation.load(chosen.save(tmp_path / "auto.npz"))
+    assert again.name == chosen.name
+    np.testing.assert_array_equal(again.predict([10**7], levels), far.values)
 
 
 def test_the_reach_is_told_for_named_models_and_only_where_it_is_far(

@@ -277,6 +277,19 @@ def test_a_study_of_embeddings_is_that_of_their_scores(
     assert "fitted to at most 4 scores of each pair of 24 targets" in told.replace("\n", " ")
 
 
+def test_another_encoder_chooses_in_a_study_of_embeddings(voices: Embeddings) -> None:
+    rng = np.random.default_rng(1)
+    names = voices.speakers.to_series().to_list()
+    blind = Embeddings(rng.normal(size=voices.vectors.shape), names)
+    asked = {"model": "ls+", "thresholds": [0.4], "groups": 0, "population": 200}
+    own = worst_case_study_of_embeddings(voices, **asked)
+    weak = worst_case_study_of_embeddings(voices, proxy=blind, **asked)
+    assert own.empirical.split
+    assert not weak.empirical.split
+    assert weak.estimates(0)[1].value < own.estimates(0)[1].value / 2
+    assert weak.estimates(0)[2].value < own.estimates(0)[2].value
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -62,7 +62,8 @@ def worst_case_study_of_embeddings(
     Thresholds and misses come from the detection statistic over all pairs, rates up to the
     impostors at hand from :func:`worst_case_of_embeddings`: both from every score, on any place.
     Beyond, a model is fitted to at most ``per_pair`` scores of a pair, and to as many targets as
-    make 16 million scores, which ``sample`` tells.
+    make 16 million scores, which ``sample`` tells. ``proxy`` holds the same speakers through the
+    encoder by which the adversary chooses; ``split`` is that of :func:`worst_case_of_embeddings`.
     """
     asked = Asked(population, model, tuple(target_rates), level, groups, seed, tuple(compare))
     if per_pair < 2:
