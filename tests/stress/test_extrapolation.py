@@ -239,6 +239,17 @@ def test_the_interval_grows_with_the_reach_and_holds_the_models(fitted: Extrapol
     assert narrower.high[0, 0] < far.high[1, 0]
 
 
+def test_ends_rise_with_the_voices_and_fall_with_the_threshold(fitted: Extrapolation) -> None:
+    counts, levels = [30, 119, 1000, 10**5], np.linspace(0.0, 1.5, 40)
+    found = fitted.predict_interval(counts, levels)
+    for end in (found.low, found.values, found.high):
+        assert (np.diff(end, axis=0) >= 0).all()
+        assert (np.diff(end, axis=1) <= 0).all()
+    some = fitted.predict_interval(counts, levels[10:20])
+    assert (found.high[:, 10:20] <= some.high + 1e-12).all()
+    assert ((found.low <= found.values) & (found.values <= found.high)).all()
+
+
 def test_the_safe_threshold_keeps_the_upper_end_to_the_rate(fitted: Extrapolation) -> None:
     plain = fitted.threshold_for(0.1, 1000)
     safe = fitted.threshold_for(0.1, 1000, level=0.95)

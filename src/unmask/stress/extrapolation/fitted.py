@@ -169,8 +169,9 @@ class Extrapolation:
         low, high = expit(middle - quantile * np.sqrt(down)), expit(middle + quantile * np.sqrt(up))
         if self.guard is not None:
             high = np.maximum(high, _rates(self.guard, n, levels))
+        # A lower end holds for more voices and lower thresholds too, an upper end the other way.
         low = _monotone(np.minimum(low, values), n, levels)
-        return low, _monotone(np.maximum(high, values), n, levels)
+        return low, -_monotone(-np.maximum(high, values), -n, -levels)
 
     def threshold_for(self, rate: float, count: int, *, level: float | None = None) -> float:
         """The lowest threshold at which P_FA^N does not exceed ``rate``; with ``level``, at which
