@@ -12,7 +12,7 @@ from unmask.errors import InputError
 from unmask.stress import PairScores, measure_worst_case, worst_case_false_alarms
 from unmask.stress.worst_case import crossed_rates
 from unmask.stress.worst_case_jackknife import Groups, even, interval
-from unmask.stress.worst_case_split import Crossed, middle
+from unmask.stress.worst_case_split import Crossed, middle, share_of
 
 
 def square(speakers: int, size: int, seed: int = 0) -> PairScores:
@@ -94,7 +94,9 @@ def test_every_score_attacks_once_and_never_where_it_chose() -> None:
 
 def test_the_middle_of_two_rates_is_between_them() -> None:
     every, other = np.array([0.0, 0.3, 0.2, 1.0, 0.4]), np.array([0.0, 0.1, 0.0, 1.0, 0.4])
-    found = middle(every, other, 1e-3)
+    assert share_of(np.array([4, 9, 40])) == pytest.approx(4 / 7)
+    assert share_of(np.array([2])) == pytest.approx(2 / 3)
+    found = middle(every, other, 4 / 7, 1e-3)
     assert found[[0, 3, 4]].tolist() == [0.0, 1.0, 0.4]
     assert 0.1 < found[1] < 0.3
     assert 0 < found[2] < 0.2

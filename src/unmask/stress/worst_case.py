@@ -34,7 +34,7 @@ from unmask.stress.worst_case_jackknife import (
 from unmask.stress.worst_case_kernels import Levels, closest_weights
 from unmask.stress.worst_case_on_device import surfaces_of_pairs_on_device
 from unmask.stress.worst_case_pairs import PairScores, as_pairs
-from unmask.stress.worst_case_split import Crossed, few_scores, middle, proxied
+from unmask.stress.worst_case_split import Crossed, few_scores, middle, proxied, share_of
 
 Proxy = PairScores | npt.ArrayLike | None
 
@@ -133,7 +133,8 @@ def crossed_rates(
         )
         found.append(joined(tasks, groups))
     edge = 0.5 / (len(crossed.whole.target_names) * crossed.per_pair)
-    return middle_of(found, edge, as_counts(counts), groups, levels.place)
+    share = share_of(crossed.whole.sizes)
+    return middle_of(found, share, edge, as_counts(counts), groups, levels.place)
 
 
 def stage(progress: Progress | None, number: int, stages: int) -> Progress | None:
@@ -155,6 +156,7 @@ def joined(tasks: Iterable[Arrays], groups: Groups | None) -> tuple[FloatArray, 
 
 def middle_of(
     found: Sequence[tuple[FloatArray, FloatArray | None]],
+    share: float,
     edge: float,
     counts: IntArray,
     groups: Groups | None,
@@ -163,9 +165,10 @@ def middle_of(
     """Join what all scores chose (first) with what the folds chose (the others), if any."""
     (every, gone), *folds = found
     if folds:
-        every = middle(every, np.mean([one for one, _ in folds], axis=0), edge)
+        every = middle(every, np.mean([one for one, _ in folds], axis=0), share, edge)
         if gone is not None:
-            gone = middle(gone, np.mean([one for _, one in folds if one is not None], axis=0), edge)
+            others = np.mean([one for _, one in folds if one is not None], axis=0)
+            gone = middle(gone, others, share, edge)
     fewer = counts if groups is None else np.minimum(counts, groups.least)
     return Rates(every[:, place], None if gone is None else gone[:, :, place], fewer)
 

@@ -30,7 +30,7 @@ from unmask.stress.worst_case_on_device import (
     surfaces_of_voices_on_device,
 )
 from unmask.stress.worst_case_pairs import PairScores, from_zero
-from unmask.stress.worst_case_split import FOLDS
+from unmask.stress.worst_case_split import FOLDS, share_of
 from unmask.stress.worst_case_voices import Likeness, Voices, similarity_range, surfaces_of_voices
 from unmask.trials import Embeddings
 
@@ -110,7 +110,7 @@ def worst_case_of_embeddings(
     per_pair = float(np.median(order.sizes)) ** 2
     edge = 0.5 / (len(order.names) * per_pair)
     return WorstCase.around(
-        middle_of(found, edge, wanted, dealt, levels.place),
+        middle_of(found, share_of(order.sizes), edge, wanted, dealt, levels.place),
         thresholds,
         wanted,
         level=level,

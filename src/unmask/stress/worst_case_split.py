@@ -5,13 +5,14 @@ noise was high. Where the same scores attack, that noise is counted as closeness
 out too high; where other scores attack, the choice is worse than that of an adversary who knows the
 pairs well, and the rate comes out too low. With normal locations of variance s² and noise of
 variance v, the closest lies √(1 + v/s²) times too far out in the first case and 1/√(1 + v/s²) in
-the second: the two errors are equal and opposite. So a rate is the middle of the two on the normal
+the second: the two errors are equal and opposite. Other scores are fewer, with K folds by a factor
+1 − 1/K, and their noise is larger by its inverse. So a rate lies between the two on the normal
 scale,
 
-    P = Φ((Φ⁻¹(P_all) + Φ⁻¹(P_other))/2),
+    P = Φ(w·Φ⁻¹(P_all) + (1 − w)·Φ⁻¹(P_other)),  w = K/(2K − 1),
 
 where P_all is chosen by all scores of a pair and attacked with all of them, and P_other is attacked
-with each of up to four folds of a pair's scores, chosen by the other folds.
+with each of up to four folds of a pair's scores, chosen by the other folds (K = 4, w = 4/7).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from unmask.arrays import FloatArray
+from unmask.arrays import FloatArray, IntArray
 from unmask.stress.worst_case_pairs import PairScores
 
 FOLDS = 4
@@ -69,10 +70,17 @@ class Crossed:
         return float(np.median(self.whole.sizes))
 
 
-def middle(every: FloatArray, other: FloatArray, edge: float) -> FloatArray:
-    """The middle of two rates on the normal scale, ``edge`` away from 0 and 1 if not both are."""
+def share_of(sizes: IntArray) -> float:
+    """Weight of the rate that all scores chose, from the number of scores (or utterances)."""
+    folds = float(np.minimum(sizes, FOLDS).mean())
+    return folds / (2 * folds - 1)
+
+
+def middle(every: FloatArray, other: FloatArray, share: float, edge: float) -> FloatArray:
+    """Between two rates on the normal scale, ``edge`` away from 0 and 1 if not both are."""
     inner = ndtr(
-        0.5 * (ndtri(np.clip(every, edge, 1 - edge)) + ndtri(np.clip(other, edge, 1 - edge)))
+        share * ndtri(np.clip(every, edge, 1 - edge))
+        + (1 - share) * ndtri(np.clip(other, edge, 1 - edge))
     )
     same = (every == other) | (np.maximum(every, other) <= 0) | (np.minimum(every, other) >= 1)
     return np.asarray(np.where(same, every, inner))
