@@ -18,12 +18,13 @@ from unmask.stress import (
     truth_of,
     worst_case_false_alarms,
 )
-from unmask.stress.extrapolation import MODELS, choose, location, plda
+from unmask.stress.extrapolation import CANDIDATES, MODELS, location, plda
 from unmask.stress.extrapolation.base import Surface
 from unmask.stress.extrapolation.grid import EDGES, FIT_EDGES, closest_mass
 from unmask.stress.extrapolation.models import fit_model
 from unmask.stress.extrapolation.moments import Moments, pareto_tail
 from unmask.stress.extrapolation.warp import Warp, eliminate
+from unmask.stress.worst_case_split import Crossed
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def moments(pairs: PairScores) -> Moments:
 
 @pytest.fixture(scope="module")
 def fitted(pairs: PairScores) -> Extrapolation:
-    return extrapolate(pairs, model="ls-target+", replicates=3)
+    return extrapolate(pairs, model="ls-target+", groups=6, split=False)
 
 
 def test_the_mass_of_the_closest_sums_to_one_for_any_count() -> None:
@@ -122,9 +123,9 @@ def test_every_model_is_monotone_bounded_and_survives_a_file(
     if name.startswith("plda"):
         affine = np.array([moments.location, np.log(moments.scale)])
         start = plda.Plda(name, np.geomspace(0.4, 4.0, 10), affine, None)
-    model = fit_model(name, surface, moments, start=start)
+    model = fit_model(name, surface, moments, start=start, brief=start is not None)
     seen = (float(pairs.scores.min()), float(pairs.scores.max()))
-    result = Extrapolation(model, (), (), {}, 119, seen, 0)
+    result = Extrapolation(model, (), (), None, {}, 119, seen, 0)
     counts = [1, 2, 10, 119, 1000, 10**5, 10**9]
     thresholds = np.linspace(seen[0] - 0.2, 1.2, 40)
     rates = result.predict(counts, thresholds)
@@ -178,7 +179,7 @@ def test_a_fit_repeats_itself_and_brings_intervals(
 ) -> None:
     seen: list[tuple[int, int]] = []
     again = extrapolate(
-        pairs, model="ls-target+", replicates=3, progress=lambda *now: seen.append(now)
+        pairs, model="ls-target+", groups=6, split=False, progress=lambda *now: seen.append(now)
     )
     counts, thresholds = [10, 10**4], [0.4, 0.5, 0.6]
     first = fitted.predict_interval(counts, thresholds)
@@ -198,17 +199,82 @@ def test_the_threshold_for_a_rate_gives_that_rate(fitted: Extrapolation) -> None
     assert rate == pytest.approx(0.01, rel=0.02)
 
 
-def test_auto_takes_the_least_held_out_error_and_shows_the_spread(
-    pairs: PairScores, monkeypatch: pytest.MonkeyPatch
+def test_auto_is_the_mean_of_the_models_that_fit_about_as_well(
+    pairs: PairScores, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(choose, "CANDIDATES", ("ls+", "ls-target+", "gpd-target+"))
-    chosen = extrapolate(pairs, replicates=0)
-    assert chosen.errors[chosen.name] == min(chosen.errors.values())
-    far = chosen.predict_interval([10**7], np.linspace(0.5, 0.8, 7))
+    chosen = extrapolate(pairs, groups=0, split=False)
+    assert set(chosen.errors) == set(CANDIDATES)
+    levels = np.linspace(0.5, 0.8, 7)
+    far = chosen.predict_interval([10**7], levels)
+    assert set(far.rivals) <= set(CANDIDATES)
+    if len(far.rivals) > 1:
+        np.testing.assert_allclose(far.values, np.mean(list(far.rivals.values()), axis=0))
     assert (far.spread_low <= far.values).all()
     assert (far.values <= far.spread_high).all()
-    assert any("models that fit about as well differ" in line for line in far.warnings)
     assert np.isnan(far.low).all()
+    again = Extrapolation.load(chosen.save(tmp_path / "auto.npz"))
+    assert again.name == chosen.name
+    np.testing.assert_array_equal(again.predict([10**7], levels), far.values)
+
+
+def test_the_reach_is_told_for_named_models_and_only_where_it_is_far(
+    fitted: Extrapolation,
+) -> None:
+    near = fitted.predict_interval([119, 1190], [0.4, 0.5])
+    assert near.warnings == ()
+    (told,) = fitted.predict_interval([1200], [0.4, 0.5]).warnings
+    assert "10 times the 119 impostors at hand" in told
+
+
+def test_the_interval_grows_with_the_reach_and_holds_the_models(fitted: Extrapolation) -> None:
+    far = fitted.predict_interval([119, 1190, 11_900], [0.45])
+    odds = np.log([far.low, far.values, far.high]) - np.log1p(
+        -np.array([far.low, far.values, far.high])
+    )
+    width = (odds[2] - odds[0])[:, 0]
+    assert width[0] < width[1] < width[2]
+    assert (far.low <= far.spread_low).all()
+    assert (far.spread_high <= far.high).all()
+    narrower = fitted.predict_interval([1190], [0.45], level=0.95)
+    assert narrower.high[0, 0] < far.high[1, 0]
+
+
+def test_ends_rise_with_the_voices_and_fall_with_the_threshold(fitted: Extrapolation) -> None:
+    counts, levels = [30, 119, 1000, 10**5], np.linspace(0.0, 1.5, 40)
+    found = fitted.predict_interval(counts, levels)
+    for end in (found.low, found.values, found.high):
+        assert (np.diff(end, axis=0) >= 0).all()
+        assert (np.diff(end, axis=1) <= 0).all()
+    some = fitted.predict_interval(counts, levels[10:20])
+    assert (found.high[:, 10:20] <= some.high + 1e-12).all()
+    assert ((found.low <= found.values) & (found.values <= found.high)).all()
+
+
+def test_the_safe_threshold_keeps_the_upper_end_to_the_rate(fitted: Extrapolation) -> None:
+    plain = fitted.threshold_for(0.1, 1000)
+    safe = fitted.threshold_for(0.1, 1000, level=0.95)
+    assert safe > plain
+    there = fitted.predict_interval([1000], [safe], level=0.95)
+    assert there.high[0, 0] == pytest.approx(0.1, rel=0.05)
+
+
+def test_families_of_voices_are_found_and_raise_the_far_rate() -> None:
+    rng = np.random.default_rng(4)
+    speakers, dimension = 160, 24
+    family = rng.normal(size=(speakers // 2, dimension))[np.arange(speakers) % (speakers // 2)]
+    centres = np.sqrt(0.8) * family + np.sqrt(0.2) * rng.normal(size=(speakers, dimension))
+    alone = rng.normal(size=(speakers, dimension))
+    kept = np.arange(speakers) % (speakers // 2) < 12
+    centres = np.where(kept[:, None], centres, alone)
+    noisy = centres[:, None] + 0.8 * rng.normal(size=(speakers, 10, dimension))
+    unit = noisy / np.linalg.norm(noisy, axis=-1, keepdims=True)
+    scores = np.einsum("ild,jld->ijl", unit, unit)
+    pairs = PairScores.from_array(scores, present=~np.eye(speakers, dtype=bool))
+    found = extrapolate(pairs, groups=0)
+    assert found.name == "ls-family+"
+    assert any("families of voices" in note for note in found.notes)
+    plain = extrapolate(pairs, groups=0, model="ls-target+")
+    assert any("families of voices" in note for note in plain.notes)
 
 
 def test_the_truth_of_a_population_is_the_exact_surface_of_all_its_pairs() -> None:
@@ -219,13 +285,48 @@ def test_the_truth_of_a_population_is_the_exact_surface_of_all_its_pairs() -> No
     np.testing.assert_allclose(truth, exact, atol=1e-6)
 
 
+def test_the_generative_model_is_consistent_on_its_own_family() -> None:
+    rng = np.random.default_rng(8)
+    for size in (4, 18, 324):
+        speakers = 60 if size == 324 else 200
+        place = rng.normal(1.0, 0.5, (speakers, speakers, 1))
+        scale = np.exp(-0.7 + 0.4 * rng.normal(size=place.shape))
+        scores = place + scale * rng.normal(size=(speakers, speakers, size))
+        found = fit_model(
+            "ls-generative",
+            Surface(np.array([1]), np.zeros(1), np.zeros((1, 1))),
+            Moments.of(PairScores.from_array(scores)),
+        )
+        assert isinstance(found, location.LocationScale)
+        given = found.given
+        assert given["location"] == pytest.approx(1.0, abs=0.03)
+        assert given["log_spread"] == pytest.approx(np.log(0.5), abs=0.04)
+        assert given["log_scale"] + given["log_spread"] == pytest.approx(-0.7, abs=0.03)
+        assert given["log_scale_spread"] == pytest.approx(np.log(0.4), abs=0.06)
+
+
+def test_a_proxy_chooses_for_the_extrapolation_too(pairs: PairScores) -> None:
+    rng = np.random.default_rng(3)
+    noisy = np.zeros((120, 120))
+    noisy[pairs.target, pairs.impostor] = pairs.similarity
+    noisy += pairs.similarity.std() * rng.normal(size=noisy.shape)
+    own, weak = (
+        extrapolate(pairs, model="ls+", groups=0, proxy=proxy).predict([1000], [0.5])[0, 0]
+        for proxy in (None, noisy)
+    )
+    ordinary = worst_case_false_alarms(pairs, [0.5], counts=[1])[0, 0]
+    assert 2 * ordinary < weak < own / 1.5
+    with pytest.raises(InputError, match="proxy: expected a model fitted to rates, found gpd"):
+        extrapolate(pairs, model="gpd", proxy=noisy)
+
+
 def test_far_extrapolation_is_close_to_a_known_population() -> None:
     population = Population.synthetic(6000, utterances=8, seed=2)
     seen = population.pairs(300)
     thresholds = np.linspace(seen.scores.min(), seen.scores.max(), 60)
     values = population.truth(thresholds, counts=[5999], targets=300)
     judged = truth_of(seen, thresholds, [5999], values)
-    table = compare_models(seen, models=("ls-target+",), truth=judged)
+    table = compare_models(seen, models=("ls-target+",), truth=judged, split=False)
     assert table.train_count == 299
     assert table["ls-target+"].mae < 0.01
     assert table["carry-forward"].mae_hard > 5 * table["ls-target+"].mae_hard
@@ -251,33 +352,44 @@ def test_bad_requests_are_told_in_one_line(
         Extrapolation.load(tmp_path / "none.npz")
 
 
-@pytest.mark.parametrize(("name", "steps"), [("ls+", 100), ("ls-cdf", 100), ("plda", 15)])
-def test_the_papers_training_reduces_its_error(name: str, steps: int, pairs: PairScores) -> None:
-    pytest.importorskip("torch")
+def trained(pairs: PairScores, name: str, steps: int) -> np.ndarray:
     from unmask.stress.extrapolation.paper import fit_paper
 
-    thresholds = np.linspace(0.0, 0.7, 15)
-    exact = worst_case_false_alarms(pairs, thresholds, counts=[30, 119])
-    first, last, again = (
-        fit_paper(pairs, model=name, max_count=119, seed=0, steps=number).predict(
-            [30, 119], thresholds
-        )
-        for number in (1, steps, steps)
-    )
+    crossed = Crossed(pairs)
+    surface, moments = Surface.of(crossed, 119), Moments.of(pairs)
+    model, _ = fit_paper(crossed, surface, moments, model=name, seed=0, steps=steps)
+    return model.rates(np.array([30, 119]), np.linspace(0.0, 0.7, 15))
+
+
+@pytest.mark.parametrize("name", ["ls+", "ls-cdf"])
+def test_the_papers_training_reduces_its_error(name: str, pairs: PairScores) -> None:
+    pytest.importorskip("torch")
+    exact = worst_case_false_alarms(pairs, np.linspace(0.0, 0.7, 15), counts=[30, 119])
+    first, last, again = (trained(pairs, name, steps) for steps in (1, 150, 150))
     assert np.abs(last - exact).mean() < np.abs(first - exact).mean()
     np.testing.assert_array_equal(last, again)
 
 
+def test_the_papers_cells_are_drawn_evenly_with_their_rates(pairs: PairScores) -> None:
+    from unmask.stress.extrapolation.paper import _Cells
+
+    cells = _Cells.of(Crossed(pairs), 119, 0)
+    assert cells.counts.min() == 1
+    assert cells.counts.max() == 119
+    assert cells.counts.mean() == pytest.approx(60, abs=1)
+    span = pairs.scores.min(), pairs.scores.max()
+    assert cells.thresholds.mean() == pytest.approx(np.mean(span), abs=0.02)
+    some = slice(0, 6)
+    wanted = [
+        worst_case_false_alarms(pairs, [t], counts=[n])[0, 0]
+        for n, t in zip(cells.counts[some], cells.thresholds[some], strict=True)
+    ]
+    np.testing.assert_allclose(cells.rates[some], wanted, atol=0.01)
+
+
 def test_the_general_base_starts_as_the_gaussian_one(pairs: PairScores) -> None:
     pytest.importorskip("torch")
-    from unmask.stress.extrapolation.paper import fit_paper
-
-    thresholds = np.linspace(0.0, 0.7, 15)
-    plain, general = (
-        fit_paper(pairs, model=name, max_count=119, seed=0, steps=1).predict([30, 119], thresholds)
-        for name in ("ls", "ls-cdf")
-    )
-    np.testing.assert_allclose(general, plain, atol=0.03)
+    np.testing.assert_allclose(trained(pairs, "ls-cdf", 1), trained(pairs, "ls", 1), atol=0.03)
 
 
 def test_the_papers_training_needs_torch_and_a_model_it_knows(
@@ -285,6 +397,8 @@ def test_the_papers_training_needs_torch_and_a_model_it_knows(
 ) -> None:
     with pytest.raises(InputError, match="training: expected exact or paper, found quick"):
         extrapolate(pairs, training="quick")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"found plda.*softmax in place of the choice"):
+        extrapolate(pairs, model="plda+", training="paper")
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(InputError, match="expected torch, found none"):
         extrapolate(pairs, model="ls", training="paper")

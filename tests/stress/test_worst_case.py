@@ -178,16 +178,21 @@ def test_groups_keep_pairs_of_their_own() -> None:
         pairs.by_group({str(k): "f" if k == 0 else "m" for k in range(8)})
 
 
-def test_the_interval_covers_the_mean_over_targets() -> None:
+def test_without_a_split_the_rates_are_the_exact_ones() -> None:
     scores = cube(30, 10, 4)
-    result = measure_worst_case(scores, [0.0, 1.0], counts=[1, 5], replicates=400, seed=2)
+    result = measure_worst_case(scores, [0.0, 1.0], counts=[1, 5], split=False)
     each = worst_case_by_target(scores, [0.0, 1.0], counts=[1, 5])
     np.testing.assert_allclose(result.values, each.mean(axis=0))
-    error = each.std(axis=0) / np.sqrt(30)
-    np.testing.assert_allclose(result.high - result.low, 2 * 2.576 * error, rtol=0.25)
+    assert (result.low < result.values).all()
+    assert (result.values < result.high).all()
     assert [e.params["count"] for e in result.estimates] == [1, 1, 5, 5]
-    again = measure_worst_case(scores, [0.0, 1.0], counts=[1, 5], replicates=400, seed=2)
+    assert [e.chance for e in result.estimates] == [*result.values[0], *result.values[0]]
+    assert "jackknife" in result.estimates[0].signature
+    again = measure_worst_case(scores, [0.0, 1.0], counts=[1, 5], split=False)
     np.testing.assert_array_equal(result.low, again.low)
+    none = measure_worst_case(scores, [0.0, 1.0], counts=[1, 5], groups=0)
+    assert np.isnan(none.low).all()
+    assert all(e.interval is None for e in none.estimates)
 
 
 @settings(max_examples=30, deadline=None)

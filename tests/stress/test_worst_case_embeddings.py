@@ -30,7 +30,7 @@ def test_the_surface_is_that_of_all_scores_in_memory(thresholds, kind, with_prox
     real, weak = voices(), voices(dimension=7, spread=2.0, seed=3)
     trained = {"cosine": lambda e: "cosine", "wccn": um.Whitening.fit, "plda": um.Plda.fit}
     backend = trained[kind](real)
-    options = {"counts": COUNTS, "replicates": 60, "seed": 4}
+    options = {"counts": COUNTS, "split": False, "seed": 4}
     proxy = um.pairs_of_embeddings(weak) if with_proxy else None
     wanted = um.measure_worst_case(
         um.pairs_of_embeddings(real, backend=backend), thresholds, proxy=proxy, **options
@@ -58,21 +58,21 @@ def test_the_surface_is_the_mean_over_all_subsets():
             total += np.mean(
                 [(held[target, b][..., None] > [0.1, 0.3]).mean((0, 1)) for b in best], axis=0
             )
-    found = um.worst_case_of_embeddings(data, [0.1, 0.3], counts=[3], replicates=2)
+    found = um.worst_case_of_embeddings(data, [0.1, 0.3], counts=[3], groups=0, split=False)
     np.testing.assert_allclose(found.values[0], total / len(who) / len(subsets), atol=1e-14)
 
 
 def test_neither_the_order_of_rows_nor_the_block_matters(monkeypatch):
     data = voices()
-    wanted = um.worst_case_of_embeddings(data, FEW, counts=COUNTS, replicates=2).values
+    wanted = um.worst_case_of_embeddings(data, FEW, counts=COUNTS, groups=0, split=False).values
     turned = data.select(np.random.default_rng(5).permutation(len(data)))
-    found = um.worst_case_of_embeddings(turned, FEW, counts=COUNTS, replicates=2).values
+    found = um.worst_case_of_embeddings(turned, FEW, counts=COUNTS, groups=0, split=False).values
     np.testing.assert_allclose(found, wanted, atol=1e-14)
     for rows, block, strip in ((1, 1, 1), (17, 5, 300), (10_000, 64, 50)):
         monkeypatch.setattr(worst_case_voices, "ROWS", rows)
         monkeypatch.setattr(worst_case_voices, "BLOCK", block)
         monkeypatch.setattr(worst_case_voices, "STRIP", strip)
-        found = um.worst_case_of_embeddings(data, FEW, counts=COUNTS, replicates=2).values
+        found = um.worst_case_of_embeddings(data, FEW, counts=COUNTS, groups=0, split=False).values
         np.testing.assert_allclose(found, wanted, atol=1e-14)
 
 
@@ -83,7 +83,7 @@ def test_a_speaker_may_have_more_utterances_than_a_byte_or_a_block_holds(thresho
     code = np.repeat(np.arange(5), sizes)
     vectors = rng.normal(size=(5, 6))[code] + rng.normal(size=(code.size, 6))
     data = um.Embeddings(vectors, [f"s{k}" for k in code])
-    options = {"counts": [1, 2, 4], "replicates": 5}
+    options = {"counts": [1, 2, 4], "split": False}
     wanted = um.measure_worst_case(um.pairs_of_embeddings(data), thresholds, **options)
     same(um.worst_case_of_embeddings(data, thresholds, **options), wanted)
 
@@ -96,8 +96,8 @@ def test_pairs_with_one_score_are_left_out_on_request():
     assert single > 2
     with pytest.raises(um.InputError, match=f"{single} of 1122 have one score, the first target s"):
         um.worst_case_of_embeddings(data, FEW, counts=[1])
-    wanted = um.measure_worst_case(pairs.without_single_scores(), FEW, counts=[1, 9], replicates=20)
-    found = um.worst_case_of_embeddings(data, FEW, counts=[1, 9], replicates=20, skip_single=True)
+    wanted = um.measure_worst_case(pairs.without_single_scores(), FEW, counts=[1, 9], split=False)
+    found = um.worst_case_of_embeddings(data, FEW, counts=[1, 9], split=False, skip_single=True)
     same(found, wanted)
     assert pairs.without_single_scores().skipped == single
 
@@ -107,7 +107,7 @@ def test_the_scores_are_never_held():
     code = np.repeat(np.arange(500), 8)
     data = um.Embeddings(rng.normal(size=(4000, 8)), [f"s{k}" for k in code])
     tracemalloc.start()
-    um.worst_case_of_embeddings(data, FEW, counts=[1, 499], replicates=2, workers=1)
+    um.worst_case_of_embeddings(data, FEW, counts=[1, 499], workers=1)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 48 << 20, "the scores alone take 128 MB"
@@ -121,7 +121,7 @@ def test_the_scores_are_never_held():
         ({"thresholds": [np.nan]}, "threshold scores: 1 of 1 are NaN"),
         ({"on": "moon"}, "on: expected local, .* found moon"),
         ({"workers": 0}, "workers: expected 1 or more"),
-        ({"replicates": 1}, "bootstrap: expected at least 2 replicates"),
+        ({"groups": 1}, "jackknife: expected 0 .* or at least 5 groups of speakers, found 1"),
         ({"level": 1.0}, "level: expected a share"),
         ({"backend": "magic"}, "back-end: expected cosine"),
         ({"proxy": voices(speakers=30)}, "proxy: 4 of 34 speakers have no embeddings there"),
@@ -166,8 +166,8 @@ def test_a_back_end_that_is_no_inner_product_is_refused():
     pairs = um.pairs_of_embeddings(voices(), backend=Other())
     assert worst_case_by_target(pairs, [-9.0], counts=[1]).shape == (34, 1, 1)
     same(
-        um.worst_case_of_embeddings(voices(), FEW, counts=[1], backend=Distance(), replicates=5),
-        um.worst_case_of_embeddings(voices(), FEW, counts=[1], replicates=5),
+        um.worst_case_of_embeddings(voices(), FEW, counts=[1], backend=Distance()),
+        um.worst_case_of_embeddings(voices(), FEW, counts=[1]),
     )
 
 
@@ -211,7 +211,7 @@ def test_a_sample_of_scores_does_not_move_the_worst_case():
     code = np.repeat(np.arange(150), 6)
     vectors = rng.normal(size=(150, 16))[code] + 1.5 * rng.normal(size=(900, 16))
     data = um.Embeddings(vectors, [f"s{k}" for k in code])
-    exact = um.worst_case_of_embeddings(data, [0.3], counts=[1, 30, 149], replicates=400)
+    exact = um.worst_case_of_embeddings(data, [0.3], counts=[1, 30, 149], split=False)
     some = um.worst_case_false_alarms(
         um.pairs_of_embeddings(data, per_pair=6), [0.3], counts=[1, 30, 149]
     )

@@ -49,7 +49,8 @@ def test_rounding_does_not_break_a_tie_wherever_it_falls():
     above, trials = rng.integers(0, 9, (3, 2)), np.full(3, 8)
     for value in rng.normal(size=2000):
         similarity = np.array([value, value - 1, np.nextafter(value, np.inf)])
-        rates = closest_first(above, trials, similarity, 2.0**-40)
+        rates, order = closest_first(above, trials, similarity, 2.0**-40)
+        assert order[2] == 1
         together = (above[0] + above[2]) / 16
         np.testing.assert_allclose(rates, [together, together, above[1] / 8], rtol=1e-15)
 
@@ -57,7 +58,9 @@ def test_rounding_does_not_break_a_tie_wherever_it_falls():
 def test_impostors_without_similarity_are_left_out():
     above = np.array([[1], [2], [3], [4]])
     similarity = np.array([0.1, -np.inf, 0.3, -np.inf])
-    assert closest_first(above, np.full(4, 4), similarity, 1e-9).tolist() == [[0.75], [0.25]]
+    rates, order = closest_first(above, np.full(4, 4), similarity, 1e-9)
+    assert rates.tolist() == [[0.75], [0.25]]
+    assert order.tolist() == [2, 0]
 
 
 def test_targets_with_different_numbers_of_impostors_are_weighed_alone():

@@ -15,7 +15,7 @@ from unmask.stress import (
     worst_case_voices,
 )
 
-OPTIONS = {"counts": COUNTS, "replicates": 30}
+OPTIONS = {"counts": COUNTS, "split": False}
 
 
 @pytest.fixture(autouse=True)
@@ -26,11 +26,11 @@ def small_tasks(monkeypatch):
 
 
 def straight(data, thresholds=FEW, **options):
-    return um.worst_case_of_embeddings(data, thresholds, **OPTIONS, **options)
+    return um.worst_case_of_embeddings(data, thresholds, **(OPTIONS | options))
 
 
 def in_memory(data, thresholds=FEW, **options):
-    return um.measure_worst_case(um.pairs_of_embeddings(data), thresholds, **OPTIONS, **options)
+    return um.measure_worst_case(um.pairs_of_embeddings(data), thresholds, **(OPTIONS | options))
 
 
 @pytest.mark.parametrize("way", [straight, in_memory])
@@ -42,6 +42,12 @@ def in_memory(data, thresholds=FEW, **options):
 def test_all_places_give_the_same_bits(way, options):
     data = voices()
     same(way(data, **options), way(data), tolerance=0)
+
+
+@pytest.mark.parametrize("way", [straight, in_memory])
+def test_folds_give_the_same_bits_with_more_workers(way):
+    data = voices()
+    same(way(data, workers=3, split=True), way(data, split=True), tolerance=0)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -78,7 +84,6 @@ def test_a_device_keeps_to_a_proxy_a_plda_and_pairs_with_two_scores(monkeypatch)
     data = voices(least=1, most=3, seed=8)
     options = {
         "counts": [1, 9],
-        "replicates": 30,
         "backend": um.Plda.fit(data),
         "proxy": voices(dimension=7, seed=3),
         "skip_single": True,

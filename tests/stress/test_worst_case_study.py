@@ -50,8 +50,7 @@ def study(population: Population) -> WorstCaseStudy:
         population=5000,
         model="ls+",
         target_rates=[0.05],
-        replicates=50,
-        refits=2,
+        compare=["ls-generative"],
     )
 
 
@@ -99,6 +98,12 @@ def test_a_study_joins_the_measured_and_the_extrapolated_part(study: WorstCaseSt
     (need,) = study.needed
     rate = study.extrapolation.predict([5000], [need.threshold])[0, 0]
     assert rate == pytest.approx(0.05, rel=0.02)
+    assert need.high > 0.05
+    assert need.safe_threshold > need.threshold
+    assert need.safe_p_miss >= need.p_miss
+    assert list(study.compared) == ["ls-generative"]
+    assert any("4 scores a pair" in line for line in study.warnings)
+    assert any("times the 23 impostors at hand" in line for line in study.warnings)
     assert np.all(np.diff(study.limits[0.05]) >= 0)
 
 
@@ -162,6 +167,49 @@ def test_the_command_works_within_groups(
     assert "f: 12 targets with at least 11 impostors" in printed
 
 
+def test_no_intervals_means_none_anywhere(
+    score_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(*("worstcase", str(score_file), "--ci", "0", "--model", "ls+", "--format", "json"))
+    answer = json.loads(capsys.readouterr().out)
+    assert all(row["interval"] is None for row in answer["results"] if row["metric"] != "p_miss")
+    with pytest.raises(InputError, match=r"jackknife: expected 0 .* at least 5 groups"):
+        run("worstcase", str(score_file), "--ci", "2")
+
+
+def test_the_command_compares_models(
+    score_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("worstcase", str(score_file), "--table", "--model", "ls+", "--model", "gpd")
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in ("carry-forward", "ls+", "gpd", "N ≤ 15"))
+    run(
+        *("worstcase", str(score_file), "--model", "ls+", "--model", "ls-generative"),
+        *("--figures", str(tmp_path), "--figure-formats", "svg", "--population", "500"),
+    )
+    assert "ls-generative at N = 500:" in " ".join(capsys.readouterr().out.split())
+    assert (tmp_path / "worst_case_models.svg").stat().st_size > 1000
+
+
+def test_a_proxy_chooses_in_the_command(
+    score_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head, *lines = score_file.read_text(encoding="utf-8").splitlines()
+    rng = np.random.default_rng(0)
+    blind = ["\t".join([*line.split("\t")[:-1], f"{rng.normal():.6f}"]) for line in lines]
+    proxy = tmp_path / "proxy.tsv"
+    proxy.write_text("\n".join([head, *blind]) + "\n", encoding="utf-8")
+    asked = ("worstcase", str(score_file), "--model", "ls+", "--ci", "0", "--format", "json")
+    rates = []
+    for more in ((), ("--proxy", str(proxy))):
+        run(*asked, "--threshold", "0.4", *more)
+        answer = json.loads(capsys.readouterr().out)["results"]
+        rates.append([row["value"] for row in answer[:3]])
+    assert rates[0][0] == pytest.approx(rates[1][0], abs=0.01)
+    assert rates[1][1] < rates[0][1] / 2
+    assert rates[1][2] < rates[0][2]
+
+
 def test_a_population_below_one_is_refused(score_file: Path) -> None:
     with pytest.raises(InputError, match="population: expected at least 1, found 0"):
         run("worstcase", str(score_file), "--population", "0")
@@ -211,7 +259,7 @@ def voices(population: Population) -> Embeddings:
 def test_a_study_of_embeddings_is_that_of_their_scores(
     population: Population, voices: Embeddings
 ) -> None:
-    asked = {"model": "gpd", "thresholds": [0.3, 0.5], "replicates": 30, "refits": 2}
+    asked = {"model": "gpd", "thresholds": [0.3, 0.5], "split": False}
     target = same_speaker(population)
     wanted = worst_case_study(pairs_of_embeddings(voices), target, **asked)
     found = worst_case_study_of_embeddings(voices, per_pair=16, **asked)
@@ -227,6 +275,19 @@ def test_a_study_of_embeddings_is_that_of_their_scores(
     np.testing.assert_array_equal(some.empirical.values, found.empirical.values)
     told = render(document_of_worst_case({"all": some}), "text")
     assert "fitted to at most 4 scores of each pair of 24 targets" in told.replace("\n", " ")
+
+
+def test_another_encoder_chooses_in_a_study_of_embeddings(voices: Embeddings) -> None:
+    rng = np.random.default_rng(1)
+    names = voices.speakers.to_series().to_list()
+    blind = Embeddings(rng.normal(size=voices.vectors.shape), names)
+    asked = {"model": "ls+", "thresholds": [0.4], "groups": 0, "population": 200}
+    own = worst_case_study_of_embeddings(voices, **asked)
+    weak = worst_case_study_of_embeddings(voices, proxy=blind, **asked)
+    assert own.empirical.split
+    assert not weak.empirical.split
+    assert weak.estimates(0)[1].value < own.estimates(0)[1].value / 2
+    assert weak.estimates(0)[2].value < own.estimates(0)[2].value
 
 
 @pytest.mark.parametrize(
@@ -261,7 +322,7 @@ def voices_file(voices: Embeddings, tmp_path_factory: pytest.TempPathFactory) ->
 def test_the_command_takes_embeddings_on_any_place_and_goes_on(
     voices_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ("worstcase", str(voices_file), "--model", "gpd", "--format", "json", "--ci", "20")
+    asked = ("worstcase", str(voices_file), "--model", "gpd", "--format", "json", "--ci", "6")
     run(*asked)
     wanted = json.loads(capsys.readouterr().out)
     assert [row["params"]["count"] for row in wanted["results"][:3]] == [1, 23, 2300]
@@ -269,7 +330,7 @@ def test_the_command_takes_embeddings_on_any_place_and_goes_on(
     for _ in range(2):
         run(*asked, "--workers", "2", "--state", str(tmp_path / "state"))
         assert json.loads(capsys.readouterr().out)["results"] == wanted["results"]
-    assert len(list((tmp_path / "state").iterdir())) == 2
+    assert len(list((tmp_path / "state").iterdir())) == 6
 
 
 def test_the_command_takes_embeddings_by_groups(

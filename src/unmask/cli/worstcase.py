@@ -21,11 +21,14 @@ from unmask.cli.worstcase_inputs import (
 from unmask.errors import InputError
 from unmask.figures import Figure, save_all
 from unmask.figures.worst_case import worst_case_figures
-from unmask.report.worst_case import document_of_worst_case
+from unmask.report.worst_case import document_of_models, document_of_worst_case
 from unmask.scoring import Plda
 from unmask.scoring.job import Where
+from unmask.stress.extrapolation import MODELS, ModelComparison, compare_models
 from unmask.stress.worst_case_embeddings_study import PER_PAIR, worst_case_study_of_embeddings
-from unmask.stress.worst_case_input import pairs_of_scores
+from unmask.stress.worst_case_input import pairs_of_embeddings, pairs_of_scores
+from unmask.stress.worst_case_jackknife import GROUPS
+from unmask.stress.worst_case_pairs import PairScores
 from unmask.stress.worst_case_study import WorstCaseStudy, worst_case_study
 from unmask.trials import Source, read_embeddings
 
@@ -53,8 +56,36 @@ def worstcase(
         ),
     ] = None,
     model: Annotated[
-        str, typer.Option("--model", help="auto, or a model's name such as ls-target+ or plda+.")
-    ] = "auto",
+        list[str] | None,
+        typer.Option(
+            "--model",
+            help="auto, or a model's name such as ls-target+ or plda+; more of them are compared.",
+            show_default="auto",
+        ),
+    ] = None,
+    table: Annotated[
+        bool,
+        typer.Option(
+            "--table", help="Compare models: train on two thirds of the counts, judge on the rest."
+        ),
+    ] = False,
+    proxy: Annotated[
+        str | None,
+        typer.Option(
+            "--proxy",
+            help="Scores (or embeddings) of the system by which the adversary chooses.",
+        ),
+    ] = None,
+    proxy_system: Annotated[
+        str | None, typer.Option("--proxy-system", help="Its column, where there are several.")
+    ] = None,
+    split: Annotated[
+        bool,
+        typer.Option(
+            "--split/--no-split",
+            help="Keep the scores that choose the closest voice apart from those that attack.",
+        ),
+    ] = True,
     threshold: Annotated[
         list[float] | None,
         typer.Option(
@@ -94,7 +125,14 @@ def worstcase(
     on: common.OnOption = "local",
     workers: common.WorkersOption = None,
     state: common.StateOption = None,
-    ci: common.ReplicatesOption = None,
+    ci: Annotated[
+        int,
+        typer.Option(
+            "--ci",
+            min=0,
+            help="Groups of speakers that leave in turn for all intervals; 0 for none.",
+        ),
+    ] = GROUPS,
     level: common.LevelOption = 0.99,
     seed: common.SeedOption = 0,
     missing: common.MissingOption = common.Missing.error,
@@ -111,18 +149,21 @@ def worstcase(
         raise InputError(f"population: expected at least 1, found {population:g}")
     asked: dict[str, Any] = {
         "population": None if population is None else round(population),
-        "model": model,
+        "model": (model or ["auto"])[0],
+        "compare": tuple((model or [])[1:]),
         "thresholds": tuple(threshold or ()),
         "p_target": tuple(dcf or ()),
         "target_rates": tuple(target_rate or ()),
         "level": level,
-        "replicates": 1000 if ci is None else max(ci, 2),
+        "groups": ci,
+        "split": split,
         "seed": seed,
         "on": on,
         "workers": workers,
         "state": state,
     }
     Where(on, workers, state)
+    tables: list[ModelComparison] = []
     studies: dict[str, WorstCaseStudy] = {}
     sources: tuple[Source, ...]
     if are_embeddings(scores):
@@ -132,19 +173,26 @@ def worstcase(
         for source in sources:
             common.remark(f"{source.name}: {source.detected}", quiet=quiet)
         scorer = backend if backend == "cosine" else Plda.load(backend)
+        other = None if proxy is None else read_embeddings(proxy, speakers=speakers)
         for group, some in groups_of_embeddings(voices, by):
+            if table:
+                pairs = pairs_of_embeddings(some, backend=scorer, per_pair=per_pair)
+                pairs = pairs.without_single_scores() if skip_single else pairs
+                tables.append(_compared(pairs, model, group, split=split, quiet=quiet))
+                continue
             with common.progress("worst case", quiet=quiet) as bar:
                 studies[group] = worst_case_study_of_embeddings(
                     some,
                     backend=scorer,
                     per_pair=per_pair,
                     skip_single=skip_single,
+                    proxy=other,
                     progress=bar,
                     **asked,
                 )
     else:
         refuse(context, OF_EMBEDDINGS, "is for embeddings, found scores")
-        table = load(
+        trials = load(
             [scores],
             key=key,
             speakers=speakers,
@@ -154,16 +202,45 @@ def worstcase(
             duplicates=duplicates,
             quiet=quiet,
         )
-        sources = table.sources
-        name = system or only_system(table)
-        for group, part in groups_of_scores(table, by, quiet=quiet).items():
+        sources = trials.sources
+        name = system or only_system(trials)
+        chosen = None
+        if proxy is not None:
+            others = load(
+                [proxy],
+                key=key,
+                speakers=speakers,
+                systems=[proxy_system] if proxy_system else None,
+                format=None,
+                missing=missing,
+                duplicates=duplicates,
+                quiet=quiet,
+            )
+            sources = (*sources, *others.sources)
+            chosen = pairs_of_scores(
+                others, system=proxy_system or only_system(others), both_ways=not one_way
+            )
+        for group, part in groups_of_scores(trials, by, quiet=quiet).items():
             pairs = pairs_of_scores(part, system=name, both_ways=not one_way)
             if skip_single:
                 pairs = pairs.without_single_scores()
+            if table:
+                some_pairs = pairs.with_impostors(min_impostors)
+                tables.append(_compared(some_pairs, model, group, split=split, quiet=quiet))
+                continue
             with common.progress("fitting", quiet=quiet) as bar:
                 studies[group] = worst_case_study(
-                    pairs.with_impostors(min_impostors), part.targets(name), progress=bar, **asked
+                    pairs.with_impostors(min_impostors),
+                    part.targets(name),
+                    proxy=chosen,
+                    progress=bar,
+                    **asked,
                 )
+    if table:
+        common.give(
+            document_of_models(tables, inputs=sources), format=format, output=output, quiet=quiet
+        )
+        return
     if figures is not None:
         for group, found in studies.items():
             drawn = [_named(figure, group, len(studies)) for figure in worst_case_figures(found)]
@@ -172,6 +249,18 @@ def worstcase(
     common.give(document, format=format, output=output, quiet=quiet)
     if figures is not None:
         common.remark(f"figures in {figures}", quiet=quiet)
+
+
+def _compared(
+    pairs: PairScores, models: list[str] | None, group: str, *, split: bool, quiet: bool
+) -> ModelComparison:
+    """The comparison of Table 1 of the paper for one group."""
+    if models == ["auto"]:
+        models = None
+    with common.progress("models", quiet=quiet) as bar:
+        return compare_models(
+            pairs, models=models or MODELS, split=split, population=group, progress=bar
+        )
 
 
 def _named(figure: Figure, group: str, groups: int) -> Figure:

@@ -14,7 +14,15 @@ from unmask.trials import Embeddings, Scores
 from unmask.trials.embedding_reading import holds_embeddings
 from unmask.trials.files import Input
 
-OF_SCORES = ("key", "system", "one_way", "min_impostors", "missing", "duplicates")
+OF_SCORES = (
+    "key",
+    "system",
+    "proxy_system",
+    "one_way",
+    "min_impostors",
+    "missing",
+    "duplicates",
+)
 """Options that embeddings have no use for."""
 
 OF_EMBEDDINGS = ("backend", "per_pair")

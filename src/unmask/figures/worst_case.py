@@ -9,9 +9,10 @@ from unmask.figures.data import join, table
 from unmask.figures.encode import is_wide, legend, line_kind, main_panel
 from unmask.figures.figure import Figure
 from unmask.figures.theme import DASHED, PALETTE, SEQUENTIAL, SOLID, WIDE
+from unmask.figures.worst_case_models import worst_case_models
 from unmask.stress.worst_case_study import WorstCaseStudy
 
-_EXACT, _PREDICTED = "measured, exact", "extrapolated"
+_EXACT, _PREDICTED = "measured", "extrapolated"
 _COUNT_AXIS = "Number of impostors to choose from, N"
 
 
@@ -223,11 +224,12 @@ def needed_thresholds(
 
 def worst_case_figures(study: WorstCaseStudy, *, width: float = WIDE) -> tuple[Figure, ...]:
     """All figures of a study."""
-    return (
+    figures = (
         worst_case_curves(study, width=width, rivals=is_wide(width)),
         worst_case_map(study, width=width),
         needed_thresholds(study, width=width),
     )
+    return (*figures, worst_case_models(study, width=width)) if study.compared else figures
 
 
 def _edges(centres: np.ndarray) -> np.ndarray:
@@ -239,15 +241,13 @@ def _edges(centres: np.ndarray) -> np.ndarray:
 
 def _caption(study: WorstCaseStudy, rivals: bool) -> str:
     caption = (
-        f"Solid: exact rates over all subsets of the {study.empirical.impostors:,} impostors at"
+        f"Solid: rates over all subsets of the {study.empirical.impostors:,} impostors at"
         f" hand; dashed: {study.predicted.model} beyond them. Bands:"
-        f" {100 * study.predicted.level:g} % intervals over target speakers. At N = 1 the curve"
-        " starts at the ordinary false-alarm rate; the faster it climbs, the less that rate says"
-        " about an adversary who may choose."
+        f" {100 * study.predicted.level:g} % intervals over speakers, as targets and as impostors;"
+        " beyond the impostors at hand they also hold the models' spread and the reach. At N = 1"
+        " the curve starts at the ordinary false-alarm rate; the faster it climbs, the less that"
+        " rate says about an adversary who may choose."
     )
     if rivals:
-        caption += (
-            " Dotted: other models that fit the measured part about as well; where they part,"
-            " their spread is the honest uncertainty."
-        )
+        caption += " Dotted: models that fit the measured part about as well."
     return caption

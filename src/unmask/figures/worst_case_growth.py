@@ -112,6 +112,6 @@ def worst_case_growth(
     caption = (
         "The further a line rises to the right, the more an adversary gains by choosing the voice"
         " that sounds most like the target. N = 1 is the ordinary false-alarm rate; dashes tell"
-        " the threshold. Bands are intervals over target speakers."
+        " the threshold. Bands are intervals over speakers, as targets and as impostors."
     )
     return Figure(name, title, caption, chart)

@@ -8,7 +8,7 @@ import numpy as np
 
 from unmask.report.document import Document, Row
 from unmask.stress.extrapolation import ModelComparison
-from unmask.stress.worst_case_study import WorstCaseStudy
+from unmask.stress.worst_case_study import Needed, WorstCaseStudy
 from unmask.trials import Source
 
 
@@ -38,10 +38,11 @@ def document_of_worst_case(
             rows.append(Row(conditions, study.estimates(place), columns))
         notes.append(_counts(study, said))
         notes += [
-            f"{said}to keep the worst case of {need.count:,} impostors at {100 * need.rate:g} %,"
-            f" accept above {need.threshold:.4g}: {100 * need.p_miss:.2f} % misses."
+            f"{said}to keep the closest of {need.count:,} voices at {100 * need.rate:g} %, accept"
+            f" above {need.threshold:.4g}: {100 * need.p_miss:.2f} % misses{_safe(need, study)}."
             for need in study.needed
         ]
+        notes += [_beside(study, name, said) for name in study.compared]
         warnings += [said + line for line in study.warnings]
     seed = next(iter(studies.values())).extrapolation.seed
     return Document(
@@ -49,36 +50,65 @@ def document_of_worst_case(
     )
 
 
-def document_of_models(comparisons: Sequence[ModelComparison]) -> Document:
-    """One row per population and model."""
+def _safe(need: Needed, study: WorstCaseStudy) -> str:
+    if not np.isfinite(need.high):
+        return ""
+    return (
+        f", and the rate may be {100 * need.high:.2g} % (upper end of the"
+        f" {100 * study.predicted.level:g} % interval); to keep that end there, accept above"
+        f" {need.safe_threshold:.4g}: {100 * need.safe_p_miss:.2f} % misses"
+    )
+
+
+def _beside(study: WorstCaseStudy, name: str, said: str) -> str:
+    far = study.compared[name]
+    at = int(np.searchsorted(far.counts, study.population))
+    rates = "; ".join(
+        f"{point.name} {100 * far.values[at, t]:.1f} %"
+        + (f" [{100 * far.low[at, t]:.1f}, {100 * far.high[at, t]:.1f}]" if far.groups else "")
+        for t, point in enumerate(study.operating)
+    )
+    return f"{said}{name} at N = {study.population:,}: {rates}."
+
+
+def document_of_models(
+    comparisons: Sequence[ModelComparison], *, inputs: tuple[Source, ...] = ()
+) -> Document:
+    """One row per population and model: Table 1 of Sholokhov 2020, with the baseline that repeats
+    the last known column, and hard thresholds apart.
+    """
     rows = tuple(
         Row({"population": table.population, "model": row.model}, table.estimates(row))
         for table in comparisons
         for row in table.rows
     )
-    return Document(rows)
+    notes = tuple(
+        f"{table.population}: trained on N ≤ {table.train_count:,}, judged on"
+        f" N = {min(table.counts):,} … {max(table.counts):,}; hard thresholds have 2 to 98 % at"
+        f" N = {table.train_count:,}."
+        for table in comparisons
+    )
+    return Document(rows, inputs=inputs, notes=notes)
 
 
 def _counts(study: WorstCaseStudy, said: str) -> str:
     fitted = study.extrapolation
     errors = fitted.errors
-    how = (
-        f"the least held-out error ({100 * errors[fitted.name]:.2f} % on hard thresholds)"
-        if fitted.name in errors
-        else "the model asked for"
-    )
+    held = ", ".join(f"{name} {100 * error:.2f} %" for name, error in errors.items())
     told = (
         f"{said}{study.empirical.targets:,} targets with at least {study.empirical.impostors:,}"
-        f" impostors; beyond them {fitted.name}, {how}."
+        f" impostors; beyond them {fitted.name}"
+        f"{f' (held-out errors on hard thresholds: {held})' if held else ''}."
+        " One attempt by the one closest of N voices, not N attempts."
     )
     if study.sample is not None:
         told += (
             f" It is fitted to at most {study.sample.per_pair:,} scores of each pair of"
             f" {study.sample.targets:,} targets; the measured rates rest on all scores."
         )
-    if not fitted.rivals:
-        return told
     far = study.predicted
+    if not far.rivals:
+        return told
     at = int(np.searchsorted(far.counts, study.population))
     spread = "; ".join(
         f"{point.name} {100 * low:.1f} to {100 * high:.1f} %"

@@ -8,6 +8,7 @@ F_r is the share of the r-th closest impostor's scores above τ, averaged over t
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,14 +19,22 @@ from unmask.arrays import FloatArray, IntArray, reject_nan
 from unmask.detection.bootstrap import Progress
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
-from unmask.scoring.job import Where, run
+from unmask.scoring.job import HERE, Where, run
+from unmask.scoring.store import Arrays
 from unmask.stress.worst_case_checks import as_counts, checked_counts
 from unmask.stress.worst_case_flat import FlatPairs, surfaces_of_pairs
+from unmask.stress.worst_case_jackknife import (
+    GROUPS,
+    METHOD,
+    Groups,
+    checked_groups,
+    checked_level,
+    interval,
+)
 from unmask.stress.worst_case_kernels import Levels, closest_weights
 from unmask.stress.worst_case_on_device import surfaces_of_pairs_on_device
 from unmask.stress.worst_case_pairs import PairScores, as_pairs
-
-_DRAWN = 1 << 24
+from unmask.stress.worst_case_split import Crossed, few_scores, middle, proxied, share_of
 
 Proxy = PairScores | npt.ArrayLike | None
 
@@ -48,7 +57,7 @@ def worst_case_false_alarms(
     pairs = as_pairs(scores)
     flat, levels = _asked(pairs, thresholds, counts, proxy)
     totals: dict[int, FloatArray] = {}
-    for rates in flat.ranked_rates((0, flat.targets)):
+    for rates, _ in flat.ranked_rates((0, flat.targets)):
         size = rates.shape[0]
         if size in totals:
             totals[size] += rates
@@ -88,8 +97,88 @@ def worst_case_by_target(
 
 
 @dataclass(frozen=True, eq=False)
+class Rates:
+    """P_FA^N(τ) over all targets, (counts, thresholds), and the same without each group of speakers
+    (first axis; none where no intervals are wanted), at counts of at most what then remains.
+    """
+
+    values: FloatArray
+    without: FloatArray | None
+    fewer: IntArray
+
+
+def crossed_rates(
+    crossed: Crossed,
+    thresholds: npt.ArrayLike,
+    counts: npt.ArrayLike,
+    groups: Groups | None,
+    *,
+    where: Where = HERE,
+    progress: Progress | None = None,
+) -> Rates:
+    """The middle of the rates that all scores of a pair choose and those that others choose."""
+    found = []
+    levels = Levels.of(thresholds)
+    parts = (crossed.whole, *crossed.folds)
+    for number, part in enumerate(parts):
+        wanted = checked_counts(counts, part.impostors, part.target_names)
+        flat = FlatPairs.of(part, part.similarity, levels.values, wanted, groups)
+        tasks = run(
+            surfaces_of_pairs,
+            flat,
+            flat.shares(),
+            where=where,
+            on_device=surfaces_of_pairs_on_device,
+            progress=stage(progress, number, len(parts)),
+        )
+        found.append(joined(tasks, groups))
+    edge = 0.5 / (len(crossed.whole.target_names) * crossed.per_pair)
+    share = share_of(crossed.whole.sizes)
+    return middle_of(found, share, edge, as_counts(counts), groups, levels.place)
+
+
+def stage(progress: Progress | None, number: int, stages: int) -> Progress | None:
+    """What is told about one of several jobs of about the same size."""
+    if progress is None:
+        return None
+    return lambda done, total: progress(number * total + done, stages * total)
+
+
+def joined(tasks: Iterable[Arrays], groups: Groups | None) -> tuple[FloatArray, FloatArray | None]:
+    """Means over targets from the parts of a job: of all, and of those that stay."""
+    parts = list(tasks)
+    each = np.concatenate([part["each"] for part in parts]).mean(axis=0)
+    if groups is None:
+        return each, None
+    total = np.sum([part["without"] for part in parts], axis=0)
+    return each, np.clip(total / groups.staying()[:, None, None], 0.0, 1.0)
+
+
+def middle_of(
+    found: Sequence[tuple[FloatArray, FloatArray | None]],
+    share: float,
+    edge: float,
+    counts: IntArray,
+    groups: Groups | None,
+    place: IntArray,
+) -> Rates:
+    """Join what all scores chose (first) with what the folds chose (the others), if any."""
+    (every, gone), *folds = found
+    if folds:
+        every = middle(every, np.mean([one for one, _ in folds], axis=0), share, edge)
+        if gone is not None:
+            others = np.mean([one for _, one in folds if one is not None], axis=0)
+            gone = middle(gone, others, share, edge)
+    fewer = counts if groups is None else np.minimum(counts, groups.least)
+    return Rates(every[:, place], None if gone is None else gone[:, :, place], fewer)
+
+
+@dataclass(frozen=True, eq=False)
 class WorstCase:
-    """P_FA^N(τ) with its interval: ``values``, ``low`` and ``high`` are (counts, thresholds)."""
+    """P_FA^N(τ) with its interval: ``values``, ``low`` and ``high`` are (counts, thresholds).
+
+    ``groups`` of speakers were left out in turn (0: no intervals, ``low`` and ``high`` are NaN).
+    """
 
     counts: IntArray
     thresholds: FloatArray
@@ -97,14 +186,56 @@ class WorstCase:
     low: FloatArray
     high: FloatArray
     level: float
-    replicates: int
+    groups: int
     seed: int
     targets: int
     impostors: int
+    per_pair: float
+    split: bool
+
+    @classmethod
+    def around(
+        cls,
+        rates: Rates,
+        thresholds: npt.ArrayLike,
+        counts: IntArray,
+        *,
+        level: float,
+        seed: int,
+        targets: int,
+        impostors: int,
+        per_pair: float,
+        split: bool,
+    ) -> WorstCase:
+        """Intervals around rates."""
+        low = high = np.full(rates.values.shape, np.nan)
+        if rates.without is not None:
+            cases = targets * impostors / counts
+            low, high = interval(rates.values, rates.without, level, cases=cases)
+        return cls(
+            counts,
+            np.atleast_1d(np.asarray(thresholds, dtype=np.float64)),
+            rates.values,
+            low,
+            high,
+            level,
+            0 if rates.without is None else len(rates.without),
+            seed,
+            targets,
+            impostors,
+            per_pair,
+            split,
+        )
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to be careful about."""
+        return few_scores(self.per_pair) if self.split else ()
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
-        """One estimate per (N, τ); the chance level of an attack is N = 1, no choice at all."""
+        """One estimate per (N, τ); its chance level is N = 1, an impostor whom nobody chose."""
+        chance = self.values[self.counts == 1]
         return tuple(
             Estimate(
                 "worst_case_false_alarms",
@@ -114,12 +245,19 @@ class WorstCase:
                     float(self.low[c, t]),
                     float(self.high[c, t]),
                     self.level,
-                    "target speaker",
-                    self.replicates,
+                    METHOD,
+                    self.groups,
                     self.seed,
-                ),
+                )
+                if self.groups
+                else None,
+                chance=float(chance[0, t]) if len(chance) else None,
                 n={"targets": self.targets, "impostors": self.impostors},
-                params={"count": int(count), "threshold": float(threshold)},
+                params={
+                    "count": int(count),
+                    "threshold": float(threshold),
+                    "split": self.split,
+                },
             )
             for c, count in enumerate(self.counts)
             for t, threshold in enumerate(self.thresholds)
@@ -132,7 +270,8 @@ def measure_worst_case(
     *,
     counts: npt.ArrayLike,
     proxy: Proxy = None,
-    replicates: int = 1000,
+    split: bool = True,
+    groups: int = GROUPS,
     level: float = 0.99,
     seed: int = 0,
     on: str = "local",
@@ -140,72 +279,39 @@ def measure_worst_case(
     state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> WorstCase:
-    """Exact P_FA^N(τ) with percentile intervals from a bootstrap over target speakers.
+    """P_FA^N(τ) with intervals over speakers, as targets and as impostors.
 
-    ``on``, ``workers`` and ``state`` are those of :func:`worst_case_by_target`.
+    With ``split`` the scores that choose the closest impostor are not counted as those that attack
+    (:mod:`.worst_case_split`); without it the rates are those of :func:`worst_case_false_alarms`. A
+    proxy's scores choose for themselves and need no split. ``groups`` of speakers leave in turn
+    (:mod:`.worst_case_jackknife`), 0 gives no intervals. ``on``, ``workers`` and ``state`` are
+    those of :func:`worst_case_by_target`.
     """
-    intervals = Intervals(replicates, level, seed)
+    where = Where(on, workers, state)
+    checked_level(level)
+    checked_groups(groups)
     pairs = as_pairs(scores)
-    each = worst_case_by_target(
-        pairs,
+    crossed = crossed_pairs(pairs, proxy, split=split, seed=seed)
+    dealt = Groups.of(pairs, groups, seed=seed) if groups else None
+    rates = crossed_rates(crossed, thresholds, counts, dealt, where=where, progress=progress)
+    return WorstCase.around(
+        rates,
         thresholds,
-        counts=counts,
-        proxy=proxy,
-        on=on,
-        workers=workers,
-        state=state,
-        progress=progress,
+        as_counts(counts),
+        level=level,
+        seed=seed,
+        targets=len(pairs.target_names),
+        impostors=pairs.max_count,
+        per_pair=crossed.per_pair,
+        split=bool(crossed.folds),
     )
-    return intervals.around(each, as_counts(counts), thresholds, impostors=pairs.max_count)
 
 
-@dataclass(frozen=True)
-class Intervals:
-    """Percentile intervals from a bootstrap over target speakers."""
-
-    replicates: int
-    level: float
-    seed: int
-
-    def __post_init__(self) -> None:
-        if self.replicates < 2:
-            raise InputError(f"bootstrap: expected at least 2 replicates, found {self.replicates}")
-        if not 0 < self.level < 1:
-            raise InputError(f"level: expected a share between 0 and 1, found {self.level}")
-
-    def around(
-        self, each: FloatArray, counts: IntArray, thresholds: npt.ArrayLike, *, impostors: int
-    ) -> WorstCase:
-        """The mean over targets of their own rates, (targets, counts, thresholds)."""
-        targets = each.shape[0]
-        rng = np.random.default_rng(self.seed)
-        share = np.full(targets, 1 / targets)
-        step = max(1, _DRAWN // targets)
-        drawn = np.concatenate(
-            [
-                np.tensordot(
-                    rng.multinomial(targets, share, size=min(step, self.replicates - done))
-                    / targets,
-                    each,
-                    axes=1,
-                )
-                for done in range(0, self.replicates, step)
-            ]
-        )
-        tail = (1 - self.level) / 2
-        low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
-        return WorstCase(
-            counts,
-            np.atleast_1d(np.asarray(thresholds, dtype=np.float64)),
-            each.mean(axis=0),
-            low,
-            high,
-            self.level,
-            self.replicates,
-            self.seed,
-            targets,
-            impostors,
-        )
+def crossed_pairs(pairs: PairScores, proxy: Proxy, *, split: bool, seed: int) -> Crossed:
+    """Pairs with the scores that choose: their own in folds, or a proxy's."""
+    if proxy is not None:
+        return Crossed(proxied(pairs, _similarity(pairs, proxy)))
+    return Crossed.of(pairs, split=split, seed=seed)
 
 
 def simulate_worst_case(

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.arrays import FloatArray, IntArray
+from unmask.arrays import BoolArray, FloatArray, IntArray
 from unmask.detection.bootstrap import Progress
 from unmask.errors import InputError
 from unmask.scoring import Backend, resolve
 from unmask.scoring.job import HERE, Where, run
 from unmask.scoring.products import product_sides
-from unmask.stress.worst_case import Intervals, WorstCase
+from unmask.stress.worst_case import WorstCase, joined, middle_of, stage
 from unmask.stress.worst_case_checks import check_single_scores, check_speakers, checked_counts
+from unmask.stress.worst_case_jackknife import (
+    GROUPS,
+    Groups,
+    checked_groups,
+    checked_level,
+    even,
+)
 from unmask.stress.worst_case_kernels import TIE, Levels
 from unmask.stress.worst_case_on_device import (
     similarity_range_on_device,
     surfaces_of_voices_on_device,
 )
-from unmask.stress.worst_case_pairs import from_zero
+from unmask.stress.worst_case_pairs import PairScores, from_zero
+from unmask.stress.worst_case_split import FOLDS, share_of
 from unmask.stress.worst_case_voices import Likeness, Voices, similarity_range, surfaces_of_voices
 from unmask.trials import Embeddings
 
@@ -37,8 +46,9 @@ def worst_case_of_embeddings(
     backend: Backend | str = "cosine",
     proxy: Embeddings | None = None,
     proxy_backend: Backend | str = "cosine",
+    split: bool = True,
     skip_single: bool = False,
-    replicates: int = 1000,
+    groups: int = GROUPS,
     level: float = 0.99,
     seed: int = 0,
     on: str = "local",
@@ -46,48 +56,70 @@ def worst_case_of_embeddings(
     state: str | Path | None = None,
     progress: Progress | None = None,
 ) -> WorstCase:
-    """Exact P_FA^N(τ) over all utterances of every two speakers, with intervals over targets.
+    """P_FA^N(τ) over all utterances of every two speakers, with intervals over speakers.
 
-    The same as :func:`measure_worst_case` of :func:`pairs_of_embeddings`, without ever holding the
-    scores: time grows with the number of trials, memory with the embeddings. With ``proxy``, the
-    same speakers through another encoder, the adversary chooses by its mean scores and attacks the
-    real system. Two speakers with one utterance each make a pair with one score, which is refused
-    unless ``skip_single`` leaves such pairs out. ``on``, ``workers`` and ``state`` say where ranges
-    of targets are scored and counted, as in :func:`unmask.cross_pairing`.
+    As :func:`measure_worst_case` of :func:`pairs_of_embeddings`, without ever holding the scores:
+    time grows with the number of trials, memory with the embeddings. With ``split`` the folds are
+    of utterances, not of scores: utterances that attack are on neither side of a score that chooses
+    (but for a speaker who has only one). With ``proxy``, the same speakers through another encoder,
+    the adversary chooses by its mean scores and attacks the real system. Two speakers with one
+    utterance each make a pair with one score, which is refused unless ``skip_single`` leaves such
+    pairs out. ``on``, ``workers`` and ``state`` say where ranges of targets are scored and counted,
+    as in :func:`unmask.cross_pairing`.
     """
     where = Where(on, workers, state)
-    intervals = Intervals(replicates, level, seed)
+    checked_level(level)
+    checked_groups(groups)
     levels = Levels.of(thresholds)
     order = SpeakerOrder.of(embeddings)
     order.check(skip_single=skip_single)
     wanted = checked_counts(counts, order.impostors, order.names)
     rows = SpeakerRows.of(embeddings, order, backend)
-    means = rows.means
+    dealt = order.groups(groups, seed=seed) if groups else None
     if proxy is not None:
         other = SpeakerOrder.of(proxy)
         chosen = other.places(order.names)
         target, impostor = SpeakerRows.of(proxy, other, proxy_backend).means
-        means = target[chosen], impostor[chosen]
-    span = _span(Likeness(order.edges, *means), where)
-    voices = Voices(
-        order.edges,
-        *means,
-        rows.enrol,
-        np.asarray(TIE * span),
-        levels.values,
+        parts = [(rows, (target[chosen], impostor[chosen]))]
+    else:
+        parts = [(rows, rows.means), *(rows.folds() if split else ())]
+    found = []
+    for number, (attack, means) in enumerate(parts):
+        span = _span(Likeness(attack.edges, *means, order.sizes), where)
+        voices = Voices(
+            attack.edges,
+            *means,
+            order.sizes,
+            attack.enrol,
+            np.asarray(TIE * span),
+            levels.values,
+            wanted,
+            None if attack.test is attack.enrol else attack.test,
+            None if dealt is None else dealt.target,
+            None if dealt is None else np.minimum(wanted, dealt.least),
+        )
+        tasks = run(
+            surfaces_of_voices,
+            voices,
+            voices.shares(),
+            where=where,
+            on_device=surfaces_of_voices_on_device,
+            progress=stage(progress, number, len(parts)),
+        )
+        found.append(joined(tasks, dealt))
+    per_pair = float(np.median(order.sizes)) ** 2
+    edge = 0.5 / (len(order.names) * per_pair)
+    return WorstCase.around(
+        middle_of(found, share_of(order.sizes), edge, wanted, dealt, levels.place),
+        thresholds,
         wanted,
-        None if rows.test is rows.enrol else rows.test,
+        level=level,
+        seed=seed,
+        targets=len(order.names),
+        impostors=int(order.impostors.min()),
+        per_pair=per_pair,
+        split=len(found) > 1,
     )
-    found = run(
-        surfaces_of_voices,
-        voices,
-        voices.shares(),
-        where=where,
-        on_device=surfaces_of_voices_on_device,
-        progress=progress,
-    )
-    each = np.concatenate([part["each"] for part in found])[:, :, levels.place]
-    return intervals.around(each, wanted, thresholds, impostors=int(order.impostors.min()))
 
 
 def _span(likeness: Likeness, where: Where) -> float:
@@ -120,6 +152,33 @@ class SpeakerOrder:
         place[np.argsort(codes, kind="stable")] = np.arange(codes.size)
         names = tuple(str(embeddings.speakers.names[int(code)]) for code in present)
         return cls(names, from_zero(np.bincount(codes)), place)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Utterances of each speaker."""
+        return np.diff(self.edges)
+
+    def paired(self, pairs: PairScores) -> BoolArray:
+        """Which pairs hold more than one score of all utterances."""
+        size = dict(zip(self.names, self.sizes.tolist(), strict=True))
+        target = np.array([size[name] for name in pairs.target_names])[pairs.target]
+        impostor = np.array([size[name] for name in pairs.impostor_names])[pairs.impostor]
+        return np.asarray(target * impostor > 1)
+
+    def groups(self, number: int, *, seed: int) -> Groups:
+        """Deal the speakers into groups that leave together, as targets and as impostors."""
+        checked_groups(number)
+        speakers = len(self.names)
+        several = self.sizes > 1
+        for size in (even(number, speakers), speakers):
+            dealt = np.random.default_rng(seed).permutation(speakers) % size
+            least = speakers - 1 - int(np.bincount(dealt).max())
+            if not several.all():
+                paired = np.bincount(dealt[several], minlength=size)
+                least = min(least, int(several.sum() - paired.max()))
+            if least > 0:
+                return Groups(size, dealt, dealt, least)
+        raise InputError("jackknife: a target loses all impostors with a single speaker")
 
     @property
     def single(self) -> IntArray:
@@ -182,6 +241,33 @@ class SpeakerRows:
             for side in (self.enrol, self.test)
         )
         return target, impostor
+
+    def folds(self) -> Iterator[tuple[SpeakerRows, tuple[FloatArray, FloatArray]]]:
+        """Rows that attack, and the mean rows of the others, which choose."""
+        for attack in attacking(np.diff(self.edges)):
+            sizes = np.add.reduceat(attack.astype(np.int64), self.edges[:-1])
+            left = np.diff(self.edges) - sizes
+            means = []
+            for side in (self.enrol, self.test):
+                total = np.add.reduceat(side, self.edges[:-1], axis=0)
+                part = np.add.reduceat(side * attack[:, None], self.edges[:-1], axis=0)
+                chosen = np.where(left[:, None] > 0, total - part, total)
+                means.append(chosen / np.where(left > 0, left, left + sizes)[:, None])
+            enrol = self.enrol[attack]
+            test = enrol if self.test is self.enrol else self.test[attack]
+            yield SpeakerRows(from_zero(sizes), enrol, test), (means[0], means[1])
+
+
+def attacking(sizes: IntArray) -> Iterator[BoolArray]:
+    """For each fold, the utterances (in order of speakers) that attack: every fourth of a
+    speaker's,
+    one where there are fewer.
+    """
+    speaker = np.repeat(np.arange(sizes.size), sizes)
+    rank = np.arange(speaker.size) - from_zero(sizes)[:-1][speaker]
+    most = np.minimum(sizes, FOLDS)
+    for fold in range(min(FOLDS, int(sizes.max()))):
+        yield rank % most[speaker] == (fold % most)[speaker]
 
 
 def _prepared(scorer: Backend, embeddings: Embeddings, place: IntArray) -> FloatArray:

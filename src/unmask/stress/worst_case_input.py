@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from unmask.arrays import FloatArray, IntArray
+from unmask.arrays import BoolArray, FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.scoring import Backend, resolve
 from unmask.stress.worst_case_pairs import PairScores, from_zero
@@ -38,11 +38,14 @@ def pairs_of_embeddings(
     backend: Backend | str = "cosine",
     per_pair: int | None = None,
     targets: int | None = None,
+    attack: BoolArray | None = None,
 ) -> PairScores:
     """Scores of all utterances of every two speakers, or ``per_pair`` of them.
 
     Similarities are mean scores over all utterances even so. ``targets`` takes that many of the
-    speakers as targets, spread evenly over the set; all the others remain their impostors.
+    speakers as targets, spread evenly over the set; all the others remain their impostors. Of the
+    utterances, ``attack`` marks those whose scores are kept; those of the others then choose (all
+    of a speaker who has no others).
     """
     scorer = resolve(backend)
     rows = scorer.prepare(embeddings.vectors)
@@ -53,7 +56,7 @@ def pairs_of_embeddings(
         return np.asarray(scorer.score_block(rows[codes == speaker], rows), dtype=np.float64)
 
     chosen = None if targets is None else evenly(len(names), targets)
-    return pairs_of_blocks(block, codes, names, per_pair=per_pair, targets=chosen)
+    return pairs_of_blocks(block, codes, names, per_pair=per_pair, targets=chosen, attack=attack)
 
 
 def pairs_of_blocks(
@@ -63,22 +66,32 @@ def pairs_of_blocks(
     *,
     per_pair: int | None = None,
     targets: IntArray | None = None,
+    attack: BoolArray | None = None,
 ) -> PairScores:
     """From embeddings' scores: ``score(k)`` gives utterances of speaker k × all utterances.
 
     ``speakers`` holds each utterance's speaker code. ``per_pair`` keeps that many scores of a
     pair, spread evenly over its utterance pairs, beside the mean of all; by default all are kept.
-    ``targets`` are the codes of the speakers that are targets, by default all.
+    ``targets`` are the codes of the speakers that are targets, by default all. ``attack`` marks the
+    utterances whose scores are kept, by default all; the others choose.
     """
-    order = np.argsort(speakers, kind="stable")
-    sizes = np.bincount(speakers, minlength=len(names))
+    kept_rows = np.ones(speakers.size, dtype=np.bool_) if attack is None else attack
+    order = np.flatnonzero(kept_rows)[np.argsort(speakers[kept_rows], kind="stable")]
+    sizes = np.bincount(speakers[kept_rows], minlength=len(names))
     edges = from_zero(sizes)
+    chooses = np.ones(speakers.size, dtype=np.bool_)
+    if attack is not None:
+        alone = np.bincount(speakers[~attack], minlength=len(names)) == 0
+        chooses = ~attack | alone[speakers]
+    choosing = np.bincount(speakers[chooses], minlength=len(names))
     chosen = np.arange(len(names)) if targets is None else targets
     kept: list[FloatArray] = []
     counts: list[IntArray] = []
     means: list[FloatArray] = []
     for k in chosen:
-        block = np.asarray(score(int(k)), dtype=np.float64)[:, order]
+        whole = np.asarray(score(int(k)), dtype=np.float64)
+        own = speakers == k
+        block = whole[kept_rows[own]][:, order]
         rows = block.shape[0]
         total = rows * sizes
         take = total if per_pair is None else np.minimum(total, per_pair)
@@ -92,8 +105,10 @@ def pairs_of_blocks(
             column = (place + place // np.lcm(rows, sizes[other])) % sizes[other]
         kept.append(block[row, edges[other] + column])
         counts.append(take)
-        sums = np.bincount(speakers[order], block.sum(axis=0), minlength=len(names))
-        means.append(sums / np.maximum(total, 1))
+        sums = np.bincount(
+            speakers[chooses], whole[chooses[own]][:, chooses].sum(axis=0), minlength=len(names)
+        )
+        means.append(sums / np.maximum(choosing[k] * choosing, 1))
     take = np.stack(counts)
     target, impostor = np.nonzero(take)
     return PairScores(
@@ -103,7 +118,7 @@ def pairs_of_blocks(
         impostor,
         tuple(names[int(k)] for k in chosen),
         tuple(names),
-        means=None if per_pair is None else np.stack(means)[target, impostor],
+        means=None if per_pair is None and attack is None else np.stack(means)[target, impostor],
     ).checked_numbers()
 
 

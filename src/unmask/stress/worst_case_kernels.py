@@ -7,7 +7,7 @@ share of the r-th closest impostor's scores above τ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from unmask.errors import InputError
 from unmask.lazy import lazy
 from unmask.scoring.places import Places
 from unmask.scoring.plan import Range
+from unmask.scoring.store import Arrays
 
 TIE = 2.0**-40
 _TOGETHER = 32
@@ -74,8 +75,8 @@ def closest_weights(impostors: int, counts: npt.ArrayLike) -> FloatArray:
 
 def closest_first(
     above: IntArray, trials: IntArray, similarity: FloatArray, tie: float
-) -> FloatArray:
-    """False-alarm rates (ranks, levels), the closest impostor first.
+) -> tuple[FloatArray, IntArray]:
+    """False-alarm rates (ranks, levels), the closest impostor first, and who has each rank.
 
     Of ``trials`` scores of each impostor, ``above`` lie above each level; an impostor of similarity
     −inf is left out. Neighbours whose similarities differ by ``tie`` or less are equally close:
@@ -89,10 +90,38 @@ def closest_first(
     rates = above[order] / trials[order, None]
     starts = np.concatenate([[0], np.flatnonzero(gaps(ordered) > tie) + 1])
     if starts.size == order.size:
-        return rates
+        return rates, order
     sizes = np.diff(np.append(starts, order.size))
     means = np.add.reduceat(rates, starts, axis=0) / sizes[:, None]
-    return np.asarray(np.repeat(means, sizes, axis=0))
+    return np.asarray(np.repeat(means, sizes, axis=0)), order
+
+
+class Deleted:
+    """Sums over targets of P_FA^N(τ) without each group of speakers: (groups, counts, levels)."""
+
+    def __init__(self, groups: int, counts: IntArray, levels: int) -> None:
+        self.counts = counts
+        self.total = np.zeros((groups, counts.size, levels))
+        self._weights: dict[int, FloatArray] = {}
+
+    def add(self, rates: FloatArray, group: IntArray, own: int) -> None:
+        """One target of group ``own``; ``group`` is that of the impostor of each rank."""
+        codes = np.arange(len(self.total))
+        codes = codes[codes != own]
+        kept = group != codes[:, None]
+        sizes = kept.sum(axis=1)
+        for size in np.unique(sizes):
+            some = codes[sizes == size]
+            ranks = np.nonzero(kept[sizes == size])[1].reshape(some.size, size)
+            stay = rates[ranks.T].reshape(size, -1)
+            found = (self._of(int(size)) @ stay).reshape(self.counts.size, some.size, -1)
+            self.total[some] += found.swapaxes(0, 1)
+
+    def _of(self, size: int) -> FloatArray:
+        """Weights of the ranks among ``size`` impostors."""
+        if size not in self._weights:
+            self._weights[size] = closest_weights(size, self.counts)
+        return self._weights[size]
 
 
 def gaps(ordered: FloatArray) -> FloatArray:
@@ -122,6 +151,37 @@ def surfaces(ranked: Iterable[FloatArray], counts: IntArray, *, targets: int) ->
     for size in tuple(waiting):
         settle(size)
     return np.clip(np.stack(parts), 0.0, 1.0)
+
+
+def surfaces_without(
+    ranked: Iterable[tuple[FloatArray, IntArray]],
+    counts: IntArray,
+    targets: Range,
+    group: IntArray | None,
+    own: IntArray | None,
+    fewer: IntArray | None,
+) -> Arrays:
+    """``each``: the surfaces of a range of targets; with groups also ``without``: their sums over
+    the targets that stay, (groups, counts, thresholds), where the impostors of a group have left.
+
+    ``group`` is that of who has a rank, ``own`` that of each target, ``fewer`` the counts that
+    remain possible.
+    """
+    size = targets[1] - targets[0]
+    if group is None or own is None or fewer is None:
+        return {"each": surfaces((rates for rates, _ in ranked), counts, targets=size)}
+    number = int(max(own.max(), group.max())) + 1
+    deleted: list[Deleted] = []
+
+    def noted() -> Iterator[FloatArray]:
+        for target, (rates, order) in zip(range(*targets), ranked, strict=True):
+            if not deleted:
+                deleted.append(Deleted(number, fewer, rates.shape[1]))
+            deleted[0].add(rates, group[order], int(own[target]))
+            yield rates
+
+    each = surfaces(noted(), counts, targets=size)
+    return {"each": each, "without": deleted[0].total}
 
 
 def shares_of(sizes: IntArray, most: int) -> list[Range]:

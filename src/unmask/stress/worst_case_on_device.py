@@ -11,7 +11,7 @@ from unmask.scoring.plan import Range, ranges_of
 from unmask.scoring.store import Arrays
 from unmask.scoring.tensors import tensor
 from unmask.stress.worst_case_flat import FlatPairs
-from unmask.stress.worst_case_kernels import above_of, closest_weights, surfaces
+from unmask.stress.worst_case_kernels import Deleted, above_of, closest_weights
 from unmask.stress.worst_case_voices import Likeness, Voices
 
 SCORES = 1 << 26
@@ -35,7 +35,7 @@ def surfaces_of_pairs_on_device(pairs: FlatPairs, device: str) -> Callable[[Rang
         ranked = (
             pairs.ranked(target, part) for target, part in zip(range(*targets), parts, strict=True)
         )
-        return {"each": surfaces(ranked, pairs.counts, targets=len(parts))}
+        return pairs.surfaces(ranked, targets)
 
     return compute
 
@@ -97,7 +97,15 @@ def surfaces_of_voices_on_device(voices: Voices, device: str) -> Callable[[Range
                 weights[size] = tensor(closest_weights(size, voices.counts), device)
             some = impostors == size
             each[some.cpu()] = (weights[size] @ rates[some, :size]).cpu()
-        return {"each": each.clamp(0, 1).numpy()}
+        found = {"each": each.clamp(0, 1).numpy()}
+        if voices.group is None or voices.fewer is None:
+            return found
+        deleted = Deleted(int(voices.group.max()) + 1, voices.fewer, width - 1)
+        who, many = order.cpu().numpy(), impostors.cpu().tolist()
+        for target, size, some in zip(range(*targets), many, rates.cpu().numpy(), strict=True):
+            group = voices.group[who[target - targets[0], :size]]
+            deleted.add(some[:size], group, int(voices.group[target]))
+        return found | {"without": deleted.total}
 
     return compute
 
@@ -122,7 +130,7 @@ def _similarity(likeness: Likeness, device: str) -> Callable[[Range], tuple[Any,
 
     target_means = tensor(likeness.target_means, device)
     impostor_means = tensor(likeness.impostor_means, device)
-    sizes = tensor(likeness.sizes, device)
+    sizes = tensor(likeness.paired, device)
     everybody = torch.arange(likeness.speakers, device=device)
 
     def compute(targets: Range) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ flat array, pair after pair, and a target's pairs lie next to each other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -208,6 +208,10 @@ class PairScores:
             self.skipped + skipped,
             None if self.means is None else self.means[keep],
         )
+
+    def attacked(self, scores: FloatArray, sizes: IntArray, means: FloatArray) -> PairScores:
+        """The same pairs, attacked with these scores and chosen by these means."""
+        return replace(self, scores=scores, start=from_zero(sizes), means=means)
 
     def by_group(self, groups: Mapping[str, str]) -> dict[str, PairScores]:
         """Pairs within each group, such as one gender; ``groups`` maps a speaker to their group."""

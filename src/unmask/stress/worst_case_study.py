@@ -1,9 +1,9 @@
-"""One question asked of a system: what if an adversary may choose among this many voices?"""
+"""One question asked of a system: what if an adversary picks the closest of this many voices?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +14,14 @@ from unmask.detection.bootstrap import Progress
 from unmask.detection.roc import Roc
 from unmask.estimate import Estimate
 from unmask.scoring.job import Where
-from unmask.stress.extrapolation.choose import REPLICATES, extrapolate
+from unmask.stress.extrapolation.choose import Ready
 from unmask.stress.extrapolation.fitted import LEVEL, Extrapolation, Prediction
 from unmask.stress.extrapolation.models import checked_name
-from unmask.stress.worst_case import WorstCase, measure_worst_case
+from unmask.stress.worst_case import Proxy, WorstCase, crossed_pairs, crossed_rates
 from unmask.stress.worst_case_checks import as_counts
+from unmask.stress.worst_case_jackknife import GROUPS, Groups, checked_groups, checked_level
 from unmask.stress.worst_case_pairs import PairScores, as_pairs
+from unmask.stress.worst_case_split import Crossed
 from unmask.stress.worst_case_thresholds import (
     Operating,
     counted_at,
@@ -37,12 +39,20 @@ _MAP = 90
 
 @dataclass(frozen=True)
 class Needed:
-    """The threshold that keeps P_FA^N at a rate, and what it costs in misses."""
+    """The threshold that keeps P_FA^N at a rate, and what it costs in misses.
+
+    At ``threshold`` the prediction is the rate and the upper end of its interval ``high``; at
+    ``safe_threshold`` it is the upper end that keeps to the rate. Without intervals ``high`` is NaN
+    and the two thresholds are the same.
+    """
 
     count: int
     rate: float
     threshold: float
     p_miss: float
+    high: float
+    safe_threshold: float
+    safe_p_miss: float
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,7 @@ class WorstCaseStudy:
     ``predicted.counts`` × ``levels``, the range in which anything happens; ``needed`` are the
     thresholds asked for, ``limits`` those that keep the worst case at a rate for every count.
     ``sample`` says so where the model was fitted to some of the scores; ``empirical`` never is.
+    ``compared`` are the predictions of other models that were asked for, each with its interval.
     """
 
     operating: tuple[Operating, ...]
@@ -74,11 +85,12 @@ class WorstCaseStudy:
     extrapolation: Extrapolation
     skipped: int
     sample: Sample | None = None
+    compared: Mapping[str, Prediction] = field(default_factory=dict)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to be careful about."""
-        told = list(self.predicted.warnings)
+        told = [*self.empirical.warnings, *self.predicted.warnings]
         if self.skipped:
             told.append(f"{self.skipped} pairs with one score were left out")
         return tuple(told)
@@ -104,12 +116,14 @@ def worst_case_study(
     *,
     population: int | None = None,
     model: str = "auto",
+    compare: Sequence[str] = (),
     thresholds: Sequence[float] = (),
     p_target: Sequence[float] = (),
     target_rates: Sequence[float] = (),
+    proxy: Proxy = None,
+    split: bool = True,
     level: float = LEVEL,
-    replicates: int = 1000,
-    refits: int = REPLICATES,
+    groups: int = GROUPS,
     seed: int = 0,
     on: str = "local",
     workers: int | None = None,
@@ -120,26 +134,34 @@ def worst_case_study(
 
     ``target`` holds same-speaker scores, which tell what misses a threshold costs. ``population``
     is 100 times the impostors at hand unless given; ``target_rates`` asks for the thresholds that
-    keep the worst case under these rates there. ``on``, ``workers`` and ``state`` say where the
-    measured part is counted.
+    keep the worst case under these rates there. ``proxy``, ``split`` and ``groups`` are those of
+    :func:`measure_worst_case` and reach the extrapolation as well; ``compare`` names other models
+    to predict with beside ``model``. ``on``, ``workers`` and ``state`` say where the measured part
+    is counted.
     """
-    Where(on, workers, state)
+    where = Where(on, workers, state)
     pairs = as_pairs(scores)
-    asked = Asked(population, model, tuple(target_rates), level, refits, seed)
+    asked = Asked(population, model, tuple(target_rates), level, groups, seed, tuple(compare))
     roc = Roc.from_scores(target, pairs.scores, thresholds=counted_at(thresholds))
     points = thresholds_of_roc(roc, thresholds=thresholds, p_target=p_target)
-    empirical = measure_worst_case(
-        pairs,
-        [point.threshold for point in points],
-        counts=measured_counts(pairs.max_count),
-        replicates=replicates,
+    crossed = crossed_pairs(pairs, proxy, split=split, seed=seed)
+    counts = measured_counts(pairs.max_count)
+    levels = [point.threshold for point in points]
+    dealt = Groups.of(pairs, groups, seed=seed) if groups else None
+    empirical = WorstCase.around(
+        crossed_rates(crossed, levels, counts, dealt, where=where),
+        levels,
+        counts,
         level=level,
         seed=seed,
-        on=on,
-        workers=workers,
-        state=state,
+        targets=len(pairs.target_names),
+        impostors=pairs.max_count,
+        per_pair=crossed.per_pair,
+        split=bool(crossed.folds),
     )
-    return asked.study(points, roc, empirical, pairs, progress=progress)
+    return asked.study(
+        points, roc, empirical, crossed, pairs, proxied=proxy is not None, progress=progress
+    )
 
 
 @dataclass(frozen=True)
@@ -150,15 +172,19 @@ class Asked:
     model: str
     target_rates: tuple[float, ...]
     level: float
-    refits: int
+    groups: int
     seed: int
+    compared: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be told, before any work."""
-        if self.model != "auto":
-            checked_name(self.model)
+        for name in (self.model, *self.compared):
+            if name != "auto":
+                checked_name(name)
         if self.population is not None:
             as_counts([self.population])
+        checked_level(self.level)
+        checked_groups(self.groups)
 
     def population_of(self, impostors: int) -> int:
         """Voices to choose from."""
@@ -169,21 +195,22 @@ class Asked:
         points: tuple[Operating, ...],
         roc: Roc,
         empirical: WorstCase,
+        crossed: Crossed,
         pairs: PairScores,
         *,
+        proxied: bool = False,
         sample: Sample | None = None,
         progress: Progress | None = None,
     ) -> WorstCaseStudy:
-        """Join the measured part with a model fitted to ``pairs``."""
+        """Join the measured part with a model fitted to ``crossed``."""
         count = self.population_of(empirical.impostors)
         levels = np.array([point.threshold for point in points])
-        fitted = extrapolate(
-            pairs, model=self.model, seed=self.seed, replicates=self.refits, progress=progress
-        )
+        ready = Ready.of(crossed, pairs, proxied=proxied, groups=self.groups, seed=self.seed)
+        fitted = ready.fitted(self.model, progress)
+        others = {name: ready.fitted(name, progress) for name in self.compared}
         reach = np.union1d(spaced_counts(1, max(count, 2), _PREDICTED), empirical.impostors)
         top = max(fitted.thresholds[1], float(levels.max()))
         grid = np.linspace(float(np.quantile(pairs.scores, 0.02)), top, _MAP)
-        needed = [(rate, fitted.threshold_for(rate, count)) for rate in self.target_rates]
         return WorstCaseStudy(
             points,
             count,
@@ -191,12 +218,26 @@ class Asked:
             fitted.predict_interval(reach, levels, level=self.level),
             grid,
             fitted.predict(reach, grid),
-            tuple(Needed(count, rate, value, misses(roc, value)) for rate, value in needed),
+            tuple(self._needed(rate, count, fitted, roc) for rate in self.target_rates),
             {rate: fitted.thresholds_for(rate, reach) for rate in self.target_rates or LIMITS},
             fitted,
             pairs.skipped,
             sample,
+            {
+                name: one.predict_interval(reach, levels, level=self.level)
+                for name, one in others.items()
+            },
         )
+
+    def _needed(self, rate: float, count: int, fitted: Extrapolation, roc: Roc) -> Needed:
+        threshold = fitted.threshold_for(rate, count)
+        safe, high = threshold, float("nan")
+        if fitted.replicates:
+            safe = fitted.threshold_for(rate, count, level=self.level)
+            if np.isfinite(threshold):
+                there = fitted.predict_interval([count], [threshold], level=self.level)
+                high = float(there.high[0, 0])
+        return Needed(count, rate, threshold, misses(roc, threshold), high, safe, misses(roc, safe))
 
 
 def measured_counts(impostors: int) -> IntArray:

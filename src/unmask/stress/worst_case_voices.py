@@ -18,7 +18,12 @@ from unmask.lazy import lazy
 from unmask.scoring.plan import Range, ranges_of
 from unmask.scoring.shared import ArrayFields
 from unmask.scoring.store import Arrays
-from unmask.stress.worst_case_kernels import Levels, closest_first, shares_of, surfaces
+from unmask.stress.worst_case_kernels import (
+    Levels,
+    closest_first,
+    shares_of,
+    surfaces_without,
+)
 
 ROWS = 960
 BLOCK = 480
@@ -34,12 +39,14 @@ class Likeness(ArrayFields):
     """Mean rows of all speakers as target and as impostor, whose products are similarities.
 
     Rows of speaker k are those from ``edges[k]`` to ``edges[k + 1]``. Nobody is their own impostor,
-    and a pair of speakers with one utterance each has one score and is left out.
+    and a pair of speakers with one utterance each has one score and is left out: ``paired`` are the
+    utterances each speaker has, of which the rows here may be a part.
     """
 
     edges: IntArray
     target_means: FloatArray
     impostor_means: FloatArray
+    paired: IntArray
 
     @property
     def speakers(self) -> int:
@@ -52,7 +59,7 @@ class Likeness(ArrayFields):
 
     def allowed(self, target: int) -> BoolArray:
         """Who may be an impostor of a target."""
-        mask = self.sizes * self.sizes[target] > 1
+        mask = self.paired * self.paired[target] > 1
         mask[target] = False
         return np.asarray(mask)
 
@@ -79,7 +86,8 @@ def similarity_range(likeness: Likeness, targets: Range) -> Arrays:
 @dataclass(frozen=True, eq=False)
 class Voices(Likeness):
     """Prepared rows as well, and what is asked for: distinct ``levels`` from low to high, and
-    ``counts``. ``test`` is given where the rows of the two sides differ.
+    ``counts``. ``test`` is given where the rows of the two sides differ; ``group`` (of each
+    speaker) and ``fewer`` (counts that remain without a group) where intervals are wanted.
     """
 
     enrol: FloatArray
@@ -87,6 +95,8 @@ class Voices(Likeness):
     levels: FloatArray
     counts: IntArray
     test: FloatArray | None = None
+    group: IntArray | None = None
+    fewer: IntArray | None = None
 
     @lazy
     def thresholds(self) -> Levels:
@@ -106,8 +116,10 @@ class Voices(Likeness):
     def strips(self) -> tuple[Strip, ...]:
         return tuple(Strip.of(self.edges, part) for part in ranges_of(len(self.others), STRIP))
 
-    def ranked(self, targets: Range, above: IntArray) -> Iterator[FloatArray]:
-        """False-alarm rates (ranks, levels), closest impostor first, from :func:`count_above`."""
+    def ranked(self, targets: Range, above: IntArray) -> Iterator[tuple[FloatArray, IntArray]]:
+        """False-alarm rates (ranks, levels), closest impostor first, from :func:`count_above`, and
+        who has each rank.
+        """
         similarity = self.similarity(targets)
         for own, counted, target in zip(similarity, above, range(*targets), strict=True):
             own[~self.allowed(target)] = -np.inf
@@ -140,7 +152,9 @@ class Strip:
 def surfaces_of_voices(voices: Voices, targets: Range) -> Arrays:
     """P_FA^N(τ) of a range of targets."""
     ranked = voices.ranked(targets, count_above(voices, targets))
-    return {"each": surfaces(ranked, voices.counts, targets=targets[1] - targets[0])}
+    return surfaces_without(
+        ranked, voices.counts, targets, voices.group, voices.group, voices.fewer
+    )
 
 
 def count_above(voices: Voices, targets: Range) -> IntArray:

@@ -14,6 +14,8 @@ from unmask.report.config import Config
 from unmask.report.document import Row
 from unmask.report.section import SHOLOKHOV_2020, Method, Section, TableBlock
 from unmask.stress.worst_case import WorstCase, measure_worst_case
+from unmask.stress.worst_case_checks import LEAST_SPEAKERS
+from unmask.stress.worst_case_jackknife import GROUPS
 from unmask.stress.worst_case_pairs import PairScores
 from unmask.trials import Scores
 
@@ -66,28 +68,61 @@ def worst_case_step(name: str, scores: Scores, config: Config) -> Step:
         target = scores.enrol_speaker.take(chosen)
         impostor = scores.test_speaker.take(chosen)
         for done, system in enumerate(scores.systems, start=1):
-            pairs = PairScores.from_trials(target, impostor, scores.scores(system)[chosen])
+            pairs = _usable_pairs(
+                PairScores.from_trials(target, impostor, scores.scores(system)[chosen])
+                if chosen.any()
+                else None,
+                system,
+                told,
+            )
+            progress(done, len(scores.systems))
+            if pairs is None:
+                continue
             roc = Roc.from_scores(scores.targets(system), scores.nontargets(system))
             thresholds = [float(_threshold(scores.nontargets(system), rate)) for rate in RATES]
             counts = [
                 n for n in how.counts or default_counts(pairs.max_count) if n <= pairs.max_count
             ]
-            thresholds.append(roc.eer_point().threshold)
+            # The ROC accepts scores of at least its threshold, a false alarm lies above it.
+            thresholds.append(float(np.nextafter(roc.eer_point().threshold, -np.inf)))
             found = measure_worst_case(
                 pairs,
                 thresholds,
                 counts=counts,
                 level=how.level,
-                replicates=config.intervals.replicates,
+                groups=GROUPS if config.intervals.replicates else 0,
                 seed=config.seed,
             )
             rates = (*RATES, roc.eer())
             systems.append(SystemGrowth(system, rates, found))
-            progress(done, len(scores.systems))
+            told += [f"{system}: {line}" for line in found.warnings]
         return Growth(tuple(systems), tuple(told))
 
     weight = 0.5 * len(scores.systems)
     return Step(f"worst case of {name}", [digest_of_scores(scores)], params, compute, weight=weight)
+
+
+def _usable_pairs(pairs: PairScores | None, system: str, told: list[str]) -> PairScores | None:
+    """Pairs from which a worst case can be told, the others counted; none if too few remain."""
+    if pairs is None:
+        told.append(f"{system}: no impostor trials within the groups, left out")
+        return None
+    kept = pairs.without_single_scores()
+    if kept.skipped:
+        told.append(f"{system}: {kept.skipped} of {len(pairs)} pairs have one score, left out")
+    several = kept.with_impostors(LEAST_SPEAKERS)
+    gone = len(pairs.target_names) - len(several.target_names)
+    if gone:
+        told.append(
+            f"{system}: {gone} of {len(pairs.target_names)} targets have fewer than"
+            f" {LEAST_SPEAKERS} impostors, left out"
+        )
+    if len(several.target_names) < LEAST_SPEAKERS:
+        told.append(
+            f"{system}: {len(several.target_names)} targets remain, too few for a worst case"
+        )
+        return None
+    return several
 
 
 def _threshold(nontargets: np.ndarray, rate: float) -> float:
@@ -123,19 +158,21 @@ def section(found: Mapping[str, Growth], colours: Mapping[str, str]) -> Section:
             for one in growth.systems
             for place, rate in enumerate(one.rates[: len(RATES)])
         ]
+        if not lines:
+            continue
         figures.append(
             worst_case_growth(
                 lines,
                 colours=colours if all(x.system in colours for x in growth.systems) else None,
                 name=f"worst_case_{number}",
-                title=f"{name}: false alarms when the closest of N impostors tries",
+                title=f"{name}: false alarms when the one closest of N impostors tries once",
             )
         )
         for one in growth.systems:
             most = int(one.found.counts[-1])
             answers.append(
                 f"{one.system}: at a threshold of {100 * one.rates[0]:g} % false alarms, the"
-                f" closest of {most:,} impostors passes"
+                f" one closest of {most:,} impostors passes, in one attempt,"
                 f" {100 * float(one.found.values[-1, 0]):.0f} % of the time."
             )
             width = len(one.found.thresholds)
@@ -166,7 +203,7 @@ def section(found: Mapping[str, Growth], colours: Mapping[str, str]) -> Section:
         key="worst_case",
         title="Worst case with many impostors",
         question="If an adversary searches N people for the one who sounds most like the target,"
-        " how often is that person accepted?",
+        " how often is that person, trying once, accepted?",
         answer=tuple(answers),
         figures=tuple(figures),
         tables=(
@@ -179,7 +216,9 @@ def section(found: Mapping[str, Growth], colours: Mapping[str, str]) -> Section:
                 "Worst-case false alarms",
                 "P_FA^N(τ) = Σ_r w_r(N)·F_r(τ), w_r(N) = C(M−r, N−1)/C(M, N)",
                 "F_r is the rate of the r-th closest impostor's scores above τ. The expectation"
-                " over all subsets of N impostors is exact; N = 1 is the ordinary rate.",
+                " over all subsets of N impostors is exact; N = 1 is the ordinary rate of pairs"
+                " weighed alike. Scores that choose the closest are kept apart from those that"
+                " attack. Intervals: speakers leave in groups, as targets and as impostors.",
             ),
         ),
         citation=SHOLOKHOV_2020,

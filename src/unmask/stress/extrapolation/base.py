@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from unmask.arrays import BoolArray, FloatArray, IntArray
 from unmask.detection.bootstrap import Progress
 from unmask.errors import InputError
-from unmask.stress.worst_case import worst_case_by_target
+from unmask.stress.worst_case import crossed_rates
+from unmask.stress.worst_case_jackknife import Groups
 from unmask.stress.worst_case_pairs import PairScores
+from unmask.stress.worst_case_split import Crossed
 
 UPPER = 0.3
 LOWER_WEIGHT = 0.2
@@ -25,34 +27,51 @@ _TELLING = 20  # scores above a threshold, below which its rate says little
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """Exact P_FA^N(τ) on the training cells: ``values`` (counts, thresholds).
+    """P_FA^N(τ) on the training cells: ``values`` (counts, thresholds).
 
-    ``each`` holds the same for each target alone, from which bootstrap surfaces are averaged.
+    ``without`` holds the same without each group of speakers (first axis), at the counts ``fewer``
+    that then remain: the surfaces from which refits tell the interval.
     """
 
     counts: IntArray
     thresholds: FloatArray
     values: FloatArray
-    each: FloatArray | None = None
+    without: FloatArray | None = None
+    fewer: IntArray | None = None
 
     @classmethod
-    def of(cls, pairs: PairScores, max_count: int, *, progress: Progress | None = None) -> Surface:
+    def of(
+        cls,
+        pairs: PairScores | Crossed,
+        max_count: int,
+        *,
+        groups: Groups | None = None,
+        progress: Progress | None = None,
+    ) -> Surface:
         """The training surface of a set of pairs for N up to ``max_count``."""
-        counts = training_counts(checked_max_count(max_count, pairs))
-        thresholds = training_thresholds(pairs, max_count)
-        each = worst_case_by_target(pairs, thresholds, counts=counts, progress=progress)
-        return cls(counts, thresholds, each.mean(axis=0), each)
+        crossed = pairs if isinstance(pairs, Crossed) else Crossed(pairs)
+        counts = training_counts(checked_max_count(max_count, crossed.whole))
+        thresholds = training_thresholds(crossed.whole, max_count)
+        rates = crossed_rates(crossed, thresholds, counts, groups, progress=progress)
+        return cls(counts, thresholds, rates.values, rates.without, rates.fewer)
 
     @property
     def weights(self) -> FloatArray:
         """Weight of each count in a fit: those of the upper part, [0.3, 1]·N_max, count fully."""
         return np.where(self.counts >= UPPER * self.counts.max(), 1.0, LOWER_WEIGHT)
 
-    def drawn(self, times: IntArray) -> Surface:
-        """The surface of a bootstrap draw in which target i appears ``times[i]`` times."""
-        if self.each is None:
-            raise InputError("surface: expected the rates of each target, found their mean only")
-        return replace(self, values=np.tensordot(times / times.sum(), self.each, axes=1))
+    def up_to(self, count: int) -> Surface:
+        """The cells with N ≤ ``count``."""
+        some = self.counts <= count
+        return Surface(self.counts[some], self.thresholds, self.values[some])
+
+    def deleted(self) -> Iterator[Surface]:
+        """The surface without each group of speakers."""
+        if self.without is None or self.fewer is None:
+            return
+        counts, first = np.unique(self.fewer, return_index=True)
+        for values in self.without:
+            yield Surface(counts, self.thresholds, values[first])
 
 
 def checked_max_count(max_count: int, pairs: PairScores) -> int:

@@ -22,9 +22,10 @@ from unmask.stress.extrapolation.base import (
 )
 from unmask.stress.extrapolation.models import MODELS, checked_name, fit_model
 from unmask.stress.extrapolation.moments import Moments
-from unmask.stress.worst_case import worst_case_false_alarms
+from unmask.stress.worst_case import crossed_rates, worst_case_false_alarms
 from unmask.stress.worst_case_checks import as_counts
 from unmask.stress.worst_case_pairs import PairScores, as_pairs
+from unmask.stress.worst_case_split import Crossed
 
 CARRY_FORWARD = "carry-forward"
 HELD_OUT = 2 / 3
@@ -108,6 +109,7 @@ def compare_models(
     models: Sequence[str] = MODELS,
     max_count: int | None = None,
     truth: Judged | None = None,
+    split: bool = True,
     population: str = "population",
     progress: Progress | None = None,
 ) -> ModelComparison:
@@ -115,15 +117,17 @@ def compare_models(
 
     By default the upper third of N is held out (N ≤ 660 trains, 660 … 999 judges, as in Table 1 of
     Sholokhov 2020); with ``truth`` (see :func:`truth_of`) models are trained on all that the scores
-    hold and judged where a larger population is known.
+    hold and judged where a larger population is known. ``split`` is that of
+    :func:`measure_worst_case`.
     """
     pairs = as_pairs(scores)
+    crossed = Crossed.of(pairs, split=split)
     if truth is None:
         count = max_count or max(int(HELD_OUT * pairs.max_count), 3)
-        surface, judged = held_out(pairs, count)
+        surface, judged = held_out(crossed, count)
     else:
         count = max_count or pairs.max_count
-        surface, judged = Surface.of(pairs, count), truth
+        surface, judged = Surface.of(crossed, count), truth
     moments = Moments.of(pairs)
     carried = np.broadcast_to(judged.reference, judged.values.shape)
     rows = [model_error(CARRY_FORWARD, carried, judged, 0.0)]
@@ -137,16 +141,17 @@ def compare_models(
     return ModelComparison(population, count, tuple(int(n) for n in judged.counts), tuple(rows))
 
 
-def held_out(pairs: PairScores, count: int, *, last: int | None = None) -> tuple[Surface, Judged]:
-    """Training cells with N ≤ ``count`` and cells up to ``last`` to judge on, from one pass."""
+def held_out(crossed: Crossed, count: int) -> tuple[Surface, Judged]:
+    """Training cells with N ≤ ``count`` and cells beyond to judge on, from one pass."""
+    pairs = crossed.whole
     train = training_counts(checked_max_count(count, pairs))
-    beyond = np.linspace(count, last or pairs.max_count, _JUDGED_COUNTS)
+    beyond = np.linspace(count, pairs.max_count, _JUDGED_COUNTS)
     later = np.unique(np.rint(beyond).astype(np.int64))
     inner = training_thresholds(pairs, count)
     outer = even_thresholds(pairs)
-    values = worst_case_false_alarms(
-        pairs, np.concatenate([inner, outer]), counts=np.concatenate([train, later])
-    )
+    values = crossed_rates(
+        crossed, np.concatenate([inner, outer]), np.concatenate([train, later]), None
+    ).values
     surface = Surface(train, inner, values[: train.size, : inner.size])
     judged = values[train.size :, inner.size :]
     return surface, Judged(later, outer, judged, judged[0])

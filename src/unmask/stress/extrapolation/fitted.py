@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit
 
 from unmask.arrays import FloatArray, IntArray, reject_nan
 from unmask.atomic import atomic_path
@@ -16,21 +16,31 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
 from unmask.stress.extrapolation.base import Model
 from unmask.stress.extrapolation.models import restore_model
+from unmask.stress.extrapolation.stack import Stack
 from unmask.stress.worst_case_checks import as_counts
+from unmask.stress.worst_case_jackknife import METHOD, checked_level, deviation, reach
 
 LEVEL = 0.99
-DISAGREEMENT = 0.05
-_EDGE = 1e-9
+FAR = 10
+"""A warning is due where N exceeds the impostors at hand so many times."""
+
+REACH = (0.02, 0.14)
+"""Standard error of the log-odds, downwards and upwards, for each factor e of N beyond the
+impostors at hand: families of voices that nobody saw make the rate higher, never lower."""
+
+_EDGE = 1e-4
 _STEPS = 201
-_FORMAT = "unmask-extrapolation-1"
+_FORMAT = "unmask-extrapolation-2"
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """P_FA^N(τ) with a confidence interval, and the range over all models that fit about as well.
+    """P_FA^N(τ) with an interval, and the range over all models that fit about as well.
 
-    Arrays are (counts, thresholds). The interval tells how much the targets at hand say; the spread
-    tells how much the choice of a model matters, which far out is the larger part.
+    Arrays are (counts, thresholds). The interval joins three things on the log-odds: how much the
+    speakers at hand say (a jackknife over groups of them, as targets and as impostors), how far the
+    models that fit about equally well part, and the reach log(N/M) beyond the M impostors at hand.
+    Its upper end also allows for families of voices that the speakers at hand cannot exclude.
     """
 
     model: str
@@ -43,7 +53,7 @@ class Prediction:
     spread_high: FloatArray
     rivals: Mapping[str, FloatArray]
     level: float
-    replicates: int
+    groups: int
     seed: int
     warnings: tuple[str, ...]
 
@@ -59,10 +69,12 @@ class Prediction:
                     float(self.low[c, t]),
                     float(self.high[c, t]),
                     self.level,
-                    "target speaker",
-                    self.replicates,
+                    f"{METHOD}, models and reach",
+                    self.groups,
                     self.seed,
-                ),
+                )
+                if self.groups
+                else None,
                 params={
                     "model": self.model,
                     "count": int(count),
@@ -78,16 +90,17 @@ class Prediction:
 
 @dataclass(frozen=True, eq=False)
 class Extrapolation:
-    """A model fitted to scores, with its bootstrap replicates and its rivals.
+    """A model fitted to scores, fitted again without each group of speakers, and its rivals.
 
     ``errors`` holds the held-out mean absolute error on hard thresholds of each model that was
-    tried; ``rivals`` those models that did about as well as the chosen one, fitted to all counts.
-    ``thresholds`` is the range of scores the model has seen.
+    tried; ``rivals`` those models that did about as well, fitted to all counts; ``guard`` allows
+    for families of voices. ``thresholds`` is the range of scores the model has seen.
     """
 
     model: Model
     replicates: tuple[Model, ...]
     rivals: tuple[Model, ...]
+    guard: Model | None
     errors: Mapping[str, float]
     max_count: int
     thresholds: tuple[float, float]
@@ -96,7 +109,9 @@ class Extrapolation:
 
     @property
     def name(self) -> str:
-        """The model's name."""
+        """The model's name; of a mean of models, the names of its members."""
+        if isinstance(self.model, Stack):
+            return f"mean of {', '.join(one.name for one in self.model.members)}"
         return self.model.name
 
     def predict(self, counts: npt.ArrayLike, thresholds: npt.ArrayLike) -> FloatArray:
@@ -106,23 +121,16 @@ class Extrapolation:
     def predict_interval(
         self, counts: npt.ArrayLike, thresholds: npt.ArrayLike, *, level: float = LEVEL
     ) -> Prediction:
-        """The same with intervals (normal on the log-odds over bootstrap refits) and the spread
-        over models, and a warning where the models part.
+        """The same with intervals and the spread over models, and a warning where N is far beyond
+        the impostors at hand.
         """
-        if not 0 < level < 1:
-            raise InputError(f"level: expected a share between 0 and 1, found {level}")
+        checked_level(level)
         n, levels = as_counts(counts), _levels(thresholds)
         values = _rates(self.model, n, levels)
-        low = high = np.full(values.shape, np.nan)
-        if self.replicates:
-            drawn = logit(np.clip([m.rates(n, levels) for m in self.replicates], _EDGE, 1 - _EDGE))
-            reach = ndtri((1 + level) / 2) * drawn.std(axis=0, ddof=1)
-            middle = logit(np.clip(values, _EDGE, 1 - _EDGE))
-            low = _monotone(np.minimum(expit(middle - reach), values), n, levels)
-            high = _monotone(np.maximum(expit(middle + reach), values), n, levels)
-        rivals = {rival.name: _rates(rival, n, levels) for rival in self.rivals}
+        rivals = {rival.name: _rates(rival, n, levels) for rival in self._single()}
         every = np.stack([values, *rivals.values()])
         spread_low, spread_high = every.min(axis=0), every.max(axis=0)
+        low, high = self._bounds(n, levels, values, every, level)
         return Prediction(
             self.name,
             n,
@@ -136,14 +144,44 @@ class Extrapolation:
             level,
             len(self.replicates),
             self.seed,
-            self._warnings(n, levels, spread_high - spread_low),
+            self._warnings(n, levels, spread_low, spread_high),
         )
 
-    def threshold_for(self, rate: float, count: int) -> float:
-        """The lowest threshold at which P_FA^N does not exceed ``rate``."""
-        return float(self.thresholds_for(rate, [count])[0])
+    def _single(self) -> tuple[Model, ...]:
+        """The models whose spread counts: members of a mean, and rivals."""
+        members = self.model.members if isinstance(self.model, Stack) else ()
+        return (*members, *self.rivals)
 
-    def thresholds_for(self, rate: float, counts: npt.ArrayLike) -> FloatArray:
+    def _bounds(
+        self, n: IntArray, levels: FloatArray, values: FloatArray, every: FloatArray, level: float
+    ) -> tuple[FloatArray, FloatArray]:
+        if not self.replicates:
+            none = np.full(values.shape, np.nan)
+            return none, none
+        middle = _odds(values)
+        quantile = reach(level, len(self.replicates))
+        drawn = _odds(np.stack([m.rates(n, levels) for m in self.replicates]))
+        beyond = np.log(np.maximum(n / self.max_count, 1.0))[:, None]
+        models = _odds(every)
+        variance = deviation(drawn) ** 2
+        down = variance + (REACH[0] * beyond) ** 2 + (middle - models.min(axis=0)) ** 2
+        up = variance + (REACH[1] * beyond) ** 2 + (models.max(axis=0) - middle) ** 2
+        low, high = expit(middle - quantile * np.sqrt(down)), expit(middle + quantile * np.sqrt(up))
+        if self.guard is not None:
+            high = np.maximum(high, _rates(self.guard, n, levels))
+        # A lower end holds for more voices and lower thresholds too, an upper end the other way.
+        low = _monotone(np.minimum(low, values), n, levels)
+        return low, -_monotone(-np.maximum(high, values), -n, -levels)
+
+    def threshold_for(self, rate: float, count: int, *, level: float | None = None) -> float:
+        """The lowest threshold at which P_FA^N does not exceed ``rate``; with ``level``, at which
+        the upper end of its interval does not.
+        """
+        return float(self.thresholds_for(rate, [count], level=level)[0])
+
+    def thresholds_for(
+        self, rate: float, counts: npt.ArrayLike, *, level: float | None = None
+    ) -> FloatArray:
         """The same for several N at once; infinite where no finite threshold is high enough."""
         if not 0 < rate < 1:
             raise InputError(f"target rate: expected a share between 0 and 1, found {rate}")
@@ -151,24 +189,40 @@ class Extrapolation:
         lowest, highest = self.thresholds
         width = highest - lowest
         grid = np.linspace(lowest - width, highest + 3 * width, _STEPS)
+
+        def rates(some: IntArray, levels: FloatArray) -> FloatArray:
+            if level is None or not self.replicates:
+                return _rates(self.model, some, levels)
+            return self.predict_interval(some, levels, level=level).high
+
         found = np.empty(n.size)
-        for k, row in enumerate(_rates(self.model, n, grid)):
+        for k, row in enumerate(rates(n, grid)):
             place = int(np.argmax(row <= rate))
             if row[place] > rate or place == 0:
                 found[k] = np.inf if row[-1] > rate else -np.inf
                 continue
             fine = np.linspace(grid[place - 1], grid[place], _STEPS)
-            found[k] = fine[np.argmax(_rates(self.model, n[k : k + 1], fine)[0] <= rate)]
+            found[k] = fine[np.argmax(rates(n[k : k + 1], fine)[0] <= rate)]
         return found
 
-    def _warnings(self, n: IntArray, levels: FloatArray, gap: FloatArray) -> tuple[str, ...]:
+    def _warnings(
+        self, n: IntArray, levels: FloatArray, low: FloatArray, high: FloatArray
+    ) -> tuple[str, ...]:
         told = list(self.notes)
-        if gap.size and gap.max() > DISAGREEMENT:
+        far = n > FAR * self.max_count
+        if far.any():
+            gap = np.where(far[:, None], high - low, -1.0)
             c, t = np.unravel_index(int(gap.argmax()), gap.shape)
-            told.append(
-                f"models that fit about as well differ by {100 * gap[c, t]:.1f} points at"
-                f" N = {n[c]:,}, threshold {levels[t]:.4g}: read the spread, not the interval"
+            line = (
+                f"N = {n[c]:,} is {n[c] / self.max_count:,.0f} times the {self.max_count:,}"
+                " impostors at hand: a model's answer"
             )
+            if len(self._single()) > 0:
+                line += (
+                    f"; models that fit about as well span {100 * low[c, t]:.1f} to"
+                    f" {100 * high[c, t]:.1f} % at threshold {levels[t]:.4g}"
+                )
+            told.append(line)
         if (levels > self.thresholds[1]).any():
             told.append(
                 f"thresholds above {self.thresholds[1]:.4g}, the highest impostor score seen, are"
@@ -187,7 +241,7 @@ class Extrapolation:
             "error_names": np.array(list(self.errors), dtype=np.str_),
             "error_values": np.array(list(self.errors.values()), dtype=np.float64),
         }
-        for kind, models in _kinds(self.model, self.replicates, self.rivals).items():
+        for kind, models in _kinds(self).items():
             arrays[f"{kind}_names"] = np.array([m.name for m in models], dtype=np.str_)
             for k, model in enumerate(models):
                 arrays |= {f"{kind}.{k}.{key}": v for key, v in model.numbers().items()}
@@ -206,11 +260,14 @@ class Extrapolation:
             raise InputError(f"{path}: expected a saved extrapolation, found {error}") from None
         if str(arrays.get("format")) != _FORMAT:
             raise InputError(f"{path}: expected format {_FORMAT}, found {arrays.get('format')}")
-        model, replicates, rivals = (_models(arrays, kind) for kind in ("model", "draw", "rival"))
+        model, replicates, rivals, guard = (
+            _models(arrays, kind) for kind in ("model", "draw", "rival", "guard")
+        )
         return cls(
             model[0],
             replicates,
             rivals,
+            guard[0] if guard else None,
             dict(zip(arrays["error_names"].tolist(), arrays["error_values"].tolist(), strict=True)),
             int(arrays["max_count"]),
             (float(arrays["thresholds"][0]), float(arrays["thresholds"][1])),
@@ -219,10 +276,17 @@ class Extrapolation:
         )
 
 
-def _kinds(
-    model: Model, replicates: tuple[Model, ...], rivals: tuple[Model, ...]
-) -> dict[str, tuple[Model, ...]]:
-    return {"model": (model,), "draw": replicates, "rival": rivals}
+def _kinds(fitted: Extrapolation) -> dict[str, tuple[Model, ...]]:
+    return {
+        "model": (fitted.model,),
+        "draw": fitted.replicates,
+        "rival": fitted.rivals,
+        "guard": () if fitted.guard is None else (fitted.guard,),
+    }
+
+
+def _odds(rates: FloatArray) -> FloatArray:
+    return np.asarray(logit(np.clip(rates, _EDGE, 1 - _EDGE)))
 
 
 def _models(arrays: Mapping[str, FloatArray], kind: str) -> tuple[Model, ...]:

@@ -7,7 +7,9 @@ of locations, for a target with effect b ~ N(0, 1):
     log scale = α + β·location + ν·n,  n ~ N(0, 1)
 
 ω and η say that some targets have closer neighbours than others, κ bends the locations' quantile
-function, β lets near impostors have other scales than far ones. The base is Gaussian or a
+function, β lets near impostors have other scales than far ones. With families of voices
+(``family``) a share ε of all impostors lies around δ with spread ω instead: few, but far out they
+decide; ε is held near 2·10⁻⁶ unless the rates ask for more. The base is Gaussian or a
 piecewise-linear distribution function over fixed knots (``cdf``). Warped models read thresholds
 through a free monotone function; the others through (τ − m)/s.
 """
@@ -19,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import least_squares
-from scipy.special import ndtr, softmax
+from scipy.special import ndtr, ndtri, softmax
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.stress.extrapolation.base import Model, Surface
@@ -37,7 +39,12 @@ from unmask.stress.extrapolation.warp import Warp, eliminate, fitted_warp
 KNOTS: FloatArray = np.concatenate([[-8.0], np.linspace(-3.0, 3.0, 13), [8.0]])
 _AXIS: FloatArray = np.linspace(-6.0, 10.0, 128)
 _SCALE_NODES = 3
+_ONE_SCALE = 0.01  # scales that vary less than this share are one scale
 _TARGET_NODES = 7
+_FAMILY = ("family", "family_shift", "family_spread")
+_FAMILY_START = {"family": -13.0, "family_shift": 4.0, "family_spread": -0.7}
+_HOLD = {"family": 0.003, "family_shift": 0.01, "family_spread": 0.01}
+_LOCATIONS: FloatArray = np.linspace(-8.0, 24.0, 481)
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,7 @@ RECIPES: dict[str, Recipe] = {
         Recipe("ls-cdf+", warped=True, general=True),
         Recipe("ls-target", ("slope", "target_shift", "target_spread", "bend")),
         Recipe("ls-target+", ("slope", "target_spread", "bend"), warped=True),
+        Recipe("ls-family+", ("slope", "target_spread", "bend", *_FAMILY), warped=True),
     )
 }
 
@@ -75,20 +83,40 @@ def rate_table(
 ) -> FloatArray:
     """P_N (counts, axis) at thresholds in units of the location's spread."""
     shift, spread = given.get("target_shift", 0.0), given.get("target_spread", 0.0)
-    bend, slope = given.get("bend", 0.0), given.get("slope", 0.0)
+    slope = given.get("slope", 0.0)
     effects, of_effect = normal_nodes(_TARGET_NODES if shift or spread else 1)
     base = _base(given)
-    noise, of_noise = normal_nodes(_SCALE_NODES)
+    varied = float(np.exp(given["log_scale_spread"]))
+    noise, of_noise = normal_nodes(_SCALE_NODES if varied > _ONE_SCALE else 1)
     z = centres(edges)
-    quantile = np.expm1(bend * z) / bend if abs(bend) > 1e-9 else z
+    quantile = quantiles(given, z)
     location = shift * effects[:, None] + np.exp(spread * effects)[:, None] * quantile
     log_scale = given.get("log_scale", 0.0) + slope * np.clip(location, -8, 20)
     rates = np.zeros((*location.shape, axis.size))
     for node, weight in zip(noise, of_noise, strict=True):
-        scale = np.exp(np.clip(log_scale + np.exp(given["log_scale_spread"]) * node, -12, 12))
+        scale = np.exp(np.clip(log_scale + varied * node, -12, 12))
         distance = (location[:, :, None] - axis) / scale[:, :, None]
         rates += weight * (ndtr(distance) if base is None else _above(distance, base))
     return closest_mass(counts, edges) @ np.tensordot(of_effect, rising(rates), axes=1)
+
+
+def quantiles(given: Mapping[str, float], z: FloatArray) -> FloatArray:
+    """Q(z): the location of an impostor at each normal quantile, families included."""
+    bend = given.get("bend", 0.0)
+    if "family" not in given:
+        return np.asarray(np.expm1(bend * z) / bend if abs(bend) > 1e-9 else z)
+    grid = _LOCATIONS
+    if abs(bend) > 1e-9:
+        # Beyond the end of a bounded location nobody but the family lies.
+        plain = np.log(np.maximum(1 + bend * grid, 1e-300)) / bend
+    else:
+        plain = grid
+    share = np.exp(given["family"])
+    above = (1 - share) * ndtr(-plain) + share * ndtr(
+        (given["family_shift"] - grid) / np.exp(given["family_spread"])
+    )
+    reached = np.where(above < 0.5, -ndtri(np.maximum(above, 1e-300)), plain)
+    return np.asarray(np.interp(z, np.maximum.accumulate(reached), grid))
 
 
 def _base(given: Mapping[str, float]) -> FloatArray | None:
@@ -130,11 +158,19 @@ class LocationScale(Model):
 
 
 def fit_location_scale(
-    recipe: Recipe, surface: Surface, moments: Moments, start: LocationScale | None = None
+    recipe: Recipe,
+    surface: Surface,
+    moments: Moments,
+    start: LocationScale | None = None,
+    *,
+    brief: bool = False,
 ) -> LocationScale:
-    """Levenberg–Marquardt on the exact surface, the warping eliminated; from ``start`` if given."""
+    """Levenberg–Marquardt on the surface, the warping eliminated; from ``start`` if given, for a
+    few
+    steps only where it is ``brief``.
+    """
     names = recipe.parameters
-    begin = dict(start.given) if start is not None else _start(moments)
+    begin = _start(moments) | (dict(start.given) if start is not None else {})
     if recipe.general and start is None:
         simple = Recipe(recipe.name, recipe.extras, recipe.warped)
         plain = fit_location_scale(simple, surface, moments).given
@@ -150,7 +186,11 @@ def fit_location_scale(
         else:
             axis = (surface.thresholds - given["location"]) / np.exp(given["log_spread"])
             fitted = rate_table(given, surface.counts, axis, FIT_EDGES)
-        return np.asarray((root * (fitted - surface.values)).ravel())
+        away = np.asarray((root * (fitted - surface.values)).ravel())
+        if "family" not in given:
+            return away
+        near = [_HOLD[name] * (given[name] - _FAMILY_START[name]) for name in _FAMILY]
+        return np.concatenate([away, near])
 
     found = least_squares(
         residual,
@@ -163,7 +203,7 @@ def fit_location_scale(
         x_scale=[_STEP.get(name, 0.1) for name in names],
         ftol=1e-7,
         xtol=1e-6,
-        max_nfev=3 if start is not None else (12 if recipe.general else 40),
+        max_nfev=3 if brief else (12 if recipe.general or start is not None else 40),
     )
     given = dict(zip(names, (float(value) for value in found.x), strict=True))
     warp = None
@@ -180,6 +220,9 @@ _LOW = {
     "target_shift": -2.0,
     "target_spread": -0.8,
     "bend": -0.4,
+    "family": -16.0,
+    "family_shift": 1.0,
+    "family_spread": -2.0,
 }
 _HIGH = {
     "log_scale": 2.0,
@@ -188,6 +231,9 @@ _HIGH = {
     "target_shift": 2.0,
     "target_spread": 0.8,
     "bend": 0.4,
+    "family": -3.0,
+    "family_shift": 9.0,
+    "family_spread": 0.7,
 }
 _STEP = {"log_scale_spread": 0.5, "bend": 0.05, "slope": 0.05}
 
@@ -202,6 +248,8 @@ def _start(moments: Moments) -> dict[str, float]:
         "target_shift": 0.05,
         "target_spread": 0.05,
         "bend": 0.0,
+        **_FAMILY_START,
+        "family": -8.5,
     }
 
 
@@ -211,20 +259,24 @@ def gaussian_base(scale: float) -> dict[str, float]:
     return {f"base{k}": float(value) for k, value in enumerate(np.log(steps))}
 
 
-def fit_generative(moments: Moments, times: IntArray | None = None) -> LocationScale:
+def fit_generative(moments: Moments) -> LocationScale:
     """The authors' earlier model: normal locations, log-normal scales, fitted to the scores and not
     to P_FA^N (Sholokhov 2020, reference [3]).
+
+    The mean and deviation of each pair are sufficient. The location's variance is that of the means
+    without what their own noise adds, σ²/L (with equal pairs the maximum of the likelihood); the
+    log scale has the mean and variance of the logarithms of the deviations, without their bias and
+    noise, ½ψ((L−1)/2) − ½ log((L−1)/2) and ¼ψ′((L−1)/2).
     """
-    drawn = np.ones(moments.by_target.centre.size) if times is None else times
-    centre, spread = moments.by_target.centre, moments.by_target.spread
-    location = float(np.average(centre, weights=drawn))
-    variance = float(np.average(spread**2 + (centre - location) ** 2, weights=drawn))
+    log_spread = 0.5 * float(
+        np.log(max(moments.spread**2 - moments.noise, 1e-6 * moments.spread**2))
+    )
     return LocationScale(
         "ls-generative",
         {
-            "location": location,
-            "log_spread": 0.5 * float(np.log(variance)),
-            "log_scale": float(np.log(moments.scale)) - 0.5 * float(np.log(variance)),
+            "location": moments.location,
+            "log_spread": log_spread,
+            "log_scale": moments.log_scale - log_spread,
             "log_scale_spread": float(np.log(max(moments.log_scale_spread, 1e-3))),
         },
         None,

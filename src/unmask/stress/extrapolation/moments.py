@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import digamma, ndtr, polygamma
 
-from unmask.arrays import FloatArray, IntArray
+from unmask.arrays import FloatArray
 from unmask.stress.extrapolation.grid import EDGES, centres
 from unmask.stress.worst_case_pairs import PairScores
 
@@ -24,7 +24,6 @@ class Located:
     centre: FloatArray
     spread: FloatArray
     ordered: FloatArray
-    owner: IntArray
 
     @classmethod
     def of(cls, pairs: PairScores, *, by_target: bool) -> Located:
@@ -40,25 +39,18 @@ class Located:
             spread = np.full(targets, pairs.similarity.std())
         spread = np.maximum(spread, 1e-9 * max(float(np.ptp(pairs.similarity)), 1e-300))
         z = (pairs.similarity - centre[pairs.target]) / spread[pairs.target]
-        order = np.argsort(z)
-        return cls(centre, spread, z[order], pairs.target[order])
+        return cls(centre, spread, np.sort(z))
 
-    def quantiles(self, times: IntArray | None = None) -> FloatArray:
-        """Location at the grid's normal quantiles: empirical, with a generalised Pareto tail.
-
-        ``times`` tells how often each target was drawn.
-        """
-        weight = np.ones(self.owner.size) if times is None else times[self.owner].astype(float)
-        total = np.cumsum(weight)
-        share = (total - 0.5 * weight) / total[-1]
-        drawn = weight > 0
-        values, share = self.ordered[drawn], share[drawn]
+    def quantiles(self) -> FloatArray:
+        """Location at the grid's normal quantiles: empirical, with a generalised Pareto tail."""
+        values = self.ordered
+        share = (np.arange(values.size) + 0.5) / values.size
         tail = max(TAIL, min(_LEAST_TAIL / values.size, 0.5))
         z = centres(EDGES)
         body = np.interp(ndtr(z), share, values)
         edge = float(np.interp(1 - tail, share, values))
-        above = values > edge
-        shape, scale = pareto_tail(values[above] - edge, weight[drawn][above])
+        excess = values[values > edge] - edge
+        shape, scale = pareto_tail(excess, np.ones(excess.size))
         beyond = ndtr(-z) / tail
         far = edge + scale * (
             np.expm1(-shape * np.log(np.maximum(beyond, 1e-300))) / shape
@@ -92,6 +84,8 @@ class Moments:
     location: float
     spread: float
     scale: float
+    noise: float
+    log_scale: float
     log_scale_spread: float
     near: float
     near_scale: float
@@ -104,15 +98,20 @@ class Moments:
     def of(cls, pairs: PairScores) -> Moments:
         """Measure a set of pairs."""
         deviation = pairs.deviation * np.sqrt(pairs.sizes / (pairs.sizes - 1))
+        freedom = (pairs.sizes - 1) / 2
         log_scale = np.log(np.maximum(deviation, 1e-12 * float(np.ptp(pairs.scores))))
-        # The logarithm of a sample deviation of n scores scatters by about 1/(2(n − 1)) by itself.
-        own = float(np.mean(1 / (2 * (pairs.sizes - 1))))
+        # (n − 1)·S²/σ² is χ² with n − 1 degrees of freedom, which tells the bias and the noise of
+        # the logarithm of a sample deviation.
+        log_scale -= 0.5 * (digamma(freedom) - np.log(freedom))
+        own = float(np.mean(0.25 * polygamma(1, freedom)))
         spread = float(pairs.similarity.std())
         near, near_scale, slope, residuals = _residuals(pairs)
         return cls(
             float(pairs.similarity.mean()),
             max(spread, 1e-9 * float(np.ptp(pairs.scores))),
             float(np.sqrt(np.mean(deviation**2))),
+            float(np.mean(deviation**2 / pairs.sizes)),
+            float(log_scale.mean()),
             float(np.sqrt(max(log_scale.var() - own, 0.0))),
             near,
             near_scale,

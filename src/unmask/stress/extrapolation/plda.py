@@ -148,7 +148,14 @@ class Plda(Model):
         return cls(name, arrays["within"], arrays["affine"], Warp.restore(arrays))
 
 
-def fit_plda(name: str, surface: Surface, moments: Moments, start: Plda | None = None) -> Plda:
+def fit_plda(
+    name: str,
+    surface: Surface,
+    moments: Moments,
+    start: Plda | None = None,
+    *,
+    brief: bool = False,
+) -> Plda:
     """Levenberg–Marquardt over log d_k (and an affine map without warping), warping eliminated."""
     warped = name.endswith("+")
     root = np.sqrt(surface.weights)[:, None]
@@ -181,7 +188,7 @@ def fit_plda(name: str, surface: Surface, moments: Moments, start: Plda | None =
         x_scale=0.3,
         ftol=1e-5,
         xtol=1e-4,
-        max_nfev=3 if start is not None else 15,
+        max_nfev=3 if brief else 15,
     )
     within = np.exp(found.x[:DIMENSION])
     if not warped:

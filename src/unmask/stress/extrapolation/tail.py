@@ -85,16 +85,11 @@ def fit_tail(
     located: Located,
     surface: Surface,
     moments: Moments,
-    times: IntArray | None = None,
     *,
     warped: bool,
 ) -> TailModel:
-    """Measure the tail; ``times`` tells how often each target was drawn."""
-    drawn = (
-        np.arange(located.centre.size)
-        if times is None
-        else np.repeat(np.arange(located.centre.size), times)
-    )
+    """Measure the tail."""
+    drawn = np.arange(located.centre.size)
     reach = located.centre[drawn] + 3 * located.spread[drawn]
     drawn = drawn[np.argsort(reach, kind="stable")]
     if np.unique(reach).size == 1:
@@ -105,7 +100,7 @@ def fit_tail(
         name,
         located.centre[drawn],
         located.spread[drawn],
-        located.quantiles(times),
+        located.quantiles(),
         np.array([moments.near, moments.near_scale, moments.slope]),
         moments.residuals,
         None,
