@@ -28,8 +28,9 @@ def cross_pairing(*sets, **options):
 
 
 def table(evaluation):
+    """What must be the same to the last bit; an interval as it is written, since NaN is not NaN."""
     return [
-        (e.metric, e.value, e.threshold, e.interval, dict(e.n))
+        (e.metric, e.value, e.threshold, repr(e.interval), dict(e.n))
         for e in evaluation.results[0].estimates
     ]
 

@@ -60,7 +60,8 @@ def test_the_roadmap_is_the_default():
     assert delta.intervals.grid == (12, 12)
     assert delta.intervals.win.low <= delta.win <= delta.intervals.win.high
     assert {e.trials for e in found.estimates("old")} == {scores.digest}
-    assert len(found.warnings) == 3
+    assert len(found.warnings) == 4
+    assert sum("speakers: with fewer than 30" in line for line in found.warnings) == 1
     assert "old orders the trials and new does not" in found.warnings[0]
 
 

@@ -109,6 +109,6 @@ def test_refusals_leave_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="format of keys"):
         write_key(made(), tmp_path / "x", format="long")
     (tmp_path / "d.tsv").mkdir()
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match="found a folder"):
         write_scores(made(), tmp_path / "d.tsv")
     assert [entry.name for entry in tmp_path.iterdir()] == ["d.tsv"]

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from unmask.arrays import FloatArray
+from unmask.intervals import FEW_SPEAKERS, few_speakers
 from unmask.privacy.inference import Inference
 from unmask.privacy.legal_curve import Curve
 from unmask.privacy.legal_variants import base_name
 from unmask.privacy.ranks import Ranks
 
 STRONG_ENOUGH = 0.5
-FEW_SPEAKERS = 30
 _CHECKED = ("linkability", "one_minus_eer")
 Curves = Mapping[tuple[str, str, int], Curve]
 
@@ -49,11 +49,10 @@ def sweep_warnings(
 
 
 def _few(curves: Curves) -> list[str]:
-    """Fewer than thirty speakers leave wide intervals and a high chance level."""
+    """Few speakers leave wide intervals, and say nothing of a larger crowd."""
     least = min((len(curve.speakers) for curve in curves.values()), default=FEW_SPEAKERS)
-    if least >= FEW_SPEAKERS:
-        return []
-    return [f"only {least} speakers: intervals are wide, and risks in a larger crowd are unknown"]
+    text = few_speakers(least)
+    return [] if text is None else [f"{text}; risks in a larger crowd are unknown"]
 
 
 def _pseudonyms(name: str) -> str:
