@@ -17,12 +17,12 @@ SAMPLES = 200
 REPLICATES = 200
 
 
-def run() -> None:
+def run(*, samples: int = SAMPLES) -> None:
     """Print coverage for every population, number of speakers and number."""
     header()
     for population in POPULATIONS:
         for speakers in SPEAKERS:
-            for name, tally in covered(population, speakers).items():
+            for name, tally in covered(population, speakers, samples=samples).items():
                 line(population.name, speakers, name, tally)
 
 

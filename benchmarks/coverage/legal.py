@@ -82,7 +82,7 @@ def _means(rows: Array, each: int) -> Array:
     return np.asarray(rows.reshape(-1, each, rows.shape[1]).mean(axis=1))
 
 
-def samples(law: Law, speakers: int, times: int, seed: int = 0) -> dict[str, Array]:
+def sampled(law: Law, speakers: int, times: int, seed: int = 0) -> dict[str, Array]:
     """Value, low and high end of each metric in each sample, at 20 and at all speakers."""
     rng = np.random.default_rng([seed, speakers])
     counts = [20] if speakers <= 20 else [20, speakers]
@@ -117,7 +117,7 @@ def coverage(rows: Array, truth: float) -> tuple[float, float, float]:
     return float(1 - above - below), float(above), float(below)
 
 
-def run(times: int = 200) -> None:
+def run(*, samples: int = 200) -> None:
     """Print a table."""
     print(
         f"{'law':<18}{'speakers':>9}  {'metric':<24}{'truth':>8}{'held':>8}{'above':>8}{'below':>8}"
@@ -125,7 +125,7 @@ def run(times: int = 200) -> None:
     for law in LAWS:
         even, risks = limits(law)
         for speakers in (20, 40, 60):
-            for name, rows in samples(law, speakers, times).items():
+            for name, rows in sampled(law, speakers, samples).items():
                 truth = even if name.startswith("one") else float(rows[:, 0].mean())
                 if name.startswith("worst"):
                     truth = float(np.sort(risks)[-len(risks) // 10 :].mean())

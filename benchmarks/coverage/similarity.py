@@ -138,13 +138,13 @@ def _tallied(
     return tallies
 
 
-def run() -> None:
+def run(*, samples: int = SAMPLES) -> None:
     """Print coverage for every population, number of speakers and number."""
     header()
     for voices in POPULATIONS:
         for speakers in SPEAKERS:
-            for metric, tally in covered(voices, speakers).items():
+            for metric, tally in covered(voices, speakers, samples=samples).items():
                 line(voices.name, speakers, metric, tally)
     for safeguard in ("b2", "b2w"):
-        for metric, tally in real(20, safeguard, samples=SAMPLES, replicates=REPLICATES).items():
+        for metric, tally in real(20, safeguard, samples=samples, replicates=REPLICATES).items():
             line(f"real, {safeguard}", 20, metric, tally)

@@ -208,12 +208,12 @@ def far(law: Law, speakers: int, *, populations: int, scores: int = 12, targets:
     )
 
 
-def run(populations: int = 40, far_populations: int = 12, seen: int = 150) -> None:
+def run(*, samples: int = 200, seen: int = 150) -> None:
     """Print both tables."""
     print("measured: coverage at N = 1, M/4, M x false-alarm rates of 5, 1, 0.1 %; bias in points")
     for name in LAWS:
         for speakers in (20, 40, 60):
-            found = measured(Law(name), speakers, populations=populations)
+            found = measured(Law(name), speakers, populations=max(4, samples // 5))
             for level, share in found.coverage.items():
                 print(
                     f"{name:9s}{speakers:4d} speakers {level:.0%}: mean {share.mean():.1%},"
@@ -221,7 +221,7 @@ def run(populations: int = 40, far_populations: int = 12, seen: int = 150) -> No
                 )
     print(f"extrapolated from {seen} speakers, hard thresholds")
     for name in LAWS:
-        beyond = far(Law(name, 100 * seen + 1), seen, populations=far_populations)
+        beyond = far(Law(name, 100 * seen + 1), seen, populations=max(4, samples // 16))
         for k, count in enumerate(beyond.counts):
             told = "; ".join(
                 f"{level:.0%} covers {share[k]:.0%} (above it {beyond.unsafe[level][k]:.0%},"

@@ -105,8 +105,6 @@ def test_every_number_has_an_interval_or_a_reason_why_not(done):
     results = json.loads((done[2] / "results.json").read_text(encoding="utf-8"))["results"]
     assert len(results) > 500
     for result in results:
-        if result["conditions"]["framework"] in ("cpmap", "worst_case"):
-            continue
         low, high = result["interval"] or (None, None)
         assert (low is None) == bool(result["no_interval"]), result
         if low is not None:

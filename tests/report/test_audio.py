@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import numpy as np
 import pytest
 
+from unmask.errors import InputError
 from unmask.report.assess import assess
 from unmask.report.config import load_config
 from unmask.report.starter import starter_config
@@ -43,3 +45,23 @@ def test_recordings_become_a_report(tmp_path):
     found = json.loads((out / "results.json").read_text())
     assert {"linkability", "deid"} <= {result["metric"] for result in found["results"]}
     assert any("conversations of 3 utterances left out" in line for line in found["warnings"])
+
+
+def test_a_config_names_no_code_unless_allowed(tmp_path, monkeypatch):
+    mark = tmp_path / "ran"
+    (tmp_path / "payload.py").write_text(f"open({str(mark)!r}, 'w')\ndef encode(x): return x[:8]\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for folder in ("original", "protected"):
+        (tmp_path / folder / "ann").mkdir(parents=True)
+        soundfile.write(tmp_path / folder / "ann" / "a.wav", hum(200.0, 1), 16_000)
+    (tmp_path / "a.toml").write_text(
+        'title = "x"\n[original]\naudio = "original"\nencoder = "payload:encode"\n'
+        '[[safeguards]]\nname = "p"\naudio = "protected"\nencoder = "payload:encode"\n'
+    )
+    config = load_config(tmp_path / "a.toml")
+    with pytest.raises(InputError, match="names code to run: --allow-code"):
+        assess(config, tmp_path / "out")
+    assert not mark.exists()
+    with contextlib.suppress(InputError):
+        assess(config, tmp_path / "out", allow_code=True)
+    assert mark.exists()

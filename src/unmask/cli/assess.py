@@ -49,6 +49,10 @@ def assess(
             show_default="in the user's cache",
         ),
     ] = None,
+    allow_code: Annotated[
+        bool,
+        typer.Option("--allow-code", help="Let the config name Python to import as an encoder."),
+    ] = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="Print the JSON Schema of the config and exit.")
     ] = False,
@@ -68,11 +72,24 @@ def assess(
         print(f"{config}: fine")
         return
     folder = output or config.with_name(f"{config.stem}-report")
-    run(read, folder, where=Where(on, workers, state), cache=cache, quiet=quiet)
+    run(
+        read,
+        folder,
+        where=Where(on, workers, state),
+        cache=cache,
+        allow_code=allow_code,
+        quiet=quiet,
+    )
 
 
 def run(
-    config: Config, output: Path, *, where: Where = HERE, cache: Path | None = None, quiet: bool
+    config: Config,
+    output: Path,
+    *,
+    where: Where = HERE,
+    cache: Path | None = None,
+    allow_code: bool = False,
+    quiet: bool,
 ) -> None:
     """Assess, write, and print the headline table; the path of the page comes last."""
     with telling(quiet=quiet) as told:
@@ -83,6 +100,7 @@ def run(
             workers=where.workers,
             state=where.state,
             cache=cache,
+            allow_code=allow_code,
             told=told,
         )
         page = write_report(assessment, output, told=told)

@@ -82,19 +82,21 @@ def assess(
     workers: int | None = None,
     state: str | Path | None = None,
     cache: str | Path | None = None,
+    allow_code: bool = False,
     told: Told | None = None,
 ) -> Assessment:
     """Run what the config names; finished steps are kept in ``cache`` and reused.
 
     That folder belongs to ``output`` and lies outside it (:func:`unmask.report.cache.cache_of`
     unless given), since steps hold names and voiceprints. ``on``, ``workers`` and ``state`` say
-    where scores are counted, as in :func:`unmask.cross_pairing`. Nothing but the cache is written:
+    where scores are counted, as in :func:`unmask.cross_pairing`. ``allow_code`` lets the
+    config name Python to import as an encoder. Nothing but the cache is written:
     :func:`unmask.report.writing.write_report` does the rest.
     """
     where = Where(on, workers, state)
     folder = Path(output)
     work = Work(Cache(Path(cache) if cache is not None else cache_of(folder)), told=told)
-    inputs = read_inputs(config, work, base=folder.resolve())
+    inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code)
     wanted = config.frameworks or FRAMEWORKS
     with by_default(where):
         return _Run(config, inputs, work, frozenset(wanted)).result()

@@ -70,13 +70,16 @@ class Inputs:
         return np.asarray(mask)
 
 
-def read_inputs(config: Config, work: Work, *, base: Path) -> Inputs:
-    """Read all data sets of a config; ``base`` is what the names of files are relative to."""
+def read_inputs(config: Config, work: Work, *, base: Path, allow_code: bool = False) -> Inputs:
+    """Read all data sets of a config; ``base`` is what the names of files are relative to.
+
+    ``allow_code`` lets a config name Python to import, or a model to fetch, as its encoder.
+    """
     sources: list[Source] = []
     notes: list[str] = []
 
     def voices(part: Voices, key: str) -> Embeddings:
-        found = _voices(part, key, work)
+        found = _voices(part, key, work, allow_code=allow_code)
         if found.source is not None:
             source = replace(found.source, name=_relative(found.source.name, base))
             sources.append(source)
@@ -139,9 +142,9 @@ def _shown(one: Safeguard, every: Mapping[str, Embeddings]) -> bool:
     return one.name in every and not one.hidden
 
 
-def _voices(part: Voices, key: str, work: Work) -> Embeddings:
+def _voices(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embeddings:
     if part.audio is not None:
-        found = _embedded(part, key, work)
+        found = _embedded(part, key, work, allow_code=allow_code)
     else:
         assert part.embeddings is not None
         found = read_embeddings(part.embeddings, speakers=part.speakers)
@@ -150,8 +153,15 @@ def _voices(part: Voices, key: str, work: Work) -> Embeddings:
     return found
 
 
-def _embedded(part: Voices, key: str, work: Work) -> Embeddings:
+def _embedded(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embeddings:
     from unmask.speech import embed, recordings
+    from unmask.speech.encoders import fingerprint_of, runs_code
+
+    if runs_code(part.encoder) and not allow_code:
+        raise InputError(
+            f"{key}: expected a built-in encoder or an ONNX file, found {part.encoder}, which names"
+            " code to run: --allow-code lets a config do so"
+        )
 
     assert part.audio is not None
     files = recordings(part.audio, speakers=part.speakers or "folder")
@@ -170,7 +180,7 @@ def _embedded(part: Voices, key: str, work: Work) -> Embeddings:
     step = Step(
         f"embedding {key}",
         [total.hexdigest(), *names],
-        {"encoder": part.encoder},
+        {"encoder": part.encoder, "depends on": fingerprint_of(part.encoder)},
         compute,
         weight=0.1 * len(files),
     )
