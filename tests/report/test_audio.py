@@ -49,7 +49,8 @@ def test_recordings_become_a_report(tmp_path):
 
 def test_a_config_names_no_code_unless_allowed(tmp_path, monkeypatch):
     mark = tmp_path / "ran"
-    (tmp_path / "payload.py").write_text(f"open({str(mark)!r}, 'w')\ndef encode(x): return x[:8]\n")
+    lines = ["import os", f"os.mkdir({str(mark)!r})", "def encode(x): return x[:8]"]
+    (tmp_path / "payload.py").write_text("\n".join(lines))
     monkeypatch.syspath_prepend(tmp_path)
     for folder in ("original", "protected"):
         (tmp_path / folder / "ann").mkdir(parents=True)
