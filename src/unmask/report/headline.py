@@ -116,7 +116,7 @@ def deid_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     estimate = found[0].estimate
     return Headline(
         "DeID",
-        "resemblance that is gone",
+        "diagonal dominance lost, to one recogniser",
         estimate,
         (0.0, 1.0),
         attacker=f"original against protected, {estimate.params.get('attacker')} score",
