@@ -29,7 +29,9 @@ def cross_pairing(*sets, **options):
 
 
 def table(evaluation):
-    return [(e.metric, e.value, e.interval, dict(e.n)) for e in evaluation.results[0].estimates]
+    return [
+        (e.metric, e.value, repr(e.interval), dict(e.n)) for e in evaluation.results[0].estimates
+    ]
 
 
 @pytest.fixture(scope="module")
