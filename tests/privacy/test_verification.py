@@ -5,8 +5,8 @@ import pytest
 from legal_sets import population
 
 import unmask as um
-from unmask.privacy.legal_curve import Resampling
 from unmask.intervals import score_interval
+from unmask.privacy.legal_curve import Resampling
 from unmask.privacy.legal_resampled import Resampled, drawn_times, errors_of
 
 

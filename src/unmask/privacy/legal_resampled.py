@@ -41,7 +41,7 @@ class Resampled(ArrayFields):
         The hull makes 1 − EER too large, in a sample and in a resample once more. With b = mean θ*
         − θ̂ the bias that resampling shows, the low end is that of the score interval about
         θ̂ − HULL·b, the bias of a hull, and the high end that about θ̂ − b: what is not sure stays
-        with the risk. The variance is that of θ* times the square of :data:`unmask.intervals.SKEWED`.
+        with the risk. The variance is that of θ* times SKEWED² (:mod:`unmask.intervals`).
         The interval ends at 0.5 and is stretched to hold θ̂; it keeps its width near 1, where few
         replicates hold an error at all. The first row of ``times`` draws everyone once: it gives
         the θ̂ that bins give.
