@@ -49,6 +49,30 @@ def test_score_intervals_cover_means_near_0_in_the_middle_and_near_1():
             assert 0.92 <= ((low <= truth) & (truth <= high)).mean() <= 0.985
 
 
+def test_the_high_end_reckons_with_one_speaker_at_risk_who_was_not_drawn():
+    """By hand: the variance of the sample and a 1, in the score interval of the sample's mean."""
+    values = np.random.default_rng(4).beta(2, 30, (40, 1))
+    mean, units = values.mean(), len(values)
+    more = np.append(values, 1.0).var(ddof=1) / (units + 1)
+    low, high = intervals.mean_interval(values, level=0.95)
+    soft, differ = (units * mean + 0.5) / (units + 1), units * mean * (1 - mean)
+    added = 3 / (1 + differ) * soft * (1 - soft)
+    for end, variance in ((low, values.var(ddof=1) / units), (high, more)):
+        ratio = (units**2 * variance + added) / (differ + added)
+        allowed = stats.t.ppf(0.975, units - 1) ** 2 * ratio * end * (1 - end) / units
+        assert (mean - end) ** 2 == pytest.approx(allowed)
+
+
+@pytest.mark.parametrize("units", [20, 40, 60])
+def test_score_intervals_cover_a_risk_that_few_people_carry(units):
+    rng = np.random.default_rng(units)
+    outcomes = rng.binomial(5, 0.05, (units, 4000)) / 5
+    outcomes[rng.random(outcomes.shape) < 0.05] = 1.0
+    low, high = intervals.mean_interval(outcomes, level=0.95)
+    truth = 0.05 + 0.95 * 0.05
+    assert ((low <= truth) & (truth <= high)).mean() >= 0.93
+
+
 def test_an_interval_takes_out_the_bias_that_resampling_shows():
     """A squared length in 6 dimensions: biased upwards by noise, and once more in a resample."""
     rng = np.random.default_rng(5)

@@ -19,7 +19,8 @@ from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 from unmask.arrays import FloatArray
 
 _ADDED = 3.0
-_SKEWED = 1.1
+# Most samples lack the few units that spread a number most: by how much intervals are wider.
+SKEWED = 1.1
 FEW_SPEAKERS = 30
 # A hull through n trials overfits by about n^(−2/3) (Groeneboom's rate). A resample holds half as
 # many distinct trials and shows 2^(2/3) − 1 of that bias.
@@ -47,11 +48,11 @@ def widening(units: int, level: float) -> float:
     """How much wider few units make an interval than resampling shows.
 
     Resampling n units underrates their variance by (n − 1)/n, and a variance from n units asks for
-    Student's t in place of the normal quantile. Most samples lack the few units that spread a
-    number most; simulated populations of speakers ask for a tenth more.
+    Student's t in place of the normal quantile. Simulated populations of speakers ask for a tenth
+    more (:data:`SKEWED`).
     """
     normal = float(ndtri((1 + level) / 2))
-    return _SKEWED * quantile_t(units, level) / normal * float(np.sqrt(units / max(units - 1, 1)))
+    return SKEWED * quantile_t(units, level) / normal * float(np.sqrt(units / max(units - 1, 1)))
 
 
 def score_interval(
@@ -62,7 +63,10 @@ def score_interval(
     All p with (mean − p)² ≤ t²·ρ·p(1 − p)/n, where ρ is the ratio of ``variance``, that of the
     mean, to that of n outcomes of 0 or 1 with this mean. Three outcomes of 0 or 1 are added to
     both where all outcomes agree, so that ρ is 1 there; fewer, 3/(1 + n·mean·(1 − mean)), where
-    enough of them differ to tell the variance. NaN with fewer than two units.
+    enough of them differ to tell the variance. Few people may carry most of the risk, and a sample
+    that lacks them shows little spread: for the high end the variance is that with one more speaker
+    whose outcome is 1, so far as ρ stays below 1, which 0 and 1 alone give. NaN with fewer than two
+    units.
     """
     mean, variance = np.asarray(mean, float), np.asarray(variance, float)
     if units < 2:
@@ -71,10 +75,14 @@ def score_interval(
     differ = units * mean * (1 - mean)
     added = _ADDED / (1 + differ) * soft * (1 - soft)
     ratio = (units**2 * variance + added) / (differ + added)
-    square = quantile_t(units, level) ** 2 * ratio / units
-    centre = (mean + square / 2) / (1 + square)
-    half = np.sqrt(square * mean * (1 - mean) + square**2 / 4) / (1 + square)
-    return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
+    unseen = (units - 1) / (units + 1) * variance + ((1 - mean) / (units + 1)) ** 2
+    more = np.minimum((units**2 * unseen + added) / (differ + added), 1.0)
+    ends = []
+    for sign, spread in ((-1, ratio), (1, np.maximum(ratio, more))):
+        square = quantile_t(units, level) ** 2 * spread / units
+        half = np.sqrt(square * mean * (1 - mean) + square**2 / 4)
+        ends.append(np.clip((mean + square / 2 + sign * half) / (1 + square), 0.0, 1.0))
+    return ends[0], ends[1]
 
 
 def mean_interval(values: FloatArray, *, level: float) -> tuple[FloatArray, FloatArray]:

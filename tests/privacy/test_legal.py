@@ -308,7 +308,7 @@ def test_few_speakers_are_told():
         "x": um.Attacker(*(population(12, 6, noise=1.0, tag=t) for t in "et")),
     }
     result = um.legal_sweep(one, counts=[12], lengths=[1], **OPTIONS)
-    assert any("only 12 speakers" in w for w in result.warnings)
+    assert any("12 speakers: with fewer than 30" in w for w in result.warnings)
 
 
 def test_counts_beyond_some_conditions_are_left_out_and_told():

@@ -5,6 +5,7 @@ import pytest
 from legal_sets import population
 
 import unmask as um
+from unmask.intervals import score_interval
 from unmask.privacy.legal_curve import Resampling
 from unmask.privacy.legal_resampled import Resampled, drawn_times, errors_of
 
@@ -80,6 +81,22 @@ def test_a_replicate_is_a_sample_of_speakers_on_both_sides():
         for sign, value in ((1, found[0, 0]), (-1, found[1, 0])):
             eer = um.eer(sign * own[drawn], sign * sample[~same])
             assert value == pytest.approx(eer, abs=1e-12)
+
+
+def test_the_low_end_takes_out_the_bias_of_a_hull_and_the_high_end_what_resampling_shows():
+    rng = np.random.default_rng(3)
+    target, nontarget = rng.integers(0, 3, (24, 16)), rng.integers(0, 3, (1, 24 * 24, 16))
+    target[:, 8:] += 2
+    resampled = Resampled(drawn_times(24, Resampling(0.95, 200, 0)), target, nontarget)
+    drawn = 1 - errors_of(resampled, (0, 201))["errors"][:, 0, 0]
+    value, bias = drawn[0], drawn[1:].mean() - drawn[0]
+    assert bias > 0
+    low, high = resampled.intervals(np.full((2, 1), value), level=0.95, workers=1)
+    variance = 1.1**2 * drawn[1:].var() * 24 / 23
+    hull = score_interval(value - bias / (2 ** (2 / 3) - 1), variance, 24, level=0.95)
+    shown = score_interval(value - bias, variance, 24, level=0.95)
+    assert (low[0, 0], high[0, 0]) == (pytest.approx(hull[0]), pytest.approx(shown[1]))
+    assert 0.5 < low[0, 0] < shown[0] < value < high[0, 0]
 
 
 def test_the_interval_is_that_of_the_value_and_of_the_negated_score():

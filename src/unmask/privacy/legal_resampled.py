@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from unmask.arrays import FloatArray, IntArray
 from unmask.detection.operating import equal_errors
-from unmask.intervals import score_interval
+from unmask.intervals import HULL, SKEWED, score_interval
 from unmask.privacy.legal_curve import Resampling
 from unmask.scoring.job import Where, run
 from unmask.scoring.plan import Range, ranges_of
@@ -38,19 +38,24 @@ class Resampled(ArrayFields):
     ) -> tuple[FloatArray, FloatArray]:
         """Intervals of 1 − EER and of the negated score's (rows) for every N' (columns).
 
-        The hull makes 1 − EER too large, in a sample and in a resample once more: with b = mean θ*
-        − θ̂ the bias that resampling shows, the interval is the score interval about θ̂ − b with the
-        variance of θ*, no lower than 0.5, stretched to hold θ̂. A score interval keeps its width
-        near 1, where few replicates hold an error at all. The first row of ``times`` draws everyone
-        once: it gives the θ̂ that bins give.
+        The hull makes 1 − EER too large, in a sample and in a resample once more. With b = mean θ*
+        − θ̂ the bias that resampling shows, the low end is that of the score interval about
+        θ̂ − HULL·b, the bias of a hull, and the high end that about θ̂ − b: what is not sure stays
+        with the risk. The variance is that of θ* times SKEWED² (:mod:`unmask.intervals`).
+        The interval ends at 0.5 and is stretched to hold θ̂; it keeps its width near 1, where few
+        replicates hold an error at all. The first row of ``times`` draws everyone once: it gives
+        the θ̂ that bins give.
         """
         ranges = ranges_of(len(self.times), _AT_ONCE)
         parts = run(errors_of, self, ranges, where=Where(workers=workers))
         drawn = 1 - np.concatenate([part["errors"] for part in parts])
         units = self.times.shape[1]
         bias = np.nanmean(drawn[1:], axis=0) - drawn[0]
-        variance = np.nanvar(drawn[1:], axis=0) * units / (units - 1)
-        low, high = score_interval(np.clip(values - bias, 0.5, 1), variance, units, level=level)
+        variance = SKEWED**2 * np.nanvar(drawn[1:], axis=0) * units / (units - 1)
+        low, high = (
+            score_interval(np.clip(values - c * bias, 0.5, 1), variance, units, level=level)[end]
+            for end, c in enumerate((HULL, 1.0))
+        )
         return np.minimum(np.maximum(low, 0.5), values), np.maximum(high, values)
 
 
