@@ -92,6 +92,16 @@ def test_an_interval_takes_out_the_bias_that_resampling_shows():
     assert covered["percentile"] < 0.8 * 400
 
 
+@pytest.mark.parametrize(("longer", "factors"), [("low", (1.3, 1.0)), ("high", (1.0, 1.3))])
+def test_the_end_that_hard_speakers_move_lies_three_tenths_further(longer, factors):
+    drawn = np.array([0.1, 0.2, 0.3, 0.4])
+    even = intervals.bias_corrected(0.25, drawn, 20, level=0.95)
+    found = intervals.bias_corrected(0.25, drawn, 20, level=0.95, longer=longer)
+    np.testing.assert_allclose(
+        np.subtract(found, 0.25), np.multiply(np.subtract(even, 0.25), factors)
+    )
+
+
 @pytest.mark.parametrize(("value", "expected"), [(0.0, (0.0, 0.0712)), (0.5, (0.4288, 0.5))])
 def test_a_value_that_never_moves_from_the_edge_gets_the_exact_bound(value, expected):
     given_bounds = intervals.bias_corrected(

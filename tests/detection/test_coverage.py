@@ -15,6 +15,7 @@ SAMPLES = 60
     "population",
     [
         Population("homogeneous", 1.2),
+        Population("heterogeneous", 1.4, heterogeneity=0.5),
         Population("heavy tails", 1.6, freedom=3.0),
     ],
     ids=lambda population: population.name,
@@ -35,8 +36,8 @@ def test_intervals_of_twenty_speakers_hold_the_truth(population):
                 assert interval.low <= estimate.value <= interval.high
                 assert interval.low < interval.high
                 tallies[key].add(interval.low, interval.high)
-    # 60 samples of a true 95 % fall below 85 % once in 500 runs; percentiles reach 70 to 80 %, and
+    # 60 samples of a true 95 % fall below 88 % once in 100 runs; percentiles reach 70 to 80 %, and
     # numbers of one sample err together: their mean has a standard error of 2.5 %.
     for key, tally in tallies.items():
-        assert tally.coverage >= 0.85, (key, tally.coverage, tally.missed)
-    assert np.mean([tally.coverage for tally in tallies.values()]) >= 0.9
+        assert tally.coverage >= 0.88, (key, tally.coverage, tally.missed)
+    assert np.mean([tally.coverage for tally in tallies.values()]) >= 0.92

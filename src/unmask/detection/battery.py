@@ -21,9 +21,12 @@ NOT_ASKED = "no replicates were asked for"
 UNMOVED = "no resampling moves it"
 _SHARE = MetricRange(0.0, 1.0)
 _LOSS = MetricRange(0.0, np.inf)
-_HULL = MetricRange(0.0, 1.0, HULL)
-_EER = MetricRange(0.0, 0.5, HULL)
-_DISCLOSED = MetricRange(0.0, information.MOST, HULL)
+_RAW_EER = MetricRange(0.0, 1.0, longer="high")
+_EER = MetricRange(0.0, 0.5, HULL, "high")
+_CLLR = MetricRange(0.0, np.inf, longer="high")
+_MIN_CLLR = MetricRange(0.0, 1.0, HULL, "high")
+_D_ECE = MetricRange(0.0, information.MOST, HULL, "low")
+_D_SYS = MetricRange(0.0, 1.0, HULL)
 
 
 class Measured(NamedTuple):
@@ -66,7 +69,7 @@ class Battery:
         """All metrics by key, in the order of the table."""
         table = {
             "eer": Measured("eer", "%", 0.5, _EER, {"est": "rocch"}),
-            "eer_raw": Measured("eer_raw", "%", 0.5, _SHARE, {"est": "raw"}),
+            "eer_raw": Measured("eer_raw", "%", 0.5, _RAW_EER, {"est": "raw"}),
         }
         for prior in self.p_target:
             cost: dict[str, Parameter] = {"p_target": prior}
@@ -75,11 +78,11 @@ class Battery:
             table[f"min_dcf@{prior:g}"] = Measured("min_dcf", "", 1.0, _SHARE, cost)
             table[f"act_dcf@{prior:g}"] = Measured("act_dcf", "", 1.0, _LOSS, cost)
         table |= {
-            "cllr": Measured("cllr", "bit", 1.0, _LOSS, {}),
-            "min_cllr": Measured("min_cllr", "bit", 1.0, _HULL, {}),
-            "d_ece": Measured("d_ece", "bit", 0.0, _DISCLOSED, {}, False),
+            "cllr": Measured("cllr", "bit", 1.0, _CLLR, {}),
+            "min_cllr": Measured("min_cllr", "bit", 1.0, _MIN_CLLR, {}),
+            "d_ece": Measured("d_ece", "bit", 0.0, _D_ECE, {}, False),
             "l_w": Measured("l_w", "", 0.0, _LOSS, {"laplace": True}, False, WITH_TRIALS),
-            "d_sys": Measured("d_sys", "", 0.0, _HULL, {"est": "pav"}, False),
+            "d_sys": Measured("d_sys", "", 0.0, _D_SYS, {"est": "pav"}, False),
         }
         for rate in self.fpr:
             table[f"tpr@{rate:g}"] = Measured("tpr_at_fpr", "%", rate, _SHARE, {"fpr": rate}, False)

@@ -11,18 +11,19 @@ import numpy as np
 from unmask.arrays import FloatArray
 from unmask.detection.roc import Roc
 from unmask.estimate import Interval
-from unmask.intervals import bias_corrected
+from unmask.intervals import Side, bias_corrected
 
 
 class MetricRange(NamedTuple):
-    """What a metric's interval follows from: its bounds, and how far it overfits a sample.
+    """What a metric's interval follows from: bounds, overfit, and the end that hard speakers move.
 
-    ``overfit`` is that of :func:`unmask.intervals.bias_corrected`.
+    ``overfit`` and ``longer`` are those of :func:`unmask.intervals.bias_corrected`.
     """
 
     low: float = -np.inf
     high: float = np.inf
     overfit: float = 1.0
+    longer: Side | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +53,10 @@ class Replicates:
         )
 
     def difference(self, metric: str, *, level: float, first: int, second: int) -> Interval:
-        """Interval of second − first over shared draws, likewise."""
+        """Interval of second − first over shared draws, likewise; neither end is the longer one."""
         rows, exact = self.values[metric], self.sample[metric]
         delta = _minus(exact[second : second + 1], exact[first : first + 1])
-        low, high, overfit = self.ranges.get(metric, MetricRange())
+        low, high, overfit, _ = self.ranges.get(metric, MetricRange())
         widest = MetricRange(low - high, high - low, overfit)
         return self._corrected(float(delta[0]), _minus(rows[second], rows[first]), level, widest)
 
@@ -84,6 +85,7 @@ class Replicates:
             level=level,
             bounds=(within.low, within.high),
             overfit=within.overfit,
+            longer=within.longer,
         )
         return Interval(*ends, level, f"{self.method},corrected", self.replicates, self.seed)
 
