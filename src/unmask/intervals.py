@@ -21,6 +21,7 @@ from unmask.arrays import FloatArray
 _ADDED = 3.0
 # Most samples lack the few units that spread a number most: by how much intervals are wider.
 SKEWED = 1.1
+# … and by how much further the end lies that such units would move a number to.
 _LACKING = 1.3
 FEW_SPEAKERS = 30
 # A hull through n trials overfits by about n^(−2/3) (Groeneboom's rate). A resample holds half as

@@ -114,7 +114,7 @@ def test_another_place_gives_the_same_table(files, tmp_path):
 def test_enrolment_swap_and_variants(files):
     what = ("--counts", "20", "--lengths", "1", "--format", "json")
     usual = json.loads(run(files, *what).stdout)
-    assert any("only 24 speakers" in line for line in usual["warnings"])
+    assert any("24 speakers: with fewer than 30" in line for line in usual["warnings"])
 
     def depth(found):
         return {
