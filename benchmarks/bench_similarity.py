@@ -74,13 +74,14 @@ def definition() -> None:
     rng = np.random.default_rng(0)
     codes = np.repeat(np.arange(20), 10)
     same = codes[:, None] == codes
+    apart = ~np.eye(codes.size, dtype=bool)
     sets = [rng.normal(size=same.shape) + shift * same for shift in (3.0, 1.0, 2.0)]
     found = um.pseudonymisation(*sets, codes, replicates=0)
 
     def loops() -> float:
         dominance = []
-        for scores, name in zip(sets, ("oo", "op", "pp"), strict=True):
-            pav = found.sets[name].roc.pav_laplace
+        for scores in sets:
+            pav = um.Roc.from_scores(scores[same & apart], scores[~same]).pav_laplace
             cells: dict[tuple[int, int], list[float]] = {}
             for k in range(codes.size):
                 for m in range(codes.size):
