@@ -9,8 +9,8 @@ import numpy as np
 
 import unmask as um
 from benchmarks.harness import fresh_process, ratio, seconds
-from unmask.detection.battery import Battery
-from unmask.detection.bootstrap import Resampled, Units, bootstrap
+from unmask.engine.battery import Battery
+from unmask.engine.bootstrap import Resampled, Units, bootstrap
 
 
 def run() -> None:

@@ -64,7 +64,7 @@ def detection() -> None:
 def bootstrap() -> None:
     """20 replicates of the whole table over 500 speakers."""
     code = [
-        "from unmask.detection.bootstrap import Resampled, Units, bootstrap\n"
+        "from unmask.engine.bootstrap import Resampled, Units, bootstrap\n"
         f"rng = np.random.default_rng(0)\nsize = {size}\nfew = size // 100\n"
         "codes = rng.integers(0, 500, few), *rng.integers(0, 500, (2, size))\n"
         "battery = um.Battery()\nunits = Units.speakers(*codes)\n"

@@ -21,8 +21,9 @@ for name in ("unmask", "unmask.scoring"):
     package.__path__ = [str(SOURCE.joinpath(*name.split(".")[1:]))]
     sys.modules[name] = package
 
+from unmask.run.cuda import devices  # noqa: E402
 from unmask.scoring.counting import TargetScores, count_block, target_scores  # noqa: E402
-from unmask.scoring.on_cuda import count_on_cuda, devices  # noqa: E402
+from unmask.scoring.on_cuda import count_on_cuda  # noqa: E402
 from unmask.scoring.plan import Plan, Sides  # noqa: E402
 
 

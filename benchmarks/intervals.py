@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import unmask as um
-from unmask.detection import resample
+from unmask.engine import resample
 
 METRICS = ("eer", "min_dcf", "cllr", "min_cllr", "d_ece")
 

@@ -7,8 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from unmask.atomic import atomic_file, atomic_path, write_whole
 from unmask.errors import InputError
+from unmask.run.files import atomic_file, atomic_path, write_whole
 
 
 def writers():

@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.special import expit
 from scipy.stats import binomtest
 
-from unmask import intervals
+from unmask.base import intervals
 
 
 @given(units=st.integers(2, 80), data=st.data())

@@ -9,7 +9,7 @@ import numpy as np
 import unmask as um
 from benchmarks.coverage.populations import POPULATIONS, Population, calibrated_limit
 from benchmarks.coverage.tally import Tally, header, line
-from unmask.detection import resample
+from unmask.engine import resample
 
 BATTERY = um.Battery()
 SPEAKERS = (20, 40, 60)

@@ -13,9 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from unmask.arrays import FloatArray, IntArray
+from unmask.base.arrays import FloatArray, IntArray
 from unmask.stress import PairScores, extrapolate, measure_worst_case
-from unmask.stress.worst_case_kernels import closest_weights
+from unmask.stress.worst_case.kernels import closest_weights
 
 LAWS = ("student", "plda", "hubs", "families")
 _RANKS = 60

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unmask._version import (
     __version__,
 )
-from unmask.detection import (
+from unmask.engine import (
     Battery,
     Comparison,
     Detection,

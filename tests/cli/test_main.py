@@ -9,8 +9,8 @@ import time
 import pytest
 
 from unmask import cli
+from unmask.base.text import no_formula, one_line, visible
 from unmask.cli import common, main
-from unmask.visible import no_formula, one_line, visible
 
 
 def run(monkeypatch, *words):

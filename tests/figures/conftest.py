@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from unmask.detection.curves import DetCurve, EceProfile, Histogram, PavMap, Reliability
+from unmask.engine.curves import DetCurve, EceProfile, Histogram, PavMap, Reliability
 
 
 def scores(seed: int, *, distance: float, targets: int = 400, nontargets: int = 3000):

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from unmask.detection.curves import DetCurve, PavMap
+from unmask.engine.curves import DetCurve, PavMap
 from unmask.errors import InputError
 from unmask.figures import (
     NARROW,

@@ -13,8 +13,8 @@ from unmask.figures.distinctiveness import Point, distinctiveness
 from unmask.figures.protection import speaker_protection
 from unmask.figures.similarity import similarity_matrices
 from unmask.figures.zoo import zoo_plots
-from unmask.privacy.similarity_assessment import PrivacyAssessment, Safeguard
-from unmask.privacy.similarity_view import quadrants, single
+from unmask.privacy.similarity.safeguards import PrivacyAssessment, Safeguard
+from unmask.privacy.similarity.view import quadrants, single
 from unmask.report.privacy_figures import privacy_figures
 
 

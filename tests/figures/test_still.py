@@ -15,7 +15,7 @@ from unmask.figures import still as module
 from unmask.figures.image import svg
 from unmask.figures.similarity import similarity_matrices
 from unmask.figures.still import png_of, still
-from unmask.privacy.similarity_view import MatrixView
+from unmask.privacy.similarity.view import MatrixView
 
 CELL = re.compile(r'<path d="M([\d.]+),([\d.]+)h[\d.]+v[\d.]+h-[\d.]+Z" fill="rgb\(([\d, ]+)\)"')
 PICTURE = re.compile(r'<image[^>]*xlink:href="data:image/png;base64,([^"]+)"[^>]*>')

@@ -6,7 +6,7 @@ from legal_sets import population
 from scipy.optimize import minimize
 
 import unmask as um
-from unmask.privacy.legal_probe import Probe, speaker_folds
+from unmask.privacy.legal.probe import Probe, speaker_folds
 
 
 def test_probe_minimises_its_loss():

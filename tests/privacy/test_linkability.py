@@ -12,16 +12,16 @@ from hypothesis.extra import numpy as hnp
 from legal_sets import population
 
 import unmask as um
-from unmask.privacy import legal_counts
-from unmask.privacy.legal_counts import (
+from unmask.privacy.legal import counts as legal_counts
+from unmask.privacy.legal.counts import (
     Comparison,
     count_above,
     count_above_in_scores,
     counts_on_device,
 )
-from unmask.privacy.legal_curve import Resampling, mean_variance, risk_interval
-from unmask.privacy.linkability import exact_linkability, sampled_linkability
-from unmask.scoring.plan import ranges_of
+from unmask.privacy.legal.curve import Resampling, mean_variance, risk_interval
+from unmask.privacy.legal.links import exact_linkability, sampled_linkability
+from unmask.run.tasks import ranges_of
 
 
 def brute(scores, true, count):

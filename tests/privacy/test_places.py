@@ -15,14 +15,17 @@ import pytest
 from legal_sets import population
 
 import unmask as um
-from unmask.privacy import legal_counts, legal_lists, legal_predicates
-from unmask.privacy.legal_isolation import Population
-from unmask.privacy.legal_lists import Lists
-from unmask.privacy.legal_predicates import Predicates
-from unmask.privacy.legal_protocol import Protocol
-from unmask.privacy.legal_verification import _coarse
-from unmask.scoring import job, where
-from unmask.scoring.plan import ranges_of
+from unmask.privacy.legal import counts as legal_counts
+from unmask.privacy.legal import lists as legal_lists
+from unmask.privacy.legal import predicates as legal_predicates
+from unmask.privacy.legal.isolation import Population
+from unmask.privacy.legal.lists import Lists
+from unmask.privacy.legal.lists_eer import _coarse
+from unmask.privacy.legal.predicates import Predicates
+from unmask.privacy.legal.protocol import Protocol
+from unmask.run import executors as where
+from unmask.run import job
+from unmask.run.tasks import ranges_of
 
 
 @pytest.fixture
@@ -134,7 +137,7 @@ import sys, time
 sys.path.insert(0, sys.argv[2])
 from legal_sets import population
 import unmask as um
-from unmask.privacy.legal_protocol import Protocol
+from unmask.privacy.legal.protocol import Protocol
 from test_places import SPEAKERS, SWEEP
 
 attack = Protocol.attack

@@ -6,7 +6,7 @@ from legal_sets import population
 
 import unmask as um
 from unmask.privacy import ranks_of
-from unmask.privacy.ranks import disclosure
+from unmask.privacy.legal.ranks import disclosure
 
 
 def test_half_of_forty_found_at_once_is_four_and_a_half_bits():

@@ -11,14 +11,14 @@ from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit
 
 from unmask import InputError, Plda, Whitening
-from unmask.detection import Roc
+from unmask.engine import Roc
 from unmask.privacy import (
     pseudonymisation,
     pseudonymisation_from_embeddings,
     pseudonymisation_from_scores,
-    similarity_bins,
 )
-from unmask.privacy.similarity_intervals import Statistic, decibels, lost
+from unmask.privacy.similarity import bins as similarity_bins
+from unmask.privacy.similarity.intervals import Statistic, decibels, lost
 from unmask.scoring import Cosine
 from unmask.trials import Embeddings, Ids, Scores
 

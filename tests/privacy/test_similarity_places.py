@@ -8,15 +8,20 @@ import numpy as np
 import pytest
 
 import unmask as um
-from unmask.privacy import similarity_count, similarity_device, similarity_matrix, similarity_total
-from unmask.privacy.similarity_align import segments_of
-from unmask.privacy.similarity_count import Counting, count, count_rows, target_rows
-from unmask.privacy.similarity_pairs import EmbeddingPairs, MatrixPairs, Pairs, Sessions, Upper
-from unmask.privacy.similarity_sets import PairSets
-from unmask.privacy.similarity_total import Calibrated, sum_rows
-from unmask.scoring import Cosine, job, where
-from unmask.scoring.job import Where
-from unmask.scoring.where import kept_open
+from unmask.privacy.similarity import count as similarity_count
+from unmask.privacy.similarity import device as similarity_device
+from unmask.privacy.similarity import matrix as similarity_matrix
+from unmask.privacy.similarity import total as similarity_total
+from unmask.privacy.similarity.align import segments_of
+from unmask.privacy.similarity.count import Counting, count, count_rows, target_rows
+from unmask.privacy.similarity.pairs import EmbeddingPairs, MatrixPairs, Pairs, Sessions, Upper
+from unmask.privacy.similarity.sets import PairSets
+from unmask.privacy.similarity.total import Calibrated, sum_rows
+from unmask.run import executors as where
+from unmask.run import job
+from unmask.run.executors import kept_open
+from unmask.run.job import Where
+from unmask.scoring import Cosine
 from unmask.trials import Ids
 
 SPEAKERS = 40

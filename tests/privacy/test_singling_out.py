@@ -7,9 +7,9 @@ import pytest
 from legal_sets import population
 
 import unmask as um
-from unmask.privacy.legal_chance import calibrated_chance, mean_calibrated_chance
-from unmask.privacy.legal_folds import test_slots as fold_slots
-from unmask.privacy.legal_isolation import (
+from unmask.privacy.legal.chance import calibrated_chance, mean_calibrated_chance
+from unmask.privacy.legal.folds import test_slots as fold_slots
+from unmask.privacy.legal.isolation import (
     Best,
     Draw,
     Given,
@@ -17,7 +17,7 @@ from unmask.privacy.legal_isolation import (
     Products,
     single_out,
 )
-from unmask.privacy.legal_protocol import Protocol
+from unmask.privacy.legal.protocol import Protocol
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "embeddings"
 

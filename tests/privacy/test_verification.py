@@ -5,9 +5,9 @@ import pytest
 from legal_sets import population
 
 import unmask as um
-from unmask.intervals import score_interval
-from unmask.privacy.legal_curve import Resampling
-from unmask.privacy.legal_resampled import Resampled, drawn_times, errors_of
+from unmask.base.intervals import score_interval
+from unmask.privacy.legal.curve import Resampling
+from unmask.privacy.legal.resampled import Resampled, drawn_times, errors_of
 
 
 def cosines(enrol, test):

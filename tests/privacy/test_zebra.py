@@ -5,8 +5,8 @@ import pytest
 from scipy.special import expit
 
 from unmask import InputError, calibration_distortion, cllr, zebra, zebra_by_speaker, zebra_profiles
-from unmask.detection import Roc
-from unmask.detection.information import z
+from unmask.engine import Roc
+from unmask.engine.information import z
 from unmask.privacy import disclosure_of
 from unmask.trials import Ids, Scores
 

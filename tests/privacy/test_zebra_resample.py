@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unmask.detection import information
-from unmask.detection.calibration import fit_linear
+from unmask.engine import information
+from unmask.engine.calibration import fit_linear
 from unmask.privacy import calibration_distortion_from_embeddings
-from unmask.privacy.similarity_intervals import draws
-from unmask.privacy.zebra_resample import Run, RunScores, _distortion, weighted_line
-from unmask.privacy.zebra_runs import cross_scores, distortions
+from unmask.privacy.similarity.distortion import cross_scores, distortions
+from unmask.privacy.similarity.distortion_resample import Run, RunScores, _distortion, weighted_line
+from unmask.privacy.similarity.intervals import draws
 from unmask.trials import Embeddings
 
 SPEAKERS, EACH = 6, 3

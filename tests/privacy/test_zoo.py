@@ -10,7 +10,7 @@ from scipy.stats import hypergeom
 
 from unmask import InputError, pseudonymisation, zoo_of_scores, zoo_of_set
 from unmask.privacy import Zoo
-from unmask.privacy.zoo import _at_least
+from unmask.privacy.menagerie import _at_least
 from unmask.trials import Ids, Scores
 
 

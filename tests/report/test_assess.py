@@ -181,7 +181,7 @@ def test_a_full_disk_is_one_line_and_leaves_what_was_there(done, monkeypatch):
     def full(handle):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("unmask.atomic.os.fsync", full)
+    monkeypatch.setattr("unmask.run.files.os.fsync", full)
     with pytest.raises(InputError, match=r"report\.html: could not be written: No space left"):
         run(folder, out)
     monkeypatch.undo()
@@ -265,7 +265,7 @@ def test_rows_of_a_redacted_set_stand_in_the_order_of_labels():
 
 
 def test_one_run_writes_a_folder_at_a_time(done, tmp_path):
-    from unmask.atomic import locked
+    from unmask.run.files import locked
 
     with locked(tmp_path), pytest.raises(InputError, match="another run is writing this folder"):
         write_report(done[1], tmp_path)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
+from unmask.privacy.similarity.safeguards import ALL
 from unmask.report.assess import assess
 from unmask.report.config import ATTACKERS, CONSISTENCY, load_config
-from unmask.report.headline import ALL, WORST, find
+from unmask.report.headline import WORST, find
 from unmask.report.summary import summary_table
 from unmask.report.writing import write_report
 from unmask.trials import Embeddings, Ids, Scores, write_embeddings, write_scores

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unmask.detection.roc import Roc
+from unmask.engine.roc import Roc
 from unmask.estimate import Estimate, Interval
-from unmask.report import store
+from unmask.run import store
 from unmask.trials import Embeddings
 
 plain = st.recursive(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.scoring.plan import ranges_of
+from unmask.run.tasks import ranges_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import unmask as um
+from unmask.run.executors import Lost, place
+from unmask.run.state import workplace
 from unmask.scoring import cross, on_cuda, plan
 from unmask.scoring.counting import Tally, TargetScores, target_scores
 from unmask.scoring.layout import Layout
 from unmask.scoring.shards import shards_of
-from unmask.scoring.state import workplace
-from unmask.scoring.where import Lost, place
 from unmask.trials import Source
 
 

@@ -14,10 +14,10 @@ import pytest
 from jobs import Numbers, hungry_once, starving
 
 import unmask as um
-from unmask.scoring import on_dask
-from unmask.scoring.job import Where, run
-from unmask.scoring.plan import Task, ranges_of
-from unmask.scoring.where import Lost, place
+from unmask.run import dask_cluster as on_dask
+from unmask.run.executors import Lost, place
+from unmask.run.job import Where, run
+from unmask.run.tasks import Task, ranges_of
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")

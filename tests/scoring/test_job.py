@@ -13,9 +13,9 @@ import pytest
 from jobs import NUMBERS, RANGES, Numbers, dies_late, fails_late, on_device, times, total
 
 import unmask as um
-from unmask.scoring import job
-from unmask.scoring.job import Where, run
-from unmask.scoring.on_cuda import on_devices
+from unmask.run import job
+from unmask.run.cuda import on_devices
+from unmask.run.job import Where, run
 
 
 def sums(results):
@@ -80,7 +80,7 @@ def test_the_whole_run_is_killed_and_goes_on(tmp_path):
             import os, signal, sys
             sys.path[:0] = sys.argv[2:]
             from jobs import NUMBERS, RANGES, total
-            from unmask.scoring.job import Where, run
+            from unmask.run.job import Where, run
             where = Where("local", 1, sys.argv[1])
             for n, _ in enumerate(run(total, NUMBERS, RANGES, where=where)):
                 if n == 4:

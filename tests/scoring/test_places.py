@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from unmask.scoring.places import Places, ceiling
+from unmask.base.places import Places, ceiling
 
 SIDES = ("left", "right", "both")
 KINDS = (np.float32, np.float64)

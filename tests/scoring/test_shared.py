@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from unmask.scoring.places import Places
-from unmask.scoring.shared import ArrayFields, narrow
+from unmask.base.places import Places
+from unmask.run.shared import ArrayFields, narrow
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ def test_no_counts_stay_none():
 
 def test_codes_on_a_device_are_those_of_places():
     pytest.importorskip("torch")
-    from unmask.scoring.tensors import code_among, tensor
+    from unmask.run.tensors import code_among, tensor
 
     knots, scores = np.array([-np.inf, 0.0, 0.5]), np.array([[-np.inf, -1.0], [0.5, 2.0]])
     knots.flags.writeable = False

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unmask.detection import eer
+from unmask.engine import eer
 from unmask.errors import InputError
-from unmask.speech.attackers import BACKENDS, AttackModel, attack_models
+from unmask.privacy.held_out import BACKENDS, AttackModel, attack_models
 from unmask.trials import Embeddings
 
 SPEAKERS, PER, DIMENSION = 40, 6, 30

@@ -6,10 +6,10 @@ from importlib import resources
 import numpy as np
 import pytest
 
-from unmask.detection import eer
+from unmask.engine import eer
 from unmask.errors import InputError
 from unmask.speech import case_study, case_study_provenance
-from unmask.speech.case_study import CONDITIONS, ENCODERS
+from unmask.speech.bundled import CONDITIONS, ENCODERS
 
 
 @pytest.mark.parametrize(("encoder", "dimension"), [("campplus", 192), ("resemblyzer", 256)])

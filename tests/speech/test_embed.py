@@ -13,7 +13,7 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.speech import Extraction, embed, recordings, write_embeddings
-from unmask.speech.embed import forget
+from unmask.speech.embedding import forget
 from unmask.trials import Embeddings
 
 soundfile = pytest.importorskip("soundfile")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
 import unmask as um
-from unmask.stress.cpmap_hardness import combined
-from unmask.stress.cpmap_prefixes import prefix_sizes
+from unmask.stress.cpmap.hardness import combined
+from unmask.stress.cpmap.prefixes import prefix_sizes
 
 
 def brute_force(target, nontarget, target_hardness, nontarget_hardness, grid, metric):

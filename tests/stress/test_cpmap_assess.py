@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import unmask as um
-from unmask.detection.bootstrap import Units
+from unmask.engine.bootstrap import Units
 from unmask.report import render_cp_maps
 from unmask.stress import contour
 from unmask.trials import Ids
@@ -222,7 +222,7 @@ def test_bad_requests_are_one_line():
 
 
 def test_many_trials_get_intervals_only_when_asked(monkeypatch):
-    monkeypatch.setattr("unmask.stress.cpmap_assess.AUTO_TRIALS", 100)
+    monkeypatch.setattr("unmask.stress.cpmap.systems.AUTO_TRIALS", 100)
     found = um.assess_cp_maps(table(), references=["old"], grid=4)
     assert found.deltas[0].intervals is None
     assert any("no intervals by default" in text for text in found.warnings)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import unmask as um
-from unmask.detection.bootstrap import Units, child_of
+from unmask.engine.bootstrap import Units, child_of
 from unmask.stress import (
     CpConfig,
     CpMetric,
@@ -15,8 +15,8 @@ from unmask.stress import (
     enrolment_fixed,
     full_cross_pairing,
 )
-from unmask.stress.cpmap_delta import proportions, relative_change
-from unmask.stress.cpmap_replicates import Plan, listed_scores, trial_times
+from unmask.stress.cpmap.delta import proportions, relative_change
+from unmask.stress.cpmap.replicates import Plan, listed_scores, trial_times
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from unmask.stress.extrapolation.grid import EDGES, FIT_EDGES, closest_mass
 from unmask.stress.extrapolation.models import fit_model
 from unmask.stress.extrapolation.moments import Moments, pareto_tail
 from unmask.stress.extrapolation.warp import Warp, eliminate
-from unmask.stress.worst_case_split import Crossed
+from unmask.stress.worst_case.split import Crossed
 
 
 @pytest.fixture(scope="module")

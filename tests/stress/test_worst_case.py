@@ -15,8 +15,8 @@ from unmask.stress import (
     worst_case_by_target,
     worst_case_false_alarms,
 )
-from unmask.stress.worst_case_input import pairs_of_blocks
-from unmask.stress.worst_case_kernels import closest_weights
+from unmask.stress.worst_case.inputs import pairs_of_blocks
+from unmask.stress.worst_case.kernels import closest_weights
 
 LEVELS = np.linspace(-2.5, 2.5, 9)
 

@@ -10,9 +10,10 @@ import pytest
 from worst_case_sets import COUNTS, FEW, MANY, same, voices
 
 import unmask as um
-from unmask.stress import worst_case_by_target, worst_case_voices
-from unmask.stress.worst_case_embeddings import SpeakerOrder
-from unmask.stress.worst_case_input import evenly
+from unmask.stress import worst_case_by_target
+from unmask.stress.worst_case import voices as worst_case_voices
+from unmask.stress.worst_case.embeddings import SpeakerOrder
+from unmask.stress.worst_case.inputs import evenly
 
 
 @pytest.fixture
@@ -189,7 +190,7 @@ def test_the_scores_kept_use_every_utterance_before_one_recurs():
     sizes = (4, 6, 3, 5)
     code = np.repeat(np.arange(4), sizes)
     within = np.concatenate([np.arange(size) for size in sizes])
-    from unmask.stress.worst_case_input import pairs_of_blocks
+    from unmask.stress.worst_case.inputs import pairs_of_blocks
 
     for taken in (2, 4, 6, 12):
         pairs = pairs_of_blocks(

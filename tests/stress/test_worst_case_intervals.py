@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from unmask.errors import InputError
 from unmask.stress import PairScores, measure_worst_case, worst_case_false_alarms
-from unmask.stress.worst_case import crossed_rates
-from unmask.stress.worst_case_jackknife import Groups, even, interval
-from unmask.stress.worst_case_split import Crossed, middle, share_of
+from unmask.stress.worst_case.jackknife import Groups, even, interval
+from unmask.stress.worst_case.rates import crossed_rates
+from unmask.stress.worst_case.split import Crossed, middle, share_of
 
 
 def square(speakers: int, size: int, seed: int = 0) -> PairScores:

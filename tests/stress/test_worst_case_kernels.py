@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmask.stress.worst_case_kernels import (
+from unmask.stress.worst_case.kernels import (
     Levels,
     closest_first,
     closest_weights,

@@ -7,13 +7,11 @@ import pytest
 from worst_case_sets import COUNTS, FEW, MANY, same, voices
 
 import unmask as um
-from unmask.scoring import job
-from unmask.stress import (
-    worst_case_embeddings,
-    worst_case_flat,
-    worst_case_on_device,
-    worst_case_voices,
-)
+from unmask.run import job
+from unmask.stress.worst_case import embeddings as worst_case_embeddings
+from unmask.stress.worst_case import flat as worst_case_flat
+from unmask.stress.worst_case import on_device as worst_case_on_device
+from unmask.stress.worst_case import voices as worst_case_voices
 
 OPTIONS = {"counts": COUNTS, "split": False}
 

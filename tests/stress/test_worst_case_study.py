@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unmask.cli import app
-from unmask.detection import Roc
+from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.figures import NARROW, save
 from unmask.figures.worst_case import worst_case_figures
@@ -22,8 +22,8 @@ from unmask.stress import (
     worst_case_study,
     worst_case_study_of_embeddings,
 )
-from unmask.stress.worst_case_study import Sample, WorstCaseStudy
-from unmask.stress.worst_case_thresholds import (
+from unmask.stress.study import Sample, WorstCaseStudy
+from unmask.stress.worst_case.thresholds import (
     counted_at,
     operating_thresholds,
     thresholds_of_roc,

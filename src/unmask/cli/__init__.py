@@ -11,6 +11,7 @@ from typing import NoReturn
 import typer
 
 from unmask._version import __version__
+from unmask.base import one_line
 from unmask.cli.anonymise import anonymise
 from unmask.cli.assess import assess
 from unmask.cli.compare import compare
@@ -27,7 +28,6 @@ from unmask.cli.privacy import privacy
 from unmask.cli.validate import validate
 from unmask.cli.worstcase import worstcase
 from unmask.errors import InputError
-from unmask.visible import one_line
 
 app = typer.Typer(
     name="unmask",

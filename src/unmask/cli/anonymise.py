@@ -12,9 +12,8 @@ import typer
 from unmask.cli import common
 from unmask.cli.embed import SpeakersOption, WorkersOption
 from unmask.errors import InputError
-from unmask.speech.anonymise import anonymise as anonymise_recordings
-from unmask.speech.corpus import recordings
-from unmask.speech.safeguards import External, Safeguard, safeguard
+from unmask.speech import External, Safeguard, recordings, safeguard
+from unmask.speech import anonymise as anonymise_recordings
 
 
 class Method(StrEnum):

@@ -15,12 +15,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from unmask.cli import common
 from unmask.errors import InputError
+from unmask.report import Config, Told, config_schema, load_config, summary_table, write_report
 from unmask.report.assess import assess as run_assessment
-from unmask.report.cache import Told
-from unmask.report.config import Config, config_schema, load_config
-from unmask.report.summary import summary_table
-from unmask.report.writing import write_report
-from unmask.scoring.job import HERE, Where
+from unmask.run import HERE, Where
 
 
 def assess(

@@ -19,11 +19,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from unmask.atomic import write_whole
-from unmask.detection.bootstrap import Progress as Callback
-from unmask.report.document import Document
-from unmask.report.table import render
-from unmask.visible import visible
+from unmask.base import visible
+from unmask.engine import Progress as Callback
+from unmask.report import Document, render
+from unmask.run import write_whole
 
 
 class OutputFormat(StrEnum):

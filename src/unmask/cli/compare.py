@@ -8,11 +8,11 @@ import typer
 
 from unmask.cli import common
 from unmask.cli.scores import load
-from unmask.detection.battery import Battery
-from unmask.detection.compare import compare as compare_systems
+from unmask.engine import Battery
+from unmask.engine import compare as compare_systems
 from unmask.errors import InputError
 from unmask.report import document_of_comparison
-from unmask.scoring.job import Where
+from unmask.run import Where
 
 
 def compare(

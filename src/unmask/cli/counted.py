@@ -6,14 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from unmask.cli import common
-from unmask.detection.battery import Battery
-from unmask.detection.cross_pairing import cross_pairing
-from unmask.detection.evaluate import Evaluation
-from unmask.detection.stream import stream_scores
+from unmask.engine import Battery, Evaluation, cross_pairing, stream_scores
 from unmask.errors import InputError
 from unmask.scoring import Plda
-from unmask.trials.duplicates import OnProblem
-from unmask.trials.streaming import is_large
+from unmask.trials import OnProblem, is_large
 
 LARGE = 2 << 30
 

@@ -11,13 +11,12 @@ from typing import Annotated
 import polars as pl
 import typer
 
-from unmask.atomic import write_whole
 from unmask.cli import common
 from unmask.cli.scores import load
 from unmask.errors import InputError
 from unmask.figures import save_all
-from unmask.report import render_cp_maps
-from unmask.report.cpmap_figures import cp_figures
+from unmask.report import cp_figures, render_cp_maps
+from unmask.run import write_whole
 from unmask.stress import CpAssessment, assess_cp_maps
 from unmask.trials import Scores, merge_systems, read_key
 

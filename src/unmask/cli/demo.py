@@ -9,7 +9,7 @@ import typer
 
 from unmask.cli import common
 from unmask.cli.assess import run
-from unmask.report.demo import demo_config
+from unmask.report import demo_config
 
 
 def demo(

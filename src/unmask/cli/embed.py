@@ -9,11 +9,9 @@ import typer
 
 from unmask.cli import common
 from unmask.errors import InputError
-from unmask.speech.corpus import recordings
-from unmask.speech.embed import Extraction, forget
-from unmask.speech.embed import embed as embed_recordings
-from unmask.speech.writing import WRITTEN, write_embeddings
-from unmask.trials.kaldi import check_archive_folder
+from unmask.speech import WRITTEN, Extraction, forget, recordings, write_embeddings
+from unmask.speech import embed as embed_recordings
+from unmask.trials import check_archive_folder
 
 SpeakersOption = Annotated[
     str | None,

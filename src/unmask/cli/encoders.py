@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unmask.cli import common
-from unmask.speech.weights import WEIGHTS, install, installed, weights_path
+from unmask.speech.encoders import WEIGHTS, install, installed, weights_path
 
 encoders = typer.Typer(
     name="encoders", help="Built-in encoders and their weights.", no_args_is_help=True

@@ -10,12 +10,12 @@ import typer
 from unmask.cli import common
 from unmask.cli.counted import counted
 from unmask.cli.scores import load
-from unmask.detection.battery import Battery
-from unmask.detection.evaluate import evaluate as evaluate_scores
+from unmask.engine import Battery
+from unmask.engine import evaluate as evaluate_scores
 from unmask.figures import save_all
-from unmask.report import document_of_evaluation
-from unmask.report.detection_figures import counted_figures, detection_figures
-from unmask.scoring.job import Where
+from unmask.report import counted_figures, document_of_evaluation
+from unmask.report.detection_figures import detection_figures
+from unmask.run import Where
 
 
 def evaluate(

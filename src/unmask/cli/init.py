@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from unmask.atomic import write_whole
 from unmask.errors import InputError
-from unmask.report.starter import starter_config
+from unmask.report import starter_config
+from unmask.run import write_whole
 
 NAME = "assessment.toml"
 

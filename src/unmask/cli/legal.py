@@ -10,15 +10,9 @@ from pydantic import ValidationError
 
 from unmask.cli import common
 from unmask.errors import InputError
-from unmask.figures import save_all
-from unmask.figures.legal import legal_figures
-from unmask.privacy.legal_config import (
-    AttackerFiles,
-    LegalConfig,
-    legal_from_config,
-    read_legal_config,
-)
-from unmask.report.legal import document_of_legal
+from unmask.figures import legal_figures, save_all
+from unmask.privacy.legal import AttackerFiles, LegalConfig, legal_from_config, read_legal_config
+from unmask.report import document_of_legal
 
 
 def legal(

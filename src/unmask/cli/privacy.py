@@ -11,9 +11,9 @@ import typer
 from unmask.cli import common
 from unmask.cli.privacy_inputs import Inputs, assess
 from unmask.figures import save_all
-from unmask.report.privacy import document_of_privacy
+from unmask.report import document_of_privacy
 from unmask.report.privacy_figures import privacy_figures
-from unmask.scoring.job import Where
+from unmask.run import Where
 
 
 class Mean(StrEnum):

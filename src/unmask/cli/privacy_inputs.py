@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from unmask.detection.bootstrap import Progress
+from unmask.engine import Progress
 from unmask.errors import InputError
-from unmask.privacy.similarity import pseudonymisation, pseudonymisation_from_scores
-from unmask.privacy.similarity_assessment import (
+from unmask.privacy.similarity import (
     ALL,
     PrivacyAssessment,
     Safeguard,
     assess_safeguards,
+    distortions,
+    pseudonymisation,
+    pseudonymisation_from_scores,
+    read_matrices,
     share,
+    speaker_trials,
 )
-from unmask.privacy.similarity_files import read_matrices
-from unmask.privacy.similarity_lists import speaker_trials
 from unmask.privacy.zebra import CalibrationDistortion
-from unmask.privacy.zebra_runs import distortions
+from unmask.run import Where
 from unmask.scoring import Backend, Plda, Whitening, resolve
-from unmask.scoring.job import Where
 from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores
 
 

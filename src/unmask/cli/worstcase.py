@@ -19,17 +19,13 @@ from unmask.cli.worstcase_inputs import (
     refuse,
 )
 from unmask.errors import InputError
-from unmask.figures import Figure, save_all
-from unmask.figures.worst_case import worst_case_figures
-from unmask.report.worst_case import document_of_models, document_of_worst_case
+from unmask.figures import Figure, save_all, worst_case_figures
+from unmask.report import document_of_models, document_of_worst_case
+from unmask.run import Where
 from unmask.scoring import Plda
-from unmask.scoring.job import Where
+from unmask.stress import PER_PAIR, WorstCaseStudy, worst_case_study, worst_case_study_of_embeddings
 from unmask.stress.extrapolation import MODELS, ModelComparison, compare_models
-from unmask.stress.worst_case_embeddings_study import PER_PAIR, worst_case_study_of_embeddings
-from unmask.stress.worst_case_input import pairs_of_embeddings, pairs_of_scores
-from unmask.stress.worst_case_jackknife import GROUPS
-from unmask.stress.worst_case_pairs import PairScores
-from unmask.stress.worst_case_study import WorstCaseStudy, worst_case_study
+from unmask.stress.worst_case import GROUPS, PairScores, pairs_of_embeddings, pairs_of_scores
 from unmask.trials import Source, read_embeddings
 
 

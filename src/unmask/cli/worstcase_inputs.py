@@ -8,11 +8,9 @@ from pathlib import Path
 import typer
 
 from unmask.cli import common
-from unmask.detection.evaluate import group_masks
+from unmask.engine import group_masks
 from unmask.errors import InputError
-from unmask.trials import Embeddings, Scores
-from unmask.trials.embedding_reading import holds_embeddings
-from unmask.trials.files import Input
+from unmask.trials import Embeddings, Input, Scores, holds_embeddings
 
 OF_SCORES = (
     "key",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import altair as alt
 
-from unmask.detection.curves import Reliability
+from unmask.engine import Reliability
 from unmask.figures.data import join, require_systems, table
 from unmask.figures.encode import legend, main_panel, panel_columns, panel_title, system_colour
 from unmask.figures.figure import Figure, Layers

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 import numpy as np
 
-from unmask.arrays import BoolArray
+from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.figures import cp_cells
 from unmask.figures.cp_cells import Axes, Panel, axes_for, hatching, kept, panel_for, rectangles
@@ -16,7 +16,7 @@ from unmask.figures.data import text_table
 from unmask.figures.encode import panel_columns
 from unmask.figures.figure import Figure, Layers
 from unmask.figures.theme import DIVERGING, INK, WIDE, shorten
-from unmask.stress.cpmap_delta import OUTCOMES, DeltaCpMap
+from unmask.stress.cpmap import OUTCOMES, DeltaCpMap
 
 _REACHES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 _HELD = 0.99

@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from unmask.detection.curves import Array, DetCurve
+from unmask.engine import Array, DetCurve
 from unmask.figures.data import join, require_systems, table
 from unmask.figures.encode import is_wide, legend, line_kind, main_panel, percent, system_colour
 from unmask.figures.figure import Figure

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 
-from unmask.arrays import FloatArray
+from unmask.base import FloatArray
 from unmask.figures.data import join, require_systems, table
 from unmask.figures.encode import colours_for, is_wide, main_panel, system_colour
 from unmask.figures.figure import Figure, Layers

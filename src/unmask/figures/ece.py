@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import altair as alt
 import numpy as np
 
-from unmask.detection.curves import EceProfile
+from unmask.engine import EceProfile
 from unmask.figures.data import join, require_systems, table
 from unmask.figures.encode import is_wide, line_kind, main_panel, system_colour
 from unmask.figures.figure import Figure

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import altair as alt
 import numpy as np
 
-from unmask.detection.curves import Histogram
+from unmask.engine import Histogram
 from unmask.figures.data import join, require_systems, table
 from unmask.figures.encode import panel_columns, panel_title
 from unmask.figures.figure import Figure, Layers

@@ -7,11 +7,11 @@ from html import escape
 
 import vl_convert
 
+from unmask.base import visible
 from unmask.figures.figure import Figure
 from unmask.figures.render import rendered
 from unmask.figures.still import still
 from unmask.figures.theme import FONT, INK, MUTED, NARROW, PAPER, PIXELS_PER_INCH
-from unmask.visible import visible
 
 PNG_PIXELS_PER_INCH = 200
 

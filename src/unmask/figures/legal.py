@@ -7,8 +7,7 @@ from unmask.figures.legal_panel import legal_panel
 from unmask.figures.legal_ranks import rank_histograms
 from unmask.figures.legal_speakers import speaker_risks
 from unmask.figures.theme import PALETTE, WIDE
-from unmask.privacy.legal_curve import RiskCurve
-from unmask.privacy.legal_sweep import LegalSweep
+from unmask.privacy.legal import LegalSweep, RiskCurve
 
 
 def legal_figures(

@@ -20,8 +20,7 @@ from unmask.figures.theme import (
     attacker_dashes,
     shorten,
 )
-from unmask.privacy.legal_curve import Curve
-from unmask.privacy.legal_sweep import LegalSweep
+from unmask.privacy.legal import Curve, LegalSweep
 
 _TICKS = (2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000)
 _APART, _MOST_TICKS = 1.6, 5

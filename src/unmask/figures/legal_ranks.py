@@ -10,7 +10,7 @@ from unmask.figures.data import require_systems, table
 from unmask.figures.encode import panel_columns, panel_title
 from unmask.figures.figure import Figure, Layers
 from unmask.figures.theme import CHANCE, DASHED, ORIGINAL, PALETTE, WIDE
-from unmask.privacy.ranks import Ranks
+from unmask.privacy.legal import Ranks
 
 
 def rank_histograms(

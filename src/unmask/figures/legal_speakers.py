@@ -20,7 +20,7 @@ from unmask.figures.theme import (
     attacker_dashes,
     shorten,
 )
-from unmask.privacy.legal_curve import RiskCurve
+from unmask.privacy.legal import RiskCurve
 
 _MOST = 400
 _NAMES = {"linkability": "Linkability", "singling_out": "Singling Out"}

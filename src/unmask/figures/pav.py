@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from unmask.detection.curves import PavMap
+from unmask.engine import PavMap
 from unmask.figures.data import join, require_systems, table
 from unmask.figures.encode import main_panel, system_colour
 from unmask.figures.figure import Figure

@@ -11,7 +11,7 @@ from unmask.figures.data import require_systems, table
 from unmask.figures.encode import colours_for, panel_title
 from unmask.figures.figure import Figure
 from unmask.figures.theme import CHANCE, DASHED, WIDE
-from unmask.privacy.similarity_attackers import PLAIN, SpeakerProtection
+from unmask.privacy.similarity import PLAIN, SpeakerProtection
 
 _MOST_NAMES = 80
 

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from unmask.visible import visible
+from unmask.base import visible
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 

@@ -12,7 +12,7 @@ from unmask.figures.encode import is_wide, legend, lookup
 from unmask.figures.figure import Figure, Layers
 from unmask.figures.legal_panel import count_ticks
 from unmask.figures.theme import CHANCE, DASHED, WIDE, shorten
-from unmask.privacy.legal_curve import Curve
+from unmask.privacy.legal import Curve
 
 _TITLES = {
     "singling_out": "Singling Out (%)",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import altair as alt
 import numpy as np
 
-from unmask.detection.curves import Array, DetCurve
+from unmask.engine import Array, DetCurve
 from unmask.figures.data import join, require_systems, table
 from unmask.figures.encode import line_kind, main_panel, percent, system_colour
 from unmask.figures.figure import Figure

@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from unmask.atomic import write_whole
 from unmask.errors import InputError
 from unmask.figures import image, page
 from unmask.figures.figure import Figure
+from unmask.run import write_whole
 
 
 def _json(figure: Figure) -> bytes:

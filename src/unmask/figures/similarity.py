@@ -12,7 +12,7 @@ from unmask.figures.encode import panel_columns, panel_title
 from unmask.figures.figure import Figure, Layers
 from unmask.figures.still import CELLS
 from unmask.figures.theme import MUTED, PAPER, SEQUENTIAL, UNIT_DOMAIN, WIDE
-from unmask.privacy.similarity_view import MatrixView
+from unmask.privacy.similarity import MatrixView
 
 _DIGITS = 3
 

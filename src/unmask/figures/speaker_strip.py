@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import altair as alt
 import numpy as np
 
-from unmask.arrays import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray
 from unmask.figures.data import join, require_systems, table
 from unmask.figures.encode import is_wide, lookup
 from unmask.figures.figure import Figure

@@ -10,7 +10,7 @@ from unmask.figures.encode import is_wide, legend, line_kind, main_panel
 from unmask.figures.figure import Figure
 from unmask.figures.theme import DASHED, PALETTE, SEQUENTIAL, SOLID, WIDE
 from unmask.figures.worst_case_models import worst_case_models
-from unmask.stress.worst_case_study import WorstCaseStudy
+from unmask.stress import WorstCaseStudy
 
 _EXACT, _PREDICTED = "measured", "extrapolated"
 _COUNT_AXIS = "Number of impostors to choose from, N"

@@ -11,8 +11,8 @@ from unmask.figures.encode import is_wide, panel_title
 from unmask.figures.figure import Figure, Layers
 from unmask.figures.similarity import matrix_panel
 from unmask.figures.theme import DASHED, MUTED, WIDE
-from unmask.privacy.similarity_view import MatrixView
-from unmask.privacy.zoo import Zoo
+from unmask.privacy import Zoo
+from unmask.privacy.similarity import MatrixView
 
 _COLOURS = {
     "doves": "#009E73",

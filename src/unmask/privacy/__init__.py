@@ -1,103 +1,106 @@
 """What anonymisation leaves of an identity."""
 
-from unmask.privacy.inference import (
-    Inference,
-    inference,
-)
-from unmask.privacy.legal import (
+from unmask.privacy.held_out import Attack, AttackModel, attack_models
+from unmask.privacy.legal.attackers import (
     Attacker,
     default_counts,
     legal_sweep,
     with_backends,
 )
-from unmask.privacy.legal_config import (
+from unmask.privacy.legal.attributes import (
+    Inference,
+    inference,
+)
+from unmask.privacy.legal.config import (
     LegalConfig,
     legal_from_config,
     read_legal_config,
 )
-from unmask.privacy.legal_curve import (
+from unmask.privacy.legal.curve import (
     Curve,
     RiskCurve,
 )
-from unmask.privacy.legal_strongest import (
-    Strongest,
-    Worst,
-    strongest_of,
-)
-from unmask.privacy.legal_sweep import (
-    LegalSweep,
-)
-from unmask.privacy.legal_variants import (
-    centred,
-)
-from unmask.privacy.legal_verification import (
-    verification,
-)
-from unmask.privacy.linkability import (
-    Linkability,
-    linkability,
-    linkability_from_scores,
-)
-from unmask.privacy.ranks import (
-    Ranks,
-    ranks_from_scores,
-    ranks_of,
-)
-from unmask.privacy.sessions import (
-    SessionAssessment,
-    assess_sessions,
-)
-from unmask.privacy.similarity import (
-    pseudonymisation,
-    pseudonymisation_from_embeddings,
-    pseudonymisation_from_scores,
-)
-from unmask.privacy.similarity_assessment import (
-    PrivacyAssessment,
-    Safeguard,
-    assess_safeguards,
-)
-from unmask.privacy.similarity_attackers import (
-    SpeakerProtection,
-    StrongestAttack,
-)
-from unmask.privacy.similarity_files import (
-    read_matrices,
-)
-from unmask.privacy.similarity_matrix import (
-    SimilaritySet,
-)
-from unmask.privacy.similarity_result import (
-    Pseudonymisation,
-)
-from unmask.privacy.singling_out import (
+from unmask.privacy.legal.isolated import (
     SinglingOut,
     singling_out,
     singling_out_from_scores,
 )
-from unmask.privacy.zebra import (
+from unmask.privacy.legal.links import (
+    Linkability,
+    linkability,
+    linkability_from_scores,
+)
+from unmask.privacy.legal.lists_eer import (
+    verification,
+)
+from unmask.privacy.legal.ranks import (
+    Ranks,
+    ranks_from_scores,
+    ranks_of,
+)
+from unmask.privacy.legal.strongest import (
+    Strongest,
+    Worst,
+    strongest_of,
+)
+from unmask.privacy.legal.sweep import (
+    LegalSweep,
+)
+from unmask.privacy.legal.variants import (
+    centred,
+)
+from unmask.privacy.menagerie import (
+    Corner,
+    Zoo,
+    zoo_of_scores,
+    zoo_of_set,
+)
+from unmask.privacy.similarity.attackers import (
+    SpeakerProtection,
+    StrongestAttack,
+)
+from unmask.privacy.similarity.distortion import (
+    calibration_distortion_from_embeddings,
+    calibration_distortion_from_scores,
+)
+from unmask.privacy.similarity.files import (
+    read_matrices,
+)
+from unmask.privacy.similarity.matrix import (
+    SimilaritySet,
+)
+from unmask.privacy.similarity.pseudonyms import (
+    pseudonymisation,
+    pseudonymisation_from_embeddings,
+    pseudonymisation_from_scores,
+)
+from unmask.privacy.similarity.result import (
+    Pseudonymisation,
+)
+from unmask.privacy.similarity.safeguards import (
+    PrivacyAssessment,
+    Safeguard,
+    assess_safeguards,
+)
+from unmask.privacy.similarity.session_pairs import (
+    SessionAssessment,
+    assess_sessions,
+)
+from unmask.privacy.zebra.profiles import (
     CalibrationDistortion,
     Disclosure,
     calibration_distortion,
     disclosure_of,
     zebra_profiles,
 )
-from unmask.privacy.zebra_runs import (
-    calibration_distortion_from_embeddings,
-    calibration_distortion_from_scores,
-)
-from unmask.privacy.zebra_speakers import (
+from unmask.privacy.zebra.speakers import (
     SpeakerDisclosure,
     zebra_by_speaker,
 )
-from unmask.privacy.zoo import (
-    Corner,
-    Zoo,
-    zoo_of_scores,
-    zoo_of_set,
-)
 
 __all__ = [
+    "Attack",
+    "AttackModel",
     "Attacker",
     "CalibrationDistortion",
     "Corner",
@@ -123,6 +126,7 @@ __all__ = [
     "Zoo",
     "assess_safeguards",
     "assess_sessions",
+    "attack_models",
     "calibration_distortion",
     "calibration_distortion_from_embeddings",
     "calibration_distortion_from_scores",

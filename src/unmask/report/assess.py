@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from unmask.detection.units import speaker_count
+from unmask.base import few_speakers
+from unmask.engine import speaker_count
 from unmask.errors import InputError
 from unmask.estimate import Estimate
-from unmask.figures import system_colours
-from unmask.figures.speaker_strip import Strip, speaker_strip
-from unmask.intervals import few_speakers
+from unmask.figures import Strip, system_colours
+from unmask.figures.speaker_strip import speaker_strip
 from unmask.report.cache import Cache, Step, Told, Work, cache_of
 from unmask.report.config import FRAMEWORKS, ORIGINAL, Config
 from unmask.report.document import Document, Row
@@ -34,7 +34,7 @@ from unmask.report.frameworks.attacks import (
 from unmask.report.headline import Card, Notice, cards, weak_control
 from unmask.report.inputs import Inputs, read_inputs
 from unmask.report.section import Section, TableBlock
-from unmask.scoring.job import Where, by_default
+from unmask.run import Where, by_default
 from unmask.trials import Scores
 
 K = TypeVar("K")

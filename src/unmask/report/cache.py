@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from unmask._version import __version__
-from unmask.atomic import write_whole
-from unmask.disk import cache_directory
-from unmask.report import store
+from unmask.run import cache_directory, store, write_whole
 from unmask.trials import Embeddings, Ids, Scores
 
 Progress = Callable[[int, int], None]

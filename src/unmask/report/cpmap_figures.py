@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from unmask.figures import Figure
-from unmask.figures.cp_map import cp_map_figure
-from unmask.figures.delta_cp_map import delta_cp_map_figure
-from unmask.figures.roadmap import roadmap_figure
-from unmask.figures.trial_bias import trial_bias_figure
-from unmask.stress.cpmap_assess import CpAssessment
-from unmask.stress.cpmap_contours import contour
+from unmask.figures import (
+    Figure,
+    cp_map_figure,
+    delta_cp_map_figure,
+    roadmap_figure,
+    trial_bias_figure,
+)
+from unmask.stress.cpmap import CpAssessment, contour
 
 LEVELS = {"eer": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "min_dcf": (0.1, 0.2, 0.5, 0.8)}
 

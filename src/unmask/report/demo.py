@@ -6,7 +6,7 @@ from pathlib import Path
 
 from unmask.data import demo_scores
 from unmask.report.config import Config, check_config, resolved
-from unmask.speech.case_study import case_study
+from unmask.speech import case_study
 from unmask.trials import write_embeddings
 
 REPLICATES = 500

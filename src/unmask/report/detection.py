@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
-from unmask.detection.compare import Comparison
-from unmask.detection.evaluate import Evaluation
+from unmask.engine import Comparison, Evaluation
 from unmask.estimate import Estimate
 from unmask.report.document import Document, Row
 from unmask.report.table import label

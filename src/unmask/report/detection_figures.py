@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from unmask.detection import curves
-from unmask.detection.evaluate import Evaluation
-from unmask.figures import Figure, system_colours
-from unmask.figures.calibration import calibration_plot
+from unmask.engine import Evaluation, curves
+from unmask.figures import (
+    Figure,
+    calibration_plot,
+    ece_profile,
+    pav_map,
+    score_histograms,
+    system_colours,
+)
 from unmask.figures.det import det
-from unmask.figures.ece import ece_profile
-from unmask.figures.histogram import score_histograms
-from unmask.figures.pav import pav_map
 from unmask.figures.roc_hull import roc_hull
 from unmask.trials import Scores
 

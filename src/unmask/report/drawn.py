@@ -11,9 +11,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from unmask.figures import Figure
-from unmask.figures.image import PNG_PIXELS_PER_INCH, svg
-from unmask.figures.theme import PIXELS_PER_INCH
+from unmask.figures import PIXELS_PER_INCH, PNG_PIXELS_PER_INCH, Figure, svg
 
 _POINTS = 72 / PIXELS_PER_INCH
 _SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from unmask.estimate import Estimate
-from unmask.privacy.legal_flags import STRONG_ENOUGH
+from unmask.privacy.legal import STRONG_ENOUGH
 from unmask.report.config import ORIGINAL
 from unmask.report.document import Row
 

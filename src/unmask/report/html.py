@@ -13,8 +13,7 @@ from markupsafe import Markup
 
 from unmask._version import __version__
 from unmask.estimate import Estimate
-from unmask.figures import STYLE, fragment, javascript
-from unmask.figures.page import POLICY
+from unmask.figures import POLICY, STYLE, fragment, javascript
 from unmask.report.assess import Assessment
 from unmask.report.document import Document, Row
 from unmask.report.drawn import Drawn

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from unmask.arrays import BoolArray
+from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.report.cache import Step, Work
 from unmask.report.config import Config, Safeguard, ScoreSets, ScoreTable, Voices

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from unmask.estimate import Estimate
-from unmask.privacy.legal_strongest import SPLITS
-from unmask.privacy.legal_sweep import TITLES, LegalSweep
+from unmask.privacy.legal import SPLITS, TITLES, LegalSweep
 from unmask.report.document import Document, Row
 
 _VALIDATED = (

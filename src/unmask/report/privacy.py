@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from unmask.estimate import Estimate
-from unmask.privacy.similarity_assessment import PrivacyAssessment, Safeguard
-from unmask.privacy.similarity_intervals import NOT_ASKED, SAME, WITH_TRIALS
+from unmask.privacy.similarity import NOT_ASKED, SAME, WITH_TRIALS, PrivacyAssessment, Safeguard
 from unmask.report.document import Document, Row
 from unmask.trials import Source
 

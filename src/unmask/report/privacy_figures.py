@@ -6,18 +6,27 @@ import math
 import re
 from collections.abc import Mapping
 
-from unmask.figures import Figure, system_colours
-from unmask.figures.disclosure import calibration_profiles, disclosure_profiles
-from unmask.figures.distinctiveness import Point, distinctiveness
-from unmask.figures.protection import speaker_protection
-from unmask.figures.similarity import similarity_matrices
-from unmask.figures.zoo import zoo_plots
-from unmask.privacy.similarity_assessment import PrivacyAssessment, Safeguard
-from unmask.privacy.similarity_matrix import SimilaritySet
-from unmask.privacy.similarity_result import Pseudonymisation
-from unmask.privacy.similarity_view import quadrants, single
+from unmask.figures import (
+    Figure,
+    Point,
+    calibration_profiles,
+    disclosure_profiles,
+    similarity_matrices,
+    speaker_protection,
+    system_colours,
+    zoo_plots,
+)
+from unmask.figures.distinctiveness import distinctiveness
+from unmask.privacy import zoo_of_set
+from unmask.privacy.similarity import (
+    PrivacyAssessment,
+    Pseudonymisation,
+    Safeguard,
+    SimilaritySet,
+    quadrants,
+    single,
+)
 from unmask.privacy.zebra import disclosure_of
-from unmask.privacy.zoo import zoo_of_set
 
 ORIGINAL = "original"
 MOST_IN_ONE_FIGURE = 100

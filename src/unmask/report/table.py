@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from unmask.base import no_formula, one_line
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Parameter
 from unmask.report.document import Document, Row, condition_names, number
-from unmask.visible import no_formula, one_line
 
 WIDTH = 100
 DIGITS = {"%": 2, "bit": 3, "dB": 2}

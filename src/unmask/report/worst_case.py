@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from unmask.report.document import Document, Row
+from unmask.stress import Needed, WorstCaseStudy
 from unmask.stress.extrapolation import ModelComparison
-from unmask.stress.worst_case_study import Needed, WorstCaseStudy
 from unmask.trials import Source
 
 

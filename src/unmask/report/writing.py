@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from unmask.atomic import locked, write_whole
 from unmask.errors import InputError
 from unmask.report.assess import Assessment
 from unmask.report.cache import Told, code_digest
@@ -19,6 +18,7 @@ from unmask.report.html import render_html
 from unmask.report.section import TableBlock
 from unmask.report.table import render
 from unmask.report.toml import to_toml
+from unmask.run import locked, write_whole
 
 PAGE = "report.html"
 _NEW = ".new-"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
-from unmask.arrays import FloatArray
+from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.scoring.backend import Codes, as_vectors, length_normalised
 from unmask.scoring.moments import group_means

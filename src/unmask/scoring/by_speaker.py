@@ -13,13 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.arrays import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, Places, Rows32, ceiling
+from unmask.run import Arrays, Range, Task, load, narrow, ranges_of, tensor
 from unmask.scoring.counting import UNIT
-from unmask.scoring.places import Places, ceiling
-from unmask.scoring.plan import TILE, Range, Rows32, Sides, Task, Tile, load, ranges_of
-from unmask.scoring.shared import narrow
-from unmask.scoring.store import Arrays
-from unmask.scoring.tensors import tensor
+from unmask.scoring.plan import TILE, Sides, Tile
 
 _STRIP = 1 << 26
 _STRIP_ROWS = 64

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unmask.arrays import FloatArray
+from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.scoring.backend import Labelled, Rows, as_vectors, length_normalised
 from unmask.scoring.moments import Moments, shrunk

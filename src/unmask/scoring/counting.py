@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.arrays import IntArray
+from unmask.base import IntArray, Rows32
+from unmask.run import Task, load, narrow
 from unmask.scoring.backend import Rows
-from unmask.scoring.plan import TILE, Rows32, Sides, Task, load
-from unmask.scoring.shared import narrow
+from unmask.scoring.plan import TILE, Sides
 
 UNIT = 2.0**-32
 PIECE = 1 << 22

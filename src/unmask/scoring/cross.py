@@ -10,8 +10,9 @@ from typing import Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from unmask.arrays import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, Rows32, ceiling
 from unmask.errors import InputError
+from unmask.run import Lost, Place, Task, check_place, devices, place, unfinished, workplace
 from unmask.scoring.backend import Backend
 from unmask.scoring.by_speaker import BySpeaker, count_by_speaker
 from unmask.scoring.counting import (
@@ -22,18 +23,9 @@ from unmask.scoring.counting import (
     target_scores,
 )
 from unmask.scoring.layout import Layout
-from unmask.scoring.on_cuda import by_speaker_on_cuda, count_on_cuda, devices
-from unmask.scoring.places import ceiling
-from unmask.scoring.plan import BLOCK, Plan, Rows32, Sides, Task
-from unmask.scoring.state import (
-    SpeakerLedger,
-    TallyLedger,
-    keep_targets,
-    kept_targets,
-    unfinished,
-    workplace,
-)
-from unmask.scoring.where import Lost, Place, check_place, place
+from unmask.scoring.ledgers import SpeakerLedger, TallyLedger, keep_targets, kept_targets
+from unmask.scoring.on_cuda import by_speaker_on_cuda, count_on_cuda
+from unmask.scoring.plan import BLOCK, Plan, Sides
 
 Progress = Callable[[int, int], None]
 R = TypeVar("R")

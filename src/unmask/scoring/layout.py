@@ -12,9 +12,9 @@ import numpy.typing as npt
 import polars as pl
 
 from unmask._version import __version__
-from unmask.arrays import FloatArray, IntArray
-from unmask.disk import check_room
+from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
+from unmask.run import check_room
 from unmask.scoring.backend import Backend
 from unmask.scoring.cosine import Cosine, Whitening
 from unmask.scoring.plan import Plan

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.arrays import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.scoring.backend import Codes
 

@@ -2,99 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from itertools import pairwise
-from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.arrays import FloatArray, IntArray
-from unmask.errors import InputError
+from unmask.base import FloatArray, IntArray, Rows32
+from unmask.run import Range, devices, tensor
 from unmask.scoring.by_speaker import BySpeaker, by_speaker_on_device
 from unmask.scoring.counting import UNIT, Tally
-from unmask.scoring.plan import TILE, Range, Rows32, Sides
-from unmask.scoring.tensors import tensor
+from unmask.scoring.plan import TILE, Sides
 
 R = TypeVar("R")
 STRIP = 1 << 28
 WIDEST_COSINE = np.float32(1.001)
-
-
-def devices() -> list[str]:
-    """CUDA devices that can count; none is an error, before any work."""
-    try:
-        import torch
-    except ImportError:
-        raise InputError("on: no CUDA device can be used, torch is not installed") from None
-    if not torch.cuda.is_available():
-        raise InputError(f"on: no CUDA device found by torch {torch.__version__}")
-    return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
-
-
-def product_type() -> Any:
-    """The type for products whose error must be that of single precision: torch's float32, or
-    float64 where torch was told to cut the factors of float32 short (TF32).
-    """
-    import torch
-
-    matmul = torch.backends.cuda.matmul
-    if not hasattr(matmul, "fp32_precision"):  # torch before 2.9
-        return torch.float64 if matmul.allow_tf32 else torch.float32
-    told = matmul.fp32_precision
-    told = torch.backends.fp32_precision if told == "none" else told
-    return torch.float64 if told == "tf32" else torch.float32
-
-
-def on_devices(
-    opened: Callable[[str], Callable[[Range], R]],
-    ranges: Sequence[Range],
-    names: Sequence[str],
-) -> Iterator[tuple[int, R]]:
-    """Each device takes the next range when it is free; results as they arrive."""
-    waiting: SimpleQueue[int] = SimpleQueue()
-    for number in range(len(ranges)):
-        waiting.put(number)
-    results: SimpleQueue[tuple[int, R] | BaseException | None] = SimpleQueue()
-
-    def serve(device: str) -> None:
-        try:
-            compute = opened(device)
-            while True:
-                number = waiting.get_nowait()
-                results.put((number, compute(ranges[number])))
-        except Empty:
-            pass
-        except BaseException as error:  # handed to the caller, in whose thread it is raised
-            results.put(error)
-        results.put(None)
-
-    with ThreadPoolExecutor(len(names)) as pool:
-        for device in names:
-            pool.submit(serve, device)
-        working = len(names)
-        try:
-            while working:
-                found = results.get()
-                if found is None:
-                    working -= 1
-                elif isinstance(found, BaseException):
-                    raise found
-                else:
-                    yield found
-        finally:
-            _drain(waiting)
-
-
-def _drain(waiting: SimpleQueue[int]) -> None:
-    """Leave nothing for the devices to take."""
-    with suppress(Empty):
-        while True:
-            waiting.get_nowait()
 
 
 def count_on_cuda(sides: Sides, knots: Rows32) -> Tally:

@@ -12,29 +12,17 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.atomic import write_whole
+from unmask.base import Codes32, Rows32
 from unmask.errors import InputError
+from unmask.run import Range, Task, _vanished, load, ranges_of, write_whole
 
 TILE = 1024
 BLOCK = 8192
 MOST_TRIALS = 1 << 30
-Range = tuple[int, int]
-Rows32 = npt.NDArray[np.float32]
-Codes32 = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True)
-class Task:
-    """Enrolment rows and test rows of one block, under the folder that holds them."""
-
-    folder: str
-    rows: Range
-    columns: Range
 
 
 @dataclass(frozen=True)
@@ -183,29 +171,6 @@ class Tile:
         if self.sides.plan.symmetric and self.columns[0] < self.rows[1]:
             wanted &= np.arange(*self.rows)[:, None] < np.arange(*self.columns)[None, :]
         return np.asarray(wanted)
-
-
-def load(folder: str | Path, name: str) -> npt.NDArray[Any]:
-    """Map an array of a folder into memory."""
-    path = Path(folder) / f"{name}.npy"
-    try:
-        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except FileNotFoundError:
-        raise _vanished(path) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
-
-
-def _vanished(path: Path) -> InputError:
-    return InputError(
-        f"{path}: expected a file of the plan, found none: "
-        "it vanished, or this machine does not see it"
-    )
-
-
-def ranges_of(size: int, step: int) -> list[Range]:
-    """Ranges of ``step`` rows, the last one shorter."""
-    return [(start, min(start + step, size)) for start in range(0, size, step)]
 
 
 def _grid(start: int, stop: int) -> list[Range]:

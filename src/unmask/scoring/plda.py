@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
 
-from unmask.arrays import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
+from unmask.run import read_arrays, write_arrays
 from unmask.scoring.backend import Codes, Labelled, Rows, as_vectors, length_normalised
 from unmask.scoring.moments import Moments, group_means, shrunk
-from unmask.scoring.store import read_arrays, write_arrays
 
 _FORMAT = "unmask-plda-1"
 _NEGLIGIBLE = 1e-9

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unmask.arrays import FloatArray
+from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.scoring.backend import Backend
 from unmask.scoring.cosine import Cosine, Whitening

@@ -14,11 +14,20 @@ import numpy.typing as npt
 import polars as pl
 
 from unmask.errors import InputError
-from unmask.trials import Embeddings, Ids, Source, read_embeddings
-from unmask.trials.embedding_reading import SPEAKERS, UTTERANCES, VECTORS
-from unmask.trials.header import normalise
-from unmask.trials.ids import text_ids
-from unmask.trials.speakers import Speakers, assign, speaker_rule
+from unmask.trials import (
+    SPEAKERS,
+    UTTERANCES,
+    VECTORS,
+    Embeddings,
+    Ids,
+    Source,
+    Speakers,
+    assign,
+    normalise,
+    read_embeddings,
+    speaker_rule,
+    text_ids,
+)
 
 SLICE = 1 << 14
 Vectors = npt.NDArray[np.floating[Any]]

@@ -1,19 +1,20 @@
 """From recordings to embeddings: encoders, anonymisation, pooling, attackers."""
 
-from unmask.speech.anonymise import Anonymised, anonymise
-from unmask.speech.attackers import Attack, AttackModel, attack_models
+from unmask.privacy import Attack, AttackModel, attack_models
 from unmask.speech.audio import Audio, read_audio, write_audio
-from unmask.speech.case_study import case_study, case_study_provenance
+from unmask.speech.bundled import case_study, case_study_provenance
 from unmask.speech.corpus import Recording, recordings
-from unmask.speech.embed import Embedded, Extraction, embed
-from unmask.speech.encoders import Encoder, load_encoder
-from unmask.speech.mcadams import Transformed, mcadams
+from unmask.speech.embedding import Embedded, Extraction, embed, forget
+from unmask.speech.encoders.loading import Encoder, load_encoder
+from unmask.speech.encoders.weights import install
+from unmask.speech.poles import Transformed, mcadams
 from unmask.speech.pooling import pool_voices
+from unmask.speech.protection import Anonymised, anonymise
 from unmask.speech.safeguards import External, McAdams, Safeguard, safeguard
-from unmask.speech.weights import install
-from unmask.speech.writing import write_embeddings
+from unmask.speech.writing import WRITTEN, write_embeddings
 
 __all__ = [
+    "WRITTEN",
     "Anonymised",
     "Attack",
     "AttackModel",
@@ -31,6 +32,7 @@ __all__ = [
     "case_study",
     "case_study_provenance",
     "embed",
+    "forget",
     "install",
     "load_encoder",
     "mcadams",

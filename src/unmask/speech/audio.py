@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.atomic import write_whole
-from unmask.disk import memory_left
+from unmask.base import one_line
 from unmask.errors import InputError
-from unmask.visible import one_line
+from unmask.run import memory_left, write_whole
 
 SAMPLE_RATE = 16000
 LOWEST_RATE, HIGHEST_RATE = 1000, 768000

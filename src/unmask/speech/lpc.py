@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from unmask.arrays import FloatArray
+from unmask.base import FloatArray
 
 ComplexArray = npt.NDArray[np.complex128]
 

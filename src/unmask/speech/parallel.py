@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
 
 from unmask.errors import InputError
-from unmask.scoring.where import end_with_parent
+from unmask.run import end_with_parent
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

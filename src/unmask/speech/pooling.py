@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.arrays import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.scoring import length_normalised
 from unmask.trials import Embeddings

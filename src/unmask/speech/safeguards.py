@@ -18,7 +18,7 @@ import numpy as np
 from unmask.errors import InputError
 from unmask.speech.audio import read_audio, write_audio
 from unmask.speech.corpus import Recording
-from unmask.speech.mcadams import mcadams
+from unmask.speech.poles import mcadams
 
 RANGES = {"b2": (0.8, 0.8), "b2r": (0.7, 0.9), "b2w": (0.5, 0.9)}
 """Ranges of the McAdams coefficient: B2 and B2r of Patino et al., B2w of later challenges."""

@@ -11,9 +11,9 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
-from unmask.arrays import FloatArray, IntArray
-from unmask.atomic import write_whole
+from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
+from unmask.run import write_whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.ndimage import binary_dilation
 
-from unmask.arrays import BoolArray
+from unmask.base import BoolArray
 from unmask.speech.audio import SAMPLE_RATE, needed
 
 WINDOW = 480

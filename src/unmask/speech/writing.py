@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unmask.atomic import write_whole
 from unmask.errors import InputError
-from unmask.trials import Embeddings, Ids
-from unmask.trials.kaldi import check_archive_folder
-from unmask.trials.kaldi_archive import encode
+from unmask.run import write_whole
+from unmask.trials import Embeddings, Ids, check_archive_folder, encode
 
 WRITTEN = (".npz", ".parquet", ".ark")
 

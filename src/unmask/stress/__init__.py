@@ -1,18 +1,17 @@
 """How a system fails: C-P maps over hard trials, worst-case false alarms, extrapolation."""
 
-from unmask.stress.cpmap import CpIntervals, CpMap, CpMetric, CpSummary, cp_map
-from unmask.stress.cpmap_assess import CpAssessment, assess_cp_maps
-from unmask.stress.cpmap_bias import ConfigScores, trial_bias
-from unmask.stress.cpmap_contours import Contour, contour
-from unmask.stress.cpmap_delta import (
+from unmask.stress.cpmap.bias import ConfigScores, trial_bias
+from unmask.stress.cpmap.contours import Contour, contour
+from unmask.stress.cpmap.delta import (
     CpRoadmap,
     DeltaCpMap,
     DeltaIntervals,
     cp_roadmap,
     delta_cp_map,
 )
-from unmask.stress.cpmap_intervals import CpUncertainty, cp_intervals, delta_cp_intervals
-from unmask.stress.cpmap_positions import (
+from unmask.stress.cpmap.intervals import CpUncertainty, cp_intervals, delta_cp_intervals
+from unmask.stress.cpmap.maps import CpIntervals, CpMap, CpMetric, CpSummary, cp_map
+from unmask.stress.cpmap.positions import (
     CpConfig,
     CpPosition,
     PositionIntervals,
@@ -20,6 +19,8 @@ from unmask.stress.cpmap_positions import (
     enrolment_fixed,
     full_cross_pairing,
 )
+from unmask.stress.cpmap.systems import CpAssessment, assess_cp_maps
+from unmask.stress.embeddings_study import PER_PAIR, worst_case_study_of_embeddings
 from unmask.stress.extrapolation import (
     Extrapolation,
     ModelComparison,
@@ -29,21 +30,21 @@ from unmask.stress.extrapolation import (
     extrapolate,
     truth_of,
 )
-from unmask.stress.worst_case import (
+from unmask.stress.study import Needed, WorstCaseStudy, worst_case_study
+from unmask.stress.worst_case.embeddings import worst_case_of_embeddings
+from unmask.stress.worst_case.inputs import pairs_of_embeddings, pairs_of_scores
+from unmask.stress.worst_case.pairs import PairScores
+from unmask.stress.worst_case.rates import (
     WorstCase,
     measure_worst_case,
     simulate_worst_case,
     worst_case_by_target,
     worst_case_false_alarms,
 )
-from unmask.stress.worst_case_embeddings import worst_case_of_embeddings
-from unmask.stress.worst_case_embeddings_study import worst_case_study_of_embeddings
-from unmask.stress.worst_case_input import pairs_of_embeddings, pairs_of_scores
-from unmask.stress.worst_case_pairs import PairScores
-from unmask.stress.worst_case_study import WorstCaseStudy, worst_case_study
-from unmask.stress.worst_case_thresholds import Operating, operating_thresholds, thresholds_of_roc
+from unmask.stress.worst_case.thresholds import Operating, operating_thresholds, thresholds_of_roc
 
 __all__ = [
+    "PER_PAIR",
     "ConfigScores",
     "Contour",
     "CpAssessment",
@@ -59,6 +60,7 @@ __all__ = [
     "DeltaIntervals",
     "Extrapolation",
     "ModelComparison",
+    "Needed",
     "Operating",
     "PairScores",
     "Population",

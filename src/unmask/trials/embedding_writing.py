@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from unmask.atomic import atomic_file, atomic_path
 from unmask.errors import InputError
+from unmask.run import atomic_file, atomic_path
 from unmask.trials.embedding_formats import (
     HDF5_EMBEDDINGS,
     KALDI_ARK,

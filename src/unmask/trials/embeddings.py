@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from unmask.base import Vectors, as_index, read_only
 from unmask.errors import InputError
-from unmask.trials.arrays import Vectors, as_index, read_only
 from unmask.trials.ids import Ids, text_ids
 from unmask.trials.source import Source
 

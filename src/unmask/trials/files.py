@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
 
-from unmask.disk import memory_left
 from unmask.errors import InputError
+from unmask.run import memory_left
 
 HEAD = 1 << 20
 BLOCK = 1 << 26

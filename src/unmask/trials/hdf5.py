@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from unmask.disk import check_memory
 from unmask.errors import InputError
+from unmask.run import check_memory
 from unmask.trials.files import Input
 from unmask.trials.matrix import parse_matrix
 from unmask.trials.parsed import Parsed

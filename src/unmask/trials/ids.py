@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from unmask.base import Codes, Index, as_index, read_only
 from unmask.errors import InputError
-from unmask.trials.arrays import Codes, Index, as_index, read_only
 
 
 @dataclass(frozen=True, eq=False)

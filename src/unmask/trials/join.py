@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 import polars as pl
 
-from unmask.trials.arrays import Floats, Index, Labels, Mask
+from unmask.base import Floats, Index, Labels, Mask
 from unmask.trials.ids import Ids, lookup
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from unmask.arrays import FloatArray
+from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.trials.files import Input
 from unmask.trials.ids import Ids, lookup

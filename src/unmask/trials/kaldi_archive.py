@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.arrays import FloatArray
+from unmask.base import FloatArray
 from unmask.errors import InputError
 
 BINARY = b"\0B"

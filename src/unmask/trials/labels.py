@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unmask.trials.arrays import Labels
+from unmask.base import Labels
 from unmask.trials.ids import Ids
 
 TARGET, NONTARGET, OTHER = 1, 0, -1

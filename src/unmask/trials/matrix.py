@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from unmask.base import Floats, Index, Labels, Mask
 from unmask.errors import InputError
-from unmask.trials.arrays import Floats, Index, Labels, Mask
 from unmask.trials.ids import text_ids
 from unmask.trials.labels import NONTARGET, TARGET
 from unmask.trials.parsed import Parsed

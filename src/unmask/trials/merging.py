@@ -8,8 +8,8 @@ from pathlib import PurePath
 
 import numpy as np
 
+from unmask.base import Floats
 from unmask.errors import InputError
-from unmask.trials.arrays import Floats
 from unmask.trials.join import match
 from unmask.trials.messages import no_identifiers, other_labels, other_trials
 from unmask.trials.scores import Scores

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unmask.disk import check_memory
 from unmask.errors import InputError
+from unmask.run import check_memory
 from unmask.trials.files import Input
 from unmask.trials.frames import parse_frame
 from unmask.trials.ids import Ids, text_ids

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from unmask.base import Labels, Mask
 from unmask.errors import InputError
-from unmask.trials.arrays import Labels, Mask
 from unmask.trials.duplicates import OnProblem, check_choice, without_duplicates
 from unmask.trials.ids import Ids
 from unmask.trials.labels import EXPECTED, encode_labels

@@ -11,8 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from unmask.base import Floats, Mask, as_index, read_only
 from unmask.errors import InputError
-from unmask.trials.arrays import Floats, Mask, as_index, read_only
 from unmask.trials.duplicates import OnProblem, without_duplicates
 from unmask.trials.join import digest_of_scores, match
 from unmask.trials.labels import NONTARGET, TARGET

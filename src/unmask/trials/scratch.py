@@ -12,9 +12,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from unmask.disk import check_room
+from unmask.base import Index
 from unmask.errors import InputError
-from unmask.trials.arrays import Index
+from unmask.run import check_room
 
 T = TypeVar("T", bound=np.generic)
 

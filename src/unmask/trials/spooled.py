@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unmask.trials.arrays import Index, Labels, Mask
+from unmask.base import Index, Labels, Mask
 from unmask.trials.duplicates import OnProblem
 from unmask.trials.ids import NameTable
 from unmask.trials.labels import NONTARGET, OTHER, TARGET

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from unmask.base import Floats, Mask
 from unmask.errors import InputError
-from unmask.trials.arrays import Floats, Mask
 from unmask.trials.files import Input
 from unmask.trials.frames import as_text, is_whole
 from unmask.trials.text import ABSENT, Dialect, TextTable, parse_numbers

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.trials.arrays import Index
+from unmask.base import Index
 from unmask.trials.duplicates import OnProblem
 from unmask.trials.messages import mismatch, nothing_in_common, other_labels, other_trials
 from unmask.trials.scratch import Scratch

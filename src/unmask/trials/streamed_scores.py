@@ -11,8 +11,8 @@ from typing import Any
 
 import polars as pl
 
+from unmask.base import Codes, Floats, Labels
 from unmask.errors import InputError
-from unmask.trials.arrays import Codes, Floats, Labels
 from unmask.trials.duplicates import OnProblem, check_choice
 from unmask.trials.merging import TRIAL_BY_TRIAL, distinct_names
 from unmask.trials.messages import no_class, no_identifiers, two_speakers

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from unmask.trials.arrays import Codes, Index
+from unmask.base import Codes, Index
 from unmask.trials.ids import Ids, lookup
 from unmask.trials.labels import NONTARGET, TARGET
 from unmask.trials.scratch import Column, Scratch

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from unmask.base import Floats, Labels
 from unmask.errors import InputError
-from unmask.trials.arrays import Floats, Labels
 from unmask.trials.detect import take_sample
 from unmask.trials.files import GZIP_MAGIC, Input, stem
 from unmask.trials.formats import check_format

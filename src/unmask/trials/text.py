@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from unmask.base import Floats, Mask
 from unmask.errors import InputError
-from unmask.trials.arrays import Floats, Mask
 from unmask.trials.files import Input
 from unmask.trials.ids import Encoder, Ids
 

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from unmask.base import Index, Labels, Mask, as_index, read_only
 from unmask.errors import InputError
-from unmask.trials.arrays import Index, Labels, Mask, as_index, read_only
 from unmask.trials.ids import Ids, share
 from unmask.trials.join import codes_like, digest_of_trials, first_occurrences, trial_codes
 from unmask.trials.labels import NONTARGET, OTHER, TARGET

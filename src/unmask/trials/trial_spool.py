@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.trials.arrays import Index, Mask
+from unmask.base import Index, Mask
 from unmask.trials.scratch import Scratch
 
 UInts = npt.NDArray[np.uint64]

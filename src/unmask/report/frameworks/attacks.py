@@ -9,29 +9,26 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from unmask.arrays import BoolArray, FloatArray, IntArray
-from unmask.detection import curves
-from unmask.detection.battery import Battery
-from unmask.detection.evaluate import SystemResult, evaluate, group_masks
+from unmask.base import BoolArray, FloatArray, IntArray
+from unmask.engine import Battery, SystemResult, curves, evaluate, group_masks
 from unmask.errors import InputError
 from unmask.estimate import Estimate
-from unmask.privacy.legal_backend import train_backend
-from unmask.privacy.legal_counts import count_above_in_scores
-from unmask.privacy.legal_variants import (
+from unmask.privacy.legal import (
     CENTRED,
     CENTRED_NEGATED,
     NEGATED,
     PLAIN,
     VARIANTS,
     centred,
+    count_above_in_scores,
+    train_backend,
     variant_name,
 )
 from unmask.report.cache import Progress, Step, digest_of_embeddings
 from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
 from unmask.report.inputs import Inputs
 from unmask.scoring import average_groups, score_blocks
-from unmask.trials import Embeddings, Ids, Scores
-from unmask.trials.labels import NONTARGET, TARGET
+from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores
 
 NOT_GIVEN = {
     "own": "no run of the attacker's own (again) was given, and the safeguard is not keyless",

@@ -6,16 +6,13 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 
 from unmask.estimate import Interval
-from unmask.figures import Figure
-from unmask.figures.cp_map import cp_map_figure
-from unmask.figures.delta_cp_map import delta_cp_map_figure
+from unmask.figures import Figure, cp_map_figure, delta_cp_map_figure
 from unmask.report.cache import Progress, Step, digest_of_scores
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.cpmap_figures import LEVELS
 from unmask.report.document import Row
 from unmask.report.section import LI_2022, Method, Section, TableBlock
-from unmask.stress.cpmap_assess import CpAssessment, assess_cp_maps
-from unmask.stress.cpmap_contours import contour
+from unmask.stress.cpmap import CpAssessment, assess_cp_maps, contour
 from unmask.trials import Scores
 
 

@@ -9,23 +9,28 @@ from typing import Any
 import numpy as np
 
 from unmask.estimate import Estimate
-from unmask.figures import Figure
+from unmask.figures import Figure, RiskLine
 from unmask.figures.legal_panel import legal_panel
-from unmask.figures.risk_comparison import RiskLine, risk_comparison
-from unmask.privacy.inference import Inference, inference
+from unmask.figures.risk_comparison import risk_comparison
+from unmask.privacy.legal import (
+    PLAIN,
+    Curve,
+    Inference,
+    LegalSweep,
+    Ranks,
+    Strongest,
+    inference,
+    legal_sweep,
+    strongest_of,
+    sweep_warnings,
+)
 from unmask.privacy.legal import Attacker as LegalAttacker
-from unmask.privacy.legal import legal_sweep
-from unmask.privacy.legal_curve import Curve
-from unmask.privacy.legal_flags import sweep_warnings
-from unmask.privacy.legal_strongest import Strongest, strongest_of
-from unmask.privacy.legal_sweep import LegalSweep
-from unmask.privacy.legal_variants import PLAIN
-from unmask.privacy.ranks import Ranks
+from unmask.privacy.similarity import ALL
 from unmask.report.cache import Progress, Step, digest_of_embeddings
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.document import Row
 from unmask.report.frameworks.attacks import NO_EXTRACTOR, Attack, Variant, shown
-from unmask.report.headline import ALL, CONTROL, WORST
+from unmask.report.headline import CONTROL, WORST
 from unmask.report.inputs import Inputs
 from unmask.report.section import VAUQUIER_2025, Choice, Method, Section, TableBlock
 

@@ -6,20 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from unmask.estimate import Estimate
-from unmask.figures import Figure
-from unmask.figures.distinctiveness import Point, distinctiveness
-from unmask.figures.protection import speaker_protection
-from unmask.figures.similarity import similarity_matrices
-from unmask.figures.zoo import zoo_plots
+from unmask.figures import Figure, Point, similarity_matrices, speaker_protection, zoo_plots
+from unmask.figures.distinctiveness import distinctiveness
 from unmask.privacy import (
     Pseudonymisation,
     pseudonymisation_from_embeddings,
     pseudonymisation_from_scores,
+    zoo_of_set,
 )
-from unmask.privacy.sessions import SessionAssessment, assess_sessions
-from unmask.privacy.similarity_attackers import PLAIN
-from unmask.privacy.similarity_view import quadrants
-from unmask.privacy.zoo import zoo_of_set
+from unmask.privacy.similarity import PLAIN, SessionAssessment, assess_sessions, quadrants
 from unmask.report.cache import Progress, Step, digest_of_embeddings, digest_of_scores
 from unmask.report.config import Config
 from unmask.report.document import Row

@@ -6,15 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from unmask.detection import curves
-from unmask.detection.battery import Battery
-from unmask.detection.evaluate import Evaluation, evaluate
+from unmask.engine import Battery, Evaluation, curves, evaluate
 from unmask.estimate import Estimate
+from unmask.figures import ORIGINAL as GREY
+from unmask.figures import calibration_profiles, disclosure_profiles
 from unmask.figures.det import det
-from unmask.figures.disclosure import calibration_profiles, disclosure_profiles
-from unmask.figures.theme import ORIGINAL as GREY
+from unmask.privacy.similarity import calibration_distortion_from_scores
 from unmask.privacy.zebra import CalibrationDistortion, Disclosure, disclosure_of
-from unmask.privacy.zebra_runs import calibration_distortion_from_scores
 from unmask.report.cache import Progress, Step, digest_of_scores
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.document import Row

@@ -7,16 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.detection.roc import Roc
-from unmask.figures.worst_case_growth import GrowthLine, worst_case_growth
+from unmask.engine import Roc
+from unmask.figures import GrowthLine
+from unmask.figures.worst_case_growth import worst_case_growth
 from unmask.report.cache import Progress, Step, digest_of_scores
 from unmask.report.config import Config
 from unmask.report.document import Row
 from unmask.report.section import SHOLOKHOV_2020, Method, Section, TableBlock
-from unmask.stress.worst_case import WorstCase, measure_worst_case
-from unmask.stress.worst_case_checks import LEAST_SPEAKERS
-from unmask.stress.worst_case_jackknife import GROUPS
-from unmask.stress.worst_case_pairs import PairScores
+from unmask.stress.worst_case import (
+    GROUPS,
+    LEAST_SPEAKERS,
+    PairScores,
+    WorstCase,
+    measure_worst_case,
+)
 from unmask.trials import Scores
 
 RATES = (0.01, 0.001)

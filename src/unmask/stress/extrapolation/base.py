@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.arrays import BoolArray, FloatArray, IntArray
-from unmask.detection.bootstrap import Progress
+from unmask.base import BoolArray, FloatArray, IntArray
+from unmask.engine import Progress
 from unmask.errors import InputError
-from unmask.stress.worst_case import crossed_rates
-from unmask.stress.worst_case_jackknife import Groups
-from unmask.stress.worst_case_pairs import PairScores
-from unmask.stress.worst_case_split import Crossed
+from unmask.stress.worst_case.jackknife import Groups
+from unmask.stress.worst_case.pairs import PairScores
+from unmask.stress.worst_case.rates import crossed_rates
+from unmask.stress.worst_case.split import Crossed
 
 UPPER = 0.3
 LOWER_WEIGHT = 0.2

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from unmask.detection.bootstrap import Progress
+from unmask.engine import Progress
 from unmask.errors import InputError
 from unmask.stress.extrapolation.base import Model, Surface, checked_max_count
 from unmask.stress.extrapolation.compare import HELD_OUT, Judged, judge
@@ -24,10 +24,10 @@ from unmask.stress.extrapolation.models import (
 )
 from unmask.stress.extrapolation.moments import Moments
 from unmask.stress.extrapolation.stack import Stack
-from unmask.stress.worst_case import Proxy, crossed_pairs
-from unmask.stress.worst_case_jackknife import GROUPS, Groups, checked_groups
-from unmask.stress.worst_case_pairs import PairScores, as_pairs
-from unmask.stress.worst_case_split import Crossed
+from unmask.stress.worst_case.jackknife import GROUPS, Groups, checked_groups
+from unmask.stress.worst_case.pairs import PairScores, as_pairs
+from unmask.stress.worst_case.rates import Proxy, crossed_pairs
+from unmask.stress.worst_case.split import Crossed
 
 _ABOUT_AS_WELL = 2.0
 _NEVER_WORSE = 0.003

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unmask.arrays import BoolArray, FloatArray, IntArray
-from unmask.detection.bootstrap import Progress
+from unmask.base import BoolArray, FloatArray, IntArray
+from unmask.engine import Progress
 from unmask.estimate import Estimate, Parameter
 from unmask.stress.extrapolation.base import (
     Model,
@@ -22,10 +22,10 @@ from unmask.stress.extrapolation.base import (
 )
 from unmask.stress.extrapolation.models import MODELS, checked_name, fit_model
 from unmask.stress.extrapolation.moments import Moments
-from unmask.stress.worst_case import crossed_rates, worst_case_false_alarms
-from unmask.stress.worst_case_checks import as_counts
-from unmask.stress.worst_case_pairs import PairScores, as_pairs
-from unmask.stress.worst_case_split import Crossed
+from unmask.stress.worst_case.checks import as_counts
+from unmask.stress.worst_case.pairs import PairScores, as_pairs
+from unmask.stress.worst_case.rates import crossed_rates, worst_case_false_alarms
+from unmask.stress.worst_case.split import Crossed
 
 CARRY_FORWARD = "carry-forward"
 HELD_OUT = 2 / 3

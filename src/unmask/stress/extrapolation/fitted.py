@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-from unmask.arrays import FloatArray, IntArray, reject_nan
-from unmask.atomic import atomic_path
+from unmask.base import FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
+from unmask.run import atomic_path
 from unmask.stress.extrapolation.base import Model
 from unmask.stress.extrapolation.models import restore_model
 from unmask.stress.extrapolation.stack import Stack
-from unmask.stress.worst_case_checks import as_counts
-from unmask.stress.worst_case_jackknife import METHOD, checked_level, deviation, reach
+from unmask.stress.worst_case.checks import as_counts
+from unmask.stress.worst_case.jackknife import METHOD, checked_level, deviation, reach
 
 LEVEL = 0.99
 FAR = 10

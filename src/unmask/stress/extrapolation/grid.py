@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
 
-from unmask.arrays import FloatArray
+from unmask.base import FloatArray
 
 EDGES: FloatArray = np.linspace(-7.0, 9.5, 221)
 """Cells of predictions: reach far enough for N = 10⁹ and beyond."""

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import least_squares
 from scipy.special import ndtr, ndtri, softmax
 
-from unmask.arrays import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray
 from unmask.stress.extrapolation.base import Model, Surface
 from unmask.stress.extrapolation.grid import (
     EDGES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from unmask.arrays import FloatArray
+from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.stress.extrapolation.base import Model, Surface
 from unmask.stress.extrapolation.location import (

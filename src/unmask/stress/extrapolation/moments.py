@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import digamma, ndtr, polygamma
 
-from unmask.arrays import FloatArray
+from unmask.base import FloatArray
 from unmask.stress.extrapolation.grid import EDGES, centres
-from unmask.stress.worst_case_pairs import PairScores
+from unmask.stress.worst_case.pairs import PairScores
 
 TAIL = 0.02
 _LEAST_TAIL = 30

@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from unmask.arrays import FloatArray, IntArray
-from unmask.detection.bootstrap import Progress
+from unmask.base import FloatArray, IntArray
+from unmask.engine import Progress
 from unmask.errors import InputError
 from unmask.stress.extrapolation.base import Model, Surface
 from unmask.stress.extrapolation.location import KNOTS, LocationScale, gaussian_base
 from unmask.stress.extrapolation.moments import Moments
 from unmask.stress.extrapolation.warp import Warp
-from unmask.stress.worst_case import crossed_rates
-from unmask.stress.worst_case_split import Crossed
+from unmask.stress.worst_case.rates import crossed_rates
+from unmask.stress.worst_case.split import Crossed
 
 TRAINED = ("ls", "ls+", "ls-cdf", "ls-cdf+")
 BATCH = 20

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unmask.arrays import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.stress.worst_case_checks import as_counts
-from unmask.stress.worst_case_kernels import closest_weights
-from unmask.stress.worst_case_pairs import PairScores
+from unmask.stress.worst_case.checks import as_counts
+from unmask.stress.worst_case.kernels import closest_weights
+from unmask.stress.worst_case.pairs import PairScores
 
 Vectors = npt.NDArray[np.float32]
 

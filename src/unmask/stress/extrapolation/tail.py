@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unmask.arrays import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray
 from unmask.stress.extrapolation.base import Model, Surface
 from unmask.stress.extrapolation.grid import closest_mass, rising
 from unmask.stress.extrapolation.moments import Located, Moments

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline, PchipInterpolator
 from scipy.optimize import isotonic_regression
 
-from unmask.arrays import FloatArray
+from unmask.base import FloatArray
 
 _STEPS = 4
 _END = 6

@@ -1,0 +1,60 @@
+"""Array types and the checks that every score array passes once, at the door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.errors import InputError
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+Rows32 = npt.NDArray[np.float32]
+Codes32 = npt.NDArray[np.int32]
+
+
+def as_scores(values: npt.ArrayLike, name: str) -> FloatArray:
+    """One-dimensional float64 scores; no empty class and no NaN, but ±inf is an ordinary score."""
+    scores = _numbers(values, name)
+    if scores.ndim != 1:
+        raise InputError(f"{name} scores: expected one dimension, found shape {scores.shape}")
+    if scores.size == 0:
+        raise InputError(f"no {name} scores: both classes need at least one trial")
+    reject_nan(scores, name)
+    return scores
+
+
+def reject_nan(scores: FloatArray, name: str) -> None:
+    """Raise if any score is NaN, naming the first place and the count."""
+    if scores.size and np.isnan(scores.min()):
+        bad = np.isnan(scores)
+        raise InputError(
+            f"{name} scores: {int(bad.sum())} of {scores.size} are NaN,"
+            f" the first at index {int(bad.argmax())}"
+        )
+
+
+def as_weights(values: npt.ArrayLike | None, size: int, name: str) -> FloatArray | None:
+    """Non-negative finite weights, one per score, or ``None`` for weights of one."""
+    if values is None:
+        return None
+    weights = _numbers(values, name)
+    if weights.shape != (size,):
+        raise InputError(f"{name} weights: expected {size} numbers, found shape {weights.shape}")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise InputError(f"{name} weights: expected finite numbers of at least 0")
+    if weights.sum() == 0:
+        raise InputError(f"{name} weights: all are 0, so the class is empty")
+    return weights
+
+
+def _numbers(values: Any, name: str) -> FloatArray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{name}: expected numbers, found {type(values).__name__}: {error}"
+        ) from None

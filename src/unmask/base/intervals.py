@@ -1,0 +1,229 @@
+"""Confidence intervals that hold what they promise: shared by every number of the package.
+
+Three situations, three intervals. A *mean of outcomes in [0, 1]* over speakers gets a score
+interval (Wilson 1927, with the variance the outcomes really have), which has a width even where
+all outcomes agree. A *statistic of a bootstrap* gets an interval on a scale on which its spread is
+even, less the bias that resampling shows (PAV overfits a sample, and a resample once more). A
+*value on the edge of its range* gets the exact bound of Clopper and Pearson (1934)
+for as many units as were drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
+
+from unmask.base.arrays import FloatArray
+
+_ADDED = 3.0
+# Most samples lack the few units that spread a number most: by how much intervals are wider.
+SKEWED = 1.1
+# … and by how much further the end lies that such units would move a number to.
+_LACKING = 1.3
+FEW_SPEAKERS = 30
+# A hull through n trials overfits by about n^(−2/3) (Groeneboom's rate). A resample holds half as
+# many distinct trials and shows 2^(2/3) − 1 of that bias.
+HULL = 1 / (2 ** (2 / 3) - 1)
+Side = Literal["low", "high"]
+Scale = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray]]
+
+
+def few_speakers(count: int) -> str | None:
+    """What to say of intervals over so few speakers; None where there are enough."""
+    if count >= FEW_SPEAKERS:
+        return None
+    return (
+        f"{count} speakers: with fewer than {FEW_SPEAKERS} intervals are wide, and less sure than "
+        "they say"
+    )
+
+
+def quantile_t(units: int, level: float) -> float:
+    """Two-sided quantile of Student's t with units − 1 degrees of freedom."""
+    return float(stdtrit(max(units - 1, 1), (1 + level) / 2))
+
+
+def widening(units: int, level: float) -> float:
+    """How much wider few units make an interval than resampling shows.
+
+    Resampling n units underrates their variance by (n − 1)/n, and a variance from n units asks for
+    Student's t in place of the normal quantile. Simulated populations of speakers ask for a tenth
+    more (:data:`SKEWED`).
+    """
+    normal = float(ndtri((1 + level) / 2))
+    return SKEWED * quantile_t(units, level) / normal * float(np.sqrt(units / max(units - 1, 1)))
+
+
+def score_interval(
+    mean: FloatArray, variance: FloatArray, units: int, *, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Interval of a mean of outcomes in [0, 1] over ``units`` speakers, by the score test.
+
+    All p with (mean − p)² ≤ t²·ρ·p(1 − p)/n, where ρ is the ratio of ``variance``, that of the
+    mean, to that of n outcomes of 0 or 1 with this mean. Three outcomes of 0 or 1 are added to
+    both where all outcomes agree, so that ρ is 1 there; fewer, 3/(1 + n·mean·(1 − mean)), where
+    enough of them differ to tell the variance. Few people may carry most of the risk, and a sample
+    that lacks them shows little spread: for the high end the variance is that with one more speaker
+    whose outcome is 1, so far as ρ stays below 1, which 0 and 1 alone give. NaN with fewer than two
+    units.
+    """
+    mean, variance = np.asarray(mean, float), np.asarray(variance, float)
+    if units < 2:
+        return np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
+    soft = (units * mean + 0.5) / (units + 1)
+    differ = units * mean * (1 - mean)
+    added = _ADDED / (1 + differ) * soft * (1 - soft)
+    ratio = (units**2 * variance + added) / (differ + added)
+    unseen = (units - 1) / (units + 1) * variance + ((1 - mean) / (units + 1)) ** 2
+    more = np.minimum((units**2 * unseen + added) / (differ + added), 1.0)
+    ends = []
+    for sign, spread in ((-1, ratio), (1, np.maximum(ratio, more))):
+        square = quantile_t(units, level) ** 2 * spread / units
+        half = np.sqrt(square * mean * (1 - mean) + square**2 / 4)
+        ends.append(np.clip((mean + square / 2 + sign * half) / (1 + square), 0.0, 1.0))
+    return ends[0], ends[1]
+
+
+def mean_interval(values: FloatArray, *, level: float) -> tuple[FloatArray, FloatArray]:
+    """Score interval of the mean over rows (speakers) of outcomes in [0, 1], for every column."""
+    units = len(values)
+    if units < 2:
+        nothing = np.full(values.shape[1], np.nan)
+        return nothing, nothing.copy()
+    variance = values.var(axis=0, ddof=1) / units
+    return score_interval(values.mean(axis=0), variance, units, level=level)
+
+
+def exact_bound(side: Side, units: int, *, level: float) -> float:
+    """Bound of a share that was 0 (``high``) or 1 (``low``) in all of ``units`` cases.
+
+    Clopper and Pearson: 1 − α^(1/n) and its mirror image, α = (1 − level)/2.
+    """
+    bound = 1 - float(((1 - level) / 2) ** (1 / units))
+    return bound if side == "high" else 1 - bound
+
+
+def clopper_pearson(successes: int, units: int, *, level: float) -> tuple[float, float]:
+    """Exact interval of a share, from the number of successes."""
+    tail = (1 - level) / 2
+    low = float(betaincinv(successes, units - successes + 1, tail)) if successes else 0.0
+    high = (
+        float(betaincinv(successes + 1, units - successes, 1 - tail)) if successes < units else 1.0
+    )
+    return low, high
+
+
+def scale_of(bounds: tuple[float, float]) -> Scale:
+    """A scale on which the spread of a statistic hardly depends on its value, and the way back.
+
+    Between two bounds Tukey's folded cube root u^⅓ − (1 − u)^⅓ of the share u of the range (roots
+    serve independent outcomes, logarithms a spread in proportion to the value; speakers lie in
+    between); the cube root above one bound; the value itself without bounds. Values outside the
+    bounds are moved to them.
+    """
+    low, high = bounds
+    if np.isfinite([low, high]).all():
+        span = high - low
+
+        def folded(values: FloatArray) -> FloatArray:
+            share = np.clip((values - low) / span, 0.0, 1.0)
+            return np.asarray(np.cbrt(share) - np.cbrt(1 - share))
+
+        def unfolded(scaled: FloatArray) -> FloatArray:
+            """With x − y = a and x³ + y³ = 1 the sum s = x + y solves s³ + 3a²s = 4."""
+            a = np.clip(scaled, -1.0, 1.0)
+            root = np.cbrt(2 + np.sqrt(4 + a**6))
+            total = root - a**2 / root
+            return np.asarray(low + span * np.clip((total + a) / 2, 0.0, 1.0) ** 3)
+
+        return folded, unfolded
+    if np.isfinite(low):
+        return lambda x: np.cbrt(np.maximum(x - low, 0.0)), lambda a: low + np.maximum(a, 0.0) ** 3
+    return lambda x: np.asarray(x, float), lambda a: a
+
+
+def bias_corrected(
+    value: float,
+    replicates: FloatArray,
+    units: int,
+    *,
+    level: float,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+    overfit: float = 1.0,
+    longer: Side | None = None,
+    holds_value: bool = True,
+) -> tuple[float, float]:
+    """Interval of a bootstrap on the scale of its range, its bias taken out, wider for few units.
+
+    With g the scale of :func:`scale_of`, b = mean g(θ*) − g(θ̂) the bias that resampling shows and s
+    the standard deviation of g(θ*), the interval is g⁻¹(g(θ̂) − c·b ± w·z·s); w is
+    :func:`widening`, z the normal quantile. ``overfit`` is c, how many times the bias of the sample
+    is that of a resample (:data:`HULL` for what is read off a convex hull). ``longer`` names the
+    end to which a few hard speakers move the number: most samples lack them and show too little of
+    that tail, and simulated populations ask for three tenths more there. The interval is stretched
+    to hold the value itself where ``holds_value``, and to :func:`exact_bound` where the
+    value lies on a bound. Replicates that are NaN do not count; NaN if there are none, or if none
+    moves a value inside its range.
+    """
+    to, back = scale_of(bounds)
+    drawn = replicates[~np.isnan(replicates)]
+    if not drawn.size or units < 2 or np.isnan(value):
+        return float("nan"), float("nan")
+    if (drawn == value).all():
+        return _on_the_edge(value, units, level, bounds)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    if np.isinf(value) or np.isinf(drawn).any():
+        low, high = map(float, np.quantile(drawn, tails, method="inverted_cdf"))
+    else:
+        at, scaled = to(np.asarray(value, float)), to(drawn)
+        reach = np.where([longer == "low", longer == "high"], _LACKING, 1.0) * ndtri(tails)
+        ends = widening(units, level) * scaled.std() * reach
+        low, high = map(float, back(at - overfit * (scaled.mean() - at) + ends))
+    if holds_value:
+        low, high = min(low, value), max(high, value)
+    edge = _on_the_edge(value, units, level, bounds)
+    return float(np.fmin(low, edge[0])), float(np.fmax(high, edge[1]))
+
+
+def logit_interval(
+    value: float, replicates: FloatArray, units: int, *, level: float, least: float
+) -> tuple[float, float]:
+    """Student's t interval of a rate on the scale of its logit, around the value itself.
+
+    logit p ± t·√(n/(n − 1))·sd(logit p*), with n units. Rates are kept ``least`` away from 0 and 1
+    (half a trial: no sample tells a smaller rate from none) and the interval is stretched to hold
+    the value. A value nearer to 0 or 1 than that gets :func:`exact_bound` at least. NaN replicates
+    do not count; NaN with fewer than two of them or two units.
+    """
+    drawn = replicates[~np.isnan(replicates)]
+    if drawn.size < 2 or units < 2 or np.isnan(value):
+        return float("nan"), float("nan")
+    least = min(least, 0.5)
+    centre = float(logit(np.clip(value, least, 1 - least)))
+    spread = float(logit(np.clip(drawn, least, 1 - least)).std(ddof=1))
+    away = quantile_t(units, level) * float(np.sqrt(units / (units - 1))) * spread
+    low, high = (min(float(expit(centre - away)), value), max(float(expit(centre + away)), value))
+    if value < least:
+        return low, max(high, exact_bound("high", units, level=level))
+    if value > 1 - least:
+        return min(low, exact_bound("low", units, level=level)), high
+    if low < high:
+        return low, high
+    ends = score_interval(np.array(value), np.array(0.0), units, level=level)
+    return float(ends[0]), float(ends[1])
+
+
+def _on_the_edge(
+    value: float, units: int, level: float, bounds: tuple[float, float]
+) -> tuple[float, float]:
+    """The exact bound of a value at an end of its range; NaN inside it."""
+    low, high = bounds
+    span = high - low
+    if np.isfinite(span) and value == low:
+        return low, low + span * exact_bound("high", units, level=level)
+    if np.isfinite(span) and value == high:
+        return low + span * exact_bound("low", units, level=level), high
+    return float("nan"), float("nan")

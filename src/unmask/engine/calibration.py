@@ -1,0 +1,152 @@
+"""Calibration that an adversary could do: fit on one set of scores, apply to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from unmask.base import FloatArray, as_scores
+from unmask.engine.operating import Cost
+from unmask.engine.roc import Roc
+from unmask.errors import InputError
+
+_STEPS = 100
+_TOLERANCE = 1e-12
+_LARGEST_SLOPE = 1e4
+
+
+@dataclass(frozen=True)
+class LinearCalibration:
+    """llr = scale·score + offset. ``separable``: the classes do not overlap, so no finite scale
+    fits best and the scale given is only the largest tried.
+    """
+
+    scale: float
+    offset: float
+    separable: bool = False
+
+    def apply(self, scores: npt.ArrayLike) -> FloatArray:
+        """Scores as natural-log LLRs."""
+        values = np.asarray(scores, dtype=np.float64)
+        if self.scale == 0:
+            return np.full(values.shape, self.offset)
+        return self.scale * values + self.offset
+
+
+@dataclass(frozen=True, eq=False)
+class IsotonicCalibration:
+    """A piecewise-linear non-decreasing map: constant on each PAV block and outside the training
+    range, interpolated between blocks. Next to a block of infinite LLR the finite side reaches
+    up to that block, since nothing lies between a number and infinity.
+    """
+
+    score: FloatArray
+    llr: FloatArray
+    laplace: bool
+
+    def apply(self, scores: npt.ArrayLike) -> FloatArray:
+        """Scores as natural-log LLRs; ±inf where the training block was pure."""
+        values = np.asarray(scores, dtype=np.float64)
+        finite = np.isfinite(self.llr)
+        if not finite.any():
+            return self._step(values)
+        result = np.interp(values, self.score[finite], self.llr[finite])
+        low, high = self.llr == -np.inf, self.llr == np.inf
+        if low.any():
+            result = np.where(values <= self.score[low].max(), -np.inf, result)
+        if high.any():
+            result = np.where(values >= self.score[high].min(), np.inf, result)
+        return np.asarray(result)
+
+    def _step(self, values: FloatArray) -> FloatArray:
+        """Both classes pure: −inf up to the middle of the gap between them, +inf above it."""
+        bottom = self.score[self.llr == -np.inf].max()
+        top = self.score[self.llr == np.inf].min()
+        return np.where(values > bottom + (top - bottom) / 2, np.inf, -np.inf)
+
+
+def fit_linear(
+    target: npt.ArrayLike, nontarget: npt.ArrayLike, *, prior: float = 0.5
+) -> LinearCalibration:
+    """Prior-weighted logistic regression, affine in the score.
+
+    Minimises π·mean softplus(−(αs + β + logit π)) over targets + (1−π)·mean softplus(αs + β +
+    logit π) over nontargets by Newton's method on standardised scores.
+    """
+    a, b = as_scores(target, "target"), as_scores(nontarget, "nontarget")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise InputError("linear calibration needs finite scores: some are infinite")
+    log_odds = -Cost(prior, 1.0, 1.0).bayes_threshold
+    scores = np.concatenate([a, b])
+    centre, spread = float(scores.mean()), float(scores.std())
+    if spread == 0:
+        return LinearCalibration(0.0, 0.0)
+    design = (scores - centre) / spread
+    label = np.concatenate([np.ones(a.size), -np.ones(b.size)])
+    weight = np.concatenate(
+        [np.full(a.size, prior / a.size), np.full(b.size, (1 - prior) / b.size)]
+    )
+    slope, bias, separable = _newton(design, label, weight, log_odds)
+    scale = slope / spread
+    return LinearCalibration(scale, bias - scale * centre, separable)
+
+
+def _newton(
+    design: FloatArray, label: FloatArray, weight: FloatArray, log_odds: float
+) -> tuple[float, float, bool]:
+    """Slope and bias; the damped Newton step halves until the loss falls."""
+
+    def loss(parameters: FloatArray) -> float:
+        margin = label * (parameters[0] * design + parameters[1] + log_odds)
+        return float(np.dot(weight, np.logaddexp(0.0, -margin)))
+
+    parameters = np.zeros(2)
+    current = loss(parameters)
+    for _ in range(_STEPS):
+        logit = parameters[0] * design + parameters[1] + log_odds
+        wrong = weight * expit(-label * logit)
+        gradient = np.array([np.dot(wrong, label * design), np.dot(wrong, label)])
+        curve = weight * expit(logit) * expit(-logit)
+        cross = np.dot(curve, design)
+        hessian = np.array([[np.dot(curve, design * design), cross], [cross, curve.sum()]])
+        if np.abs(gradient).max() < _TOLERANCE or abs(parameters[0]) > _LARGEST_SLOPE:
+            break
+        step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
+        size = 1.0
+        while (new := loss(parameters + size * step)) > current and size > 1e-10:
+            size /= 2
+        if new >= current:
+            break
+        parameters, current = parameters + size * step, new
+    margin = label * (parameters[0] * design + parameters[1])
+    separable = bool(margin.min() > 0) or current < 1e-9
+    return float(parameters[0]), float(parameters[1]), separable
+
+
+def fit_isotonic(
+    target: npt.ArrayLike, nontarget: npt.ArrayLike, *, laplace: bool = True
+) -> IsotonicCalibration:
+    """PAV map of the training scores; ``laplace`` adds a pseudo-trial of each class at each end."""
+    a, b = as_scores(target, "target"), as_scores(nontarget, "nontarget")
+    roc = Roc.from_scores(a, b)
+    pav = roc.pav_laplace if laplace else roc.pav
+    low, high = block_ranges(a, b, pav.boundaries)
+    return IsotonicCalibration(
+        np.stack([low, high], axis=1).reshape(-1), np.repeat(pav.llr, 2), laplace
+    )
+
+
+def block_ranges(
+    target: FloatArray, nontarget: FloatArray, boundaries: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Lowest and highest score found in each block."""
+    low = np.full(boundaries.size + 1, np.inf)
+    high = np.full(boundaries.size + 1, -np.inf)
+    for scores in (target, nontarget):
+        block = np.searchsorted(boundaries, scores, side="right")
+        np.minimum.at(low, block, scores)
+        np.maximum.at(high, block, scores)
+    return low, high

@@ -1,0 +1,136 @@
+"""Two systems on the same trials: differences, their intervals, which is better and how sure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+
+from unmask.engine.battery import Battery, why_none
+from unmask.engine.bootstrap import Progress
+from unmask.engine.resample import resample
+from unmask.errors import InputError
+from unmask.estimate import Estimate
+from unmask.run import Where
+from unmask.trials import Scores, Source
+
+
+@dataclass(frozen=True, eq=False)
+class Difference:
+    """One metric of two systems: both values, second − first, and the share of replicates in
+    which the second system recognises better (``second_better``; None without replicates).
+    """
+
+    first: Estimate
+    second: Estimate
+    difference: Estimate
+    second_better: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What :func:`compare` found, metric by metric."""
+
+    first: str
+    second: str
+    differences: tuple[Difference, ...]
+    sources: tuple[Source, ...]
+    warnings: tuple[str, ...]
+    seed: int
+
+    def __getitem__(self, metric: str) -> Difference:
+        """The first row of a metric."""
+        for row in self.differences:
+            if row.first.metric == metric:
+                return row
+        raise KeyError(metric)
+
+    @property
+    def verdict(self) -> str:
+        """One sentence on the EER: which system is better and how sure that is."""
+        row = self["eer"]
+        delta = row.difference.value
+        if not isinstance(delta, float) or delta == 0:
+            return f"{self.first} and {self.second} have the same EER."
+        better, worse = (self.second, self.first) if delta < 0 else (self.first, self.second)
+        said = (
+            f"The EER of {better} is {100 * abs(delta):.2f} percentage points below that of {worse}"
+        )
+        interval = row.difference.interval
+        if interval is None or row.second_better is None or isnan(interval.low):
+            return f"{said}."
+        sure = row.second_better if delta < 0 else 1 - row.second_better
+        clear = interval.low > 0 or interval.high < 0
+        return (
+            f"{said}, as it is below in {100 * sure:.1f} % of {interval.replicates:,} resamplings "
+            f"of the {interval.over}; the {100 * interval.level:g} % interval of the difference "
+            f"{'excludes' if clear else 'includes'} 0."
+        )
+
+
+def compare(
+    scores: Scores,
+    first: str | None = None,
+    second: str | None = None,
+    *,
+    battery: Battery | None = None,
+    replicates: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    on: str = "local",
+    workers: int | None = None,
+    state: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare two systems of one score table; both are bootstrapped on the same draws.
+
+    ``on``, ``workers`` and ``state`` say where replicates are counted, as in :func:`cross_pairing`.
+    """
+    where = Where(on, workers, state)
+    names = list(scores.systems)
+    if first is None and second is None and len(names) == 2:
+        first, second = names
+    if first is None or second is None or first == second:
+        raise InputError(f"compare needs two systems by name: there are {', '.join(names)}")
+    battery = battery or Battery()
+    pair = scores.select_systems([first, second])
+    measured, warnings = resample(
+        pair,
+        battery=battery,
+        replicates=replicates,
+        seed=seed,
+        paired=True,
+        where=where,
+        progress=progress,
+    )
+    sides = [measured.estimates(battery, level=level, system=row, scores=pair) for row in (0, 1)]
+    rows = []
+    keyed = list(battery.measured().items())
+    numbers = [[e for e in side if e.metric != "tag"] for side in sides]
+    for (key, about), one, two in zip(keyed, *numbers, strict=True):
+        interval = share = None
+        if measured.replicates is not None:
+            if not about.no_interval:
+                interval = measured.replicates.difference(key, level=level, first=0, second=1)
+            below = measured.replicates.share_below(key, first=0, second=1)
+            share = below if about.lower_is_better else 1 - below
+        delta = float(two.value) - float(one.value) if two.value != one.value else 0.0
+        rows.append(
+            Difference(
+                one,
+                two,
+                Estimate(
+                    one.metric,
+                    delta,
+                    one.unit,
+                    interval,
+                    0.0,
+                    one.n,
+                    {**one.params, "of": f"{second} − {first}"},
+                    one.trials,
+                    no_interval=about.no_interval or why_none(interval, measured.no_interval),
+                ),
+                share,
+            )
+        )
+    return Comparison(first, second, tuple(rows), scores.sources, tuple(warnings), seed)

@@ -1,0 +1,179 @@
+"""The numbers behind the detection figures. Figures draw these and compute nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, ndtri
+
+from unmask.base import FloatArray
+from unmask.engine import information
+from unmask.engine.calibration import block_ranges
+from unmask.engine.operating import Polygon
+from unmask.engine.roc import Roc
+
+Array = FloatArray
+_POINTS = 1500
+_LEAST_RATE = 1e-5
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Densities of target and nontarget scores over common ``edges`` (len = bins + 1).
+
+    Scores of plus or minus infinity lie in no bin; ``infinite`` says how many there were.
+    """
+
+    edges: Array
+    target: Array
+    nontarget: Array
+    eer_threshold: float
+    infinite: int
+
+
+@dataclass(frozen=True)
+class DetCurve:
+    """Vertices (Pfa, Pmiss) of the ROC polygon and of its convex hull, thinned for drawing."""
+
+    p_fa: Array
+    p_miss: Array
+    hull_p_fa: Array
+    hull_p_miss: Array
+    eer: float
+    eer_raw: float
+    min_dcf_p_fa: float
+    min_dcf_p_miss: float
+    p_target: float
+
+
+@dataclass(frozen=True)
+class PavMap:
+    """PAV blocks from low to high: the scores each covers, its oracle LLR (natural log, ±inf)."""
+
+    low: Array
+    high: Array
+    llr: Array
+    targets: Array
+    nontargets: Array
+
+
+@dataclass(frozen=True)
+class EceProfile:
+    """Empirical cross-entropy in bits over the prior log-odds (natural log)."""
+
+    log_odds: Array
+    prior: Array
+    oracle: Array
+    actual: Array
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Calibration plot: scores read as LLRs, binned; mean predicted posterior against the share of
+    targets found (both at the prior of the trials), with the count in each bin.
+    """
+
+    predicted: Array
+    observed: Array
+    low: Array
+    high: Array
+    count: Array
+
+
+def histogram(target: Array, nontarget: Array, roc: Roc, *, bins: int = 60) -> Histogram:
+    """Densities over equal bins that span the finite scores of both classes."""
+    finite = [scores[np.isfinite(scores)] for scores in (target, nontarget)]
+    infinite = target.size + nontarget.size - finite[0].size - finite[1].size
+    ends = [end for scores in finite if scores.size for end in (scores.min(), scores.max())]
+    low, high = (min(ends), max(ends)) if ends else (0.0, 0.0)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, bins + 1)
+    densities = [
+        np.histogram(part, edges)[0] / (max(whole.size, 1) * (edges[1] - edges[0]))
+        for part, whole in zip(finite, (target, nontarget), strict=True)
+    ]
+    return Histogram(edges, densities[0], densities[1], roc.eer_point().threshold, infinite)
+
+
+def det_curve(roc: Roc, *, p_target: float = 0.01) -> DetCurve:
+    """The ROC polygon and its hull; points closer than a pixel on probit axes are left out."""
+    kept = _visible(roc.polygon)
+    least = roc.min_dcf_point(p_target=p_target)
+    return DetCurve(
+        roc.polygon.p_fa[kept],
+        roc.polygon.p_miss[kept],
+        roc.hull.p_fa,
+        roc.hull.p_miss,
+        roc.eer(),
+        roc.eer(estimator="raw"),
+        least.p_fa,
+        least.p_miss,
+        p_target,
+    )
+
+
+def _visible(polygon: Polygon) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Indices of points that fall on another pixel of probit axes than the point before them."""
+    ends = ndtri([_LEAST_RATE, 1 - _LEAST_RATE])
+    pixel = (ends[1] - ends[0]) / _POINTS
+    place = [
+        np.floor(ndtri(np.clip(rate, _LEAST_RATE, 1 - _LEAST_RATE)) / pixel)
+        for rate in (polygon.p_fa, polygon.p_miss)
+    ]
+    moved = (np.diff(place[0]) != 0) | (np.diff(place[1]) != 0)
+    keep = np.concatenate([[True], moved])
+    keep[:-1] |= moved
+    keep[-1] = True
+    return np.flatnonzero(keep)
+
+
+def pav_map(target: Array, nontarget: Array, roc: Roc) -> PavMap:
+    """The oracle map without Laplace, with the range of scores found in each block."""
+    low, high = block_ranges(target, nontarget, roc.pav.boundaries)
+    return PavMap(low, high, roc.pav.llr, roc.pav.target, roc.pav.nontarget)
+
+
+def ece_profile(
+    target: Array, nontarget: Array, roc: Roc, *, limit: float = 10.0, points: int = 81
+) -> EceProfile:
+    """ECE of the prior alone, of the oracle LLRs and of the scores read as LLRs."""
+    log_odds = np.linspace(-limit, limit, points)
+    return EceProfile(
+        log_odds,
+        information.prior_ece(log_odds),
+        information.oracle_ece(roc.pav, log_odds),
+        information.ece(target, nontarget, log_odds),
+    )
+
+
+def reliability(target: Array, nontarget: Array, *, bins: int = 20) -> Reliability:
+    """Calibration plot at the prior of the trials (Noé 2022, 3.5), with 95 % Wilson intervals.
+
+    A score s promises the posterior σ(s + logit π) with π = T/(T + N); the share of targets among
+    the trials of a bin is what is found. Bins that hold no trial are left out.
+    """
+    edges = np.linspace(0, 1, bins + 1)[1:-1]
+    odds = np.log(target.size / nontarget.size)
+    counts, sums = [], []
+    for scores in (target, nontarget):
+        posterior = expit(scores + odds)
+        place = np.searchsorted(edges, posterior, side="right")
+        counts.append(np.bincount(place, minlength=bins).astype(np.float64))
+        sums.append(np.bincount(place, posterior, minlength=bins))
+    total = counts[0] + counts[1]
+    found = total > 0
+    observed = counts[0][found] / total[found]
+    low, high = _wilson(observed, total[found])
+    predicted = (sums[0] + sums[1])[found] / total[found]
+    return Reliability(predicted, observed, low, high, total[found])
+
+
+def _wilson(
+    share: Array, trials: Array, quantile: float = 1.959963984540054
+) -> tuple[Array, Array]:
+    square = quantile * quantile / trials
+    centre = (share + square / 2) / (1 + square)
+    half = np.sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)

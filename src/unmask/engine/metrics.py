@@ -1,0 +1,221 @@
+"""The public functions: two arrays of scores in, one number out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import FloatArray, as_scores
+from unmask.engine import information
+from unmask.engine.operating import Cost, OperatingPoint
+from unmask.engine.roc import Roc
+from unmask.errors import InputError
+
+LEAST_DIFFERENCE = 1e-3
+
+
+def eer(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "rocch") -> float:
+    """Equal error rate, as a fraction.
+
+    ``rocch``: on the ROC convex hull, which is the largest minimum Bayes error over all priors and
+    never above one half. ``raw``: where the ROC polygon crosses Pmiss = Pfa.
+    """
+    return Roc.from_scores(target, nontarget).eer(estimator=estimator)
+
+
+def min_dcf(
+    target: npt.ArrayLike,
+    nontarget: npt.ArrayLike,
+    *,
+    p_target: float = 0.01,
+    c_miss: float = 1.0,
+    c_fa: float = 1.0,
+) -> float:
+    """Minimum normalised detection cost over all thresholds, ±inf included.
+
+    min_τ [Cmiss·p·Pmiss(τ) + Cfa·(1−p)·Pfa(τ)] / min(Cmiss·p, Cfa·(1−p)).
+    """
+    roc = Roc.from_scores(target, nontarget)
+    return roc.min_dcf(p_target=p_target, c_miss=c_miss, c_fa=c_fa)
+
+
+def act_dcf(
+    target: npt.ArrayLike,
+    nontarget: npt.ArrayLike,
+    *,
+    p_target: float = 0.01,
+    c_miss: float = 1.0,
+    c_fa: float = 1.0,
+) -> float:
+    """The same cost at the Bayes threshold log(Cfa(1−p)/(Cmiss·p)), scores read as LLRs."""
+    bayes = Cost(p_target, c_miss, c_fa).bayes_threshold
+    roc = Roc.from_scores(target, nontarget, thresholds=[bayes])
+    return roc.act_dcf(p_target=p_target, c_miss=c_miss, c_fa=c_fa)
+
+
+def cllr(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> float:
+    """C_llr in bits of scores read as natural-log LLRs: ½(mean log2(1+e^−a) + mean log2(1+e^b))."""
+    a, b = as_scores(target, "target"), as_scores(nontarget, "nontarget")
+    mean = information.summed_softplus(-a) / a.size + information.summed_softplus(b) / b.size
+    return float(mean / (2 * np.log(2)))
+
+
+def min_cllr(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> float:
+    """C_llr of the oracle LLRs (PAV, ties pooled, no Laplace), in bits."""
+    return Roc.from_scores(target, nontarget).min_cllr()
+
+
+def d_sys(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "pav") -> float:
+    """Linkability D_sys (Gomez-Barrero 2017, Maouche 2020), ω = 1, in 0 … 1.
+
+    ``pav``: likelihood ratios of the PAV blocks, no bins. ``histogram``: min(mated/10, 100) bins,
+    the VoicePrivacy convention.
+    """
+    if estimator == "pav":
+        return Roc.from_scores(target, nontarget).d_sys()
+    if estimator == "histogram":
+        return information.d_sys_histogram(
+            as_scores(target, "target"), as_scores(nontarget, "nontarget")
+        )
+    raise InputError(f"D_sys estimator: expected pav or histogram, found {estimator}")
+
+
+def tpr_at_fpr(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, fpr: float = 1e-3) -> float:
+    """Share of targets accepted where the false-alarm rate is ``fpr``."""
+    return Roc.from_scores(target, nontarget).tpr_at_fpr(fpr)
+
+
+def ece(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, log_odds: npt.ArrayLike) -> FloatArray:
+    """Empirical cross-entropy in bits of LLRs at prior log-odds (Noé 2022, eq. 11)."""
+    return information.ece(
+        as_scores(target, "target"),
+        as_scores(nontarget, "nontarget"),
+        np.atleast_1d(np.asarray(log_odds, dtype=np.float64)),
+    )
+
+
+@dataclass(frozen=True)
+class Zebra:
+    """Privacy disclosure of a set of scores: expected (bits), worst case (base 10) and its tag."""
+
+    d_ece: float
+    l_w: float
+    tag: str
+    targets: int
+    nontargets: int
+    negated_d_ece: float
+    negated_l_w: float
+    warnings: tuple[str, ...] = ()
+
+
+def zebra(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> Zebra:
+    """ZEBRA's D_ECE, l_w and tag (Noé 2022); the negated score is always tried as well."""
+    return zebra_of(Roc.from_scores(target, nontarget))
+
+
+def zebra_of(roc: Roc) -> Zebra:
+    """ZEBRA's numbers of a statistic that has been counted already."""
+    negated = roc.negated()
+    l_w = roc.l_w()
+    return Zebra(
+        d_ece=roc.d_ece(),
+        l_w=l_w,
+        tag=information.tag(l_w),
+        targets=round(roc.targets),
+        nontargets=round(roc.nontargets),
+        negated_d_ece=negated.d_ece(),
+        negated_l_w=negated.l_w(),
+        warnings=negated_warnings(roc, negated),
+    )
+
+
+def negated_warnings(roc: Roc, negated: Roc) -> tuple[str, ...]:
+    """Say so if the scores with their sign turned disclose more than the scores themselves."""
+    d_ece, turned = roc.d_ece(), negated.d_ece()
+    if turned <= d_ece + LEAST_DIFFERENCE:
+        return ()
+    return (
+        f"the negated score discloses more: D_ECE {turned:.3f} bit instead of {d_ece:.3f}, "
+        f"EER {100 * negated.eer():.2f} % instead of {100 * roc.eer():.2f} %; "
+        "same-speaker scores lie below different-speaker scores",
+    )
+
+
+@dataclass(frozen=True)
+class Detection:
+    """Everything one pass over the scores of one system gives; rates are fractions.
+
+    ``eer_raw`` is the EER of the ROC polygon, ``eer`` that of its convex hull. ``points`` holds
+    threshold, Pmiss and Pfa of every operating point by name.
+    """
+
+    eer: float
+    eer_raw: float
+    min_dcf: float
+    act_dcf: float
+    cllr: float
+    min_cllr: float
+    d_ece: float
+    l_w: float
+    tag: str
+    d_sys: float
+    tpr_at_fpr: dict[float, float]
+    targets: int
+    nontargets: int
+    p_target: float
+    points: dict[str, OperatingPoint]
+    warnings: tuple[str, ...] = ()
+
+
+def detection(
+    target: npt.ArrayLike,
+    nontarget: npt.ArrayLike,
+    *,
+    p_target: float = 0.01,
+    c_miss: float = 1.0,
+    c_fa: float = 1.0,
+    fpr: Sequence[float] = (1e-2, 1e-3),
+) -> Detection:
+    """All detection and disclosure numbers in one pass: one sort of each class."""
+    bayes = Cost(p_target, c_miss, c_fa).bayes_threshold
+    roc = Roc.from_scores(target, nontarget, thresholds=[bayes], cllr=True)
+    return detection_of(roc, p_target=p_target, c_miss=c_miss, c_fa=c_fa, fpr=fpr)
+
+
+def detection_of(
+    roc: Roc,
+    *,
+    p_target: float = 0.01,
+    c_miss: float = 1.0,
+    c_fa: float = 1.0,
+    fpr: Sequence[float] = (1e-2, 1e-3),
+) -> Detection:
+    """The same from a statistic counted with the Bayes threshold and ``cllr=True``."""
+    points = {
+        "eer": roc.eer_point(),
+        "min_dcf": roc.min_dcf_point(p_target=p_target, c_miss=c_miss, c_fa=c_fa),
+        "act_dcf": roc.act_dcf_point(p_target=p_target, c_miss=c_miss, c_fa=c_fa),
+        **{f"tpr_at_fpr_{rate:g}": roc.tpr_point(rate) for rate in fpr},
+    }
+    l_w = roc.l_w()
+    return Detection(
+        eer=points["eer"].value,
+        eer_raw=roc.eer(estimator="raw"),
+        min_dcf=points["min_dcf"].value,
+        act_dcf=points["act_dcf"].value,
+        cllr=roc.cllr(),
+        min_cllr=roc.min_cllr(),
+        d_ece=roc.d_ece(),
+        l_w=l_w,
+        tag=information.tag(l_w),
+        d_sys=roc.d_sys(),
+        tpr_at_fpr={rate: points[f"tpr_at_fpr_{rate:g}"].value for rate in fpr},
+        targets=round(roc.targets),
+        nontargets=round(roc.nontargets),
+        p_target=p_target,
+        points=points,
+        warnings=negated_warnings(roc, roc.negated()),
+    )

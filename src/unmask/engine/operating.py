@@ -1,0 +1,133 @@
+"""Operating points on a ROC polygon: equal error, least cost, acceptance at a false-alarm rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from unmask.base import FloatArray
+from unmask.errors import InputError
+
+
+class OperatingPoint(NamedTuple):
+    """A number, the threshold that gives it (accept scores of at least it) and its error rates.
+
+    The threshold is NaN where none gives it: scores of +inf can never be rejected.
+    """
+
+    value: float
+    threshold: float
+    p_miss: float
+    p_fa: float
+
+
+@dataclass(frozen=True, eq=False)
+class Polygon:
+    """Points (Pfa, Pmiss) from "accept all" (1, 0) to "reject all" (0, 1)."""
+
+    p_fa: FloatArray
+    p_miss: FloatArray
+
+    @classmethod
+    def of(cls, target: FloatArray, nontarget: FloatArray) -> Polygon:
+        """From class counts of consecutive score ranges; point i rejects the first i of them."""
+        total_target, total_nontarget = target.sum(), nontarget.sum()
+        p_miss = np.concatenate([[0.0], np.cumsum(target) / total_target])
+        accepted = np.maximum(total_nontarget - np.cumsum(nontarget), 0.0)
+        p_fa = np.concatenate([[1.0], accepted / total_nontarget])
+        p_miss[-1], p_fa[-1] = 1.0, 0.0
+        return cls(p_fa, np.minimum(p_miss, 1.0))
+
+
+class Cost(NamedTuple):
+    """Detection cost Cmiss·p·Pmiss + Cfa·(1−p)·Pfa over min(Cmiss·p, Cfa·(1−p))."""
+
+    p_target: float
+    c_miss: float
+    c_fa: float
+
+    def check(self) -> None:
+        """Raise unless the prior lies inside (0, 1) and costs are positive."""
+        if not 0 < self.p_target < 1:
+            raise InputError(f"p_target: expected a prior between 0 and 1, found {self.p_target}")
+        if not (0 < self.c_miss < np.inf and 0 < self.c_fa < np.inf):
+            raise InputError(f"costs: expected numbers above 0, found {self.c_miss}, {self.c_fa}")
+
+    @property
+    def bayes_threshold(self) -> float:
+        """Threshold on an LLR that minimises the expected cost."""
+        self.check()
+        return float(np.log(self.c_fa * (1 - self.p_target) / (self.c_miss * self.p_target)))
+
+    def of(self, p_miss: FloatArray | float, p_fa: FloatArray | float) -> FloatArray:
+        """The normalised cost of error rates."""
+        self.check()
+        miss, false_alarm = self.c_miss * self.p_target, self.c_fa * (1 - self.p_target)
+        return np.asarray((miss * p_miss + false_alarm * p_fa) / min(miss, false_alarm))
+
+
+def equal_error(polygon: Polygon) -> tuple[float, int]:
+    """Where the polygon crosses Pmiss = Pfa, and the nearest of its points."""
+    gap = polygon.p_miss - polygon.p_fa
+    above = int(np.searchsorted(gap, 0.0))
+    before = above - 1
+    share = -gap[before] / (gap[above] - gap[before])
+    value = polygon.p_miss[before] + share * (polygon.p_miss[above] - polygon.p_miss[before])
+    return float(value), above if share >= 0.5 else before
+
+
+def equal_errors(target: FloatArray, nontarget: FloatArray) -> FloatArray:
+    """EER on the convex hull of many sets of trials at once.
+
+    A row of each holds class counts of consecutive score ranges, as in :meth:`Polygon.of`. A chord
+    of the hull across Pmiss = Pfa is moved to the point farthest below it until none is below:
+    then it is the edge where the hull crosses.
+    """
+    start = np.zeros((len(target), 1))
+    miss = np.hstack([start, np.cumsum(target, axis=1)])
+    passed = np.hstack([start, np.cumsum(nontarget, axis=1)])
+    accepted = passed[:, -1:] - passed
+    p_miss, p_fa = miss / miss[:, -1:], accepted / accepted[:, :1]
+    before, after = (np.full(len(target), end) for end in (0, target.shape[1]))
+    left = np.arange(len(target))
+    for _ in range(target.shape[1]):
+        rise = miss[left, after[left]] - miss[left, before[left]]
+        fall = accepted[left, before[left]] - accepted[left, after[left]]
+        cost = rise[:, None] * accepted[left] + fall[:, None] * miss[left]
+        lowest = cost.argmin(axis=1)
+        row = np.arange(left.size)
+        lower = cost[row, lowest] < cost[row, before[left]]
+        left, lowest = left[lower], lowest[lower]
+        if not left.size:
+            break
+        crossed = p_miss[left, lowest] >= p_fa[left, lowest]
+        after[left[crossed]] = lowest[crossed]
+        before[left[~crossed]] = lowest[~crossed]
+    row = np.arange(len(target))
+    gap = p_miss - p_fa
+    share = -gap[row, before] / (gap[row, after] - gap[row, before])
+    return np.asarray(p_miss[row, before] + share * (p_miss[row, after] - p_miss[row, before]))
+
+
+def least_cost(polygon: Polygon, cost: Cost) -> tuple[float, int]:
+    """The least cost over the polygon's points, and where it is."""
+    costs = cost.of(polygon.p_miss, polygon.p_fa)
+    best = int(np.argmin(costs))
+    return float(costs[best]), best
+
+
+def accepted_at(polygon: Polygon, fpr: float) -> tuple[float, int]:
+    """1 − Pmiss where Pfa = ``fpr`` (the best point of a vertical stretch), and the first point of
+    the polygon whose false-alarm rate is no higher.
+    """
+    if not 0 <= fpr <= 1:
+        raise InputError(f"false-positive rate: expected 0 to 1, found {fpr}")
+    after = int(np.searchsorted(-polygon.p_fa, -fpr))
+    if polygon.p_fa[after] == fpr:
+        return 1.0 - float(polygon.p_miss[after]), after
+    drop = polygon.p_fa[after - 1] - polygon.p_fa[after]
+    share = (polygon.p_fa[after - 1] - fpr) / drop
+    rise = polygon.p_miss[after] - polygon.p_miss[after - 1]
+    return 1.0 - float(polygon.p_miss[after - 1] + share * rise), after

@@ -1,0 +1,343 @@
+"""The ROC statistic: exact, mergeable, weighted. Everything that counts errors goes through it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import FloatArray, IntArray, as_scores, as_weights, lazy, reject_nan
+from unmask.engine import information, operating
+from unmask.engine.operating import OperatingPoint, Polygon
+from unmask.engine.pav import Pav, first_of_blocks
+from unmask.errors import InputError
+
+_PIECE = 1 << 20
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
+
+
+@dataclass(frozen=True, eq=False)
+class Roc:
+    r"""Counts of nontargets below, at and between the distinct target scores.
+
+    With distinct target scores :math:`t_1 < … < t_m` it holds how many targets lie at each
+    :math:`t_j` (``target``), how many nontargets equal it (``equal``) and how many lie in each of
+    the gaps below, between and above them (``between``, m + 1 counts). Between two target scores
+    Pmiss is constant, so no other score can be a corner of the ROC's hull: the counts suffice for
+    the ROC, EER, minDCF, PAV, C_llr^min, D_ECE and l_w, exactly. Nontarget counts of disjoint sets
+    of trials add up (:meth:`__add__`), so memory grows with the targets and not with the trials.
+
+    A threshold τ accepts scores of at least τ. ``scores`` may hold further thresholds at which
+    rates are wanted (their ``target`` count is 0). ``loss`` holds the summed softplus of the
+    scores read as LLRs, (targets, nontargets), where C_llr was asked for.
+    """
+
+    scores: FloatArray
+    target: FloatArray
+    equal: FloatArray
+    between: FloatArray
+    loss: tuple[float, float] | None = None
+
+    @classmethod
+    def from_scores(
+        cls,
+        target: npt.ArrayLike,
+        nontarget: npt.ArrayLike,
+        *,
+        target_weights: npt.ArrayLike | None = None,
+        nontarget_weights: npt.ArrayLike | None = None,
+        thresholds: Iterable[float] = (),
+        cllr: bool = False,
+    ) -> Roc:
+        """Count from two arrays: one sort of each, merged by binary search."""
+        targets = as_scores(target, "target")
+        nontargets = as_scores(nontarget, "nontarget")
+        weights = as_weights(nontarget_weights, nontargets.size, "nontarget")
+        empty = cls._of_targets(
+            targets, as_weights(target_weights, targets.size, "target"), thresholds, cllr
+        )
+        below, upto = _cumulative(nontargets, weights, empty.scores)
+        total = float(nontargets.size if weights is None else weights.sum())
+        loss = information.summed_softplus(nontargets, weights) if cllr else None
+        return empty._with(below, upto, total, loss)
+
+    @classmethod
+    def from_blocks(
+        cls,
+        target: npt.ArrayLike,
+        blocks: Iterable[npt.ArrayLike],
+        *,
+        target_weights: npt.ArrayLike | None = None,
+        thresholds: Iterable[float] = (),
+        cllr: bool = False,
+    ) -> Roc:
+        """Count from a stream of nontarget arrays, read once; equals :meth:`from_scores`."""
+        targets = as_scores(target, "target")
+        empty = cls._of_targets(
+            targets, as_weights(target_weights, targets.size, "target"), thresholds, cllr
+        )
+        below = np.zeros(empty.scores.size)
+        upto = np.zeros(empty.scores.size)
+        total, loss = 0, 0.0
+        for piece in _pieces(blocks, max(_PIECE, empty.scores.size)):
+            lower, upper = _cumulative(piece, None, empty.scores)
+            below += lower
+            upto += upper
+            total += piece.size
+            loss += information.summed_softplus(piece, None) if cllr else 0.0
+        if total == 0:
+            raise InputError("no nontarget scores: both classes need at least one trial")
+        return empty._with(below, upto, float(total), loss if cllr else None)
+
+    @classmethod
+    def _of_targets(
+        cls,
+        targets: FloatArray,
+        weights: FloatArray | None,
+        thresholds: Iterable[float],
+        cllr: bool,
+    ) -> Roc:
+        extra = np.asarray(tuple(thresholds), dtype=np.float64)
+        reject_nan(extra, "threshold")
+        grid = np.unique(np.concatenate([targets, extra]))
+        below, upto = _cumulative(targets, weights, grid)
+        loss = information.summed_softplus(-targets, weights) if cllr else 0.0
+        none = np.zeros(grid.size)
+        return cls(grid, upto - below, none, np.zeros(grid.size + 1), (loss, 0.0) if cllr else None)
+
+    def _with(
+        self,
+        below: FloatArray,
+        upto: FloatArray,
+        total: float,
+        loss: float | None,
+    ) -> Roc:
+        """The statistic of nontargets: ``below`` lie under each score, ``upto`` at most at it."""
+        equal = upto - below
+        between = np.empty(self.scores.size + 1)
+        between[0] = below[0]
+        between[1:-1] = below[1:] - upto[:-1]
+        between[-1] = total - upto[-1]
+        losses = None if self.loss is None or loss is None else (self.loss[0], loss)
+        return Roc(self.scores, self.target, equal, between, losses)
+
+    def __add__(self, other: Roc) -> Roc:
+        """Merge two statistics of the same targets: the nontargets add up."""
+        if not (
+            np.array_equal(self.scores, other.scores) and np.array_equal(self.target, other.target)
+        ):
+            raise InputError("only ROC statistics over the same target scores can be merged")
+        loss = None
+        if self.loss is not None and other.loss is not None:
+            loss = (self.loss[0], self.loss[1] + other.loss[1])
+        return Roc(
+            self.scores, self.target, self.equal + other.equal, self.between + other.between, loss
+        )
+
+    def negated(self) -> Roc:
+        """The statistic of the negated scores (without ``loss``)."""
+        return Roc(-self.scores[::-1], self.target[::-1], self.equal[::-1], self.between[::-1])
+
+    @property
+    def targets(self) -> float:
+        """Number (or total weight) of target trials."""
+        return float(self.target.sum())
+
+    @property
+    def nontargets(self) -> float:
+        """Number (or total weight) of nontarget trials."""
+        return float(self.equal.sum() + self.between.sum())
+
+    @lazy
+    def _segments(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Targets and nontargets of each non-empty bin from low to high, and the bin's number.
+
+        Bin 2j is the gap below the j-th score, bin 2j + 1 that score itself.
+        """
+        target = np.zeros(2 * self.scores.size + 1)
+        nontarget = np.empty_like(target)
+        target[1::2] = self.target
+        nontarget[1::2] = self.equal
+        nontarget[::2] = self.between
+        bins = np.flatnonzero((target > 0) | (nontarget > 0))
+        return target[bins], nontarget[bins], bins
+
+    def _start(self, bins: IntArray) -> FloatArray:
+        """Lowest score that belongs to a bin: a gap begins right above the score below it."""
+        gap = np.nextafter(self.scores[np.maximum(bins // 2 - 1, 0)], np.inf)
+        at = self.scores[np.minimum(bins // 2, self.scores.size - 1)]
+        return np.where(bins == 0, -np.inf, np.where(bins % 2 == 0, gap, at))
+
+    def _point(self, value: float, vertex: int) -> OperatingPoint:
+        """The operating point at a vertex of the polygon."""
+        bins = self._segments[2]
+        threshold = np.inf
+        if vertex == 0:
+            threshold = -np.inf
+        elif vertex < bins.size:
+            threshold = float(self._start(bins[vertex : vertex + 1])[0])
+        elif self.scores[-1] == np.inf:
+            threshold = np.nan
+        polygon = self.polygon
+        return OperatingPoint(
+            value, threshold, float(polygon.p_miss[vertex]), float(polygon.p_fa[vertex])
+        )
+
+    @lazy
+    def polygon(self) -> Polygon:
+        """The ROC polygon: a point at every distinct score and at ±inf; ties are diagonals."""
+        target, nontarget, _ = self._segments
+        return Polygon.of(target, nontarget)
+
+    @lazy
+    def pav(self) -> Pav:
+        """Oracle calibration: isotonic regression of the labels on the scores, ties pooled."""
+        target, nontarget, bins = self._segments
+        first = first_of_blocks(target, nontarget)
+        return Pav(
+            self._start(bins[first[1:]]),
+            np.add.reduceat(target, first),
+            np.add.reduceat(nontarget, first),
+            self.targets,
+            self.nontargets,
+        )
+
+    @lazy
+    def pav_laplace(self) -> Pav:
+        """The same with one target and one nontarget added at each end."""
+        return self.pav.with_laplace()
+
+    @lazy
+    def hull(self) -> Polygon:
+        """The ROC convex hull, whose segments are the PAV blocks."""
+        return Polygon.of(self.pav.target, self.pav.nontarget)
+
+    def eer_point(self, *, estimator: str = "rocch") -> OperatingPoint:
+        """EER and its threshold, which is where the ROC polygon itself crosses Pmiss = Pfa."""
+        value, vertex = operating.equal_error(self.polygon)
+        if estimator == "raw":
+            return self._point(value, vertex)
+        if estimator == "rocch":
+            return self._point(operating.equal_error(self.hull)[0], vertex)
+        raise InputError(f"EER estimator: expected rocch or raw, found {estimator}")
+
+    def eer(self, *, estimator: str = "rocch") -> float:
+        """Equal error rate on the convex hull (``rocch``) or on the ROC polygon (``raw``)."""
+        return self.eer_point(estimator=estimator).value
+
+    def min_dcf_point(
+        self, *, p_target: float = 0.01, c_miss: float = 1.0, c_fa: float = 1.0
+    ) -> OperatingPoint:
+        """Least normalised detection cost over all thresholds, ±inf included, and where it is."""
+        cost = operating.Cost(p_target, c_miss, c_fa)
+        return self._point(*operating.least_cost(self.polygon, cost))
+
+    def min_dcf(self, *, p_target: float = 0.01, c_miss: float = 1.0, c_fa: float = 1.0) -> float:
+        """Minimum of the normalised detection cost."""
+        return self.min_dcf_point(p_target=p_target, c_miss=c_miss, c_fa=c_fa).value
+
+    def at_threshold(self, threshold: float) -> OperatingPoint:
+        """Pmiss and Pfa where scores of at least ``threshold`` are accepted.
+
+        The threshold must be one of the target scores, ±inf, or one given as ``thresholds``:
+        elsewhere the statistic holds no exact count.
+        """
+        j = int(np.searchsorted(self.scores, threshold))
+        if threshold == np.inf and (j == self.scores.size or self.scores[j] != np.inf):
+            return OperatingPoint(np.nan, threshold, 1.0, 0.0)
+        if threshold != -np.inf and (j == self.scores.size or self.scores[j] != threshold):
+            raise InputError(f"no exact count at {threshold}: name it in thresholds=…")
+        miss = float(self.target[:j].sum())
+        rejected = float(self.equal[:j].sum() + self.between[: j + 1].sum())
+        if threshold == -np.inf:
+            rejected = 0.0
+        return OperatingPoint(
+            np.nan, threshold, miss / self.targets, 1.0 - rejected / self.nontargets
+        )
+
+    def act_dcf_point(
+        self, *, p_target: float = 0.01, c_miss: float = 1.0, c_fa: float = 1.0
+    ) -> OperatingPoint:
+        """Normalised cost at the Bayes threshold, scores read as LLRs."""
+        cost = operating.Cost(p_target, c_miss, c_fa)
+        point = self.at_threshold(cost.bayes_threshold)
+        return OperatingPoint(
+            float(cost.of(point.p_miss, point.p_fa)), point.threshold, point.p_miss, point.p_fa
+        )
+
+    def act_dcf(self, *, p_target: float = 0.01, c_miss: float = 1.0, c_fa: float = 1.0) -> float:
+        """Normalised cost at the Bayes threshold log(Cfa(1−p)/(Cmiss·p))."""
+        return self.act_dcf_point(p_target=p_target, c_miss=c_miss, c_fa=c_fa).value
+
+    def tpr_point(self, fpr: float) -> OperatingPoint:
+        """Share of targets accepted where Pfa = ``fpr`` on the ROC polygon; threshold and rates are
+        those of the first point with no more false alarms.
+        """
+        return self._point(*operating.accepted_at(self.polygon, fpr))
+
+    def tpr_at_fpr(self, fpr: float) -> float:
+        """True-positive rate at a false-positive rate."""
+        return self.tpr_point(fpr).value
+
+    def cllr(self) -> float:
+        """C_llr of the scores read as LLRs, in bits (needs ``cllr=True`` when counting)."""
+        if self.loss is None:
+            raise InputError("C_llr was not counted: build the statistic with cllr=True")
+        mean = self.loss[0] / self.targets + self.loss[1] / self.nontargets
+        return float(mean / (2 * np.log(2)))
+
+    def min_cllr(self) -> float:
+        """C_llr of the oracle LLRs, in bits."""
+        return information.min_cllr(self.pav)
+
+    def d_ece(self) -> float:
+        """ZEBRA's expected privacy disclosure D_ECE in bits (Noé 2022, eq. 13)."""
+        return information.d_ece(self.pav)
+
+    def l_w(self) -> float:
+        """ZEBRA's worst-case disclosure l_w: largest |oracle LLR| in base 10, with Laplace."""
+        return information.l_w(self.pav_laplace)
+
+    def tag(self) -> str:
+        """ZEBRA's categorical tag of l_w (Noé 2022, Table 1)."""
+        return information.tag(self.l_w())
+
+    def d_sys(self) -> float:
+        """Linkability D_sys of Gomez-Barrero 2017 from the PAV blocks, ω = 1."""
+        return information.d_sys(self.pav)
+
+
+def _cumulative(
+    scores: FloatArray, weights: FloatArray | None, grid: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Weight of the scores under each grid point, and at most at it."""
+    if weights is None:
+        ordered = np.sort(scores)
+        reject_nan(ordered[-1:], "nontarget")
+        below, upto = (np.searchsorted(ordered, grid, side=side) for side in _SIDES)
+        return below.astype(np.float64), upto.astype(np.float64)
+    order = np.argsort(scores)
+    ordered = scores[order]
+    total = np.concatenate([[0.0], np.cumsum(weights[order])])
+    below, upto = (np.searchsorted(ordered, grid, side=side) for side in _SIDES)
+    return total[below], total[upto]
+
+
+def _pieces(blocks: Iterable[npt.ArrayLike], size: int) -> Iterator[FloatArray]:
+    """Regroup blocks of any length into pieces of about ``size``, without copying long ones."""
+    waiting: list[FloatArray] = []
+    held = 0
+    for block in blocks:
+        scores = np.asarray(block, dtype=np.float64).reshape(-1)
+        for start in range(0, scores.size, size):
+            piece = scores[start : start + size]
+            waiting.append(piece)
+            held += piece.size
+            if held >= size:
+                yield np.concatenate(waiting)
+                waiting, held = [], 0
+    if held:
+        yield np.concatenate(waiting)

@@ -1,0 +1,319 @@
+"""A risk over numbers of speakers: value, interval, chance, residual risk, attacks, warnings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from unmask.base import BoolArray, FloatArray, IntArray, bias_corrected, score_interval
+from unmask.estimate import Estimate, Interval, Parameter
+
+METHOD = "speaker"
+SCORE = "speaker,score"
+BOTH_SIDES = "enrolment and test speaker,score"
+CORRECTED = "speaker,corrected"
+_DECILE_REPLICATES = 200
+_LEAST_RECORDINGS = 1.5
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How an interval is made: its level, and replicates and seed where speakers are drawn.
+
+    No replicates ask for no interval at all.
+    """
+
+    level: float = 0.95
+    replicates: int = 1000
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Curve:
+    """The success of one attacker against numbers of speakers.
+
+    ``low`` and ``high`` are its interval, made by ``method``. ``attacks`` is the number of attacks
+    run for each count. ``negated`` is the curve of the negated score, from the same comparisons;
+    ``variant`` says which one this is. ``left_out`` speakers had too few utterances, ``short``
+    enrolment speakers had fewer than were asked for.
+    """
+
+    metric: str
+    counts: IntArray
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+    chance: FloatArray
+    attacks: IntArray
+    speakers: pl.Series
+    length: int
+    enrol_length: int | str
+    backend: str
+    side: tuple[str, ...]
+    left_out: int
+    short: int
+    resampling: Resampling
+    method: str = METHOD
+    variant: str = "plain"
+    negated: Curve | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def residual(self) -> FloatArray:
+        """Residual risk (value − chance)/(1 − chance); 0 is chance, 1 certain success."""
+        return self._residual(self.value)
+
+    def _residual(self, value: FloatArray) -> FloatArray:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return (value - self.chance) / (1 - self.chance)
+
+    @property
+    def chance_level(self) -> FloatArray:
+        """What an attack must exceed to be better than chance."""
+        return self.chance
+
+    @property
+    def at_chance(self) -> BoolArray:
+        """Where the interval, or the value where there is none, does not lie above chance."""
+        least = np.where(np.isnan(self.low), self.value, self.low)
+        return np.asarray(~(least > self.chance_level) & (self.chance < 1), dtype=bool)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What stands against reading the values as they are, with no other attack beside them."""
+        lines = list(self.remarks)
+        if self.at_chance.any():
+            where = ", ".join(f"{n:,}" for n in self.counts[self.at_chance])
+            lines.append(
+                f"{self.metric}: the attack is no better than chance with {where} speakers; this"
+                " tells of protection only if the same attack succeeds on unprotected speech"
+            )
+        return tuple(lines)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The same without a word on chance, which other attacks must be looked at for."""
+        lines = list(self.notes)
+        if self.negated is not None:
+            turned = self.negated
+            more = (turned.value > np.fmax(self.high, self.value)) & ~turned.at_chance
+            if more.any():
+                i = int(np.argmax(np.where(more, turned.value - self.value, -1.0)))
+                lines.append(
+                    f"{self.metric}: the negated score succeeds more often,"
+                    f" {100 * turned.value[i]:.1f} % instead of {100 * self.value[i]:.1f} % with"
+                    f" {self.counts[i]:,} speakers"
+                )
+        if self.left_out:
+            lines.append(
+                f"{self.metric}: {self.left_out} speakers with too few utterances for"
+                f" length {self.length} are left out"
+            )
+        if self.short:
+            lines.append(
+                f"{self.metric}: {self.short} enrolment speakers have fewer than"
+                f" {self.enrol_length} utterances and are averaged over what they have"
+            )
+        return tuple(lines)
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """One estimate per count."""
+        return tuple(self.estimate(i) for i in range(len(self.counts)))
+
+    def estimate(self, i: int) -> Estimate:
+        """The estimate at the i-th count."""
+        return self._estimate(self.metric, float(self.value[i]), i, self._limits(i))
+
+    def place(self, count: int) -> int | None:
+        """Where a count stands in the curve, None where it is not there."""
+        found = np.flatnonzero(self.counts == count)
+        return int(found[0]) if found.size else None
+
+    def details(self, i: int) -> tuple[Estimate, ...]:
+        """Residual risk and the value of the negated score at the i-th count."""
+        limits = self._limits(i)
+        if limits is not None:
+            ends = (self._residual(np.full(len(self.counts), end))[i] for end in limits)
+            low, high = (float(end) for end in ends)
+            limits = (low, high)
+        name, residual = f"{self.metric}_residual", float(self.residual[i])
+        found = [self._estimate(name, residual, i, limits)]
+        if self.negated is not None:
+            turned = self.negated
+            name, value = f"{self.metric}_negated", float(turned.value[i])
+            found.append(turned._estimate(name, value, i, turned._limits(i)))
+        return tuple(found)
+
+    def _limits(self, i: int) -> tuple[float, float] | None:
+        if np.isnan(self.low[i]):
+            return None
+        return float(self.low[i]), float(self.high[i])
+
+    def _estimate(
+        self, metric: str, value: float, i: int, limits: tuple[float, float] | None
+    ) -> Estimate:
+        how = self.resampling
+        drawn = 0 if self.method in (SCORE, BOTH_SIDES) else how.replicates
+        return Estimate(
+            metric,
+            value,
+            "%",
+            None if limits is None else Interval(*limits, how.level, self.method, drawn, how.seed),
+            0.0 if metric.endswith("residual") else float(self.chance[i]),
+            {
+                "attacks": int(self.attacks[i]),
+                "speakers": len(self.speakers),
+                "left_out": self.left_out,
+            },
+            {"N": int(self.counts[i]), **self._params(i)},
+        )
+
+    def _params(self, i: int) -> dict[str, Parameter]:
+        """How the number at the i-th count was made."""
+        return {
+            "L": self.length,
+            "enrol_L": self.enrol_length,
+            "backend": self.backend,
+            "variant": None if self.variant == "plain" else self.variant,
+            "side": "+".join(self.side) or None,
+        }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RiskCurve(Curve):
+    """A curve that is a mean over attacked speakers.
+
+    ``per_speaker`` has a row per attacked speaker and a column per count: the mean outcome of its
+    ``recordings``, whose outcomes vary by ``noise`` about the speaker's mean (NaN where nobody has
+    two). ``variance`` is that of the value.
+    """
+
+    per_speaker: FloatArray
+    recordings: IntArray
+    noise: FloatArray
+    variance: FloatArray
+
+    def sorted_risks(self, i: int) -> FloatArray:
+        """Risks of the speakers at the i-th count, the least protected first."""
+        return np.asarray(-np.sort(-self.per_speaker[:, i]))
+
+    def sorted_speakers(self, i: int) -> pl.Series:
+        """The speakers in the same order."""
+        return self.speakers.gather(np.argsort(-self.per_speaker[:, i], kind="stable"))
+
+    @property
+    def tells_persons(self) -> bool:
+        """Whether people have recordings enough to tell a person at risk from bad luck."""
+        return bool(self.recordings.mean() >= _LEAST_RECORDINGS) and len(self.recordings) > 1
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Those of any curve, and why there is no worst decile where there is none."""
+        if self.tells_persons:
+            return super().remarks
+        return (
+            *super().remarks,
+            f"{self.metric}: one conversation of each speaker at length {self.length} cannot tell a"
+            " person at risk from bad luck: no worst decile is given",
+        )
+
+    @property
+    def worst_decile(self) -> FloatArray:
+        """Mean risk of the tenth of the speakers who are least protected, for each count.
+
+        The spread of the speakers' means is first reduced to what is not noise of few recordings
+        (Louis 1984): else the worst of many equal speakers would look bad by chance. NaN where
+        recordings are too few.
+        """
+        if not self.tells_persons:
+            return np.full(len(self.counts), np.nan)
+        noise = self.noise * (1 / self.recordings).mean()
+        return np.stack(
+            [
+                _worst_decile(self.per_speaker[None, :, i], float(noise[i]))[0]
+                for i in range(len(self.counts))
+            ]
+        )
+
+    def worst_decile_limits(self, i: int) -> tuple[float, float] | None:
+        """Interval of the worst decile at the i-th count, speakers drawn with replacement.
+
+        The low end is that of the decile with the noise taken out, the high end that of the decile
+        as it was seen: how much is noise is known badly from few recordings.
+        """
+        how = self.resampling
+        if how.replicates < 1 or not self.tells_persons:
+            return None
+        risks = self.per_speaker[:, i]
+        rng = np.random.default_rng(np.random.SeedSequence(how.seed))
+        times = min(how.replicates, _DECILE_REPLICATES)
+        drawn = risks[rng.integers(0, len(risks), (times, len(risks)))]
+        ends = [
+            bias_corrected(
+                float(_worst_decile(risks[None], noise)[0]),
+                _worst_decile(drawn, noise),
+                len(risks),
+                level=how.level,
+                bounds=(0.0, 1.0),
+            )
+            for noise in (float(self.noise[i]) * (1 / self.recordings).mean(), 0.0)
+        ]
+        low, high = ends[0][0], ends[1][1]
+        return None if np.isnan(low) else (low, high)
+
+    def details(self, i: int) -> tuple[Estimate, ...]:
+        """Residual risk, the negated score, and the worst decile of speakers."""
+        if not self.tells_persons:
+            return super().details(i)
+        name, worst = f"{self.metric}_worst_decile", float(self.worst_decile[i])
+        limits, how = self.worst_decile_limits(i), self.resampling
+        more = self._estimate(name, worst, i, None)
+        if limits is not None:
+            drawn = min(how.replicates, _DECILE_REPLICATES)
+            interval = Interval(*limits, how.level, CORRECTED, drawn, how.seed)
+            more = replace(more, interval=interval)
+        return (*super().details(i), more)
+
+
+def _worst_decile(risks: FloatArray, noise: float) -> FloatArray:
+    """Mean of the tenth of each row (speakers) that is largest, noise taken out of the spread."""
+    size = risks.shape[1]
+    spread = risks.var(axis=1, ddof=1)
+    worst = -(-size // 10)
+    top = np.partition(risks, size - worst, axis=1)[:, size - worst :].mean(axis=1)
+    kept = np.sqrt(np.maximum(1 - noise / np.where(spread > 0, spread, 1.0), 0.0))
+    mean = risks.mean(axis=1)
+    return np.asarray(np.clip(mean + kept * (top - mean), 0.0, 1.0))
+
+
+def recording_noise(outcomes: FloatArray, owner: IntArray, means: FloatArray) -> FloatArray:
+    """Variance of the outcomes of one recording about its speaker's mean, pooled over speakers."""
+    free = len(owner) - len(means)
+    if free < 1:
+        return np.full(outcomes.shape[1], np.nan)
+    return np.asarray(((outcomes - means[owner]) ** 2).sum(axis=0) / free)
+
+
+def mean_variance(values: FloatArray) -> FloatArray:
+    """Variance of the mean over rows of each column; NaN with one row."""
+    if len(values) < 2:
+        return np.full(values.shape[1], np.nan)
+    return np.asarray(values.var(axis=0, ddof=1) / len(values))
+
+
+def risk_interval(
+    value: FloatArray, variance: FloatArray, speakers: int, how: Resampling
+) -> tuple[FloatArray, FloatArray]:
+    """Score interval of a mean over speakers with this variance; NaN where none is asked for."""
+    if how.replicates < 1:
+        nothing = np.full(len(value), np.nan)
+        return nothing, nothing.copy()
+    return score_interval(value, variance, speakers, level=how.level)
+
+
+def one_speaker_note(speakers: int) -> tuple[str, ...]:
+    """An interval over speakers needs more than one of them."""
+    return ("one speaker only: no interval can be given",) if speakers < 2 else ()

@@ -1,0 +1,183 @@
+"""The biometric menagerie: who is hard to recognise, and who is easily taken for someone else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+from unmask.base import BoolArray, FloatArray, IntArray
+from unmask.errors import InputError
+from unmask.privacy.similarity.matrix import SimilaritySet
+from unmask.trials import Scores
+
+CORNERS = ("doves", "chameleons", "phantoms", "worms")
+
+
+@dataclass(frozen=True)
+class Corner:
+    """Speakers in one corner of the zoo plot, against what chance would put there.
+
+    Under chance the quartile a speaker has on one axis says nothing about the other: the number is
+    hypergeometric. ``p_value`` is the probability of at least as many.
+    """
+
+    animal: str
+    speakers: tuple[str, ...]
+    expected: float
+    p_value: float
+
+    @property
+    def count(self) -> int:
+        return len(self.speakers)
+
+
+@dataclass(frozen=True, eq=False)
+class Zoo:
+    """Mean target score against mean impostor score of each speaker (Dunstone and Yager).
+
+    ``enrolled`` and ``probing`` are the mean impostor scores as the enrolled and as the test
+    speaker; ``impostor`` is the mean over both. Scores are oracle LLRs for matrices, and what the
+    list holds for lists. ``share`` of all speakers are goats, lambs and wolves (at least one each).
+    """
+
+    speakers: tuple[str, ...]
+    target: FloatArray
+    impostor: FloatArray
+    enrolled: FloatArray
+    probing: FloatArray
+    share: float = 0.1
+    score: str = "score"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 0.5:
+            raise InputError(f"zoo: expected a share of 0 to 0.5, found {self.share}")
+        for name in ("target", "impostor"):
+            bad = np.flatnonzero(~np.isfinite(getattr(self, name)))
+            if bad.size:
+                raise InputError(
+                    f"zoo: speaker {self.speakers[bad[0]]} has no finite mean {name} score"
+                )
+
+    @cached_property
+    def animals(self) -> Mapping[str, tuple[str, ...]]:
+        """Doddington's kinds. Goats: the lowest target means; lambs: the highest impostor means as
+        the enrolled speaker; wolves: the same as the test speaker; sheep: everyone else. A speaker
+        can be of several kinds but the sheep.
+        """
+        number = max(1, int(np.floor(self.share * len(self.speakers))))
+        chosen = {
+            "goats": _first(self.target, number),
+            "lambs": _first(-self.enrolled, number),
+            "wolves": _first(-self.probing, number),
+        }
+        rest = ~np.logical_or.reduce(list(chosen.values()))
+        return {name: self._names(mask) for name, mask in {"sheep": rest, **chosen}.items()}
+
+    @cached_property
+    def quartiles(self) -> Mapping[str, tuple[float, float]]:
+        """Lower and upper quartile of each axis."""
+        return {
+            name: (float(np.quantile(values, 0.25)), float(np.quantile(values, 0.75)))
+            for name, values in (("target", self.target), ("impostor", self.impostor))
+        }
+
+    @cached_property
+    def corners(self) -> Mapping[str, Corner]:
+        """Doves (easily recognised, rarely confused), chameleons (high on both axes), phantoms (low
+        on both) and worms (hardly recognised, often confused), by the outer quartiles.
+        """
+        low = {name: getattr(self, name) <= q[0] for name, q in self.quartiles.items()}
+        high = {name: getattr(self, name) >= q[1] for name, q in self.quartiles.items()}
+        sides = {
+            "doves": (high["target"], low["impostor"]),
+            "chameleons": (high["target"], high["impostor"]),
+            "phantoms": (low["target"], low["impostor"]),
+            "worms": (low["target"], high["impostor"]),
+        }
+        return {name: self._corner(name, *sides[name]) for name in CORNERS}
+
+    def _corner(self, animal: str, first: BoolArray, second: BoolArray) -> Corner:
+        inside = first & second
+        size, a, b = len(self.speakers), int(first.sum()), int(second.sum())
+        p_value = _at_least(int(inside.sum()), size, a, b)
+        return Corner(animal, self._names(inside), a * b / size, p_value)
+
+    def _names(self, mask: BoolArray) -> tuple[str, ...]:
+        return tuple(self.speakers[i] for i in np.flatnonzero(mask))
+
+    def corner_of(self) -> tuple[str, ...]:
+        """The corner that each speaker is in, empty for those in none."""
+        place = {name: kind for kind in CORNERS for name in self.corners[kind].speakers}
+        return tuple(place.get(name, "") for name in self.speakers)
+
+
+def _at_least(found: int, size: int, first: int, second: int) -> float:
+    """Probability that two random groups of a crowd share at least ``found`` (hypergeometric)."""
+    if found <= max(first + second - size, 0):
+        return 1.0
+    shared = np.arange(found, min(first, second) + 1)
+
+    def log_choose(n: int, k: IntArray) -> FloatArray:
+        return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+    log_ways = log_choose(first, shared) + log_choose(size - first, second - shared)
+    whole = log_choose(size, np.asarray(second))
+    return float(min(1.0, np.exp(log_ways - whole).sum()))
+
+
+def _first(values: FloatArray, number: int) -> BoolArray:
+    """The lowest values; ties at the edge go in together."""
+    return np.asarray(values <= np.partition(values, number - 1)[number - 1])
+
+
+def zoo_of_set(similarity: SimilaritySet, *, share: float = 0.1) -> Zoo:
+    """Zoo of a similarity matrix: mean oracle LLRs of each speaker's comparisons."""
+    return _zoo(
+        similarity.speakers, similarity.sums.llr, similarity.sums.count, share, "oracle LLR"
+    )
+
+
+def zoo_of_scores(scores: Scores, *, system: str | None = None, share: float = 0.1) -> Zoo:
+    """Zoo of a list of trials with speakers on both sides, from the scores as they are."""
+    if scores.enrol_speaker is None or scores.test_speaker is None:
+        raise InputError("zoo: expected speakers on both sides of each trial, found none")
+    codes = np.stack([scores.enrol_speaker.codes, scores.test_speaker.codes])
+    if scores.label is not None:
+        codes = codes[:, scores.is_target | scores.is_nontarget]
+    values = scores.scores(system)
+    if scores.label is not None:
+        values = values[scores.is_target | scores.is_nontarget]
+    used, dense = np.unique(codes, return_inverse=True)
+    enrol, test = dense.reshape(codes.shape)
+    size = used.size
+    pair = enrol * size + test
+    total = np.bincount(pair, values, minlength=size * size).astype(np.float64)
+    number = np.bincount(pair, minlength=size * size).reshape(size, size)
+    names = tuple(str(scores.enrol_speaker.names[int(code)]) for code in used)
+    return _zoo(names, total.reshape(size, size), number, share, "score")
+
+
+def _zoo(
+    speakers: tuple[str, ...],
+    total: FloatArray,
+    number: npt.NDArray[np.integer],
+    share: float,
+    score: str,
+) -> Zoo:
+    off = ~np.eye(len(speakers), dtype=bool)
+    other, times = total * off, number * off
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return Zoo(
+            speakers,
+            np.diag(total) / np.diag(number),
+            (other.sum(axis=1) + other.sum(axis=0)) / (times.sum(axis=1) + times.sum(axis=0)),
+            other.sum(axis=1) / times.sum(axis=1),
+            other.sum(axis=0) / times.sum(axis=0),
+            share,
+            score,
+        )

@@ -1,0 +1,145 @@
+"""Intervals of what is read off similarity matrices.
+
+All come from the same resamples of the speakers, each calibrated anew. A dominance keeps its sign
+until the interval is made: an interval that reaches from one sign to the other holds 0, whatever
+the modulus of the replicates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from unmask.base import FloatArray, bias_corrected, exact_bound
+from unmask.engine import Units
+from unmask.estimate import Interval
+
+METHOD = "speaker,recalibrated,corrected"
+NOT_ASKED = "no replicates were asked for"
+SAME = "every resample of the speakers gives the same value"
+WITH_TRIALS = "it grows with the number of comparisons: resampling cannot tell how far"
+
+Ends = tuple[float, float]
+Bounds = tuple[float, float]
+MOST_LEFT_OUT = 200
+ANY: Bounds = (-np.inf, np.inf)
+POSITIVE: Bounds = (0.0, np.inf)
+
+
+def draws(speakers: int, replicates: int, seed: int) -> FloatArray:
+    """How often each speaker is drawn in each replicate: the draws of the detection bootstrap."""
+    nothing = np.empty(0, dtype=np.int64)
+    units = Units("speaker", nothing, nothing, nothing, (speakers,))
+    seeds = np.random.SeedSequence(seed).spawn(replicates)
+    return np.stack([units.draw(np.random.default_rng(child)) for child in seeds])
+
+
+def resamples(speakers: int, replicates: int, seed: int) -> FloatArray | None:
+    """Those draws, and after them all speakers but one, for each in turn where they are not many;
+    None where no replicates were asked for.
+    """
+    if not replicates:
+        return None
+    left_out = 1 - np.eye(speakers) if speakers <= MOST_LEFT_OUT else np.empty((0, speakers))
+    return np.concatenate([draws(speakers, replicates, seed), left_out])
+
+
+def gain(value: float | FloatArray, reference: float | FloatArray = 1.0) -> FloatArray:
+    """10·log10(value/reference) in dB; 0 gives −inf."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(10 * np.log10(np.asarray(value) / np.asarray(reference)))
+
+
+def same(ends: Ends) -> Ends:
+    """The ends as they are."""
+    return ends
+
+
+def modulus(ends: Ends) -> Ends:
+    """Of the absolute value: down to 0 where the interval holds it."""
+    low, high = sorted(map(abs, ends))
+    return (0.0 if ends[0] <= 0 <= ends[1] else low), high
+
+
+def lost(ends: Ends) -> Ends:
+    """Of one minus the absolute value."""
+    low, high = modulus(ends)
+    return 1 - high, 1 - low
+
+
+def decibels(ends: Ends) -> Ends:
+    """Of the absolute value in dB, from −inf on."""
+    low, high = modulus(ends)
+    return float(gain(low)), float(gain(high))
+
+
+@dataclass(frozen=True, eq=False)
+class Statistic:
+    """A number of all speakers, that of every resample, and how the ends of its interval read.
+
+    ``drawn`` are the values of :func:`resamples`, ``replicates`` of draws first.
+    """
+
+    value: float
+    drawn: FloatArray
+    replicates: int
+    read: Callable[[Ends], Ends] = same
+    bounds: Bounds = ANY
+
+    def ends(self, speakers: int, level: float) -> Ends | None:
+        """Both ends of the interval; None where no replicate differs.
+
+        A calibration fitted to a resample keeps some of its spread to itself: where leaving out one
+        speaker at a time (the jackknife) tells of a larger one, replicates are spread out to it.
+        """
+        drawn = self.drawn[: self.replicates]
+        drawn = drawn[np.isfinite(drawn)]
+        if not np.isfinite(self.value) or drawn.size < 2 or speakers < 2:
+            return None
+        edge = self._edge(speakers, level)
+        if np.ptp(np.append(drawn, self.value)) < _LEAST_SPREAD:
+            return None if edge is None else self.read(edge)
+        drawn = drawn.mean() + self._wider(drawn) * (drawn - drawn.mean())
+        low, high = bias_corrected(self.value, drawn, speakers, level=level, bounds=self.bounds)
+        if edge is not None:
+            low, high = min(low, edge[0]), max(high, edge[1])
+        return None if np.isnan(low) else self.read((low, high))
+
+    def _wider(self, drawn: FloatArray) -> float:
+        """Jackknife standard error over that of the replicates, at least 1."""
+        left_out = self.drawn[self.replicates :]
+        if left_out.size < 2 or not np.isfinite(left_out).all():
+            return 1.0
+        jackknife = np.sqrt((left_out.size - 1) * left_out.var())
+        spread = drawn.std() * np.sqrt(left_out.size / (left_out.size - 1))
+        return float(max(1.0, jackknife / spread))
+
+    def _edge(self, speakers: int, level: float) -> Ends | None:
+        """Where nothing is found, speakers of whom something would be may be missing from the
+        sample: their share is bounded by its size. None for any other value.
+        """
+        if abs(self.value) > _LEAST_SPREAD:
+            return None
+        bound = exact_bound("high", speakers, level=level)
+        return (0.0 if self.bounds[0] == 0 else -bound), bound
+
+
+_LEAST_SPREAD = 1e-5
+
+
+def ratio(
+    value: float, of: float, drawn: FloatArray, drawn_of: FloatArray
+) -> tuple[float, FloatArray]:
+    """A ratio and that of every replicate; NaN where the reference is not positive."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return value / of, np.where(drawn_of > 0, drawn / drawn_of, np.nan)
+
+
+def interval_of(
+    statistic: Statistic | None, *, speakers: int, level: float, replicates: int, seed: int
+) -> Interval | None:
+    """The interval of a statistic, where it has one."""
+    ends = None if statistic is None else statistic.ends(speakers, level)
+    return None if ends is None else Interval(*ends, level, METHOD, replicates, seed)

@@ -1,0 +1,248 @@
+"""Voice similarity matrices and what is read off them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.special import expit
+
+from unmask.base import FloatArray
+from unmask.engine import Roc, Zebra, zebra_of
+from unmask.errors import InputError
+from unmask.privacy.similarity.bins import Binned, Layout
+from unmask.privacy.similarity.count import TRIALS, Progress, count, halved
+from unmask.privacy.similarity.pairs import Pairs
+from unmask.privacy.similarity.resample import Resampled, resampled
+from unmask.privacy.similarity.sets import PairSets
+from unmask.privacy.similarity.sums import MeanSums, PairSums
+from unmask.privacy.similarity.total import total
+from unmask.run import HERE, Where, kept_open
+
+MEANS = ("geometric", "arithmetic")
+LEAST_DOMINANCE = 1e-12
+
+
+def similarity(sums: MeanSums, mean: str) -> FloatArray:
+    """Sim(i, j) of every pair of speakers; NaN where two speakers were not compared.
+
+    ``geometric``: the geometric mean of σ(llr) (Noé 2022, eq. 6). ``arithmetic``: σ of the mean LLR
+    (Noé 2020, eq. 2).
+    """
+    if mean not in MEANS:
+        raise InputError(f"mean: expected geometric or arithmetic, found {mean}")
+    with np.errstate(invalid="ignore"):
+        if mean == "geometric":
+            return np.asarray(np.exp(sums.log_sigmoid / sums.count))
+        return np.asarray(expit(sums.llr / sums.count))
+
+
+def dominance(matrix: FloatArray) -> float:
+    """Mean of the diagonal minus mean of the rest, signed (Noé 2022, eq. 8 without the modulus).
+
+    Pairs of speakers that were not compared (NaN) do not count. What rounding leaves of a uniform
+    matrix is 0.
+    """
+    off = ~np.eye(matrix.shape[0], dtype=bool) & ~np.isnan(matrix)
+    return float(_rounded(np.diag(matrix).mean() - matrix[off].mean()))
+
+
+def _rounded(difference: FloatArray) -> FloatArray:
+    return np.where(np.abs(difference) < LEAST_DOMINANCE, 0.0, difference)
+
+
+def speaker_dominance(matrix: FloatArray) -> FloatArray:
+    """Each speaker's own share: Sim(i, i) minus the mean of the speaker's row and column.
+
+    Every comparison of two speakers belongs half to either, so the values average to
+    :func:`dominance` where all speakers were compared.
+    """
+    off = ~np.eye(matrix.shape[0], dtype=bool)
+    other = np.where(off, (matrix + matrix.T) / 2, np.nan)
+    return np.asarray(np.diag(matrix) - np.nanmean(other, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class SimilaritySet:
+    """One of OO, OP and PP: its matrix, and the statistic of its comparisons.
+
+    The matrix takes every ordered pair of segments, as the papers write it; ``roc`` counts every
+    comparison once. ``negated`` is the matrix that the negated scores give, where it was asked for.
+    ``resampled`` and ``resampled_negated`` are what resamples of the speakers give, each calibrated
+    anew in ``bins`` bins of the scores.
+    """
+
+    name: str
+    speakers: tuple[str, ...]
+    mean: str
+    sums: PairSums = field(repr=False)
+    roc: Roc = field(repr=False)
+    negated: FloatArray | None = field(default=None, repr=False)
+    resampled: Resampled | None = field(default=None, repr=False)
+    resampled_negated: Resampled | None = field(default=None, repr=False)
+    bins: int = 0
+    partners: int = 0
+
+    def with_resamples(self, binned: Binned, layout: Layout, times: FloatArray) -> SimilaritySet:
+        """The same set with what every replicate gives, less what the bins move."""
+        plain, negated = self._resampled(binned, times, self.matrix, self.roc), None
+        if self.negated is not None:
+            negated = self._resampled(binned.negated(), times, self.negated, self.roc.negated())
+        partners = 0 if layout.complete else layout.partners
+        return replace(
+            self,
+            resampled=plain,
+            resampled_negated=negated,
+            bins=layout.bins,
+            partners=partners,
+        )
+
+    def _resampled(
+        self, binned: Binned, times: FloatArray, matrix: FloatArray, roc: Roc
+    ) -> Resampled:
+        everyone, wanted = np.ones((1, len(self.speakers))), self.negated is not None
+        logs = self.log_matrix if matrix is self.matrix else np.log2(matrix)
+        exact: dict[str, FloatArray | float] = {
+            "signed": dominance(matrix),
+            "signed_log": dominance(logs),
+            "d_ece": roc.d_ece(),
+            "min_cllr": roc.min_cllr(),
+            "eer": roc.eer(),
+            **({"share": speaker_dominance(matrix)} if wanted else {}),
+        }
+        coarse = resampled(binned, everyone, mean=self.mean, shares=wanted)
+        return resampled(binned, times, mean=self.mean, shares=wanted).moved(exact, coarse)
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """Sim(i, j), rows and columns in the order of ``speakers``."""
+        return similarity(self.sums, self.mean)
+
+    @cached_property
+    def signed(self) -> float:
+        """Mean self-similarity minus mean similarity of different speakers."""
+        return dominance(self.matrix)
+
+    @property
+    def d_diag(self) -> float:
+        """D_diag, its absolute value (Noé 2022, eq. 8)."""
+        return abs(self.signed)
+
+    @cached_property
+    def log_matrix(self) -> FloatArray:
+        """log2 Sim(i, j) in bits, the negative of Noé 2022, eq. 7."""
+        if self.mean == "geometric":
+            with np.errstate(invalid="ignore"):
+                return np.asarray(self.sums.log_sigmoid / self.sums.count / np.log(2))
+        return np.asarray(np.log2(self.matrix))
+
+    @property
+    def signed_log(self) -> float:
+        """The same difference of log2 similarities, in bits (the paper's future work)."""
+        return dominance(self.log_matrix)
+
+    @property
+    def d_diag_log(self) -> float:
+        """D_diag in the log domain: how many bits the diagonal stands out."""
+        return abs(self.signed_log)
+
+    @property
+    def self_similarity(self) -> FloatArray:
+        """Sim(i, i) of each speaker."""
+        return np.diag(self.matrix).copy()
+
+    @cached_property
+    def mean_llr(self) -> FloatArray:
+        """Mean oracle LLR of every pair of speakers, with Laplace."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.sums.llr / self.sums.count)
+
+    @cached_property
+    def zebra(self) -> Zebra:
+        """D_ECE, l_w and tag of the set."""
+        return zebra_of(self.roc)
+
+    @cached_property
+    def speaker_d_ece(self) -> FloatArray:
+        """D_ECE of each speaker's trials under the calibration of the whole set, in bits.
+
+        (mean Z(a) over the speaker's own trials + mean Z(−b) over those with others, on either
+        side)/(2 ln 2): with equally many trials per speaker the values average to D_ECE. Below 0
+        the pooled evidence misleads about this speaker.
+        """
+        own = np.diag(self.sums.disclosure) / np.diag(self.sums.count)
+        both = self.sums.disclosure + self.sums.disclosure.T
+        number = self.sums.count + self.sums.count.T
+        off = ~np.eye(both.shape[0], dtype=bool)
+        other = (both * off).sum(axis=1) / (number * off).sum(axis=1)
+        return np.asarray((own + other) / (2 * np.log(2)))
+
+    @cached_property
+    def speaker_l_w(self) -> FloatArray:
+        """Largest |LLR| in base 10 among each speaker's trials; the largest of them is l_w."""
+        extreme = np.fmax(np.abs(self.sums.lowest), np.abs(self.sums.highest))
+        return np.asarray(np.nanmax(np.fmax(extreme, extreme.T), axis=1) / np.log(10))
+
+
+def similarity_sets(
+    pairs: Mapping[str, Pairs],
+    *,
+    mean: str = "geometric",
+    mirror: bool = False,
+    negated: Collection[str] = (),
+    once: Collection[str] = (),
+    times: FloatArray | None = None,
+    where: Where = HERE,
+    progress: Progress | None = None,
+) -> dict[str, SimilaritySet]:
+    """Calibrate each set on its own (PAV with Laplace, pooled) and average per pair of speakers.
+
+    All sets have the same segments. ``mirror`` pools Sim(i, j) and Sim(j, i); the matrices of the
+    negated scores are made for the sets named in ``negated``. The sets named in ``once`` hold every
+    comparison in both orders, which their statistic counts once. ``times`` says how often each
+    speaker is drawn in each replicate.
+    """
+    sets = PairSets(tuple(pairs.values()))
+    names = [name.upper() for name in pairs]
+    steps = len(sets.ranges(TRIALS))
+    wanted = [name in negated for name in pairs]
+    with kept_open():
+        rocs = count(sets, names, where=where, progress=_half(progress, 0, steps))
+        layouts = [
+            None if times is None else Layout.of(roc, sets.segments.speakers) for roc in rocs
+        ]
+        found = total(
+            sets,
+            rocs,
+            negated=wanted,
+            once=[name in once for name in pairs],
+            layouts=layouts,
+            where=where,
+            progress=_half(progress, 1, steps),
+        )
+    made = {}
+    for name, roc, (sums, turned, counts), layout in zip(pairs, rocs, found, layouts, strict=True):
+        if mirror:
+            sums, turned = sums.mirrored(), turned and turned.mirrored()
+        matrix = None if turned is None else similarity(turned, mean)
+        counted_once = halved(roc) if name in once else roc
+        own = SimilaritySet(name, sets.segments.names, mean, sums, counted_once, matrix)
+        if times is not None and layout is not None and counts is not None:
+            binned = Binned.of(counts, layout, mirror=mirror)
+            own = own.with_resamples(binned, layout, times)
+        made[name] = own
+    return made
+
+
+def _half(progress: Progress | None, before: int, steps: int) -> Progress | None:
+    """Progress of the first or second of two passes, told in steps of both."""
+    if progress is None:
+        return None
+    outer = progress
+
+    def tell(done: int, whole: int) -> None:
+        outer(steps * before + steps * done // whole, 2 * steps)
+
+    return tell

@@ -1,0 +1,203 @@
+"""Blocks on a dask cluster: one that is started for the call, or one behind an address."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from unmask._version import __version__
+from unmask.errors import InputError
+from unmask.run.executors import Lost, pin
+from unmask.run.tasks import Task
+
+R = TypeVar("R")
+PATIENCE = 20.0
+
+
+@contextmanager
+def cluster(on: str, *, workers: int) -> Iterator[Cluster]:
+    """Connect to a cluster and check that it can do the work, before any work starts."""
+    try:
+        import distributed
+    except ImportError:
+        raise InputError(
+            "on: dask needs the package distributed: pip install unmask[dask]"
+        ) from None
+    with ExitStack() as stack:
+        stack.enter_context(_silence())
+        if on == "dask":
+            local = distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=50,
+            )
+            address = stack.enter_context(local).scheduler_address
+        else:
+            address = _reachable(on)
+        try:
+            client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise _no_scheduler(on, error) from None
+        stack.callback(_close, client)
+        found = Cluster(client, on)
+        found.check()
+        yield found
+
+
+def _reachable(on: str) -> str:
+    """Address of a scheduler for dask, once something answers there."""
+    host, _, port = on.removeprefix("dask://").rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise _no_scheduler(on, error) from None
+    return f"tcp://{host}:{port}"
+
+
+def _no_scheduler(on: str, error: Exception) -> InputError:
+    told = (str(error) or type(error).__name__).splitlines()[0]
+    return InputError(f"{on}: expected a dask scheduler, found none ({told})")
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """No log lines of the client: what goes wrong is told in one line of our own."""
+    names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _close(client: Any) -> None:
+    """Leave the cluster; a scheduler that is gone cannot be told and need not be."""
+    try:
+        client.close(timeout=2)
+    except Exception:  # whatever state the connection is in, nothing more is wanted from it
+        return
+
+
+class Cluster:
+    """A place whose workers are somewhere else and may disappear."""
+
+    def __init__(self, client: Any, name: str) -> None:
+        self._client = client
+        self._name = name
+
+    def check(self) -> None:
+        """Workers are there and run the same versions."""
+        try:
+            self._client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            raise InputError(f"{self._name}: expected workers, the scheduler has none") from None
+        try:
+            found = self._client.run(versions)
+        except ImportError as error:
+            raise InputError(
+                f"{self._name}: expected unmask {__version__} on all workers, found one without it "
+                f"({error})"
+            ) from None
+        for worker, told in sorted(found.items()):
+            if told != versions():
+                raise InputError(
+                    f"{self._name}: expected {versions()} on all workers, found {told} on {worker}"
+                )
+
+    def check_folder(self, folder: Path) -> None:
+        """All workers see the folder of the plan."""
+        for worker, there in sorted(self._guarded(self._client.run, sees, str(folder)).items()):
+            if not there:
+                raise InputError(
+                    f"{self._name}: expected {folder} on all workers, {worker} does not see it: "
+                    "choose a folder on a shared disk (state)"
+                )
+
+    def each(self, work: Callable[[Task], R], tasks: Sequence[Task]) -> Iterator[tuple[int, R]]:
+        """Keep a few tasks per worker in flight; a lost worker's tasks run again elsewhere."""
+        from distributed import wait
+
+        waiting = iter(enumerate(tasks))
+        running: dict[Any, int] = {}
+        ahead = 2 * max(1, sum(self._client.nthreads().values()))
+        alive = time.monotonic()
+        while True:
+            while len(running) < ahead and (following := next(waiting, None)) is not None:
+                future = self._guarded(self._client.submit, pinned, work, following[1], pure=False)
+                running[future] = following[0]
+            if not running:
+                return
+            try:
+                with self._client.as_current():
+                    done = wait(list(running), timeout=1, return_when="FIRST_COMPLETED").done
+                alive = time.monotonic()
+            except TimeoutError:
+                done = set()
+            except Exception as error:
+                raise self._lost(error) from None
+            if not done and self._answers():
+                alive = time.monotonic()
+            if time.monotonic() - alive > PATIENCE:
+                raise Lost(f"{self._name}: the scheduler or all its workers disappeared")
+            for future in done:
+                number = running.pop(future)
+                yield number, self._guarded(future.result)
+
+    def _answers(self) -> bool:
+        """Whether the scheduler is there and has workers."""
+        if self._client.status != "running":
+            return False
+        try:
+            return bool(self._client.scheduler_info()["workers"])
+        except Exception:  # any failure to answer is the answer
+            return False
+
+    def _guarded(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        try:
+            return call(*arguments, **options)
+        except InputError:
+            raise
+        except Exception as error:
+            raise self._lost(error) from None
+
+    def _lost(self, error: BaseException) -> Lost:
+        from distributed import KilledWorker
+
+        if isinstance(error, KilledWorker):
+            return Lost(f"{self._name}: a block was lost with its worker again and again")
+        if isinstance(error, MemoryError):
+            return Lost(f"{self._name}: a worker ran out of memory")
+        if self._client.status != "running" or type(error).__name__.endswith("CancelledError"):
+            return Lost(f"{self._name}: the scheduler disappeared")
+        told = (str(error) or type(error).__name__).splitlines()[0]
+        return Lost(f"{self._name}: a worker failed: {told}")
+
+
+def pinned(work: Callable[[Task], R], task: Task) -> R:
+    """Run a task with one BLAS thread."""
+    pin()
+    return work(task)
+
+
+def sees(folder: str) -> bool:
+    """Whether a worker sees a folder."""
+    return Path(folder).is_dir()
+
+
+def versions() -> str:
+    """What must be the same everywhere for the same bits."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return f"unmask {__version__}, numpy {np.__version__}, python {python}"

@@ -1,0 +1,345 @@
+"""C-P maps: how a system performs on every mixture of easy and hard trials (Li 2022)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from unmask.base import BoolArray, FloatArray, IntArray, as_scores
+from unmask.engine import Cost
+from unmask.errors import InputError
+from unmask.estimate import Estimate, Interval, Parameter
+from unmask.stress.cpmap import kernels as kernels
+from unmask.stress.cpmap.hardness import UNLIKE_SCALES, Hardness, Order, count, ordered
+from unmask.stress.cpmap.prefixes import prefix_sizes
+
+Progress = Callable[[int, int], None]
+METRICS = ("eer", "min_dcf")
+LARGEST_GRID = 1000
+LEAST_TRIALS = 30
+_CHUNK = 1 << 13
+
+
+@dataclass(frozen=True)
+class CpMetric:
+    """What is measured in each cell; prior and costs matter to ``min_dcf`` only."""
+
+    name: str = "eer"
+    p_target: float = 0.01
+    c_miss: float = 1.0
+    c_fa: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.name not in METRICS:
+            raise InputError(f"C-P map metric: expected eer or min_dcf, found {self.name}")
+        self.cost.check()
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(self.p_target, self.c_miss, self.c_fa)
+
+    @property
+    def unit(self) -> str:
+        return "%" if self.name == "eer" else ""
+
+    @property
+    def params(self) -> dict[str, Parameter]:
+        if self.name == "eer":
+            return {"est": "raw"}
+        return {"p_target": self.p_target, "c_miss": self.c_miss, "c_fa": self.c_fa}
+
+    def of(self, trials: kernels.Trials, targets: IntArray, nontargets: IntArray) -> FloatArray:
+        """The metric of the first ``targets`` and ``nontargets`` trials, cell by cell."""
+        if self.name == "eer":
+            return kernels.eer(trials, targets, nontargets)
+        return kernels.min_dcf(trials, targets, nontargets, self.cost)
+
+
+@dataclass(frozen=True)
+class CpIntervals:
+    """Intervals of the numbers of a :class:`CpSummary`, found on a map of ``grid`` steps a side.
+
+    ``share_below`` holds for the level ``below`` alone. Cells have no interval of their own.
+    """
+
+    full: Interval
+    mean: Interval
+    share_below: Interval
+    below: float
+    hardest_decile: Interval
+    grid: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class CpSummary:
+    """A map in a few numbers.
+
+    ``full``: the metric on all trials. ``mean`` and ``share_below``: over the well-defined cells,
+    the mean value and the share of cells under ``below``. ``hardest_decile``: the metric on the
+    hardest tenth of the targets against the hardest tenth of the nontargets.
+    """
+
+    full: float
+    mean: float
+    share_below: float
+    below: float
+    hardest_decile: float
+    cells: int
+    well_defined: int
+
+
+@dataclass(frozen=True, eq=False)
+class CpMap:
+    """``values[j, i]``: the metric on the hardest ``x[i]`` of the targets and ``y[j]`` of the
+    nontargets, which are ``targets[i]`` and ``nontargets[j]`` trials.
+
+    ``well_defined`` is False where a class has fewer than 30 trials; the bound is this package's,
+    the reason that of Li 2022, section 3.2. ``target_place`` and ``nontarget_place`` tell where
+    each trial stands on its axis. ``order`` names the order of the trials: maps of one ``order``
+    compare, whatever gave it. ``orders`` tells that the system itself is among those that ordered.
+    """
+
+    values: FloatArray
+    x: FloatArray
+    y: FloatArray
+    well_defined: BoolArray
+    targets: IntArray
+    nontargets: IntArray
+    metric: CpMetric
+    hardness: str
+    hardest_decile: float
+    target_place: FloatArray = field(repr=False)
+    nontarget_place: FloatArray = field(repr=False)
+    order: str
+    orders: bool
+    tied: bool
+    system: str = ""
+    intervals: CpIntervals | None = None
+    warnings: tuple[str, ...] = ()
+
+    def with_intervals(self, intervals: CpIntervals) -> CpMap:
+        """The same map with the uncertainty of its summary."""
+        return replace(self, intervals=intervals)
+
+    @property
+    def full(self) -> float:
+        """Cell (1, 1): the plain metric on all trials."""
+        return float(self.values[-1, -1])
+
+    @property
+    def n(self) -> dict[str, int]:
+        """How many trials of each class the whole map rests on."""
+        return {"target": int(self.targets[-1]), "nontarget": int(self.nontargets[-1])}
+
+    def at(self, x: float, y: float) -> float:
+        """The value of the smallest cell that holds the shares ``x`` and ``y``."""
+        column, row = (
+            min(int(np.searchsorted(axis, share - 1e-9)), axis.size - 1)
+            for axis, share in ((self.x, x), (self.y, y))
+        )
+        return float(self.values[row, column])
+
+    def summary(self, *, below: float = 0.05) -> CpSummary:
+        """The numbers of a table row; ``nan`` where no cell is well-defined."""
+        values = self.values[self.well_defined]
+        return CpSummary(
+            full=self.full,
+            mean=float(values.mean()) if values.size else float("nan"),
+            share_below=float((values < below).mean()) if values.size else float("nan"),
+            below=below,
+            hardest_decile=self.hardest_decile,
+            cells=self.values.size,
+            well_defined=values.size,
+        )
+
+    def estimates(self, *, below: float = 0.05) -> tuple[Estimate, ...]:
+        """The summary as estimates, with intervals where there are any for this level."""
+        summary, metric, made = self.summary(below=below), self.metric, self.intervals
+        of_map: dict[str, Parameter] = {
+            "metric": metric.name,
+            **metric.params,
+            "hardness": self.hardness,
+            "grid": f"{self.x.size}x{self.y.size}",
+        }
+        if made is not None:
+            of_map["ci_grid"] = "x".join(str(steps) for steps in made.grid)
+        return (
+            Estimate(
+                metric.name,
+                summary.full,
+                metric.unit,
+                interval=None if made is None else made.full,
+                n=self.n,
+                params=metric.params,
+            ),
+            Estimate(
+                "cp_mean",
+                summary.mean,
+                metric.unit,
+                interval=None if made is None else made.mean,
+                n=self.n,
+                params=of_map,
+            ),
+            Estimate(
+                "cp_share_below",
+                summary.share_below,
+                "%",
+                interval=None if made is None or made.below != below else made.share_below,
+                n={**self.n, "cells": summary.well_defined},
+                params={**of_map, "below": below},
+            ),
+            Estimate(
+                "cp_hardest_decile",
+                summary.hardest_decile,
+                metric.unit,
+                interval=None if made is None else made.hardest_decile,
+                n={name: -(-count // 10) for name, count in self.n.items()},
+                params=of_map,
+            ),
+        )
+
+    def cells(self) -> pl.DataFrame:
+        """One row per cell: shares, counts of trials, value, whether it is well-defined."""
+        rows, columns = self.values.shape
+        return pl.DataFrame(
+            {
+                "x": np.tile(self.x, rows),
+                "y": np.repeat(self.y, columns),
+                "targets": np.tile(self.targets, rows),
+                "nontargets": np.repeat(self.nontargets, columns),
+                self.metric.name: self.values.ravel(),
+                "well_defined": self.well_defined.ravel(),
+            }
+        )
+
+
+def cp_map(
+    target: npt.ArrayLike,
+    nontarget: npt.ArrayLike,
+    *,
+    target_hardness: Hardness | None = None,
+    nontarget_hardness: Hardness | None = None,
+    combine: str = "rank",
+    grid: int | tuple[int, int] = 100,
+    metric: str = "eer",
+    p_target: float = 0.01,
+    c_miss: float = 1.0,
+    c_fa: float = 1.0,
+    system: str = "",
+    progress: Progress | None = None,
+) -> CpMap:
+    """The Config-Performance map of one system (Li 2022, section 3).
+
+    Cell (x, y) holds the first ceil(x·T) targets and the first ceil(y·N) nontargets, hardest first;
+    its value is the raw EER (``metric="eer"``) or ``"min_dcf"`` of the system's own scores on them.
+
+    Hardness is a reference score per trial: targets are ordered from the lowest, nontargets from
+    the highest. Give one array per class, or a sequence of arrays (several reference systems),
+    which ``combine`` turns into one by the mean of their ranks (``rank``) or of the scores
+    (``mean``, which on unlike scales is nearly the order of the widest one: the map then carries a
+    warning). A class without hardness is ordered by the system's own scores. Equal hardness is
+    ordered by the system's own scores too, hardest first, so the order of the input never matters.
+
+    ``grid`` is the number of steps along each axis, or a pair (x, y), at most 1,000 each.
+    """
+    measured = CpMetric(metric, p_target, c_miss, c_fa)
+    columns, rows = check_grid(grid)
+    targets, nontargets = as_scores(target, "target"), as_scores(nontarget, "nontarget")
+    target_order = ordered(targets, target_hardness, combine=combine, name="target")
+    nontarget_order = ordered(nontargets, nontarget_hardness, combine=combine, name="nontarget")
+    trials = kernels.Trials.of(
+        targets[target_order.hardest_first], nontargets[nontarget_order.hardest_first]
+    )
+    a, b = prefix_sizes(targets.size, columns), prefix_sizes(nontargets.size, rows)
+    decile = measured.of(
+        trials, prefix_sizes(targets.size, 10)[:1], prefix_sizes(nontargets.size, 10)[:1]
+    )
+    steps = -(-targets.size // columns), -(-nontargets.size // rows)
+    return CpMap(
+        values=cell_values(trials, a, b, measured, progress=progress),
+        x=np.arange(1, columns + 1) / columns,
+        y=np.arange(1, rows + 1) / rows,
+        well_defined=well_defined(a, b),
+        targets=a,
+        nontargets=b,
+        metric=measured,
+        hardness=describe(target_hardness, nontarget_hardness, combine),
+        hardest_decile=float(decile[0]),
+        target_place=target_order.place,
+        nontarget_place=nontarget_order.place,
+        order=f"{target_order.digest}-{nontarget_order.digest}",
+        orders=target_order.own or nontarget_order.own,
+        tied=target_order.tied > steps[0] or nontarget_order.tied > steps[1],
+        system=system,
+        warnings=_unlike_scales(target_order, nontarget_order),
+    )
+
+
+def _unlike_scales(*orders: Order) -> tuple[str, ...]:
+    widest = max(order.unlike for order in orders)
+    if widest <= UNLIKE_SCALES:
+        return ()
+    return (
+        f"the mean of scores on unlike scales (one spreads {widest:.3g} times as wide as another) "
+        "is nearly the order of the widest alone: the mean of ranks weighs them alike",
+    )
+
+
+def cell_values(
+    trials: kernels.Trials,
+    targets: IntArray,
+    nontargets: IntArray,
+    metric: CpMetric,
+    *,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> FloatArray:
+    """The metric of every pair of prefix sizes, rows by nontargets, in chunks of cells."""
+    a, b = np.tile(targets, nontargets.size), np.repeat(nontargets, targets.size)
+    values = np.empty(a.size)
+    starts = range(0, a.size, _CHUNK)
+
+    def chunk(start: int) -> None:
+        part = slice(start, start + _CHUNK)
+        values[part] = metric.of(trials, a[part], b[part])
+
+    if len(starts) == 1 and progress is None:
+        chunk(0)
+        return values.reshape(nontargets.size, targets.size)
+    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
+        for done, _ in enumerate(pool.map(chunk, starts), start=1):
+            if progress is not None:
+                progress(done, len(starts))
+    return values.reshape(nontargets.size, targets.size)
+
+
+def well_defined(targets: IntArray, nontargets: IntArray) -> BoolArray:
+    """Cells with at least 30 trials of each class."""
+    return np.asarray((nontargets >= LEAST_TRIALS)[:, None] & (targets >= LEAST_TRIALS)[None, :])
+
+
+def check_grid(grid: int | tuple[int, int]) -> tuple[int, int]:
+    """Steps along x and y."""
+    pair = grid if isinstance(grid, tuple) else (grid, grid)
+    for steps in pair:
+        if not (isinstance(steps, int | np.integer) and 1 <= steps <= LARGEST_GRID):
+            raise InputError(
+                f"grid: expected a whole number from 1 to {LARGEST_GRID}, found {steps}"
+            )
+    if len(pair) != 2:
+        raise InputError(f"grid: expected one number or two (x, y), found {len(pair)}")
+    return int(pair[0]), int(pair[1])
+
+
+def describe(target: Hardness | None, nontarget: Hardness | None, combine: str) -> str:
+    """What ordered the trials, for signatures and captions."""
+    given = target if target is not None else nontarget
+    if given is None:
+        return "own"
+    return "reference" if count(given) == 1 else f"{combine}(references)"

@@ -1,0 +1,169 @@
+"""Where a trial config stands on a C-P map: cross-pairing designs, a deployment's own trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import BoolArray, FloatArray, IntArray, as_scores
+from unmask.engine import Roc
+from unmask.errors import InputError
+from unmask.estimate import Interval
+from unmask.stress.cpmap.maps import CpMap
+
+LARGEST_MISFIT = 0.2
+_CHANCE = 1.36  # Kolmogorov and Smirnov: the distance that 5 % of samples exceed, times √n
+
+
+@dataclass(frozen=True, eq=False)
+class CpConfig:
+    """A trial config: a name, and which targets and which nontargets of a map belong to it."""
+
+    name: str
+    target: BoolArray
+    nontarget: BoolArray
+
+
+@dataclass(frozen=True)
+class PositionIntervals:
+    """Intervals of a position; None where a number is fixed by definition or at its bound."""
+
+    x: Interval | None
+    y: Interval | None
+    value: Interval
+    gap: Interval | None
+
+
+@dataclass(frozen=True)
+class CpPosition:
+    """A subset of the trials placed on a map.
+
+    ``x`` and ``y``: the share of hardest targets and nontargets whose mean hardness is that of the
+    subset, at most 1; ``easier`` tells that the subset is easier than all trials, in either class.
+    ``misfit`` is how far its trials are from the hardest share in shape (the largest distance of
+    the two distribution functions of hardness, in the worse class); where it is too large no cell
+    stands for the subset, and ``x``, ``y`` and ``cell`` are NaN. ``value``: the metric on the
+    subset itself. ``cell``: the map's value where it is placed. ``gap``: ``value`` minus that of
+    all trials, the benchmark-deployment gap of Li 2022.
+    """
+
+    name: str
+    x: float
+    y: float
+    value: float
+    cell: float
+    gap: float
+    targets: int
+    nontargets: int
+    easier: bool
+    misfit: float
+    intervals: PositionIntervals | None = None
+
+    @property
+    def placed(self) -> bool:
+        """Whether a cell of the map stands for the subset."""
+        return not np.isnan(self.x)
+
+    def with_intervals(self, intervals: PositionIntervals) -> CpPosition:
+        """The same position with its uncertainty."""
+        return replace(self, intervals=intervals)
+
+
+def cp_position(
+    cp_map: CpMap,
+    target: npt.ArrayLike,
+    nontarget: npt.ArrayLike,
+    target_chosen: npt.ArrayLike,
+    nontarget_chosen: npt.ArrayLike,
+    *,
+    name: str = "subset",
+) -> CpPosition:
+    """Place a subset of the trials that made ``cp_map``; masks say which trials belong to it.
+
+    Trials stand at places 0 … 1 along each axis, hardest first. The hardest share x has the mean
+    place x/2, so a subset of mean place m is put at min(1, 2m): a prefix lands on its own cell. A
+    subset that is no mixture like that (a middle band, the easy half) is given no position: its
+    places are further than 0.2, beyond what chance explains (1.36/√n), from an even spread over
+    (0, min(1, 2m)).
+    """
+    targets, nontargets = as_scores(target, "target"), as_scores(nontarget, "nontarget")
+    t = _mask(target_chosen, targets.size, cp_map.target_place, f"{name} target")
+    n = _mask(nontarget_chosen, nontargets.size, cp_map.nontarget_place, f"{name} nontarget")
+    places = cp_map.target_place[t], cp_map.nontarget_place[n]
+    doubled = [2 * float(place.mean()) for place in places]
+    roc, metric = Roc.from_scores(targets[t], nontargets[n]), cp_map.metric
+    if metric.name == "eer":
+        value = roc.eer(estimator="raw")
+    else:
+        value = roc.min_dcf(p_target=metric.p_target, c_miss=metric.c_miss, c_fa=metric.c_fa)
+    x, y = (min(share, 1.0) for share in doubled)
+    apart = [_misfit(place, share) for place, share in zip(places, (x, y), strict=True)]
+    if any(
+        distance > LARGEST_MISFIT + _CHANCE / place.size**0.5
+        for distance, place in zip(apart, places, strict=True)
+    ):
+        x = y = float("nan")
+    return CpPosition(
+        name=name,
+        x=x,
+        y=y,
+        value=value,
+        cell=float("nan") if np.isnan(x) else cp_map.at(x, y),
+        gap=value - cp_map.full,
+        targets=int(t.sum()),
+        nontargets=int(n.sum()),
+        easier=max(doubled) > 1 + 1e-9,
+        misfit=max(apart),
+    )
+
+
+def _misfit(place: FloatArray, share: float) -> float:
+    """Largest distance of the distribution of places from an even spread over (0, share)."""
+    even = np.minimum(np.sort(place) / share, 1.0)
+    counts = np.arange(even.size + 1) / even.size
+    return float(max((counts[1:] - even).max(), (even - counts[:-1]).max()))
+
+
+def enrolment_fixed(
+    enrol: npt.NDArray[np.integer], test: npt.NDArray[np.integer], speaker: npt.NDArray[np.integer]
+) -> BoolArray:
+    """The trials of enrolment-fixed cross-pairing among those of a list (Li 2022, section 2).
+
+    ``enrol`` and ``test`` are codes of utterances in one common numbering, ``speaker`` the code of
+    the enrolment's speaker. One enrolment is fixed per speaker, the one with most trials (of
+    several, the lowest code), and compared with all utterances that are not fixed. A list may hold
+    such a pair in one order only, whichever: it then counts with the fixed utterance on the test
+    side; where both orders are there, the one with the fixed utterance enrolled counts.
+    """
+    pairs, counts = np.unique(np.stack([speaker, enrol]), axis=1, return_counts=True)
+    best = np.lexsort([pairs[1], -counts, pairs[0]])
+    first = np.r_[True, np.diff(pairs[0][best]) != 0]
+    fixed = pairs[1][best][first]
+    enrolled, tested = np.isin(enrol, fixed), np.isin(test, fixed)
+    size = 1 + max(int(enrol.max(initial=0)), int(test.max(initial=0)))
+    there = enrol.astype(np.int64) * size + test
+    back = test.astype(np.int64) * size + enrol
+    turned = ~enrolled & tested & ~np.isin(back, there)
+    return np.asarray((enrolled & ~tested) | turned)
+
+
+def full_cross_pairing(enrol: IntArray, test: IntArray) -> bool:
+    """Whether a list pairs every utterance with every other (in one order or in both)."""
+    pairs = np.unique(np.sort(np.stack([enrol, test]), axis=0), axis=1)
+    utterances = np.unique(pairs).size
+    different = int((pairs[0] != pairs[1]).sum())
+    return different == utterances * (utterances - 1) // 2
+
+
+def _mask(chosen: npt.ArrayLike, size: int, place: FloatArray, name: str) -> BoolArray:
+    mask = np.asarray(chosen)
+    if mask.dtype != np.bool_ or mask.shape != (size,) or place.size != size:
+        raise InputError(
+            f"{name} trials: expected a boolean per trial of the map ({place.size}), "
+            f"found {mask.dtype} of shape {mask.shape} for {size} scores"
+        )
+    if not mask.any():
+        raise InputError(f"no {name} trials: both classes need at least one trial")
+    return mask

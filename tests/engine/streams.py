@@ -1,0 +1,75 @@
+"""Both ways of reading score files, side by side."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import unmask as um
+from unmask.engine import stream
+from unmask.engine.units import units_of
+from unmask.trials import files, spooled, streamed_files, trial_spool
+
+UNLIKE = r"; (read in batches|\d+ spoof trials belong to neither class)"
+
+
+def make_batches_tiny(monkeypatch: pytest.MonkeyPatch, *, rows: int = 300) -> None:
+    """Everything that is done in parts is done in several."""
+    monkeypatch.setattr(streamed_files, "BATCH", rows)
+    monkeypatch.setattr(spooled, "ROWS", 7 * rows // 6)
+    monkeypatch.setattr(trial_spool, "PARTITION", rows)
+    monkeypatch.setattr(trial_spool, "LONGEST", rows // 2)
+    monkeypatch.setattr(files, "HEAD", 4096)
+    monkeypatch.setattr(stream, "HELD", 50)
+    blocks = files.Input.blocks
+    monkeypatch.setattr(files.Input, "blocks", lambda self: blocks(self, 20 * rows))
+
+
+def at_once(paths, *, systems=None, **options):
+    """The table from files read as a whole, or the error; speakers are checked as for intervals."""
+    try:
+        tables = [um.read_scores(path, systems=systems, **options) for path in paths]
+        merged = tables[0] if len(tables) == 1 else um.merge_systems(*tables)
+        found = um.evaluate(merged, replicates=0)
+        units_of(merged)
+        return found
+    except um.InputError as error:
+        return str(error)
+
+
+def in_batches(paths, **options):
+    """The table from files read in batches, or the error."""
+    try:
+        return um.stream_scores(paths, **{"replicates": 0, **options})
+    except um.InputError as error:
+        return str(error)
+
+
+def content(found):
+    """What two evaluations must have in common, to the last bit."""
+    if isinstance(found, str):
+        return found
+    rows = [
+        (
+            result.system,
+            [
+                (e.metric, e.value, e.unit, e.chance, dict(e.n), dict(e.params), e.threshold)
+                for e in result.estimates
+            ],
+        )
+        for result in found
+    ]
+    sources = [
+        (s.name, s.sha256, s.format, s.target, s.nontarget, s.missing, s.duplicates, s.speakers)
+        for s in found.sources
+    ]
+    told = [re.sub(UNLIKE, "", source.detected) for source in found.sources]
+    return rows, sources, told, found.warnings
+
+
+def compare(*paths, **options):
+    """Both ways give the same; returned is what the second gave."""
+    found = in_batches(list(paths), **options)
+    assert content(found) == content(at_once(paths, **options))
+    return found

@@ -1,0 +1,182 @@
+"""The joint speaker bootstrap against the definition, and its intervals against truth."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unmask import InputError, Roc
+from unmask.engine.battery import Battery
+from unmask.engine.bootstrap import (
+    Draws,
+    Resampled,
+    Sample,
+    Units,
+    bootstrap,
+    replicate,
+    replicates_on_device,
+)
+from unmask.run.job import Where
+
+BATTERY = Battery()
+
+
+def trials(rng, speakers, per_pair=2, spread=0.5):
+    """Scores with a random effect of each speaker: (target, nontarget, codes)."""
+    effect = rng.normal(0, spread, speakers)
+    target_speaker = np.repeat(np.arange(speakers), 3)
+    a, b = np.triu_indices(speakers, 1)
+    a, b = np.repeat(a, per_pair), np.repeat(b, per_pair)
+    target = 2 + effect[target_speaker] + rng.normal(0, 1, target_speaker.size)
+    nontarget = effect[a] + effect[b] + rng.normal(0, 1, a.size)
+    return target, nontarget, (target_speaker, a, b)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6))
+def test_a_replicate_weighs_trials_by_the_multiplicities(seed, speakers):
+    rng = np.random.default_rng(seed)
+    target, nontarget, codes = trials(rng, speakers)
+    target, nontarget = np.round(target, 1), np.round(nontarget, 1)
+    units = Units.speakers(*codes)
+    times = units.draw(rng)
+    assert times.sum() == speakers
+    found = Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds).weighted(times)
+    weights = times[codes[0]], times[codes[1]] * times[codes[2]]
+    if not weights[0].any() or not weights[1].any():
+        assert found is None
+        return
+    expected = Roc.from_scores(
+        target,
+        nontarget,
+        target_weights=weights[0],
+        nontarget_weights=weights[1],
+        thresholds=BATTERY.thresholds,
+        cllr=True,
+    )
+    for key, value in BATTERY.values(expected).items():
+        assert BATTERY.values(found)[key] == pytest.approx(value, abs=1e-11), key
+
+
+def test_trials_within_one_speaker_weigh_once():
+    units = Units.speakers(np.array([0, 1]), np.array([0, 1]), np.array([0, 0]))
+    resampled = Resampled.of(np.array([1.0, 2.0]), np.array([0.0, 0.5]), units)
+    roc = resampled.weighted(np.array([3.0, 2.0]))
+    assert roc.targets == 5
+    assert roc.nontargets == 3 + 6
+
+
+def test_trial_draws_keep_the_size_of_each_class():
+    units = Units.trials(5, 7)
+    times = units.draw(np.random.default_rng(0))
+    assert times[:5].sum() == 5
+    assert times[5:].sum() == 7
+
+
+def test_workers_and_seeds():
+    target, nontarget, codes = trials(np.random.default_rng(8), 12)
+    units = Units.speakers(*codes)
+    prepared = [Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds)]
+
+    def drawn(seed, workers):
+        where = Where(workers=workers)
+        return bootstrap(prepared, units, BATTERY.values, replicates=50, seed=seed, where=where)
+
+    one, four, other = drawn(0, 1), drawn(0, 4), drawn(1, 1)
+    for key in one.values:
+        np.testing.assert_array_equal(one.values[key], four.values[key])
+    assert (one.values["eer"] != other.values["eer"]).any()
+
+
+@pytest.mark.parametrize("kind", ["speakers", "trials"])
+@pytest.mark.parametrize("on", ["processes", "dask", "kept"])
+def test_all_places_draw_the_same(on, kind, tmp_path):
+    if on == "dask":
+        pytest.importorskip("distributed")
+    rng = np.random.default_rng(5)
+    target, nontarget, codes = trials(rng, 12)
+    nontarget[0] = -np.inf
+    units = Units.speakers(*codes) if kind == "speakers" else Units.trials(36, nontarget.size)
+    prepared = [
+        Resampled.of(target + shift, nontarget, units, thresholds=BATTERY.thresholds)
+        for shift in (0.0, 0.5)
+    ]
+    where = Where(state=tmp_path) if on == "kept" else Where(on, 2)
+    here, there = (
+        bootstrap(prepared, units, BATTERY.values, replicates=21, where=place)
+        for place in (Where(), where)
+    )
+    for key in here.values:
+        np.testing.assert_array_equal(here.values[key], there.values[key])
+
+
+@pytest.mark.parametrize("kind", ["speakers", "trials", "one speaker each"])
+def test_a_device_draws_the_same(kind):
+    pytest.importorskip("torch")
+    target, nontarget, codes = trials(np.random.default_rng(6), 12)
+    nontarget[:2] = -np.inf, np.inf
+    codes[1][3] = codes[2][3]
+    units = Units.speakers(*codes) if kind == "speakers" else Units.trials(36, nontarget.size)
+    if kind == "one speaker each":
+        units = Units.speakers(np.zeros(36, int), np.ones(nontarget.size, int), codes[2] + 1)
+    prepared = Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds)
+    sample = Sample(units.strata, (prepared,))
+    draws = Draws(BATTERY.values, len(BATTERY.measured()), 3)
+    here = replicate(draws, sample, (0, 30))["values"]
+    there = replicates_on_device(draws, sample, "cpu")((0, 30))["values"]
+    np.testing.assert_allclose(there, here, rtol=1e-12)
+    assert (kind != "one speaker each") or np.isnan(here).any()
+
+
+def test_two_systems_share_their_draws():
+    target, nontarget, codes = trials(np.random.default_rng(9), 10)
+    units = Units.speakers(*codes)
+    same = [Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds) for _ in range(2)]
+    drawn = bootstrap(same, units, BATTERY.values, replicates=40)
+    interval = drawn.difference("eer", level=0.95, first=0, second=1)
+    assert math.isnan(interval.low)
+    assert math.isnan(interval.high)
+    assert drawn.share_below("eer", first=0, second=1) == 0.5
+
+
+def test_progress_is_told_and_few_replicates_are_refused():
+    target, nontarget, codes = trials(np.random.default_rng(10), 5)
+    units = Units.speakers(*codes)
+    prepared = [Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds)]
+    told = []
+    bootstrap(
+        prepared, units, BATTERY.values, replicates=10, progress=lambda *pair: told.append(pair)
+    )
+    assert told == [(4, 10), (8, 10), (10, 10)]
+    with pytest.raises(InputError, match="at least 2 replicates"):
+        bootstrap(prepared, units, BATTERY.values, replicates=1)
+
+
+def test_infinite_losses_count_only_when_drawn():
+    units = Units.speakers(np.array([0, 1]), np.array([0]), np.array([1]))
+    resampled = Resampled.of(np.array([-math.inf, 1.0]), np.array([0.0]), units)
+    assert resampled.weighted(np.array([1.0, 1.0])).cllr() == math.inf
+    units = Units.speakers(np.array([0, 1]), np.array([1]), np.array([2]))
+    resampled = Resampled.of(np.array([-math.inf, 1.0]), np.array([0.0]), units)
+    assert math.isfinite(resampled.weighted(np.array([0.0, 1.0, 2.0])).cllr())
+
+
+def test_intervals_cover_the_truth_about_as_often_as_they_say():
+    """Speakers with random effects: the speaker bootstrap covers, the trial bootstrap does not."""
+    truth_rng = np.random.default_rng(11)
+    target, nontarget, _ = trials(truth_rng, 700, per_pair=1)
+    truth = Roc.from_scores(target, nontarget).eer(estimator="raw")
+    covered = {"speaker": 0, "trial": 0}
+    runs = 60
+    for seed in range(runs):
+        target, nontarget, codes = trials(np.random.default_rng(1000 + seed), 25)
+        for units in (Units.speakers(*codes), Units.trials(target.size, nontarget.size)):
+            prepared = [Resampled.of(target, nontarget, units)]
+            drawn = bootstrap(
+                prepared, units, lambda roc: {"eer": roc.eer(estimator="raw")}, replicates=100
+            )
+            interval = drawn.interval("eer", level=0.95)
+            covered[units.method] += interval.low <= truth <= interval.high
+    assert covered["speaker"] / runs > 0.85
+    assert covered["speaker"] > covered["trial"]

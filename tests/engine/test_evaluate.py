@@ -1,0 +1,195 @@
+"""Whole tables: systems, groups, intervals, comparisons."""
+
+import math
+
+import numpy as np
+import pytest
+
+import unmask as um
+from unmask.engine.battery import Battery
+from unmask.engine.comparison import compare
+from unmask.engine.evaluation import evaluate, group_masks
+from unmask.trials import Ids, Scores
+
+
+def make_scores(speakers=8, sexes=True, with_speakers=True, seed=0):
+    """All pairs of models and test utterances of a few speakers, by two systems."""
+    rng = np.random.default_rng(seed)
+    names = [f"s{i}" for i in range(speakers)]
+    rows, columns = (part.ravel() for part in np.indices((speakers, 3 * speakers)))
+    tested = columns // 3
+    label = (rows == tested).astype(np.int8)
+    good = rng.normal(3.0 * label, 1)
+    columns_of = {}
+    if sexes:
+        sex = np.array(["f", "m"] * speakers)[:speakers]
+        columns_of = {
+            "enrol_sex": Ids.from_strings(sex[rows]),
+            "test_sex": Ids.from_strings(sex[tested]),
+        }
+    speaker = {}
+    if with_speakers:
+        both = Ids.from_strings(np.array(names)[np.concatenate([rows, tested])])
+        speaker = {
+            "enrol_speaker": both.take(np.arange(rows.size)),
+            "test_speaker": both.take(np.arange(rows.size, 2 * rows.size)),
+        }
+    return Scores(
+        Ids.from_strings(np.array(names)[rows]),
+        Ids.from_strings([f"u{i}" for i in columns]),
+        label,
+        **speaker,
+        columns=columns_of,
+        systems={"good": good, "poor": good + rng.normal(0, 2, good.size)},
+    )
+
+
+def test_evaluation_agrees_with_the_single_functions():
+    scores = make_scores()
+    found = evaluate(scores, replicates=20, battery=Battery(p_target=(0.01, 0.05)))
+    assert [result.system for result in found] == ["good", "poor"]
+    for result in found:
+        pair = scores.targets(result.system), scores.nontargets(result.system)
+        assert result["eer"].value == um.eer(*pair)
+        assert result["eer_raw"].value == um.eer(*pair, estimator="raw")
+        assert result["cllr"].value == pytest.approx(um.cllr(*pair))
+        assert result["tag"].value == um.zebra(*pair).tag
+        costs = {e.params["p_target"]: e for e in result.estimates if e.metric == "min_dcf"}
+        assert costs[0.05].value == um.min_dcf(*pair, p_target=0.05)
+        assert result["eer"].n == {"target": 24, "nontarget": 168, "speakers": 8}
+        assert result["eer"].interval.low <= result["eer"].value <= result["eer"].interval.high
+        threshold = result["min_dcf"].threshold
+        assert threshold == um.Roc.from_scores(*pair).min_dcf_point().threshold
+
+
+def test_signature_tells_how_a_number_was_made():
+    scores = make_scores()
+    (good, _) = evaluate(scores, replicates=20, seed=3)
+    assert good["eer"].signature == (
+        f"EER|est:rocch|ci:speaker,corrected,20,95%|seed:3|trials:{scores.digest}|v:{um.__version__}"
+    )
+
+
+def test_order_of_trials_changes_no_value():
+    scores = make_scores()
+    shuffled = scores.select(np.random.default_rng(1).permutation(len(scores)))
+    one, two = (evaluate(s, replicates=10) for s in (scores, shuffled))
+    for a, b in zip(one, two, strict=True):
+        for x, y in zip(a.estimates, b.estimates, strict=True):
+            assert x.value == (y.value if x.metric == "tag" else pytest.approx(y.value, rel=1e-12))
+            assert x.signature == y.signature
+
+
+def test_groups_by_a_pair_of_columns():
+    scores = make_scores()
+    found = evaluate(scores, by="sex", replicates=0)
+    assert [r.group for r in found if r.system == "good"] == [None, "f", "m"]
+    assert any("group f-m: left out, it has 0 target and" in text for text in found.warnings)
+    same = scores.select(dict(group_masks(scores, "sex"))["f"])
+    f = next(r for r in found if r.group == "f" and r.system == "good")
+    assert f["eer"].value == um.eer(same.targets("good"), same.nontargets("good"))
+
+
+def test_groups_by_one_column_and_by_none():
+    scores = make_scores()
+    masks = dict(group_masks(scores, "enrol_sex"))
+    assert set(masks) == {"f", "m"}
+    assert sum(mask.sum() for mask in masks.values()) == len(scores)
+    with pytest.raises(um.InputError, match="no column accent to group by"):
+        evaluate(scores, by="accent", replicates=0)
+
+
+def test_without_speakers_the_trial_bootstrap_is_named():
+    found = evaluate(make_scores(with_speakers=False), replicates=10)
+    assert found.results[0]["eer"].interval.method == "trial,corrected"
+    assert any("no speaker ids" in text for text in found.warnings)
+
+
+def test_one_speaker_gives_no_interval_and_no_crash():
+    scores = make_scores()
+    one = Ids.from_strings(["only"] * len(scores))
+    alone = Scores(
+        scores.enrol, scores.test, scores.label, enrol_speaker=one, test_speaker=one,
+        systems=scores.systems,
+    )  # fmt: skip
+    found = evaluate(alone, replicates=10)
+    assert math.isnan(found.results[0]["eer"].interval.low)
+    assert any("one speaker only" in text for text in found.warnings)
+
+
+@pytest.mark.parametrize("with_speakers", [True, False])
+def test_one_trial_of_each_class_gives_no_interval_and_no_crash(with_speakers):
+    scores = make_scores(with_speakers=with_speakers)
+    two = scores.select([0, 3])
+    assert two.label.tolist() == [1, 0]
+    for result in evaluate(two, replicates=10):
+        for estimate in result.estimates:
+            assert estimate.no_interval
+            assert estimate.interval is None or math.isnan(estimate.interval.low)
+    text = " ".join(evaluate(two, replicates=10).warnings)
+    assert "no interval can be given" in text
+    assert ("one speaker only has target trials" in text) == with_speakers
+    row = compare(two, replicates=10)["eer"]
+    assert math.isnan(row.difference.interval.low)
+
+
+def test_every_number_has_an_interval_or_a_reason():
+    for replicates in (0, 20):
+        for result in evaluate(make_scores(), replicates=replicates):
+            for estimate in result.estimates:
+                given = estimate.interval is not None and not math.isnan(estimate.interval.low)
+                assert given != bool(estimate.no_interval), estimate
+                assert not given or estimate.interval.low < estimate.interval.high
+    assert any(text.startswith("8 speakers") for text in evaluate(make_scores()).warnings)
+    assert any(text.startswith("8 speakers") for text in compare(make_scores()).warnings)
+
+
+def test_separated_classes_get_the_exact_bound():
+    scores = make_scores()
+    apart = Scores(
+        scores.enrol, scores.test, scores.label, enrol_speaker=scores.enrol_speaker,
+        test_speaker=scores.test_speaker, systems={"apart": 10.0 * scores.label - 5},
+    )  # fmt: skip
+    (result,) = evaluate(apart, replicates=20)
+    bound = 1 - 0.025 ** (1 / 8)
+    assert result["eer"].interval.high == pytest.approx(0.5 * bound)
+    assert result["tpr_at_fpr"].interval.low == pytest.approx(1 - bound)
+    assert result["d_ece"].interval.low == pytest.approx((1 - bound) / (2 * math.log(2)))
+
+
+def test_a_target_trial_of_two_speakers_is_refused():
+    scores = make_scores()
+    swapped = Scores(
+        scores.enrol, scores.test, 1 - scores.label, enrol_speaker=scores.enrol_speaker,
+        test_speaker=scores.test_speaker, systems=scores.systems,
+    )  # fmt: skip
+    with pytest.raises(um.InputError, match="target trials have two speakers"):
+        evaluate(swapped, replicates=10)
+
+
+def test_one_class_only_is_refused_with_the_counts():
+    scores = make_scores()
+    with pytest.raises(um.InputError, match="24 target and 0 nontarget"):
+        evaluate(scores.select(scores.is_target))
+
+
+def test_comparison_of_two_systems():
+    scores = make_scores(speakers=12)
+    found = compare(scores, replicates=50)
+    row = found["eer"]
+    assert row.difference.value == pytest.approx(row.second.value - row.first.value)
+    assert row.difference.value > 0
+    assert row.second_better < 0.2
+    assert found.verdict.startswith("The EER of good is")
+    turned = compare(scores, "poor", "good", replicates=50)
+    assert turned["eer"].difference.value == -row.difference.value
+    assert turned["eer"].second_better == pytest.approx(1 - row.second_better)
+    assert turned["d_ece"].second_better > 0.8
+
+
+def test_comparison_needs_two_names():
+    scores = make_scores()
+    with pytest.raises(um.InputError, match="two systems by name"):
+        compare(scores, "good", "good")
+    with pytest.raises(um.InputError, match="found 'best'"):
+        compare(scores, "good", "best")

@@ -1,0 +1,266 @@
+"""Intervals of trials that were only counted, against the bootstrap of all trials."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import unmask as um
+from unmask.engine import resample
+from unmask.engine.battery import Battery
+from unmask.engine.binned import BinnedTrials, binned_bootstrap, edges_of
+from unmask.engine.bootstrap import Resampled, Units, bootstrap
+from unmask.engine.first_order import Batch, FirstOrder, count_speakers
+from unmask.scoring.by_speaker import BySpeaker
+from unmask.trials import Ids
+from unmask.trials.labels import NONTARGET, TARGET
+
+BATTERY = Battery(p_target=(0.01, 0.5))
+
+
+def population(speakers, utterances, seed=0, spread=0.3):
+    """Speakers who differ in how constant their voice is."""
+    rng = np.random.default_rng(seed)
+    code = np.repeat(np.arange(speakers), utterances)
+    scale = 1.2 * np.exp(spread * rng.normal(size=speakers))[code]
+    vectors = rng.normal(size=(speakers, 24))[code]
+    vectors += scale[:, None] * rng.normal(size=vectors.shape)
+    return um.Embeddings(vectors.astype(np.float32), [f"s{c:03d}" for c in code])
+
+
+def trials(embeddings, *, enrolled=None):
+    """All scores in single precision with the speakers of both sides."""
+    rows = um.Cosine().prepare(embeddings.vectors).astype(np.float32)
+    scores = (rows @ rows.T).astype(np.float64)
+    code = embeddings.speakers.codes
+    if enrolled is None:
+        a, b = np.triu_indices(len(code), 1)
+    else:
+        a = np.repeat(np.flatnonzero(enrolled), (~enrolled).sum())
+        b = np.tile(np.flatnonzero(~enrolled), enrolled.sum())
+    return scores[a, b], code[a], code[b]
+
+
+def full_bootstrap(embeddings, replicates, **which):
+    scores, a, b = trials(embeddings, **which)
+    same = a == b
+    units = Units.speakers(a[same], a[~same], b[~same])
+    system = Resampled.of(scores[same], scores[~same], units, thresholds=BATTERY.thresholds)
+    return bootstrap([system], units, BATTERY.values, ranges=BATTERY.ranges, replicates=replicates)
+
+
+@pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
+def test_few_trials_get_the_full_bootstrap(pairs):
+    embeddings = population(12, 5)
+    which = {} if pairs == "all" else {"enrolled": np.tile([True, *[False] * 4], 12)}
+    full = full_bootstrap(embeddings, 50, **which)
+    result = um.cross_pairing(embeddings, pairs=pairs, battery=BATTERY, replicates=50).results[0]
+    estimates = [e for e in result.estimates if e.metric != "tag"]
+    for key, found in zip(BATTERY.measured(), estimates, strict=True):
+        if key != "l_w":
+            expected = full.interval(key, level=0.95)
+            assert found.interval.method == "speaker,corrected"
+            assert found.interval.low == pytest.approx(expected.low, abs=1e-5, nan_ok=True)
+            assert found.interval.high == pytest.approx(expected.high, abs=1e-5, nan_ok=True)
+
+
+def test_tables_are_counted_as_defined():
+    embeddings = population(40, 6)
+    scores, a, b = trials(embeddings)
+    same = a == b
+    edges = np.sort(np.random.default_rng(1).choice(scores, 30, replace=False))
+    from unmask.scoring.cross import count_pairs
+    from unmask.scoring.layout import Layout
+    from unmask.scoring.shards import shards_of
+
+    layout = Layout.of(shards_of(embeddings), pairs="all")
+    found = count_pairs(layout, um.Cosine(), edges=lambda counts: edges).by_speaker
+    place = np.searchsorted(edges, scores, side="right")
+    target, nontarget = np.zeros((2, 40, 31), int)
+    np.add.at(target, (a[same], place[same]), 1)
+    for side in (a, b):
+        np.add.at(nontarget, (side[~same], place[~same]), 1)
+    np.testing.assert_array_equal(found.target, target)
+    np.testing.assert_array_equal(found.nontarget, nontarget)
+    loss = np.logaddexp(0, scores[~same])
+    expected = np.bincount(a[~same], loss, 40) + np.bincount(b[~same], loss, 40)
+    np.testing.assert_allclose(found.nontarget_loss, expected, rtol=1e-6)
+    missed = np.bincount(a[same], np.logaddexp(0, -scores[same]), 40)
+    np.testing.assert_allclose(found.target_loss, missed, rtol=1e-6)
+
+
+@pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
+def test_intervals_are_those_of_the_full_bootstrap(pairs, monkeypatch):
+    monkeypatch.setattr(sys.modules["unmask.engine.pairing"], "AUTO_TRIALS", 1000)
+    embeddings = population(150, 6)
+    which = {} if pairs == "all" else {"enrolled": np.tile([True, *[False] * 5], 150)}
+    full = full_bootstrap(embeddings, 300, **which)
+    result = um.cross_pairing(embeddings, pairs=pairs, battery=BATTERY, replicates=300).results[0]
+    estimates = [e for e in result.estimates if e.metric != "tag"]
+    for key, found in zip(BATTERY.measured(), estimates, strict=True):
+        if key == "l_w":
+            assert found.interval is None
+            assert "number of trials" in found.no_interval
+            continue
+        expected = full.interval(key, level=0.95)
+        width = expected.high - expected.low
+        assert found.interval.method == "speaker,first order,corrected"
+        assert found.interval.replicates == 300
+        if key == "act_dcf@0.01":
+            assert np.isnan(width)
+            assert found.no_interval == "no resampling moves it"
+            continue
+        assert found.interval.high - found.interval.low == pytest.approx(width, rel=0.12), key
+        assert found.interval.low == pytest.approx(expected.low, abs=0.08 * width + 1e-9), key
+        assert found.interval.high == pytest.approx(expected.high, abs=0.08 * width + 1e-9), key
+
+
+def test_a_replicate_follows_its_draw():
+    embeddings = population(120, 5)
+    full = full_bootstrap(embeddings, 100).values
+    counts, roc = counted(embeddings)
+    found = binned_bootstrap([FirstOrder(counts)], [roc], BATTERY.values, replicates=100).values
+    for key in ("eer", "min_cllr", "cllr", "d_ece"):
+        assert np.corrcoef(full[key][0], found[key][0])[0, 1] > 0.99, key
+
+
+def counted(embeddings):
+    scores, a, b = trials(embeddings)
+    same = a == b
+    roc = um.Roc.from_scores(scores[same], scores[~same], thresholds=BATTERY.thresholds, cllr=True)
+    speakers = int(a.max()) + 1
+    edges = edges_of(roc, BATTERY.thresholds, rows=speakers)
+    parts = np.array_split(np.arange(scores.size), 3)
+    batches = [Batch(scores[part], same[part], a[part], b[part]) for part in parts]
+    return count_speakers(batches, edges, speakers), roc
+
+
+def test_bins_keep_the_hull():
+    counts, roc = counted(population(60, 6))
+    whole = FirstOrder(counts).whole
+    exact, coarse = BATTERY.values(roc), BATTERY.values(whole)
+    for key in ("eer", "min_dcf@0.01", "act_dcf@0.5", "min_cllr", "d_ece", "l_w", "d_sys", "cllr"):
+        assert coarse[key] == pytest.approx(exact[key], abs=1e-12), key
+    assert whole.targets == roc.targets
+    assert whole.nontargets == roc.nontargets
+
+
+def test_a_draw_without_a_class_has_no_value():
+    counts = BySpeaker.of_pairs(
+        np.array([0.0]),
+        np.array([[1, 2], [0, 0]]),
+        np.array([[3, 1], [3, 1]]),
+        np.ones(2),
+        np.ones(2),
+    )
+    table = FirstOrder(counts)
+    assert next(table.weighted(np.array([[0.0, 2.0]]))) is None
+    found = next(table.weighted(np.array([[2.0, 0.0]])))
+    assert found.targets == 6
+    assert found.nontargets == 4
+
+
+def test_few_speakers_are_told_and_none_asked_for_are_none():
+    embeddings = population(20, 4)
+    assert "20 speakers" in um.cross_pairing(embeddings, replicates=50).warnings[-1]
+    plain = um.cross_pairing(embeddings, replicates=0)
+    assert plain.results[0]["eer"].interval is None
+    assert not plain.warnings
+    with pytest.raises(um.InputError, match="at least 2 replicates"):
+        um.cross_pairing(embeddings, replicates=1)
+
+
+def listed(seed=0, speakers=150, own=2):
+    """A list of trials with effects of speakers, some nontargets within one speaker."""
+    rng = np.random.default_rng(seed)
+    effect = rng.normal(0, 0.5, speakers)
+    who = np.repeat(np.arange(speakers), 6)
+    a, b = np.triu_indices(speakers, 1)
+    a, b = np.append(a, np.arange(speakers)), np.append(b, np.arange(speakers))
+    target = 2 + effect[who] + rng.normal(0, 1, who.size)
+    nontarget = effect[a] + effect[b] + rng.normal(0, 1, a.size)
+    return target, nontarget, (who, a, b)
+
+
+def scores_of(target, nontarget, codes, *, systems=1, named=True):
+    size = target.size + nontarget.size
+    rng = np.random.default_rng(1)
+    values = np.concatenate([target, nontarget])
+    columns = {f"system{k}": values + 0.5 * k * rng.normal(size=size) for k in range(systems)}
+    label = np.where(np.arange(size) < target.size, TARGET, NONTARGET).astype(np.int8)
+    if not named:
+        return um.Scores(None, None, label, systems=columns)
+    both = np.concatenate([codes[0], codes[1], codes[0], codes[2]])
+    speakers = Ids.from_strings([f"s{code}" for code in both])
+    enrol, test = (speakers.take(np.arange(size) + start) for start in (0, size))
+    trial = [Ids.from_strings([f"{side}{row}" for row in range(size)]) for side in "et"]
+    return um.Scores(*trial, label, enrol_speaker=enrol, test_speaker=test, systems=columns)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_many_trials_get_intervals_in_bins(named, monkeypatch):
+    target, nontarget, codes = listed()
+    scores = scores_of(target, nontarget, codes, named=named)
+    battery = Battery(p_target=(0.1, 0.5), fpr=(0.05, 0.01))
+    full = um.evaluate(scores, battery=battery, replicates=1000)
+    monkeypatch.setattr(resample, "AUTO_TRIALS", 1000)
+    binned = um.evaluate(scores, battery=battery)
+    assert binned.results[0]["eer"].interval.replicates == 1000
+    method = "speaker,first order,corrected" if named else "trial,corrected"
+    for one, other in zip(full.results[0].estimates, binned.results[0].estimates, strict=True):
+        assert one.value == other.value
+        if one.metric in ("tag", "l_w"):
+            continue
+        assert other.interval.method == method
+        width = one.interval.high - one.interval.low
+        assert other.interval.low == pytest.approx(one.interval.low, abs=0.15 * width), one.metric
+        assert other.interval.high == pytest.approx(one.interval.high, abs=0.15 * width), one.metric
+
+
+def test_many_trials_of_two_systems_share_their_draws(monkeypatch):
+    scores = scores_of(*listed(), systems=2)
+    full = um.compare(scores, battery=BATTERY, replicates=400)
+    monkeypatch.setattr(resample, "AUTO_TRIALS", 1000)
+    binned = um.compare(scores, battery=BATTERY)
+    for metric in ("eer", "cllr", "min_cllr"):
+        one, other = full[metric].difference.interval, binned[metric].difference.interval
+        width = one.high - one.low
+        assert other.high - other.low == pytest.approx(width, rel=0.15), metric
+    nobody = um.compare(scores_of(*listed(), systems=2, named=False))
+    assert nobody["eer"].difference.interval is None
+    assert "without speakers" in nobody.warnings[0]
+
+
+def test_infinite_scores_are_ordinary():
+    rng = np.random.default_rng(0)
+    target = np.append(rng.normal(2, 1, 200), [np.inf, -np.inf])
+    nontarget = np.append(rng.normal(0, 1, 900), [-np.inf] * 5)
+    roc = um.Roc.from_scores(target, nontarget, thresholds=BATTERY.thresholds, cllr=True)
+    edges = edges_of(roc, BATTERY.thresholds)
+    parts = (target, np.ones(202, bool)), (nontarget, np.zeros(905, bool))
+    table = BinnedTrials.of(parts, edges)
+    found = binned_bootstrap([table], [roc], BATTERY.values, replicates=50)
+    assert np.isinf(found.values["cllr"]).any()
+    assert np.isfinite(found.values["eer"]).all()
+    who = np.arange(202) % 40
+    other = np.arange(905) % 40, np.arange(905) % 39
+    batches = [
+        Batch(target, np.ones(202, bool), who, who),
+        Batch(nontarget, np.zeros(905, bool), *other),
+    ]
+    speakers = FirstOrder(count_speakers(batches, edges, 40))
+    assert BATTERY.values(speakers.whole)["eer"] == pytest.approx(roc.eer(), abs=1e-9)
+    again = binned_bootstrap([speakers], [roc], BATTERY.values, replicates=50)
+    assert np.isfinite(again.values["eer"]).all()
+
+
+@pytest.mark.parametrize("speakers", [1, 1_000, 174_763, 10_000_000])
+def test_bins_of_any_number_of_speakers(speakers):
+    rng = np.random.default_rng(2)
+    roc = um.Roc.from_scores(rng.normal(1, 1, 4000), rng.normal(0, 1, 40_000))
+    edges = edges_of(roc, [0.5], rows=speakers)
+    assert edges.size >= 8
+    assert np.all(np.diff(edges) > 0)
+    assert 0.5 in edges
