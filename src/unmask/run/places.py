@@ -23,7 +23,7 @@ from concurrent.futures import (
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
@@ -133,6 +133,16 @@ def place(
             yield here
         finally:
             _CURRENT.reset(token)
+
+
+@contextmanager
+def keeping(folder: Path) -> Iterator[None]:
+    """Meanwhile jobs run where they would, and keep what is done in a folder."""
+    token = _CURRENT.set(replace(current_place(), state=folder))
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
 
 
 def current_place() -> Place:
