@@ -36,10 +36,10 @@ def voices(speakers: int, each: int, *, noise: float, seed: int, tag: str = "u")
 def numbers(estimates: Any) -> Named:
     """Values and ends of intervals by name."""
     found: Named = {}
-    for place, estimate in enumerate(estimates):
+    for index, estimate in enumerate(estimates):
         if isinstance(estimate.value, str):
             continue
-        name = f"{place} {estimate.metric}"
+        name = f"{index} {estimate.metric}"
         found[name] = float(estimate.value)
         if estimate.interval is not None:
             found[f"{name}, low end"] = estimate.interval.low
