@@ -2,7 +2,9 @@
 
 Four laws of voices: ``student`` (cosine of Student vectors), ``plda`` (log-likelihood ratios of
 PLDA, 24 dimensions), ``hubs`` (log-normal norms, some voices are close to everybody) and
-``families`` (cosine; families of ten voices). A population is known, so that the closest of N is
+``families`` (cosine; families of ten voices). A fifth, ``households`` (cosine; households of any
+size, four voices in the mean, some more alike than others), is kept apart: no constant was chosen
+on it. A population is known, so that the closest of N is
 known; samples of it are seen with a few scores a pair.
 """
 
@@ -18,6 +20,9 @@ from unmask.stress import PairScores, extrapolate, measure_worst_case
 from unmask.stress.worst_case_kernels import closest_weights
 
 LAWS = ("student", "plda", "hubs", "families")
+APART = "households"
+"""A law that no constant of an interval was chosen on: it only checks them."""
+
 _RANKS = 60
 
 
@@ -28,6 +33,7 @@ class Law:
     name: str
     speakers: int = 15_001
     likeness: float = 0.8
+    seed: int = 0
 
     @cached_property
     def _scale(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -41,18 +47,24 @@ class Law:
     @cached_property
     def centres(self) -> FloatArray:
         """A vector for each voice."""
-        rng = np.random.default_rng([1, LAWS.index(self.name)])
+        rng = np.random.default_rng([1, (*LAWS, APART).index(self.name), self.seed])
         spread = self._scale[0]
         normal = rng.normal(size=(self.speakers, spread.size))
         if self.name == "families":
             family = rng.normal(size=normal.shape)[np.arange(self.speakers) // 10]
             normal = np.sqrt(self.likeness) * family + np.sqrt(1 - self.likeness) * normal
+        if self.name == APART:
+            starts = rng.random(self.speakers) < 0.25
+            house = np.cumsum(starts)
+            likeness = rng.uniform(0.4, 0.9, (self.speakers + 1, 1))[house]
+            shared = rng.normal(size=(self.speakers + 1, spread.size))[house]
+            normal = np.sqrt(likeness) * shared + np.sqrt(1 - likeness) * normal
         if self.name == "student":
             normal /= np.sqrt(rng.chisquare(12.0, (self.speakers, 1)) / 12.0)
         if self.name == "hubs":
             normal *= np.exp(0.25 * rng.normal(size=(self.speakers, 1)))
         centres = spread * normal
-        if self.name in ("student", "families"):
+        if self.name in ("student", "families", APART):
             centres[:, 0] += 1.5
         return centres
 
