@@ -113,6 +113,7 @@ def worst_case_growth(
         "The further a line rises to the right, the more an adversary gains by choosing the voice"
         " that sounds most like the target. Dashes tell the threshold by its false-alarm rate over"
         " all trials; at N = 1 every pair of speakers counts alike, however many trials it has, so"
-        " a line may start beside that rate. Bands are intervals over speakers, as targets and as impostors."
+        " a line may start beside that rate. Bands are intervals over speakers, as targets"
+        " and as impostors."
     )
     return Figure(name, title, caption, chart)

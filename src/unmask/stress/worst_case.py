@@ -50,9 +50,10 @@ def worst_case_false_alarms(
 
     ``scores`` is targets × impostors × scores-per-pair, or :class:`PairScores` where pairs differ
     in size or are missing. A score counts as a false alarm strictly above τ. N = 1 is the rate of
-    an impostor whom nobody chose, the mean over pairs of speakers. Impostors of equal mean score are averaged over
-    their orders. With ``proxy`` (scores of another system for the same pairs, or a targets ×
-    impostors matrix of similarities) the adversary chooses by the proxy and attacks the real one.
+    an impostor whom nobody chose, the mean over pairs of speakers. Impostors of equal mean score
+    are averaged over their orders. With ``proxy`` (scores of another system for the same pairs, or
+    a targets × impostors matrix of similarities) the adversary chooses by the proxy and attacks the
+    real one.
     """
     pairs = as_pairs(scores)
     flat, levels = _asked(pairs, thresholds, counts, proxy)
