@@ -218,7 +218,8 @@ def section(found: Mapping[str, Growth], colours: Mapping[str, str]) -> Section:
                 "F_r is the rate of the r-th closest impostor's scores above τ. The expectation"
                 " over all subsets of N impostors is exact; N = 1 is the rate of an impostor"
                 " whom nobody chose, all pairs of speakers weighed alike. Scores that choose the"
-                " closest are kept apart from those that attack. Intervals: speakers leave in groups, as targets and as impostors.",
+                " closest are kept apart from those that attack. Intervals: speakers leave in"
+                " groups, as targets and as impostors.",
             ),
         ),
         citation=SHOLOKHOV_2020,
