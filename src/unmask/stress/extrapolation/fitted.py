@@ -26,9 +26,12 @@ LEVEL = 0.99
 FAR = 10
 """A warning is due where N exceeds the impostors at hand so many times."""
 
-REACH = (0.02, 0.14)
-"""Standard error of the log-odds, downwards and upwards, for each factor e of N beyond the
-impostors at hand: families of voices that nobody saw make the rate higher, never lower."""
+FALLING = 0.05
+"""Standard error of the log-odds downwards, for each unit of log(N/M) beyond the M at hand."""
+
+RISING = 0.35
+"""The same upwards, for √log(N/M): families of voices that nobody saw make the rate higher, never
+lower, and of those that M voices just miss most are met at a few times M already."""
 
 _EDGE = 1e-4
 _STEPS = 201
@@ -194,8 +197,8 @@ class Extrapolation:
         beyond = np.log(np.maximum(n / self.max_count, 1.0))[:, None]
         models = _odds(every)
         variance = deviation(drawn) ** 2
-        down = variance + (REACH[0] * beyond) ** 2 + (middle - models.min(axis=0)) ** 2
-        up = variance + (REACH[1] * beyond) ** 2 + (models.max(axis=0) - middle) ** 2
+        down = variance + (FALLING * beyond) ** 2 + (middle - models.min(axis=0)) ** 2
+        up = variance + RISING**2 * beyond + (models.max(axis=0) - middle) ** 2
         low, high = expit(middle - quantile * np.sqrt(down)), expit(middle + quantile * np.sqrt(up))
         if self.guard is not None:
             high = np.maximum(high, _rates(self.guard, n, levels))
