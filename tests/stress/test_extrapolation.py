@@ -300,6 +300,18 @@ def test_no_end_of_more_voices_lies_below_the_measured_one(
     assert (found.high[2:] >= high - 1e-15).all()
 
 
+def test_above_every_score_the_upper_end_is_that_of_no_case_in_so_many(
+    fitted: Extrapolation,
+) -> None:
+    assert fitted.measured is not None
+    top = fitted.thresholds[1]
+    low, high = fitted.measured.ends(np.array([top, top + 1]), 0.99)
+    np.testing.assert_array_equal(low, 0.0)
+    np.testing.assert_allclose(high, 1 - 0.005 ** (1 / 120), rtol=1e-6)
+    assert fitted.predict_interval([119, 10**5], [50.0]).high.min() >= high[1] - 1e-12
+    assert fitted.threshold_for(0.01, 1000, level=0.99) == np.inf
+
+
 def test_the_safe_threshold_keeps_the_upper_end_to_the_rate(fitted: Extrapolation) -> None:
     plain = fitted.threshold_for(0.1, 1000)
     safe = fitted.threshold_for(0.1, 1000, level=0.95)

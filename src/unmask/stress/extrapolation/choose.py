@@ -128,7 +128,7 @@ class Ready:
         """The rates with all impostors."""
         whole = self.crossed.whole
         cases = len(whole.target_names) * whole.max_count / self.count
-        return Measured.of(self.surface, cases)
+        return Measured.of(self.surface, cases, self.seen[1])
 
     def fitted(self, model: str, progress: Progress | None = None) -> Extrapolation:
         """Fit a model, or the mean of those that fit about equally well."""

@@ -26,11 +26,18 @@ class Measured:
     cases: float
 
     @classmethod
-    def of(cls, surface: Surface, cases: float) -> Measured:
-        """The row of the largest count."""
+    def of(cls, surface: Surface, cases: float, highest: float) -> Measured:
+        """The row of the largest count, and the rate of 0 at the ``highest`` score of all."""
         last = surface.values[-1]
         gone = np.empty((0, last.size)) if surface.without is None else surface.without[:, -1]
-        return cls(surface.thresholds, last, gone, cases)
+        if highest <= surface.thresholds[-1]:
+            return cls(surface.thresholds, last, gone, cases)
+        return cls(
+            np.append(surface.thresholds, highest),
+            np.append(last, 0.0),
+            np.pad(gone, ((0, 0), (0, 1))),
+            cases,
+        )
 
     def rates(self, thresholds: FloatArray) -> FloatArray:
         """The rate at any threshold, linear between those measured."""
