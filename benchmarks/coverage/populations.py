@@ -154,7 +154,8 @@ POPULATIONS = (
     Population("heterogeneous", 1.4, heterogeneity=0.5),
     Population("heavy tails", 1.6, freedom=3.0),
     Population("separated", 2.0),
-    Population("chance", 0.25),
+    Population("near chance", 0.25),
+    Population("no evidence", 0.0),
 )
 # No constant of an interval was chosen on samples of this law.
 KEPT_APART = Population("kept apart", 1.5, 0.3, 6.0, utterances=5, families=8, seed=72)
