@@ -13,7 +13,7 @@ from tests.golden import calls
 EVERYWHERE = ("local-1", "local-3", "processes", "dask", "cuda")
 LOCAL = ("local-1", "local-3")
 SINGLE = ("",)  # All numbers come from products in single precision.
-RESAMPLED = ("low", "high")  # Intervals do.
+RESAMPLED = ("/low", "/high")  # Intervals do.
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from tests.golden.digest import digest, moved
 
 PINNED = Path(__file__).with_name("demo.json")
 TELLING = ("fpr", "p_target", "calibration")
-RESAMPLED = ("low", "high")
+RESAMPLED = ("/low", "/high")
 
 
 def number(value: Any) -> float | None:
