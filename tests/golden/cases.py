@@ -246,13 +246,11 @@ def _detection(here: Any, at: Any) -> Iterator[Case]:
         "roc, blocks", lambda: calls.blocks(arrays("ties")[0], np.split(arrays("ties")[1], 7))
     )
     yield here("calibration", lambda: calls.calibrations(*arrays("plain"), np.linspace(-6, 6, 25)))
-    yield from at(
-        "evaluate, by sex", lambda on: calls.evaluate(trials(), on, by="sex"), EVERYWHERE[:4]
-    )
+    yield from at("evaluate, by sex", lambda on: calls.evaluate(trials(), on, by="sex"), EVERYWHERE)
     yield from at("evaluate, in bins", lambda on: calls.evaluate(trials(), on, few=False), LOCAL)
     yield here("evaluate, no speakers", lambda: calls.evaluate(anonymous(trials()), {}))
     two = only(trials(), "system 0", "system 1")
-    yield from at("compare", lambda on: calls.compare(two, on), LOCAL)
+    yield from at("compare", lambda on: calls.compare(two, on), (*LOCAL, "cuda"))
     yield from at("cross, cosine, all", lambda on: cross(on), EVERYWHERE, SINGLE)
     yield from at(
         "cross, plda, enrolment-fixed",
@@ -394,7 +392,7 @@ def _legal(here: Any, at: Any) -> Iterator[Case]:
             on, counts=[2, 20, 60], lengths=[1, 2], side=["gender"], attributes=["gender"],
             linkability_draws=10, **small,
         ),
-        ("local-1", "processes"),
+        ("local-1", "processes", "cuda"),
     )  # fmt: skip
     yield from at(
         "legal sweep, back-ends, all variants",
