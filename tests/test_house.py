@@ -14,12 +14,14 @@ import unmask
 
 SOURCE = Path(unmask.__file__).parent
 ROOMS = (
+    "base",
+    "run",
     "trials",
+    "speech",
     "scoring",
-    "detection",
+    "engine",
     "privacy",
     "stress",
-    "speech",
     "figures",
     "report",
     "cli",
@@ -37,6 +39,10 @@ def modules() -> dict[str, ast.Module]:
 
 
 MODULES = modules()
+PACKAGES = {
+    ".".join(("unmask", *path.relative_to(SOURCE).parent.parts))
+    for path in SOURCE.rglob("__init__.py")
+}
 
 
 def imports(tree: ast.AST, *, loading: bool) -> Iterator[str]:
@@ -71,6 +77,34 @@ def test_a_room_uses_only_rooms_above_it():
         if used != "unmask" and room(used) > room(name)
     ]
     assert not upward
+
+
+def test_other_rooms_are_entered_through_a_door():
+    """From another room one imports what a package exports, never from one of its modules."""
+    past_the_door = [
+        (name, node.module)
+        for name, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        and node.module in MODULES
+        and node.module not in PACKAGES
+        and room(node.module) != room(name)
+        and room(node.module)
+    ]
+    assert not past_the_door
+
+
+def test_no_name_of_a_door_hides_a_module():
+    """``import unmask.engine.roc`` gives the module, whatever the room exports."""
+    hidden = [
+        (package, alias.name)
+        for package in PACKAGES
+        for node in ast.walk(MODULES[package])
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if f"{package}.{alias.asname or alias.name}" in MODULES
+    ]
+    assert not hidden
 
 
 def test_no_module_needs_itself_to_load():

@@ -17,27 +17,23 @@ from unittest import mock
 import numpy as np
 
 import unmask as um
-from unmask.detection.units import units_of
-from unmask.privacy import (
-    legal_counts,
-    legal_verification,
-    similarity_count,
-    similarity_matrix,
-    similarity_total,
-)
-from unmask.privacy.zebra_runs import (
+from unmask.engine.units import units_of
+from unmask.privacy.legal import counts as legal_counts
+from unmask.privacy.legal import lists_eer as legal_verification
+from unmask.privacy.similarity import count as similarity_count
+from unmask.privacy.similarity import matrix as similarity_matrix
+from unmask.privacy.similarity import total as similarity_total
+from unmask.privacy.similarity.distortion import (
     calibration_distortion_from_embeddings,
     calibration_distortion_from_scores,
 )
-from unmask.scoring import cross, job, on_cuda
-from unmask.scoring.where import kept_open
-from unmask.stress import (
-    trial_bias,
-    worst_case_by_target,
-    worst_case_flat,
-    worst_case_on_device,
-    worst_case_voices,
-)
+from unmask.run import job
+from unmask.run.executors import kept_open
+from unmask.scoring import cross, on_cuda
+from unmask.stress import trial_bias, worst_case_by_target
+from unmask.stress.worst_case import flat as worst_case_flat
+from unmask.stress.worst_case import on_device as worst_case_on_device
+from unmask.stress.worst_case import voices as worst_case_voices
 from unmask.trials import write_embeddings, write_key, write_scores
 
 Numbers = dict[str, Any]
@@ -274,7 +270,7 @@ def calibrations(target: Any, nontarget: Any, scores: Any) -> Numbers:
 @contextlib.contextmanager
 def _many(module: str, few: bool) -> Iterator[None]:
     """Unless there are ``few`` trials, these are more than all are resampled of."""
-    module = f"unmask.detection.{module}"
+    module = f"unmask.engine.{module}"
     with (
         mock.patch(f"{module}.AUTO_TRIALS", FEW_TRIALS if few else 100),
         mock.patch(f"{module}.AUTO_REPLICATES", 60),
@@ -313,7 +309,7 @@ def cross_pairing(
 ) -> Numbers:
     """All pairs of a set; ``by_speaker``: intervals from counts by speaker."""
     chosen = backend(scoring, data)
-    with _many("cross_pairing", not by_speaker):
+    with _many("pairing", not by_speaker):
         result = um.cross_pairing(
             voices(data), backend=chosen, replicates=60, seed=2, block=256, **options, **at
         )
