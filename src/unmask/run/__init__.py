@@ -13,6 +13,7 @@ from unmask.run.places import (
     end_with_parent,
     keeping,
     place,
+    within,
 )
 from unmask.run.progress import Progress, advance, part, reporting
 from unmask.run.shared import ArrayFields
@@ -61,6 +62,7 @@ __all__ = [
     "reporting",
     "run",
     "tensor",
+    "within",
     "workplace",
     "write_arrays",
     "write_whole",

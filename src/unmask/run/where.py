@@ -61,7 +61,7 @@ class Where:
 
     def __post_init__(self) -> None:
         check_place(self.on, self.workers)
-        if self.on == "cuda":
+        if self.on == "cuda" and current_place().on != "cuda":
             devices()
 
     @property
@@ -74,7 +74,7 @@ HERE = Where()
 
 
 def devices() -> list[str]:
-    return places.devices()
+    return list(current_place().devices) or places.devices()
 
 
 @contextmanager
