@@ -1,20 +1,24 @@
 """From embeddings to scores of all their pairs, and to what is counted of them."""
 
-from unmask.scoring.averaging import average_groups
-from unmask.scoring.backend import Backend, as_vectors, length_normalised
-from unmask.scoring.blocks import (
+from unmask.scoring.backend import (
     TILE_COLUMNS,
     TILE_ROWS,
-    resolve,
-    row_ranges,
+    Backend,
+    backend_named,
+    product_sides,
     score_blocks,
-    score_rows,
+    train,
 )
 from unmask.scoring.cosine import Cosine, Whitening, product_block
-from unmask.scoring.moments import Moments
+from unmask.scoring.moments import (
+    Moments,
+    as_vectors,
+    average_groups,
+    discriminants,
+    length_normalised,
+)
 from unmask.scoring.pairs import BLOCK, MOST_TRIALS, Pairs
-from unmask.scoring.plda import Models, Plda, discriminants, llr_block
-from unmask.scoring.products import product_sides
+from unmask.scoring.plda import Models, Plda, llr_block
 from unmask.scoring.reducers.among import (
     UNIT,
     CountAmong,
@@ -27,6 +31,8 @@ from unmask.scoring.reducers.among import (
 from unmask.scoring.reducers.by_speaker import BySpeaker, CountBySpeaker
 from unmask.scoring.shards import shards_of
 from unmask.scoring.sides import Layout
+
+resolve = backend_named
 
 __all__ = [
     "BLOCK",
@@ -50,6 +56,7 @@ __all__ = [
     "add_counts",
     "as_vectors",
     "average_groups",
+    "backend_named",
     "discriminants",
     "length_normalised",
     "llr_block",
@@ -57,9 +64,8 @@ __all__ = [
     "product_block",
     "product_sides",
     "resolve",
-    "row_ranges",
     "score_blocks",
-    "score_rows",
     "shards_of",
+    "train",
     "unpacked",
 ]

@@ -16,11 +16,10 @@ from unmask._version import __version__
 from unmask.base import Codes32, FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.run import check_room, current_place, keeping, store, workplace
-from unmask.scoring.backend import Backend
+from unmask.scoring.backend import Backend, product_sides
 from unmask.scoring.cosine import Cosine, Whitening
 from unmask.scoring.pairs import Pairs, Side
 from unmask.scoring.plda import Plda
-from unmask.scoring.products import product_sides
 from unmask.scoring.shards import Filed, Shard
 from unmask.trials import Ids
 

@@ -28,7 +28,7 @@ from unmask.run import (
     ranges_of,
     run,
 )
-from unmask.scoring.backend import Rows
+from unmask.scoring.moments import Rows
 from unmask.scoring.pairs import BLOCK, Block, Pairs
 
 UNIT = 2.0**-32
