@@ -11,6 +11,7 @@ from unmask.base.arrays import (
     reject_nan,
 )
 from unmask.base.columns import Codes, Floats, Index, Labels, Mask, Vectors, as_index, read_only
+from unmask.base.draws import chosen, draw, draws, generator, in_order, weighted_means
 from unmask.base.intervals import (
     FEW_SPEAKERS,
     HULL,
@@ -50,8 +51,13 @@ __all__ = [
     "as_weights",
     "bias_corrected",
     "ceiling",
+    "chosen",
+    "draw",
+    "draws",
     "exact_bound",
     "few_speakers",
+    "generator",
+    "in_order",
     "lazy",
     "logit_interval",
     "mean_interval",
@@ -62,4 +68,5 @@ __all__ = [
     "reject_nan",
     "score_interval",
     "visible",
+    "weighted_means",
 ]
