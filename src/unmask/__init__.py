@@ -43,6 +43,7 @@ from unmask.estimate import (
 )
 from unmask.privacy import (
     Attacker,
+    AttackModel,
     Curve,
     Disclosure,
     Inference,
@@ -58,6 +59,7 @@ from unmask.privacy import (
     Zoo,
     assess_safeguards,
     assess_sessions,
+    attack_models,
     calibration_distortion,
     centred,
     inference,
@@ -99,12 +101,10 @@ from unmask.scoring import (
     Whitening,
 )
 from unmask.speech import (
-    AttackModel,
     External,
     McAdams,
     Recording,
     anonymise,
-    attack_models,
     case_study,
     embed,
     load_encoder,

@@ -8,6 +8,7 @@ from unmask.base.arrays import (
     Rows32,
     as_scores,
     as_weights,
+    length_normalised,
     reject_nan,
 )
 from unmask.base.columns import Codes, Floats, Index, Labels, Mask, Vectors, as_index, read_only
@@ -59,6 +60,7 @@ __all__ = [
     "generator",
     "in_order",
     "lazy",
+    "length_normalised",
     "logit_interval",
     "mean_interval",
     "no_formula",
