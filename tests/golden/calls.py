@@ -15,9 +15,10 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from unmask.run.executors import kept_open
 
 import unmask as um
-from unmask.engine.units import units_of
+from unmask.engine import units_of
 from unmask.privacy.legal import counts as legal_counts
 from unmask.privacy.legal import lists_eer as legal_verification
 from unmask.privacy.similarity import count as similarity_count
@@ -28,7 +29,6 @@ from unmask.privacy.similarity.distortion import (
     calibration_distortion_from_scores,
 )
 from unmask.run import job
-from unmask.run.executors import kept_open
 from unmask.scoring import cross, on_cuda
 from unmask.stress import trial_bias, worst_case_by_target
 from unmask.stress.worst_case import flat as worst_case_flat

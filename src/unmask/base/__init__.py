@@ -10,9 +10,20 @@ from unmask.base.arrays import (
     as_weights,
     length_normalised,
     reject_nan,
+    weighted_sum,
 )
 from unmask.base.columns import Codes, Floats, Index, Labels, Mask, Vectors, as_index, read_only
-from unmask.base.draws import chosen, draw, draws, generator, in_order, weighted_means
+from unmask.base.display import Tabular, estimate_row
+from unmask.base.draws import (
+    MetricRange,
+    Replicates,
+    chosen,
+    draw,
+    draws,
+    generator,
+    in_order,
+    weighted_means,
+)
 from unmask.base.intervals import (
     FEW_SPEAKERS,
     HULL,
@@ -43,9 +54,12 @@ __all__ = [
     "IntArray",
     "Labels",
     "Mask",
+    "MetricRange",
     "Places",
+    "Replicates",
     "Rows32",
     "Side",
+    "Tabular",
     "Vectors",
     "as_index",
     "as_scores",
@@ -55,6 +69,7 @@ __all__ = [
     "chosen",
     "draw",
     "draws",
+    "estimate_row",
     "exact_bound",
     "few_speakers",
     "generator",
@@ -71,4 +86,5 @@ __all__ = [
     "score_interval",
     "visible",
     "weighted_means",
+    "weighted_sum",
 ]

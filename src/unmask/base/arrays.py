@@ -60,6 +60,16 @@ def length_normalised(vectors: FloatArray) -> FloatArray:
     return np.asarray(vectors / length)
 
 
+def weighted_sum(values: FloatArray, weights: FloatArray) -> float:
+    """Σ w·v, where an infinite value of weight 0 counts for nothing."""
+    with np.errstate(invalid="ignore"):
+        total = float(np.dot(weights, values))
+    if np.isnan(total):
+        counted = weights > 0
+        total = float(np.dot(weights[counted], values[counted]))
+    return total
+
+
 def _numbers(values: Any, name: str) -> FloatArray:
     try:
         return np.asarray(values, dtype=np.float64)

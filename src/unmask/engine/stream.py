@@ -5,24 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.base import FloatArray
-from unmask.engine.battery import NOT_ASKED, Battery
-from unmask.engine.binned import BinnedSystem, BinnedTrials, binned_bootstrap, edges_of
-from unmask.engine.bootstrap import Progress, Resampled, Units, bootstrap
-from unmask.engine.evaluation import Evaluation, SystemResult
-from unmask.engine.first_order import Batch, FirstOrder, count_speakers
+from unmask.engine.binned import Batch, BinnedSystem, BinnedTrials, FirstOrder, count_speakers
+from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, Units
+from unmask.engine.evaluation import Battery, Evaluation, SystemResult, measure
 from unmask.engine.information import SummedSoftplus
 from unmask.engine.metrics import negated_warnings
 from unmask.engine.roc import Roc
-from unmask.engine.units import AUTO_REPLICATES, AUTO_TRIALS, reason_none, said_of
 from unmask.errors import InputError
-from unmask.estimate import Interval
+from unmask.run import Progress
 from unmask.trials import (
     NONTARGET,
     TARGET,
@@ -75,7 +72,6 @@ def stream_scores(
     results: list[SystemResult] = []
     warnings: list[str] = []
     told: list[str] = []
-    drawn = AUTO_REPLICATES if replicates is None else replicates
     with streamed_scores(
         paths,
         key=key,
@@ -86,31 +82,23 @@ def stream_scores(
         duplicates=duplicates,
         tell=within(tell, 0.0, _READ),
     ) as scores:
-        rows = scores.speaker_count or 1
-        options: dict[str, Any] = {"ranges": battery.ranges, "replicates": drawn, "seed": seed}
+        few = sum(scores.counts.values()) <= AUTO_TRIALS
         for i, name in enumerate(scores.systems):
             share = (1 - _READ) / len(scores.systems)
             counting = within(tell, _READ + i * share, _READ + (i + 1) * share)
             roc = _count(scores, name, battery, counting)
             warnings += [f"{name}: {text}" for text in negated_warnings(roc, roc.negated())]
-            intervals: dict[str, Interval] = {}
-            reason = NOT_ASKED
-            if drawn:
-                if sum(scores.counts.values()) <= AUTO_TRIALS:
-                    whole, units = _whole(scores, name, battery)
-                    found = bootstrap([whole], units, battery.values, **options)
-                else:
-                    table = _binned(scores, name, edges_of(roc, battery.thresholds, rows=rows))
-                    found = binned_bootstrap([table], [roc], battery.values, **options)
-                intervals = battery.intervals(found, level=level)
-                reason = reason_none(scores.speaker_count) if found.units < 2 else ""
-                told = said_of(found.units, speakers=scores.speaker_count)
-            estimates = battery.estimates(
+            measured, told = measure(
                 roc,
-                intervals,
-                trials=scores.trials,
+                battery,
+                replicates=replicates,
+                seed=seed,
                 speakers=scores.speaker_count,
-                no_interval=reason,
+                whole=partial(_whole, scores, name, battery) if few else None,
+                bins=partial(_binned, scores, name),
+            )
+            estimates = measured.estimates(
+                battery, level=level, trials=scores.trials, speakers=scores.speaker_count
             )
             results.append(SystemResult(name, None, estimates, roc))
         return Evaluation(tuple(results), scores.sources, (*warnings, *told), seed)
