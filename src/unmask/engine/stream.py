@@ -9,11 +9,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from unmask.base import FloatArray
+from unmask.base import BoolArray, FloatArray, in_order
 from unmask.engine.binned import Batch, BinnedSystem, BinnedTrials, FirstOrder, count_speakers
-from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, Units
+from unmask.engine.bootstrap import AUTO_TRIALS, Codes, Resampled, Units
 from unmask.engine.evaluation import Battery, Evaluation, SystemResult, measure
 from unmask.engine.information import SummedSoftplus
 from unmask.engine.metrics import negated_warnings
@@ -107,7 +106,8 @@ def stream_scores(
 def _whole(scores: StreamedScores, system: str, battery: Battery) -> tuple[Resampled, Units]:
     """All trials of a system, which are few enough to hold, and what is drawn of them."""
     batches = [
-        (b.scores[k], b.label[k] == TARGET, *_speakers(b, k)) for b, k in _labelled(scores, system)
+        (b.scores[k], b.label[k] == TARGET, *_speakers(scores, b, k))
+        for b, k in _labelled(scores, system)
     ]
     values, own, enrol, test = (np.concatenate(part) for part in zip(*batches, strict=True))
     units = Units.trials(int(own.sum()), int((~own).sum()))
@@ -117,15 +117,14 @@ def _whole(scores: StreamedScores, system: str, battery: Battery) -> tuple[Resam
     return whole, units
 
 
-def _speakers(
-    batch: ScoreBatch, kept: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
-    """Speakers of both sides; nobody where they are not known."""
-    nobody = np.zeros(len(kept), np.int32)
+def _speakers(scores: StreamedScores, batch: ScoreBatch, kept: BoolArray) -> tuple[Codes, Codes]:
+    """Speakers of both sides, numbered in the order of their names; nobody where none is known."""
+    nobody = np.zeros(int(kept.sum()), np.int64)
     enrol, test = batch.enrol_speaker, batch.test_speaker
-    if enrol is None or test is None:
-        return nobody[kept], nobody[kept]
-    return enrol[kept], test[kept]
+    if enrol is None or test is None or scores.speakers is None:
+        return nobody, nobody
+    number = in_order(scores.speakers.to_list())
+    return number[enrol[kept]], number[test[kept]]
 
 
 def _binned(scores: StreamedScores, system: str, edges: FloatArray) -> BinnedSystem:
@@ -134,16 +133,13 @@ def _binned(scores: StreamedScores, system: str, edges: FloatArray) -> BinnedSys
         pairs = ((b.scores[k], b.label[k] == TARGET) for b, k in _labelled(scores, system))
         return BinnedTrials.of(pairs, edges)
     batches = (
-        Batch(b.scores[k], b.label[k] == TARGET, b.enrol_speaker[k], b.test_speaker[k])
+        Batch(b.scores[k], b.label[k] == TARGET, *_speakers(scores, b, k))
         for b, k in _labelled(scores, system)
-        if b.enrol_speaker is not None and b.test_speaker is not None
     )
     return FirstOrder(count_speakers(batches, edges, len(scores.speakers)).present())
 
 
-def _labelled(
-    scores: StreamedScores, system: str
-) -> Iterator[tuple[ScoreBatch, npt.NDArray[np.bool_]]]:
+def _labelled(scores: StreamedScores, system: str) -> Iterator[tuple[ScoreBatch, BoolArray]]:
     """Batches, and which of their trials belong to a class."""
     for batch in scores.batches(system, speakers=True):
         yield batch, (batch.label == TARGET) | (batch.label == NONTARGET)
