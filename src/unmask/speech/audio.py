@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import io
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +17,7 @@ import numpy.typing as npt
 
 from unmask.base import one_line
 from unmask.errors import InputError
-from unmask.run import memory_left, write_whole
+from unmask.run import current_place, memory_left, place, write_whole
 
 SAMPLE_RATE = 16000
 LOWEST_RATE, HIGHEST_RATE = 1000, 768000
@@ -106,6 +108,24 @@ def _samples(file: Any, path: str | os.PathLike[str]) -> npt.NDArray[np.float32]
         if size > most:
             raise InputError(f"{path}: expected at most {most / 1e9:.1f} GB of samples, found more")
     return np.concatenate(blocks) if blocks else np.zeros((0, 1), np.float32)
+
+
+@contextmanager
+def file_workers(*, alone: bool, state: Path | None = None) -> Iterator[None]:
+    """Meanwhile jobs over files run in processes, since threads would wait for each other: on the
+    cluster of the current place where it is one, else on this machine with as many workers as that
+    place names; ``alone`` in this process. ``state`` is the folder of what is done.
+    """
+    here = current_place()
+    if alone or here.workers == 1:
+        with place(workers=1, state=state):
+            yield
+    elif here.here:
+        with place("processes", workers=here.workers, state=state):
+            yield
+    else:
+        with place(here.on, workers=here.workers, state=state):
+            yield
 
 
 def unexpected(path: str | os.PathLike[str], error: Exception) -> str:
