@@ -78,12 +78,12 @@ def calibrate(
 ) -> LinearCalibration | IsotonicCalibration:
     """A map from scores to natural-log LLRs, fitted to ``target`` and ``nontarget`` scores.
 
-    ``linear``: prior-weighted logistic regression, affine in the score (Brümmer and du Preez 2006;
-    Brümmer 2010, chapter 8). It minimises π·mean softplus(−(αs + β + logit π)) over targets +
-    (1−π)·mean softplus(αs + β + logit π) over nontargets at the ``prior`` π, by Newton's method on
-    standardised scores. ``isotonic``: the PAV map of the scores; ``laplace`` adds a pseudo-trial of
-    each class at each end, so that no LLR is infinite (Brümmer and du Preez 2006). ``apply`` of the
-    result calibrates other scores.
+    ``estimator`` is ``linear``: prior-weighted logistic regression, affine in the score (Brümmer
+    and du Preez 2006, Brümmer 2010). It minimises π·mean softplus(−(αs + β + logit π)) over targets
+    + (1−π)·mean softplus(αs + β + logit π) over nontargets at the ``prior`` π, by Newton's method on
+    standardised scores. Or ``isotonic``: the PAV map of the scores; ``laplace`` adds a pseudo-trial
+    of each class at each end, so that no LLR is infinite. ``apply`` of the result calibrates other
+    scores.
     """
     a, b = as_scores(target, "target"), as_scores(nontarget, "nontarget")
     if estimator == "linear":

@@ -37,7 +37,7 @@ class Extraction:
 
 @dataclass(frozen=True)
 class Embedded:
-    """What :func:`embed` made: embeddings of all recordings that could be read (None if none could),
+    """What :func:`embed` made: embeddings of all recordings that could be read, None if none could,
     the seconds behind each, and a line for each recording that failed or has something to know.
     """
 
