@@ -142,7 +142,7 @@ def zebra(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> Zebra:
 
 
 def zebra_of(roc: Roc) -> Zebra:
-    """ZEBRA's numbers of a statistic that has been counted already."""
+    """ZEBRA's numbers of a statistic ``roc`` that has been counted already."""
     negated = roc.negated()
     l_w = roc.l_w()
     return Zebra(
@@ -158,7 +158,9 @@ def zebra_of(roc: Roc) -> Zebra:
 
 
 def negated_warnings(roc: Roc, negated: Roc) -> tuple[str, ...]:
-    """Say so if the scores with their sign turned disclose more than the scores themselves."""
+    """Say so if the scores with their sign changed, ``negated``, disclose more than those of
+    ``roc``.
+    """
     d_ece, turned = roc.d_ece(), negated.d_ece()
     if turned <= d_ece + LEAST_DIFFERENCE:
         return ()

@@ -62,7 +62,7 @@ def needed(module: str, package: str, extra: str) -> ModuleType:
 
 
 def read_audio(path: str | os.PathLike[str]) -> Audio:
-    """Read a file as 16 kHz mono: channels are averaged, other rates resampled.
+    """Read the file ``path`` as 16 kHz mono: channels are averaged, other rates resampled.
 
     Raises :class:`InputError`, naming the file, if it is missing, not audio, cut short, empty,
     silent, or holds NaN or infinite samples.
@@ -147,7 +147,9 @@ def _refuse_cut_riff(path: Path) -> None:
 
 
 def write_audio(path: str | os.PathLike[str], samples: npt.ArrayLike) -> None:
-    """Write 16 kHz mono as 16-bit WAV or FLAC (by suffix): to a temporary name, then renamed."""
+    """Write ``samples``, 16 kHz mono, to ``path`` as 16-bit WAV or FLAC (by suffix), whole or not
+    at all.
+    """
     soundfile = needed("soundfile", "soundfile", "audio")
     target = Path(path)
     kind = {".wav": "WAV", ".flac": "FLAC"}.get(target.suffix.lower())

@@ -32,7 +32,7 @@ Labeller = Callable[[PurePosixPath], tuple[str, str | None]]
 def recordings(
     source: str | os.PathLike[str], *, speakers: str | None = None
 ) -> tuple[Recording, ...]:
-    """The recordings of a folder, a Kaldi directory or a list, in the order of their names.
+    """The recordings of ``source``: a folder, a Kaldi directory or a list, in the order of names.
 
     A folder with ``wav.scp`` and ``utt2spk`` is a Kaldi directory. Any other folder is searched
     for audio files; ``speakers`` says whose they are: ``folder`` (speaker/…/file; a folder

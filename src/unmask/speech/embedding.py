@@ -90,7 +90,7 @@ def embed(
 
 
 def forget(parts: str | os.PathLike[str]) -> None:
-    """Remove the shards of a run whose result has been written."""
+    """Remove the folder ``parts`` of a run whose result has been written."""
     shutil.rmtree(parts, ignore_errors=True)
 
 

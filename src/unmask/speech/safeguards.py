@@ -33,7 +33,9 @@ _FIELD = re.compile(r"\{(?:input|output|speaker)\}")
 
 
 class Safeguard(Protocol):
-    """Turns one recording into a protected one and tells what it did to the level."""
+    """Turns one recording into a protected one, written to ``output``, and tells what it did to the
+    level; ``key`` asks for what undoes it. :func:`anonymise` takes it.
+    """
 
     @property
     def name(self) -> str: ...
@@ -90,7 +92,7 @@ class McAdams:
         return float(generator.uniform(self.low, self.high))
 
     def protect(self, recording: Recording, output: Path) -> Protected:
-        """Write the transformed recording, 16 kHz mono."""
+        """Write the transformed recording to ``output``, 16 kHz mono."""
         audio = read_audio(recording.path)
         try:
             transformed = mcadams(audio.samples, self.coefficient(recording))
@@ -138,7 +140,7 @@ class External:
             ) from None
 
     def protect(self, recording: Recording, output: Path) -> Protected:
-        """Run the command; what it wrote must be readable audio before it gets its name."""
+        """Run the command on a ``recording``; its output must be readable audio to get its name."""
         partial = output.with_name(f".part-{output.name}")
         values = {
             "{input}": str(recording.path),
@@ -168,7 +170,7 @@ class External:
         return Protected(original.seconds, 0.0, original.remarks)
 
     def describe(self, *, key: bool = False) -> dict[str, object]:
-        """What was done."""
+        """What was done; there is no ``key``."""
         return {"method": self.name, "command": self.command}
 
 
@@ -201,7 +203,11 @@ def safeguard(
     low: float | None = None,
     high: float | None = None,
 ) -> McAdams:
-    """B2, B2r or B2w by name; ``low`` and ``high`` replace the ends of its range."""
+    """The McAdams safeguard whose ``method`` is b2, b2r or b2w (:data:`RANGES`).
+
+    ``seed`` and ``per`` (speaker, session or utterance) say how coefficients are drawn, as in
+    :class:`McAdams`; ``low`` and ``high`` replace the ends of the method's range.
+    """
     if method not in RANGES:
         raise InputError(f"method {method}: expected one of {', '.join(RANGES)}")
     usual_low, usual_high = RANGES[method]
@@ -241,7 +247,8 @@ def anonymise(
 ) -> Anonymised:
     """Write the protected version of every recording below ``output``, as speaker/…/utterance.
 
-    ``safeguard`` is a :class:`McAdams`, an :class:`External` command or another object that
+    ``recordings`` are those of :func:`~unmask.speech.recordings`. ``safeguard`` is a
+    :class:`McAdams`, an :class:`External` command or another object that
     protects one recording; ``suffix`` is ``.flac`` or ``.wav``. Recordings are shared among the
     workers of the current place, processes of this machine unless that is a cluster.
 
