@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from unmask.trials.labels import NONTARGET, TARGET
 
 import unmask as um
 from unmask.engine import resample
@@ -15,7 +16,6 @@ from unmask.engine.bootstrap import Resampled, Units, bootstrap
 from unmask.engine.first_order import Batch, FirstOrder, count_speakers
 from unmask.scoring.by_speaker import BySpeaker
 from unmask.trials import Ids
-from unmask.trials.labels import NONTARGET, TARGET
 
 BATTERY = Battery(p_target=(0.01, 0.5))
 

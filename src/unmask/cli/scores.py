@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unmask.cli import common
-from unmask.trials import Scores, merge_systems, read_key, read_scores
+from unmask.trials import Scores, read_key, read_scores
 
 
 def load(
@@ -37,6 +37,6 @@ def load(
         for source in table.sources:
             if source.detected:
                 common.remark(f"{source.name}: {source.detected}", quiet=quiet)
-    merged = tables[0] if len(tables) == 1 else merge_systems(*tables)
+    merged = tables[0] if len(tables) == 1 else Scores.merged(*tables)
     merged.check_classes()
     return merged

@@ -11,10 +11,8 @@ from unmask.speech.poles import Transformed, mcadams
 from unmask.speech.pooling import pool_voices
 from unmask.speech.protection import Anonymised, anonymise
 from unmask.speech.safeguards import External, McAdams, Safeguard, safeguard
-from unmask.speech.writing import WRITTEN, write_embeddings
 
 __all__ = [
-    "WRITTEN",
     "Anonymised",
     "Attack",
     "AttackModel",
@@ -41,5 +39,4 @@ __all__ = [
     "recordings",
     "safeguard",
     "write_audio",
-    "write_embeddings",
 ]
