@@ -204,6 +204,8 @@ def repeats(blocks: Iterable[Records]) -> Iterator[tuple[Index, Index]]:
 def _firsts(records: Records) -> tuple[Records, Index, Index]:
     """The first record of each trial; rows of the others, and of the first for each of them."""
     frame = _frame(records)
+    if frame["a"].n_unique() == frame.height:
+        return records, np.zeros(0, np.int64), np.zeros(0, np.int64)
     several = frame.select("a", "b").is_duplicated()
     same = frame.filter(several).with_columns(pl.col("row").min().over("a", "b").alias("first"))
     later = (same["row"] != same["first"]).to_numpy()
@@ -216,9 +218,12 @@ def _firsts(records: Records) -> tuple[Records, Index, Index]:
 def partners(first: Records, second: Records) -> tuple[Index, Index, Index, Index]:
     """Rows of the trials that both have, in both; and of those that only one has.
 
-    Each list has its trials once.
+    Each list has its trials once. The first hash alone nearly always tells them apart.
     """
-    joined = _frame(first).join(_frame(second), on=["a", "b"], how="full", suffix="_other")
+    one, other = _frame(first), _frame(second)
+    joined = one.join(other, on="a", how="full", suffix="_other")
+    if (joined["b"] != joined["b_other"]).any():
+        joined = one.join(other, on=["a", "b"], how="full", suffix="_other")
     rows, others = joined["row"], joined["row_other"]
     both = rows.is_not_null() & others.is_not_null()
     pairs = joined.filter(both)
