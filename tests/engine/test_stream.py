@@ -13,7 +13,7 @@ from streams import compare, make_batches_tiny
 
 import unmask as um
 from unmask.engine import resample, stream
-from unmask.run.progress import reporting
+from unmask.run import reporting
 from unmask.trials import is_large
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "scores"

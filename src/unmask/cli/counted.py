@@ -8,7 +8,7 @@ from pathlib import Path
 from unmask.cli import common
 from unmask.engine import Battery, Evaluation, cross_pairing, stream_scores
 from unmask.errors import InputError
-from unmask.run.progress import reporting
+from unmask.run import reporting
 from unmask.scoring import Plda
 from unmask.trials import OnProblem, is_large
 

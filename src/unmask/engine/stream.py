@@ -23,7 +23,7 @@ from unmask.engine.roc import Roc
 from unmask.engine.units import AUTO_REPLICATES, AUTO_TRIALS, reason_none, said_of
 from unmask.errors import InputError
 from unmask.estimate import Interval
-from unmask.run.progress import advance, part
+from unmask.run import advance, part
 from unmask.trials import (
     NONTARGET,
     TARGET,

@@ -21,7 +21,7 @@ from unmask.trials.reading import (
 )
 from unmask.trials.scores import Scores
 from unmask.trials.source import Source
-from unmask.trials.speakers import Speakers, assign, speaker_rule
+from unmask.trials.speakers import Speakers, assign, read_speakers, speaker_rule
 from unmask.trials.trial_list import NONTARGET, TARGET, OnProblem, TrialList, Trials
 from unmask.trials.writing import embedding_format, write
 
@@ -57,6 +57,7 @@ __all__ = [
     "read_embeddings",
     "read_key",
     "read_scores",
+    "read_speakers",
     "share",
     "speaker_rule",
     "streamed_scores",

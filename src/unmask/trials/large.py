@@ -18,21 +18,12 @@ import polars as pl
 
 from unmask.base import Codes, Floats, Index, Labels, Mask
 from unmask.errors import InputError
-from unmask.run.progress import advance, part
+from unmask.run import advance, part
 from unmask.trials import problems
-from unmask.trials.formats import PARQUET
 from unmask.trials.ids import Ids, NameTable, lookup
 from unmask.trials.join import distinct_names
 from unmask.trials.readers.files import GZIP_MAGIC, Input
-from unmask.trials.readers.tables import (
-    GZIP_EXPANSION,
-    IDENTIFIERS,
-    SPEAKERS,
-    Table,
-    TypedRows,
-    open_text,
-    open_typed,
-)
+from unmask.trials.readers.tables import GZIP_EXPANSION, IDENTIFIERS, SPEAKERS, Table, open_table
 from unmask.trials.reading import check_format
 from unmask.trials.source import Source
 from unmask.trials.speakers import SpeakerRule, Speakers, speaker_rule, speakers_of
@@ -165,31 +156,19 @@ def _open(
     """A file as a table, and about how many rows it has."""
     if str(path) == "-":
         raise InputError("-: expected a file that can be read twice, found standard input")
-    name, as_key = str(path), role == "a key"
     with Input(path) as source:
         check_format(source, format)
-        if source.container == "text":
-            table = open_text(
-                source,
-                format=format,
-                role=role,
-                systems=systems,
-                opened=lambda: Input(path),
-                keep=False,
-            )
-        elif source.container == "parquet" and not source.compressed:
-            rows = TypedRows(name, pl.scan_parquet(Path(path)), lambda: Input(path))
-            table = open_typed(rows, source.stem, PARQUET, as_key=as_key, systems=systems)
-        else:
+        table = open_table(source, format=format, role=role, systems=systems, again=True)
+        if table is None:
             raise InputError(
                 f"{path}: expected text, gzip or parquet to be read in batches, found "
                 f"{source.container}"
             )
         expected = table.rows.expected(source)
-    if as_key:
-        problems.check_key(name, table.format, "label" in table.columns, table.has_ids)
+    if role == "a key":
+        problems.check_key(table.name, table.format, "label" in table.columns, table.has_ids)
     elif not table.systems:
-        raise problems.only_a_key(name, table.format)
+        raise problems.only_a_key(table.name, table.format)
     return table, expected
 
 
@@ -344,18 +323,8 @@ class _Spooled:
         detected = "; ".join((format.description, *remarks))
         source = Source(self.name, self.table.rows.sha256, format.name, detected=detected)
         source = replace(source, missing=self.missing, duplicates=self.duplicates)
-        known = self.speakers.count(self).of_all if has_speakers and self.speakers else None
+        known = self.speakers.count(self)[1] if has_speakers and self.speakers else None
         return source.counted(self.counts(), known)
-
-
-@dataclass
-class _SpeakerCounts:
-    """Speakers of the trials of both classes and of all, and target trials with two of them."""
-
-    of_classes: int
-    of_all: int
-    torn: int
-    first: tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -415,24 +384,24 @@ class _SpeakerCodes:
         for column, given in zip(self.sides, other.sides, strict=True):
             column.put(rows, given.at(others))
 
-    def count(self, table: _Spooled) -> _SpeakerCounts:
-        """Count speakers, and target trials that have two of them."""
+    def count(self, table: _Spooled, *, check: bool = False) -> tuple[int, int]:
+        """Speakers of the trials of both classes and of all; ``check`` refuses targets with two."""
         in_classes, in_all = (np.zeros(len(self.names), bool) for _ in range(2))
-        counts = _SpeakerCounts(0, 0, 0, ("", ""))
+        torn, first = 0, ("", "")
         for start, stop in table.ranges():
             label, _ = table.labels(start, stop)
-            enrol, test = self.read(start, stop)
-            torn = np.flatnonzero((label == TARGET) & (enrol != test))
-            if torn.size and not counts.torn:
-                first, second = (str(self.names[int(side[torn[0]])]) for side in (enrol, test))
-                counts.first = (first, second)
-            counts.torn += torn.size
-            of_class = (label == TARGET) | (label == NONTARGET)
-            for side in (enrol, test):
-                in_classes[side[of_class]] = True
+            sides = self.read(start, stop)
+            two = np.flatnonzero((label == TARGET) & (sides[0] != sides[1]))
+            if two.size and not torn:
+                enrol, test = (str(self.names[int(side[two[0]])]) for side in sides)
+                first = (enrol, test)
+            torn += two.size
+            for side in sides:
+                in_classes[side[(label == TARGET) | (label == NONTARGET)]] = True
                 in_all[side[label != DROPPED]] = True
-        counts.of_classes, counts.of_all = int(in_classes.sum()), int(in_all.sum())
-        return counts
+        if torn and check:
+            raise problems.two_speakers(table.name, torn, *first)
+        return int(in_classes.sum()), int(in_all.sum())
 
 
 def _joined(
@@ -462,9 +431,7 @@ def _joined(
     counts = first.counts()
     if not counts["target"] or not counts["nontarget"]:
         raise problems.no_class(first.name, counts)
-    spoken = first.speakers.count(first) if first.speakers else None
-    if spoken and spoken.torn:
-        raise problems.two_speakers(first.name, spoken.torn, *spoken.first)
+    spoken = first.speakers.count(first, check=True)[0] if first.speakers else None
     sources: dict[Source, None] = {}
     for table, knows, without in zip(tables, known, unscored, strict=True):
         sources[table.source(has_speakers=knows)] = None
@@ -477,7 +444,7 @@ def _joined(
         counts,
         tuple(sources),
         first.speakers.names if first.speakers else None,
-        spoken.of_classes if spoken else None,
+        spoken,
         first.table.rows.sha256[:8],
         {
             name: (table, system)
@@ -487,79 +454,76 @@ def _joined(
     )
 
 
-def _pairs(first: _Spooled, second: _Spooled) -> Iterator[tuple[Index, Index, Index, Index]]:
-    """Rows of the trials that both files have, and of those that one has, part by part.
+def _matched(
+    first: _Spooled, other: _Spooled, scratch: Scratch, teller: _Spooled | None, *, drop: bool
+) -> tuple[list[list[int]], int]:
+    """Compare two files by trial: labels that one has, and the speakers of ``teller``, go to both.
 
-    The side of a segment counts only if both have it; the one that alone has it must not need it.
+    Return how many trials each has alone with the row of the first of them, and how many are
+    labelled otherwise. With ``drop``, those that ``first`` has alone are left out of it.
     """
-    side = first.has_side and second.has_side
-    spools = [table.spool(side=side) for table in (first, second)]
-    for buckets in partitions(*spools):
-        yield partners(first.records(spools[0], buckets), second.records(spools[1], buckets))
-
-
-def _join_key(
-    scores: _Spooled, key: _Spooled, scratch: Scratch, *, speakers: bool, missing: OnProblem
-) -> int:
-    """Take labels, and speakers, from a key; return how many of its trials have no score."""
-    total, conflict = scores.kept, 0
-    lone: dict[_Spooled, list[int]] = {scores: [0, scores.rows], key: [0, key.rows]}
-    given = key.speakers if speakers else None
-    taken = given.empty(scratch, scores.rows) if given else None
-    for rows, key_rows, unlabelled, unscored in _pairs(scores, key):
-        label = key.label.at(key_rows)
-        if scores.has_label:
-            conflict += int(np.count_nonzero(scores.label.at(rows) != label))
-        scores.label.put(rows, label)
-        if given and taken:
-            taken.put(rows, given, key_rows)
-        scores.drop(unlabelled)
-        for table, others in ((scores, unlabelled), (key, unscored)):
-            count, first = lone[table]
-            lone[table] = [count + len(others), int(others.min(initial=first))]
-    if missing == "error" and (lone[scores][0] or lone[key][0]):
-        raise problems.mismatch(
-            scores.name,
-            key.name,
-            *(
-                (count, of, table.table.trial(first) if count else "")
-                for (table, (count, first)), of in zip(lone.items(), (total, key.kept), strict=True)
-            ),
-        )
-    if not scores.kept:
-        raise problems.nothing_in_common(scores.name, total, key.name)
-    if conflict:
-        raise problems.other_labels(scores.name, key.name, conflict)
-    scores.has_label = True
-    scores.speakers = taken or scores.speakers
-    return lone[key][0]
-
-
-def _agree(first: _Spooled, other: _Spooled, scratch: Scratch) -> None:
-    """See that two score files have the same trials; what one knows of them, both get to know."""
     both = first.has_label and other.has_label
     giver, taker = (first, other) if first.has_label else (other, first)
-    teller, asker = (first, other) if first.speakers else (other, first)
-    speakers = None
-    if teller.speakers and not _shares_speakers(first, other):
-        speakers = teller.speakers.empty(scratch, asker.rows)
-    conflict = lacking = surplus = 0
-    for rows, other_rows, lone, extra in _pairs(first, other):
+    asker = other if teller is first else first
+    known = teller.speakers if teller else None
+    speakers = known.empty(scratch, asker.rows) if known else None
+    lone, conflict = [[0, first.rows], [0, other.rows]], 0
+    side = first.has_side and other.has_side
+    spools = [table.spool(side=side) for table in (first, other)]
+    for buckets in partitions(*spools):
+        records = first.records(spools[0], buckets), other.records(spools[1], buckets)
+        rows, other_rows, *alone = partners(*records)
         at = {first: rows, other: other_rows}
         if both:
             conflict += int(np.count_nonzero(first.label.at(rows) != other.label.at(other_rows)))
         elif giver.has_label:
             taker.label.put(at[taker], giver.label.at(at[giver]))
-        if speakers and teller.speakers:
-            speakers.put(at[asker], teller.speakers, at[teller])
-        lacking += len(lone)
-        surplus += len(extra)
-    if lacking or surplus:
-        raise problems.other_trials(first.name, other.name, lacking, surplus)
-    if conflict:
-        raise problems.other_labels(other.name, first.name, conflict)
+        if speakers and known and teller:
+            speakers.put(at[asker], known, at[teller])
+        if drop:
+            first.drop(alone[0])
+        lone = [
+            [count + len(others), int(others.min(initial=start))]
+            for (count, start), others in zip(lone, alone, strict=True)
+        ]
     taker.has_label = giver.has_label
     asker.speakers = speakers or asker.speakers
+    return lone, conflict
+
+
+def _join_key(
+    scores: _Spooled, key: _Spooled, scratch: Scratch, *, speakers: bool, missing: OnProblem
+) -> int:
+    """Take labels, and speakers, from a key; return how many of its trials have no score.
+
+    The side of a segment counts only if both have it; the one that alone has it must not need it.
+    """
+    total = scores.kept
+    teller = key if speakers and key.speakers else None
+    lone, conflict = _matched(scores, key, scratch, teller, drop=True)
+    if missing == "error" and (lone[0][0] or lone[1][0]):
+        sides = zip((scores, key), lone, (total, key.kept), strict=True)
+        first, second = (
+            (count, of, table.table.trial(start) if count else "")
+            for table, (count, start), of in sides
+        )
+        raise problems.mismatch(scores.name, key.name, first, second)
+    if not scores.kept:
+        raise problems.nothing_in_common(scores.name, total, key.name)
+    if conflict:
+        raise problems.other_labels(scores.name, key.name, conflict)
+    return lone[1][0]
+
+
+def _agree(first: _Spooled, other: _Spooled, scratch: Scratch) -> None:
+    """See that two score files have the same trials; what one knows of them, both get to know."""
+    teller = first if first.speakers else other
+    shared = _shares_speakers(first, other)
+    lone, conflict = _matched(first, other, scratch, None if shared else teller, drop=False)
+    if lone[0][0] or lone[1][0]:
+        raise problems.other_trials(first.name, other.name, lone[0][0], lone[1][0])
+    if conflict:
+        raise problems.other_labels(other.name, first.name, conflict)
 
 
 def _shares_speakers(first: _Spooled, other: _Spooled) -> bool:

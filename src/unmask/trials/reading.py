@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from unmask.trials.formats import (
     KALDI_SCP,
     NPY_EMBEDDINGS,
     NPZ_EMBEDDINGS,
-    PARQUET,
     PARQUET_EMBEDDINGS,
     Format,
     format_named,
@@ -33,14 +31,7 @@ from unmask.trials.readers import hdf5, kaldi
 from unmask.trials.readers.detect import normalise
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.numpy import load_npy, load_npz, parse_npz
-from unmask.trials.readers.tables import (
-    Parsed,
-    Table,
-    TypedRows,
-    load_parquet,
-    open_text,
-    open_typed,
-)
+from unmask.trials.readers.tables import Parsed, load_parquet, open_table
 from unmask.trials.scores import Scores
 from unmask.trials.source import Source
 from unmask.trials.speakers import (
@@ -64,7 +55,7 @@ _SCP_LINE = re.compile(rb"^\S+[ \t]+\S+:\d+[ \t]*\r?$")
 
 
 def read_scores(
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     *,
     format: str | None = None,
     key: str | Path | Trials | None = None,
@@ -73,7 +64,7 @@ def read_scores(
     missing: OnProblem = "error",
     duplicates: OnProblem = "error",
 ) -> Scores:
-    """Read a score file.
+    """Read a score file, or several as one table of all their systems (:meth:`Scores.merged`).
 
     ``path`` may be ``-`` (standard input) and may be compressed with gzip. ``format`` is needed
     only where two layouts fit. ``key`` (a path or `Trials`) gives labels, joined by trial.
@@ -82,6 +73,19 @@ def read_scores(
     ``missing="skip"`` goes on without trials that lack a score or a label, ``duplicates="skip"``
     keeps the first of repeated trials; the counts stand in ``Scores.sources``.
     """
+    if not isinstance(path, str | Path):
+        if isinstance(key, str | Path):
+            key = read_key(key, duplicates=duplicates)
+        options: dict[str, Any] = {
+            "format": format,
+            "key": key,
+            "speakers": speakers,
+            "systems": systems,
+        }
+        tables = [
+            read_scores(one, **options, missing=missing, duplicates=duplicates) for one in path
+        ]
+        return tables[0] if len(tables) == 1 else Scores.merged(*tables)
     role = "scores" if key is None else "scores for a key"
     with Input(path) as source:
         parsed = _parse(source, format=format, role=role, systems=systems)
@@ -148,29 +152,16 @@ def _parse(
     """The columns of a file of scores or labels, in memory."""
     check_format(source, format)
     as_key = role == "a key"
-    table: Table | None = None
-    match source.container:
-        case "text":
-            table = open_text(
-                source,
-                format=format,
-                role=role,
-                systems=systems,
-                opened=lambda: nullcontext(source),
-                keep=True,
-            )
-        case "parquet":
-            scan = load_parquet(source).lazy()
-            rows = TypedRows(source.name, scan, lambda: nullcontext(source))
-            table = open_typed(rows, source.stem, PARQUET, as_key=as_key, systems=systems)
-        case "npz":
-            parsed = parse_npz(source, as_key=as_key, systems=systems)
-        case "hdf5":
-            parsed = hdf5.parse_bosaris(source, as_key=as_key)
-        case container:
-            raise InputError(f"{source.name}: expected {role}, found a file of kind {container}")
+    table = open_table(source, format=format, role=role, systems=systems)
     if table is not None:
         parsed = table.in_memory()
+    elif source.container == "npz":
+        parsed = parse_npz(source, as_key=as_key, systems=systems)
+    elif source.container == "hdf5":
+        parsed = hdf5.parse_bosaris(source, as_key=as_key)
+    else:
+        found = f"a file of kind {source.container}"
+        raise InputError(f"{source.name}: expected {role}, found {found}")
     check_systems(source.name, list(parsed.systems), systems)
     return replace(parsed, sha256=source.sha256)
 

@@ -92,6 +92,13 @@ def read_pairs(path: str | Path, *, layout: str, kind: str) -> SpeakerRule:
     return SpeakerRule(source.name, frame, source=summary)
 
 
+def read_speakers(path: str | Path) -> dict[str, str]:
+    """Speaker of each utterance in an ``utt2spk`` file."""
+    table = read_pairs(path, layout="utterance speaker", kind="utt2spk").table
+    assert table is not None
+    return dict(table.iter_rows())
+
+
 def assign(column: Ids, rule: SpeakerRule, *, known: pl.Series | None = None) -> Ids:
     """Speakers of a column of identifiers.
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -25,6 +26,7 @@ from unmask.trials.formats import (
     LONG_KEY,
     NIST_KEY,
     NIST_SCORES,
+    PARQUET,
     Format,
 )
 from unmask.trials.ids import Encoder, Ids
@@ -393,18 +395,29 @@ def _labels(words: pl.Series, row: int, faults: Faults) -> Labels:
     return labels
 
 
-def open_text(
+def open_table(
     source: Input,
     *,
     format: str | None,
     role: str,
     systems: Sequence[str] | None,
-    opened: Opened,
-    keep: bool,
-) -> Table:
-    """A text file as a table; with ``keep`` it is held in memory if it must be read twice."""
+    again: bool = False,
+) -> Table | None:
+    """A text or parquet file as a table, ``None`` for a file of another kind.
+
+    ``source`` is the opened input, ``format`` what it must be, ``role`` what is wanted of it (in
+    the words of messages), ``systems`` selects columns. With ``again`` the file is opened once
+    more for every pass, otherwise held in memory if it must be gone through twice.
+    """
+    opened: Opened = (lambda: Input(source.name)) if again else (lambda: nullcontext(source))
+    if source.container == "parquet" and not (again and source.compressed):
+        scan = pl.scan_parquet(Path(source.name)) if again else load_parquet(source).lazy()
+        rows = TypedRows(source.name, scan, opened)
+        return open_typed(rows, source.stem, PARQUET, as_key=role == "a key", systems=systems)
+    if source.container != "text":
+        return None
     sample = take_sample(source)
-    chosen = layout_of(source, sample, format=format, role=role, keep=keep)
+    chosen = layout_of(source, sample, format=format, role=role, keep=not again)
     if chosen is None:
         assert sample.header is not None
         names = sample.header
@@ -415,9 +428,9 @@ def open_text(
         ]
         header = interpret(names, numeric, where=f"{sample.name}, line 1", systems=systems)
         kind = _table_format(names, scored=bool(header.systems))
-        rows = TextRows(sample, names, " ".join(names), opened, header=True)
+        text = TextRows(sample, names, " ".join(names), opened, header=True)
         stem = None if systems else source.stem
-        return _headed(rows, kind, header, as_key=role == "a key", stem=stem)
+        return _headed(text, kind, header, as_key=role == "a key", stem=stem)
     layout, remark = chosen
     names = tuple(
         role if role != "number" else f"number {i}" for i, role in enumerate(layout.roles)
@@ -429,8 +442,8 @@ def open_text(
     }
     found = {source.stem: "score"} if "score" in names else {}
     check_systems(source.name, list(found), systems)
-    rows = TextRows(sample, names, layout.layout, opened, header=False)
-    return Table(rows, layout, columns, found, remarks=(remark,) if remark else ())
+    text = TextRows(sample, names, layout.layout, opened, header=False)
+    return Table(text, layout, columns, found, remarks=(remark,) if remark else ())
 
 
 def open_typed(
