@@ -7,8 +7,7 @@ import re
 import pytest
 
 import unmask as um
-from unmask.engine import stream
-from unmask.engine.units import units_of
+from unmask.engine import stream, units_of
 from unmask.trials import large, spool
 from unmask.trials.readers import files, tables
 

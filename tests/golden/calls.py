@@ -18,7 +18,7 @@ import numpy as np
 from unmask.run.executors import kept_open
 
 import unmask as um
-from unmask.engine.units import units_of
+from unmask.engine import units_of
 from unmask.privacy.legal import counts as legal_counts
 from unmask.privacy.legal import lists_eer as legal_verification
 from unmask.privacy.similarity import count as similarity_count
