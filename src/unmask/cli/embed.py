@@ -10,9 +10,9 @@ import typer
 from unmask.cli import common
 from unmask.errors import InputError
 from unmask.run import place, reporting
-from unmask.speech import WRITTEN, Extraction, forget, recordings, write_embeddings
+from unmask.speech import Extraction, forget, recordings
 from unmask.speech import embed as embed_recordings
-from unmask.trials import check_archive_folder
+from unmask.trials import check_archive_folder, embedding_format, write
 
 SpeakersOption = Annotated[
     str | None,
@@ -58,8 +58,7 @@ def embed(
     quiet: common.QuietOption = False,
 ) -> None:
     """Turn recordings into speaker embeddings; a run that was stopped goes on where it was."""
-    if output.suffix not in WRITTEN:
-        raise InputError(f"{output}: expected a name that ends in {', '.join(WRITTEN)}")
+    embedding_format(output)
     if not output.absolute().parent.is_dir():
         raise InputError(f"{output.absolute().parent}: no such folder")
     if output.suffix == ".ark":
@@ -84,7 +83,7 @@ def embed(
         common.remark(f"unmask: {line}")
     if result.embeddings is None:
         raise InputError(f"{source}: none of {len(found)} recordings could be embedded")
-    written = write_embeddings(output, result.embeddings)
+    written = write(result.embeddings, output)
     forget(parts)
     common.remark(
         f"{len(result.embeddings)} vectors of {result.embeddings.n_speakers} speakers,"
