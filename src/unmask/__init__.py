@@ -111,7 +111,6 @@ from unmask.speech import (
     pool_voices,
     recordings,
     safeguard,
-    write_embeddings,
 )
 from unmask.stress import (
     CpAssessment,
@@ -146,10 +145,10 @@ from unmask.trials import (
     Ids,
     Scores,
     Trials,
-    merge_systems,
     read_embeddings,
     read_key,
     read_scores,
+    write,
 )
 
 if TYPE_CHECKING:
@@ -262,7 +261,6 @@ __all__ = [
     "load_encoder",
     "mcadams",
     "measure_worst_case",
-    "merge_systems",
     "min_cllr",
     "min_dcf",
     "pairs_of_embeddings",
@@ -293,7 +291,7 @@ __all__ = [
     "worst_case_of_embeddings",
     "worst_case_study",
     "worst_case_study_of_embeddings",
-    "write_embeddings",
+    "write",
     "write_report",
     "zebra",
     "zebra_by_speaker",

@@ -32,7 +32,7 @@ from unmask.stress import trial_bias, worst_case_by_target
 from unmask.stress.worst_case import flat as worst_case_flat
 from unmask.stress.worst_case import on_device as worst_case_on_device
 from unmask.stress.worst_case import voices as worst_case_voices
-from unmask.trials import write_embeddings, write_key, write_scores
+from unmask.trials import write
 
 Numbers = dict[str, Any]
 Options = dict[str, Any]
@@ -763,8 +763,8 @@ def read_scores(
     system = next(iter(scores.systems))
     with tempfile.TemporaryDirectory() as folder:
         path, key = Path(folder, name), Path(folder, "trials")
-        write_scores(scores.select_systems([system]), path, format=format)
-        write_key(scores, key)
+        write(scores.select_systems([system]), path, format=format)
+        write(scores, key, format="kaldi-trials")
         read = um.read_scores(path, key=key, speakers=owner)
         battery = um.Battery(p_target=(0.05,), fpr=(0.1,))
         options: Options = {"battery": battery, "replicates": 20 if few else None, "seed": 1}
@@ -788,7 +788,7 @@ def read_embeddings(data: Mapping[str, Any], name: str) -> Numbers:
     """Embeddings written, read, and cross-paired from the file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, name)
-        write_embeddings(voices(data), path)
+        write(voices(data), path)
         read = um.read_embeddings(path)
         paired = um.cross_pairing(path, replicates=20, seed=1)
     found: Numbers = {"vectors": read.vectors, "speakers": read.speakers.alphabetical().codes}

@@ -1,46 +1,28 @@
-"""HDF5: the four spellings of BOSARIS scores and keys."""
+"""HDF5: the four spellings of BOSARIS scores and keys, and what embeddings share with them."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from unmask.errors import InputError
 from unmask.run import check_memory
-from unmask.trials.files import Input
-from unmask.trials.matrix import parse_matrix
-from unmask.trials.parsed import Parsed
-from unmask.trials.registry import Format
+from unmask.trials.formats import BOSARIS, BOSARIS_KEY
+from unmask.trials.readers.files import Input
+from unmask.trials.readers.numpy import parse_matrix
+from unmask.trials.readers.tables import Parsed
 
-BOSARIS = Format(
-    "bosaris",
-    "score",
-    "BOSARIS HDF5 scores",
-    "ID/row_ids, ID/column_ids, score_mask, scores; or modelset, segset; or model_names, "
-    "test_names, score_mat; or enroll_ids, test_ids, scores, mask",
-    "/ID/row_ids /ID/column_ids /score_mask /scores",
-    container="hdf5",
-    extensions=(".h5", ".hdf5"),
-)
-BOSARIS_KEY = Format(
-    "bosaris-key",
-    "key",
-    "BOSARIS HDF5 key",
-    "the same names with trial_mask (1 target, -1 nontarget, 0 no trial) or tar_mask, non_mask",
-    "/ID/row_ids /ID/column_ids /trial_mask",
-    container="hdf5",
-    extensions=(".h5", ".hdf5"),
-)
+T = TypeVar("T")
 ROWS = ("ID/row_ids", "modelset", "model_names", "enroll_ids", "enrol_ids")
 COLUMNS = ("ID/column_ids", "segset", "test_names", "test_ids")
 SCORES = ("scores", "score_mat", "scoremat")
 MASKS = ("score_mask", "scoremask", "mask")
 
 
-def read_hdf5(source: Input, read: Callable[[Any], Any]) -> Any:
+def read_hdf5(source: Input, read: Callable[[Any], T]) -> T:
     """Open an HDF5 input and apply ``read`` to the file; all failures become our own error."""
     try:
         import h5py
@@ -121,8 +103,7 @@ def parse_bosaris(source: Input, *, as_key: bool) -> Parsed:
             label=label,
         )
 
-    parsed: Parsed = read_hdf5(source, read)
-    return parsed
+    return read_hdf5(source, read)
 
 
 def _first(found: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
@@ -143,3 +124,9 @@ def _label_and_mask(found: Mapping[str, Any]) -> tuple[Any, Any]:
             return trial, mask
         return None, trial if mask is None else mask
     return None, mask
+
+
+def texts(dataset: Any) -> np.ndarray:
+    """A one-dimensional dataset as text, whatever it holds."""
+    values = np.asarray(dataset[()]).ravel()
+    return values.astype(str) if values.dtype.kind in "biuf" else strings(dataset)

@@ -8,8 +8,8 @@ import io
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO
 
 from unmask.errors import InputError
@@ -58,7 +58,7 @@ class Input:
         outer = io.BufferedReader(self._hashing, 1 << 20)
         self._stream: io.BufferedIOBase = outer
         try:
-            with self._guard():
+            with _guarded(self.name):
                 self.compressed = outer.peek(2)[:2] == GZIP_MAGIC
                 if self.compressed:
                     self._stream = gzip.GzipFile(fileobj=outer)
@@ -76,12 +76,7 @@ class Input:
     def __enter__(self) -> Input:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @property
@@ -104,7 +99,7 @@ class Input:
     @property
     def sha256(self) -> str:
         """Digest of the whole input as stored (compressed, if it is)."""
-        with self._guard():
+        with _guarded(self.name):
             while self._hashing.read(1 << 20):
                 pass
         return self._hashing.digest.hexdigest()
@@ -113,7 +108,7 @@ class Input:
         """Return everything, the head included."""
         if self.drained:
             return self.head
-        with self._guard():
+        with _guarded(self.name):
             parts, size, most = [self.head], len(self.head), memory_left() // 3
             while part := self._stream.read(BLOCK):
                 parts.append(part)
@@ -141,7 +136,7 @@ class Input:
 
     def _lines(self, size: int) -> bytes:
         """Read about ``size`` bytes up to the end of a line."""
-        with self._guard():
+        with _guarded(self.name):
             block = self._fill(max(size, 1))
             if not block or block.endswith(b"\n"):
                 return block
@@ -160,32 +155,19 @@ class Input:
             size -= len(part)
         return b"".join(parts)
 
-    def _guard(self) -> _Guard:
-        return _Guard(self.name)
 
-
-class _Guard:
+@contextmanager
+def _guarded(name: str) -> Iterator[None]:
     """Turns what can go wrong while reading into an InputError."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if isinstance(error, EOFError):
-            raise InputError(f"{self._name}: the gzip file is truncated") from error
-        if isinstance(error, (zlib.error, gzip.BadGzipFile)):
-            raise InputError(f"{self._name}: the gzip file is damaged ({error})") from error
-        if isinstance(error, OSError):
-            reason = error.strerror or str(error)
-            raise InputError(f"{self._name}: cannot be read ({reason})") from error
+    try:
+        yield
+    except EOFError as error:
+        raise InputError(f"{name}: the gzip file is truncated") from error
+    except (zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{name}: the gzip file is damaged ({error})") from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"{name}: cannot be read ({reason})") from error
 
 
 def _open(path: str | Path) -> BinaryIO:

@@ -8,18 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from unmask.trials import trial_spool
-from unmask.trials.detect import candidates, decisive
+from unmask.trials import spool
 from unmask.trials.ids import NameTable
-from unmask.trials.scratch import Column, Scratch
-from unmask.trials.trial_spool import (
-    Repeats,
-    TrialSpool,
-    hash_trials,
-    paired,
-    partitions,
-    repeated_rows,
-)
+from unmask.trials.readers.detect import candidates, decisive
+from unmask.trials.spool import RECORD, Column, Scratch, TrialSpool, partitions, partners, repeats
 
 trials = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=80)
 anywhere = settings(
@@ -31,53 +23,55 @@ anywhere = settings(
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(trial_spool, "PARTITION", 9)
-    monkeypatch.setattr(trial_spool, "LONGEST", 4)
+    monkeypatch.setattr(spool, "PARTITION", 9)
+    monkeypatch.setattr(spool, "LONGEST", 4)
 
 
-def spool(scratch, pairs, batch, *, bits=64):
-    """Hashes of pairs in batches; with few bits, different trials share their first hash."""
-    found = TrialSpool(scratch)
+def spooled(scratch, pairs, batch):
+    """Pairs in batches."""
+    trials = TrialSpool(scratch)
     for start in range(0, len(pairs), batch):
         part = pairs[start : start + batch]
-        columns = [pl.Series([str(pair[side]) for pair in part]) for side in (0, 1)]
-        first, second = hash_trials(columns, seed=0)
-        found.append(start, (first & np.uint64((2**bits - 1) << (64 - bits)), second))
-    return found
+        trials.append(start, [pl.Series([str(pair[side]) for pair in part]) for side in (0, 1)])
+    return trials
 
 
+@pytest.fixture(params=[64, 12, 2])
+def bits(request, monkeypatch):
+    """With few bits, different trials share their first hash."""
+    hashes, mask = spool._hashes, np.uint64((2**request.param - 1) << (64 - request.param))
+    monkeypatch.setattr(
+        spool, "_hashes", lambda c, seed: hashes(c, seed) & mask if seed == 0 else hashes(c, seed)
+    )
+
+
+@pytest.mark.usefixtures("bits")
 @anywhere
-@given(pairs=trials, batch=st.integers(1, 20), bits=st.sampled_from([64, 12, 2]))
-def test_the_first_of_repeated_trials(pairs, batch, bits):
+@given(pairs=trials, batch=st.integers(1, 20))
+def test_the_first_of_repeated_trials(pairs, batch):
     seen: dict[tuple[int, int], int] = {}
     again = [row for row, pair in enumerate(pairs) if seen.setdefault(pair, row) != row]
-    repeats = Repeats()
-    dropped = []
+    found: dict[int, int] = {}
     with Scratch() as scratch:
-        found = spool(scratch, pairs, batch, bits=bits)
-        assert found.counts.sum() == len(pairs)
-        for buckets in partitions(found):
-            for rows in repeated_rows(found.blocks(buckets), repeats):
-                dropped += rows.tolist()
-    assert sorted(dropped) == again
-    assert repeats.count == len(again)
-    if again:
-        assert (repeats.again, repeats.earlier) == (again[0], seen[pairs[again[0]]])
+        trials = spooled(scratch, pairs, batch)
+        assert trials.counts.sum() == len(pairs)
+        for buckets in partitions(trials):
+            for rows, earlier in repeats(trials.blocks(buckets)):
+                found |= zip(rows.tolist(), earlier.tolist(), strict=True)
+    assert found == {row: seen[pairs[row]] for row in again}
 
 
+@pytest.mark.usefixtures("bits")
 @anywhere
-@given(pairs=trials, others=trials, batch=st.integers(1, 20), bits=st.sampled_from([64, 12, 2]))
-def test_partners(pairs, others, batch, bits):
+@given(pairs=trials, others=trials, batch=st.integers(1, 20))
+def test_partners(pairs, others, batch):
     pairs, others = list(dict.fromkeys(pairs)), list(dict.fromkeys(others))
     found = [[], [], [], []]
     with Scratch() as scratch:
-        spools = [spool(scratch, part, batch, bits=bits) for part in (pairs, others)]
+        spools = [spooled(scratch, part, batch) for part in (pairs, others)]
         for buckets in partitions(*spools):
-            records = [
-                np.concatenate([np.zeros((0, 2), np.uint64), *part.blocks(buckets)])
-                for part in spools
-            ]
-            for rows, more in zip(found, paired(*records), strict=True):
+            records = [np.concatenate([np.zeros(0, RECORD), *s.blocks(buckets)]) for s in spools]
+            for rows, more in zip(found, partners(*records), strict=True):
                 rows += more.tolist()
     wanted = {(i, others.index(pair)) for i, pair in enumerate(pairs) if pair in others}
     assert set(zip(found[0], found[1], strict=True)) == wanted
@@ -88,15 +82,13 @@ def test_partners(pairs, others, batch, bits):
 def test_hashes_tell_columns_and_seeds_apart():
     names = pl.Series([str(i) for i in range(1000)])
     others = pl.Series([str(i + 1) for i in range(1000)])
-    first, second = hash_trials([names, others], seed=0)
-    swapped, _ = hash_trials([others, names], seed=0)
-    other, _ = hash_trials([names, others], seed=1)
-    words = np.concatenate([first, second, swapped, other])
-    assert len(np.unique(words)) == 4000
-    again, _ = hash_trials([names.head(10), others.head(10)], seed=0)
-    assert np.array_equal(again, first[:10])
-    bits = np.unpackbits(words.view(np.uint8)).reshape(4000, 64).mean(axis=0)
-    assert (abs(bits - 0.5) < 5 / np.sqrt(4 * 4000)).all()
+    first, second = (spool._hashes([names, others], seed) for seed in (0, 1))
+    swapped = spool._hashes([others, names], 0)
+    words = np.concatenate([first, second, swapped])
+    assert len(np.unique(words)) == 3000
+    assert np.array_equal(spool._hashes([names.head(10), others.head(10)], 0), first[:10])
+    bits = np.unpackbits(words.view(np.uint8)).reshape(3000, 64).mean(axis=0)
+    assert (abs(bits - 0.5) < 5 / np.sqrt(4 * 3000)).all()
 
 
 def test_columns_on_disk():
@@ -105,11 +97,9 @@ def test_columns_on_disk():
         for start in range(0, 100, 30):
             column.append(np.arange(start, min(start + 30, 100), dtype=np.float64))
         column.put(np.array([7, 99]), [-1.0, -2.0])
-        assert len(column) == 100
         assert column.read(5, 9).tolist() == [5.0, 6.0, -1.0, 8.0]
         assert column.at(np.array([99, 0])).tolist() == [-2.0, 0.0]
-        filled = Column.filled(scratch, np.int8, 3, 5)
-        assert filled.read(0, 5).tolist() == [3] * 5
+        assert Column.zeros(scratch, np.int8, 5).read(0, 5).tolist() == [0] * 5
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), max_size=6))

@@ -11,8 +11,9 @@ import polars as pl
 
 from unmask.base import Floats, Mask
 from unmask.errors import InputError
-from unmask.trials.files import Input
 from unmask.trials.ids import Encoder, Ids
+from unmask.trials.problems import no_trials
+from unmask.trials.readers.files import Input
 
 ABSENT = ("-", "")
 SAMPLE_LINES = 20_000
@@ -39,14 +40,6 @@ class Dialect:
         else:
             fields = line.split(self.separator)
         return [field.strip(" ") for field in fields]
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """A column of numbers; ``absent`` marks the rows that hold nothing (empty or ``-``)."""
-
-    values: Floats
-    absent: Mask | None
 
 
 def sample_lines(source: Input) -> list[str]:
@@ -76,7 +69,10 @@ def sample_lines(source: Input) -> list[str]:
 
 
 class TextTable:
-    """Reads chosen columns of a text table: identifiers become codes, numbers become floats."""
+    """A text table that is read block by block; ``names`` are of its columns, in order.
+
+    ``layout`` says in messages what was expected, ``header`` that the first line holds names.
+    """
 
     def __init__(
         self,
@@ -90,55 +86,19 @@ class TextTable:
         self.source = source
         self.dialect = dialect
         self.names = list(names)
-        self.first_line = 2 if header else 1
-        self._header = header
+        self.header = header
         self._layout = layout
 
     def line(self, row: int) -> str:
         """Where row ``row`` stands in the file, for messages."""
-        return f"{self.source.name}, line {row + self.first_line}"
-
-    def read(
-        self, ids: Sequence[str], numbers: Sequence[str]
-    ) -> tuple[dict[str, Ids], dict[str, Numbers]]:
-        """Read the columns ``ids`` and ``numbers`` of the whole table."""
-        encoders = {name: Encoder() for name in ids}
-        values: dict[str, list[Floats]] = {name: [] for name in numbers}
-        absent: dict[str, list[Mask]] = {name: [] for name in numbers}
-        rows = 0
-        for frame in self.frames():
-            for name in ids:
-                encoders[name].add(frame[name].fill_null(""))
-            for name in numbers:
-                parsed, gaps = parse_numbers(frame[name], rows, self.line)
-                values[name].append(parsed)
-                absent[name].append(gaps)
-            rows += frame.height
-        if not rows:
-            raise InputError(f"{self.source.name}: the file holds no trials")
-        for name in numbers:
-            self._refuse_nan(name, values[name])
-        return (
-            {name: encoder.finish() for name, encoder in encoders.items()},
-            {name: _join_numbers(values[name], absent[name]) for name in numbers},
-        )
-
-    def _refuse_nan(self, name: str, blocks: list[Floats]) -> None:
-        counts = [int(np.isnan(block).sum()) for block in blocks]
-        if any(counts):
-            block = next(i for i, count in enumerate(counts) if count)
-            row = sum(map(len, blocks[:block])) + int(np.flatnonzero(np.isnan(blocks[block]))[0])
-            raise InputError(
-                f"{self.line(row)}: expected a number in column {name!r}, found NaN "
-                f"({sum(counts)} in all)"
-            )
+        return f"{self.source.name}, line {row + 1 + self.header}"
 
     def frames(self) -> Iterator[pl.DataFrame]:
         """All columns as text, block by block."""
         line = 1
         blank = 0
         for block in self.source.blocks():
-            if line == 1 and self._header:
+            if line == 1 and self.header:
                 block, line = block[block.find(b"\n") + 1 :], 2
             if blank and block.strip():
                 self._empty_line(blank)
@@ -228,10 +188,29 @@ class TextTable:
             ) from None
 
 
+def read_columns(
+    source: Input, names: Sequence[str], *, layout: str
+) -> tuple[list[Ids], Callable[[int], str]]:
+    """All columns of a text table without header, and what names a row of it in messages."""
+    sample_lines(source)
+    table = TextTable(source, Dialect(" "), names, header=False, layout=layout)
+    encoders = [Encoder() for _ in names]
+    for frame in table.frames():
+        for encoder, column in zip(encoders, frame, strict=True):
+            encoder.add(column.fill_null(""))
+    columns = [encoder.finish() for encoder in encoders]
+    if not len(columns[0]):
+        raise no_trials(source.name)
+    return columns, table.line
+
+
 def parse_numbers(
     column: pl.Series, start: int, where: Callable[[int], str]
 ) -> tuple[Floats, Mask]:
-    """Numbers of a column of text whose first row has number ``start``, and which are absent."""
+    """Numbers of a column of text whose first row has number ``start``, and which are absent.
+
+    ``where`` names a row in messages. Absent numbers are NaN.
+    """
     column = column.fill_null("")
     parsed = column.cast(pl.Float64, strict=False)
     gaps: Mask = (
@@ -243,7 +222,7 @@ def parse_numbers(
             f"{where(start + row)}: expected a number in column {column.name!r}, "
             f"found {column[row]!r}"
         )
-    return parsed.fill_null(0.0).to_numpy(), gaps
+    return parsed.fill_null(np.nan).to_numpy(), gaps
 
 
 def _without_blank_end(block: bytes) -> bytes:
@@ -260,11 +239,6 @@ def _single_blanks(block: bytes) -> bytes:
     while b"  " in block:
         block = block.replace(b"  ", b" ")
     return block.replace(b" \n", b"\n").replace(b"\n ", b"\n").removeprefix(b" ")
-
-
-def _join_numbers(values: list[Floats], absent: list[Mask]) -> Numbers:
-    gaps = np.concatenate(absent)
-    return Numbers(np.concatenate(values), gaps if gaps.any() else None)
 
 
 def columns_of_sample(

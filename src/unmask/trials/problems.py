@@ -1,10 +1,55 @@
-"""What is said of trials that do not fit together, wherever they are looked at."""
+"""What is said of files and trials that are refused, wherever they are looked at."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from unmask.errors import InputError
+from unmask.trials.formats import Format
+
+LABELS = "target/nontarget, tgt/imp, tar/non, 1/0, true/false or spoof"
+TRIAL_BY_TRIAL = "compare systems trial by trial"
+
+
+def no_label(place: str, word: str) -> InputError:
+    """A label is none of the words that are known."""
+    return InputError(f"{place}: expected a label ({LABELS}), found {word!r}")
+
+
+def no_trials(name: str) -> InputError:
+    """A file has no rows."""
+    return InputError(f"{name}: the file holds no trials")
+
+
+def unlabelled(name: str) -> InputError:
+    """Labels are needed, and neither scores nor key have any."""
+    return InputError(f"{name}: the trials have no labels; give a key (--key)")
+
+
+def only_a_key(name: str, format: Format) -> InputError:
+    """Scores were asked for, and the file holds none."""
+    return InputError(
+        f"{name}: expected scores, found a key ({format.name}: {format.layout}) without scores"
+    )
+
+
+def check_key(name: str, format: Format, has_label: bool, has_ids: bool) -> None:
+    """Refuse a key without labels or without names of trials."""
+    if not has_label:
+        raise InputError(f"{name}: expected a key, found {format.name} without labels")
+    if not has_ids:
+        raise InputError(
+            f"{name}: expected a key with enrol and test identifiers, found none of them"
+        )
+
+
+def check_scored(name: str, empty: Mapping[str, bool]) -> tuple[list[str], tuple[str, ...]]:
+    """Systems that have a score at all (``empty`` says which have none), and what is said of it."""
+    scored = [system for system, is_empty in empty.items() if not is_empty]
+    if not scored:
+        raise InputError(f"{name}: expected scores, found no column that holds any")
+    others = [system for system, is_empty in empty.items() if is_empty]
+    return scored, (f"columns without any score left out: {', '.join(others)}",) if others else ()
 
 
 def no_score(place: str, count: int) -> InputError:
@@ -28,14 +73,14 @@ def mismatch(
     name: str, key: str, unlabelled: tuple[int, int, str], unscored: tuple[int, int, str]
 ) -> InputError:
     """Trials that only scores or only key have: how many, of how many, and the first of them."""
-    told = []
+    parts = []
     if unlabelled[0]:
         count, total, first = unlabelled
-        told.append(f"{count} of its {total} trials are not in {key} (first: {first})")
+        parts.append(f"{count} of its {total} trials are not in {key} (first: {first})")
     if unscored[0]:
         count, total, first = unscored
-        told.append(f"{count} of the {total} trials of {key} have no score (first: {first})")
-    return InputError(f"{name}: {'; '.join(told)}; missing='skip' goes on without them")
+        parts.append(f"{count} of the {total} trials of {key} have no score (first: {first})")
+    return InputError(f"{name}: {'; '.join(parts)}; missing='skip' goes on without them")
 
 
 def nothing_in_common(name: str, total: int, key: str) -> InputError:
@@ -52,12 +97,12 @@ def other_labels(name: str, reference: str, count: int) -> InputError:
 
 def other_trials(first: str, other: str, lacking: int, surplus: int) -> InputError:
     """Two score files do not have the same trials."""
-    told = []
+    parts = []
     if lacking:
-        told.append(f"{lacking} trials of {first} are not in {other}")
+        parts.append(f"{lacking} trials of {first} are not in {other}")
     if surplus:
-        told.append(f"{surplus} trials of {other} are not in {first}")
-    return InputError(f"expected the same trials, found that {' and '.join(told)}")
+        parts.append(f"{surplus} trials of {other} are not in {first}")
+    return InputError(f"expected the same trials, found that {' and '.join(parts)}")
 
 
 def side_in_one(name: str) -> InputError:
@@ -78,6 +123,13 @@ def unknown_systems(place: str, known: Sequence[str], unknown: Sequence[str]) ->
     return InputError(
         f"{place}: expected systems among {', '.join(known) or 'none'}, found {', '.join(unknown)}"
     )
+
+
+def check_systems(place: str, known: Sequence[str], asked: Sequence[str] | None) -> None:
+    """Refuse systems that a file with scores does not have."""
+    unknown = [name for name in asked or () if name not in known]
+    if unknown and known:
+        raise unknown_systems(place, known, unknown)
 
 
 def no_class(name: str, counts: Mapping[str, int]) -> InputError:
