@@ -1,8 +1,17 @@
 """How a system fails: C-P maps over hard trials, worst-case false alarms, extrapolation."""
 
-from unmask.stress.cpmap.bias import ConfigScores, trial_bias
-from unmask.stress.cpmap.contours import Contour, contour
+from unmask.stress.cpmap.configs import (
+    ConfigScores,
+    CpConfig,
+    CpPosition,
+    PositionIntervals,
+    cp_position,
+    enrolment_fixed,
+    full_cross_pairing,
+    trial_bias,
+)
 from unmask.stress.cpmap.delta import (
+    OUTCOMES,
     CpRoadmap,
     DeltaCpMap,
     DeltaIntervals,
@@ -10,16 +19,16 @@ from unmask.stress.cpmap.delta import (
     delta_cp_map,
 )
 from unmask.stress.cpmap.intervals import CpUncertainty, cp_intervals, delta_cp_intervals
-from unmask.stress.cpmap.maps import CpIntervals, CpMap, CpMetric, CpSummary, cp_map
-from unmask.stress.cpmap.positions import (
-    CpConfig,
-    CpPosition,
-    PositionIntervals,
-    cp_position,
-    enrolment_fixed,
-    full_cross_pairing,
+from unmask.stress.cpmap.maps import (
+    Contour,
+    CpIntervals,
+    CpMap,
+    CpMetric,
+    CpSummary,
+    contour,
+    cp_map,
 )
-from unmask.stress.cpmap.systems import CpAssessment, assess_cp_maps
+from unmask.stress.cpmap.systems import CpAssessment, cells_table, cp_maps
 from unmask.stress.embeddings_study import PER_PAIR, worst_case_study_of_embeddings
 from unmask.stress.extrapolation import (
     Extrapolation,
@@ -44,6 +53,7 @@ from unmask.stress.worst_case.rates import (
 from unmask.stress.worst_case.thresholds import Operating, operating_thresholds, thresholds_of_roc
 
 __all__ = [
+    "OUTCOMES",
     "PER_PAIR",
     "ConfigScores",
     "Contour",
@@ -68,11 +78,12 @@ __all__ = [
     "Prediction",
     "WorstCase",
     "WorstCaseStudy",
-    "assess_cp_maps",
+    "cells_table",
     "compare_models",
     "contour",
     "cp_intervals",
     "cp_map",
+    "cp_maps",
     "cp_position",
     "cp_roadmap",
     "delta_cp_intervals",
