@@ -15,7 +15,7 @@ from unmask.cli.scores import load
 from unmask.errors import InputError
 from unmask.figures import save_all
 from unmask.report import cp_figures, render_cp_maps
-from unmask.run import write_whole
+from unmask.run import place, reporting, write_whole
 from unmask.stress import cells_table, cp_maps
 from unmask.trials import Scores, merge_systems, read_key
 
@@ -97,6 +97,9 @@ def cpmap(
     ] = None,
     level: common.LevelOption = 0.95,
     seed: common.SeedOption = 0,
+    on: common.OnOption = "local",
+    workers: common.WorkersOption = None,
+    state: common.StateOption = None,
     missing: common.MissingOption = common.Missing.error,
     duplicates: common.DuplicatesOption = common.Missing.error,
     input_format: common.InputFormatOption = None,
@@ -125,7 +128,8 @@ def cpmap(
     names = list(table.systems)
     assessments = []
     for one in dict.fromkeys(metric or [Metric.eer]):
-        with common.progress("bootstrap", quiet=quiet):
+        here = place(on, workers=workers, state=state)
+        with here, common.progress("bootstrap", quiet=quiet) as bar, reporting(bar):
             assessment = cp_maps(
                 table,
                 systems=system or names[:mapped],

@@ -29,7 +29,7 @@ from unmask.base import (
 from unmask.engine import Units, child_of
 from unmask.errors import InputError
 from unmask.estimate import Interval
-from unmask.run import Arrays, Range, ranges_of
+from unmask.run import Arrays, Range, Xp, ranges_of, run
 from unmask.stress.cpmap.configs import CpConfig, PositionIntervals
 from unmask.stress.cpmap.delta import TOLERANCE, DeltaIntervals, proportions, relative_change
 from unmask.stress.cpmap.hardness import Hardness, ordered
@@ -301,7 +301,7 @@ def trial_times(units: Units, times: IntArray) -> Times:
     return times[units.target], nontarget
 
 
-def replicates_of(draws: Draws, rows: Range) -> Arrays:
+def replicates_of(xp: Xp, draws: Draws, rows: Range) -> Arrays:
     """The numbers of some replicates, replicates first."""
     parts = [draws.replicate(index) for index in range(*rows)]
     return {name: np.stack([part[name] for part in parts]) for name in parts[0]}
@@ -354,7 +354,9 @@ class _Spread:
         self.logits = _Moments(self._logit(self.sample["cells"]))
         self.differences = _Moments(self._differences(self.sample["cells"]))
         scalars, ties, positions = [], [], []
-        for part in self._drawn(draws):
+        several = self.units > 1 or self.method != "speaker"
+        ranges = ranges_of(replicates, _TOGETHER) if several else []
+        for part in run(replicates_of, draws, ranges):
             for cells, tied, placed in zip(
                 part["cells"], part["ties"], part["positions"], strict=True
             ):
@@ -370,11 +372,6 @@ class _Spread:
         self.scalars = np.array(scalars).reshape(drawn, number, 3)
         self.ties = np.array(ties).reshape(drawn, len(plan.compared))
         self.positions = np.array(positions).reshape(drawn, number, len(plan.configs), 3)
-
-    def _drawn(self, draws: Draws) -> list[Arrays]:
-        if self.units < 2 and self.method == "speaker":
-            return []
-        return [replicates_of(draws, rows) for rows in ranges_of(self.replicates, _TOGETHER)]
 
     def _logit(self, cells: FloatArray) -> FloatArray:
         return np.asarray(logit(np.clip(cells, self.least, 1 - self.least)))

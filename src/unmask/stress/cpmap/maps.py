@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import final
 
@@ -13,6 +14,7 @@ from unmask.base import BoolArray, FloatArray, IntArray, as_scores
 from unmask.engine import Cost
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
+from unmask.run import Arrays, Range, Xp, place, ranges_of, reporting, run
 from unmask.stress.cpmap.hardness import Hardness, Order, ordered, references
 from unmask.stress.cpmap.kernels import Trials, eer, min_dcf, prefix_sizes
 
@@ -21,6 +23,7 @@ LARGEST_GRID = 1000
 LEAST_TRIALS = 30
 UNLIKE_SCALES = 3.0
 _CHUNK = 1 << 13
+_MANY = 16  # chunks of cells, below which they are made here
 
 
 @dataclass(frozen=True)
@@ -295,13 +298,20 @@ def cp_map(
 
 
 def _cell_values(trials: Trials, a: IntArray, b: IntArray, metric: CpMetric) -> FloatArray:
-    """The metric of every pair of prefix sizes, rows by nontargets, in chunks of cells."""
-    targets, nontargets = np.tile(a, b.size), np.repeat(b, a.size)
-    parts = [
-        metric.of(trials, targets[start : start + _CHUNK], nontargets[start : start + _CHUNK])
-        for start in range(0, targets.size, _CHUNK)
-    ]
+    """The metric of every pair of prefix sizes, rows by nontargets; many on the current place."""
+    shared = trials, metric, np.tile(a, b.size), np.repeat(b, a.size)
+    ranges = ranges_of(a.size * b.size, _CHUNK)
+    few = len(ranges) <= _MANY
+    with place() if few else nullcontext(), reporting(None) if few else nullcontext():
+        parts = [part["values"] for part in run(_some_cells, shared, ranges)]
     return np.concatenate(parts).reshape(b.size, a.size)
+
+
+def _some_cells(
+    xp: Xp, shared: tuple[Trials, CpMetric, IntArray, IntArray], cells: Range
+) -> Arrays:
+    trials, metric, targets, nontargets = shared
+    return {"values": metric.of(trials, targets[slice(*cells)], nontargets[slice(*cells)])}
 
 
 def _unlike_scales(*orders: Order) -> tuple[str, ...]:
