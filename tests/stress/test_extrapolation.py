@@ -22,12 +22,12 @@ from unmask.stress import (
 )
 from unmask.stress.extrapolation import CANDIDATES, MODELS, location, plda
 from unmask.stress.extrapolation.base import Surface
-from unmask.stress.extrapolation.grid import EDGES, FIT_EDGES, closest_mass
-from unmask.stress.extrapolation.measured import Measured
+from unmask.stress.extrapolation.base import EDGES, FIT_EDGES, closest_mass
+from unmask.stress.extrapolation.base import Measured
 from unmask.stress.extrapolation.models import fit_model
 from unmask.stress.extrapolation.moments import Moments, pareto_tail
 from unmask.stress.extrapolation.warp import Warp, eliminate
-from unmask.stress.worst_case.split import Crossed
+from unmask.stress.impostors.uncertainty import Crossed
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unmask.errors import InputError
-from unmask.stress import PairScores, measure_worst_case, worst_case_false_alarms
-from unmask.stress.worst_case.jackknife import Groups, even, interval
-from unmask.stress.worst_case.rates import crossed_rates
-from unmask.stress.worst_case.split import Crossed, middle, share_of
+from unmask.stress import PairScores, worst_case, worst_case_false_alarms
+from unmask.stress.impostors.uncertainty import Groups, even, interval
+from unmask.stress.impostors.rates import crossed_rates
+from unmask.stress.impostors.uncertainty import Crossed, middle, fold_weight
 
 
 def square(speakers: int, size: int, seed: int = 0) -> PairScores:
@@ -94,8 +94,8 @@ def test_every_score_attacks_once_and_never_where_it_chose() -> None:
 
 def test_the_middle_of_two_rates_is_between_them() -> None:
     every, other = np.array([0.0, 0.3, 0.2, 1.0, 0.4]), np.array([0.0, 0.1, 0.0, 1.0, 0.4])
-    assert share_of(np.array([4, 9, 40])) == pytest.approx(4 / 7)
-    assert share_of(np.array([2])) == pytest.approx(2 / 3)
+    assert fold_weight(np.array([4, 9, 40])) == pytest.approx(4 / 7)
+    assert fold_weight(np.array([2])) == pytest.approx(2 / 3)
     found = middle(every, other, 4 / 7, 1e-3)
     assert found[[0, 3, 4]].tolist() == [0.0, 1.0, 0.4]
     assert 0.1 < found[1] < 0.3
@@ -115,7 +115,7 @@ def test_few_scores_a_pair_give_the_rate_of_many(few: int) -> None:
         many = PairScores.from_array(scores, present=present)
         truth = worst_case_false_alarms(many, level, counts=counts)
         some = PairScores.from_array(scores[:, :, :few], present=present)
-        found = measure_worst_case(some, level, counts=counts, groups=0)
+        found = worst_case(some, level, counts=counts, groups=0)
         error.append(found.values - truth)
         plain.append(worst_case_false_alarms(some, level, counts=counts) - truth)
     noise = np.std(error, axis=0) / np.sqrt(6)

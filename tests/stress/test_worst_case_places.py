@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from worst_case_sets import COUNTS, FEW, MANY, same, voices
+from tests.helpers.worst_case import COUNTS, FEW, MANY, same, voices
 
 import unmask as um
 from unmask.run import job
-from unmask.stress.worst_case import embeddings as worst_case_embeddings
-from unmask.stress.worst_case import flat as worst_case_flat
-from unmask.stress.worst_case import on_device as worst_case_on_device
-from unmask.stress.worst_case import voices as worst_case_voices
+from unmask.stress.impostors import embeddings as worst_case_embeddings
+from unmask.stress.impostors import flat as worst_case_flat
+from unmask.stress.impostors import on_device as worst_case_on_device
+from unmask.stress.impostors import voices as worst_case_voices
 
 OPTIONS = {"counts": COUNTS, "split": False}
 
@@ -24,11 +24,11 @@ def small_tasks(monkeypatch):
 
 
 def straight(data, thresholds=FEW, **options):
-    return um.worst_case_of_embeddings(data, thresholds, **(OPTIONS | options))
+    return um.worst_case(data, thresholds, **(OPTIONS | options))
 
 
 def in_memory(data, thresholds=FEW, **options):
-    return um.measure_worst_case(um.pairs_of_embeddings(data), thresholds, **(OPTIONS | options))
+    return um.worst_case(um.stress.pairs(data), thresholds, **(OPTIONS | options))
 
 
 @pytest.mark.parametrize("way", [straight, in_memory])
@@ -86,8 +86,8 @@ def test_a_device_keeps_to_a_proxy_a_plda_and_pairs_with_two_scores(monkeypatch)
         "proxy": voices(dimension=7, seed=3),
         "skip_single": True,
     }
-    wanted = um.worst_case_of_embeddings(data, [-2.0, 1.0], **options)
-    found = um.worst_case_of_embeddings(data, [-2.0, 1.0], on="cuda", **options)
+    wanted = um.worst_case(data, [-2.0, 1.0], **options)
+    found = um.worst_case(data, [-2.0, 1.0], on="cuda", **options)
     same(found, wanted, tolerance=1e-9)
 
 

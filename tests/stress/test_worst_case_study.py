@@ -17,13 +17,13 @@ from unmask.stress import (
     PairScores,
     Population,
     compare_models,
-    pairs_of_embeddings,
-    pairs_of_scores,
-    worst_case_study,
-    worst_case_study_of_embeddings,
+    pairs,
+    pairs,
+    worst_case,
+    worst_case,
 )
 from unmask.stress.study import Sample, WorstCaseStudy
-from unmask.stress.worst_case.thresholds import (
+from unmask.stress.study import (
     counted_at,
     operating_thresholds,
     thresholds_of_roc,
@@ -147,10 +147,10 @@ def test_the_comparison_is_a_document(population: Population) -> None:
 def test_score_lists_and_embeddings_give_the_same_pairs(
     population: Population, score_file: Path
 ) -> None:
-    listed = pairs_of_scores(read_scores(score_file))
+    listed = pairs(read_scores(score_file))
     vectors = population.utterances
     names = [f"s{k}" for k in range(24) for _ in range(4)]
-    embedded = pairs_of_embeddings(Embeddings(vectors.reshape(96, -1), names))
+    embedded = pairs(Embeddings(vectors.reshape(96, -1), names))
     assert listed.max_count == embedded.max_count == 23
     order = [embedded.target_names.index(name) for name in listed.target_names]
     mine = listed.similarity.reshape(24, 23).sum(axis=1)
@@ -234,7 +234,7 @@ def test_lists_without_speakers_are_refused() -> None:
     from unmask.trials import Scores
 
     with pytest.raises(InputError, match="expected the speaker of each side"):
-        pairs_of_scores(Scores.from_arrays([1.0], [0.0]))
+        pairs(Scores.from_arrays([1.0], [0.0]))
 
 
 def test_real_scores_of_voxceleb1() -> None:
@@ -242,7 +242,7 @@ def test_real_scores_of_voxceleb1() -> None:
     if not path.is_dir():
         pytest.skip("the data are not at hand")
     trials = read_scores(path / "voxceleb1_o_3systems_cranDET.tsv.gz")
-    pairs = pairs_of_scores(trials, system="plda")
+    pairs = pairs(trials, system="plda")
     assert len(pairs) == 2 * 780
     with pytest.raises(InputError, match="2 of 1560 have one score"):
         pairs.checked()
@@ -276,8 +276,8 @@ def test_a_study_of_embeddings_is_that_of_their_scores(
 ) -> None:
     asked = {"model": "gpd", "thresholds": [0.3, 0.5], "split": False}
     target = same_speaker(population)
-    wanted = worst_case_study(pairs_of_embeddings(voices), target, **asked)
-    found = worst_case_study_of_embeddings(voices, per_pair=16, **asked)
+    wanted = worst_case_study(pairs(voices), target, **asked)
+    found = worst_case(voices, per_pair=16, **asked)
     assert found.sample is None
     np.testing.assert_allclose(found.empirical.values, wanted.empirical.values, atol=1e-12)
     np.testing.assert_allclose(found.empirical.low, wanted.empirical.low, atol=1e-12)
@@ -285,7 +285,7 @@ def test_a_study_of_embeddings_is_that_of_their_scores(
     for one, other in zip(found.operating, wanted.operating, strict=True):
         assert one.p_miss == pytest.approx(other.p_miss, abs=1e-6)
         assert one.p_fa == pytest.approx(other.p_fa, abs=1e-4)
-    some = worst_case_study_of_embeddings(voices, per_pair=4, **asked)
+    some = worst_case(voices, per_pair=4, **asked)
     assert some.sample == Sample(24, 4)
     np.testing.assert_array_equal(some.empirical.values, found.empirical.values)
     told = render(document_of_worst_case({"all": some}), "text")
@@ -297,8 +297,8 @@ def test_another_encoder_chooses_in_a_study_of_embeddings(voices: Embeddings) ->
     names = voices.speakers.to_series().to_list()
     blind = Embeddings(rng.normal(size=voices.vectors.shape), names)
     asked = {"model": "ls+", "thresholds": [0.4], "groups": 0, "population": 200}
-    own = worst_case_study_of_embeddings(voices, **asked)
-    weak = worst_case_study_of_embeddings(voices, proxy=blind, **asked)
+    own = worst_case(voices, **asked)
+    weak = worst_case(voices, proxy=blind, **asked)
     assert own.empirical.split
     assert not weak.empirical.split
     assert weak.estimates(0)[1].value < own.estimates(0)[1].value / 2
@@ -318,7 +318,7 @@ def test_a_study_refuses_before_any_work(
     voices: Embeddings, change: dict[str, object], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        worst_case_study_of_embeddings(voices, **change)
+        worst_case(voices, **change)
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmask.stress.worst_case.kernels import (
+from unmask.stress.impostors.ranks import (
     Levels,
     closest_first,
     closest_weights,
-    shares_of,
+    target_ranges,
     surfaces,
 )
 
@@ -74,7 +74,7 @@ def test_targets_with_different_numbers_of_impostors_are_weighed_alone():
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(1, 60))
 def test_ranges_cover_all_targets_and_keep_to_the_size(sizes, most):
-    ranges = shares_of(np.array(sizes), most)
+    ranges = target_ranges(np.array(sizes), most)
     assert [i for start, stop in ranges for i in range(start, stop)] == list(range(len(sizes)))
     for start, stop in ranges:
         assert stop == start + 1 or sum(sizes[start:stop]) <= most
