@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import unmask as um
+from unmask import run
 
 MOST = 1e-6
 Named = dict[str, float]
@@ -91,11 +92,15 @@ def workloads() -> dict[str, Workload]:
             um.pseudonymisation_from_embeddings(original, changed, on=on).estimates
         ),
         "worst case, 400 million trials": lambda on: numbers(
-            um.worst_case_of_embeddings(
-                everyone, [0.05, 0.1, 0.2], counts=[1, 100, 1999], on=on
-            ).estimates
+            at(on, um.worst_case, everyone, [0.05, 0.1, 0.2], counts=[1, 100, 1999]).estimates
         ),
     }
+
+
+def at(on: str, work: Callable[..., Any], *data: Any, **options: Any) -> Any:
+    """What the work gives on a place."""
+    with run.place(on):
+        return work(*data, **options)
 
 
 def main() -> None:

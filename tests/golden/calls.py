@@ -15,6 +15,10 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from unmask.run.executors import kept_open
+from unmask.stress.worst_case import flat as worst_case_flat
+from unmask.stress.worst_case import on_device as worst_case_on_device
+from unmask.stress.worst_case import voices as worst_case_voices
 
 import unmask as um
 from unmask.engine.units import units_of
@@ -28,12 +32,8 @@ from unmask.privacy.similarity.distortion import (
     calibration_distortion_from_scores,
 )
 from unmask.run import job
-from unmask.run.executors import kept_open
 from unmask.scoring import cross, on_cuda
 from unmask.stress import trial_bias, worst_case_by_target
-from unmask.stress.worst_case import flat as worst_case_flat
-from unmask.stress.worst_case import on_device as worst_case_on_device
-from unmask.stress.worst_case import voices as worst_case_voices
 from unmask.trials import write_embeddings, write_key, write_scores
 
 Numbers = dict[str, Any]

@@ -9,6 +9,7 @@ from scipy import stats
 
 import unmask as um
 from unmask.engine.bootstrap import Units, child_of
+from unmask.run import place, reporting
 from unmask.stress import (
     CpConfig,
     CpMetric,
@@ -272,9 +273,14 @@ def test_intervals_hold_the_proportions(population):
     assert "ci_grid:8x8" in with_intervals.estimates[0].signature
 
 
-def test_intervals_do_not_depend_on_the_workers(population):
-    assert intervals(population) == intervals(population)
-    assert intervals(population, metric="min_dcf") != intervals(population)
+@pytest.mark.parametrize("options", [{"workers": 1}, {"on": "processes", "workers": 2}])
+def test_intervals_do_not_depend_on_the_place(population, options):
+    told = []
+    with place(**options), reporting(lambda *numbers: told.append(numbers)):
+        found = intervals(population)
+    assert found == intervals(population)
+    assert told[-1] == (15, 15)
+    assert intervals(population, metric="min_dcf") != found
 
 
 def test_a_replicate_is_the_map_of_the_repeated_trials(population):

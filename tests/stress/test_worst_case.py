@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from unmask.errors import InputError
 from unmask.stress import (
     PairScores,
-    worst_case,
     simulate_worst_case,
+    worst_case,
     worst_case_by_target,
     worst_case_false_alarms,
 )

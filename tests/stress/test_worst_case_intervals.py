@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from unmask.errors import InputError
 from unmask.stress import PairScores, worst_case, worst_case_false_alarms
-from unmask.stress.impostors.uncertainty import Groups, even, interval
 from unmask.stress.impostors.rates import crossed_rates
-from unmask.stress.impostors.uncertainty import Crossed, middle, fold_weight
+from unmask.stress.impostors.uncertainty import Crossed, Groups, even, fold_weight, interval, middle
 
 
 def square(speakers: int, size: int, seed: int = 0) -> PairScores:
@@ -50,7 +49,7 @@ def test_sides_of_different_people_are_dealt_apart() -> None:
 def test_groups_are_of_even_size() -> None:
     assert [even(15, n) for n in (10, 15, 20, 24, 40, 300)] == [10, 15, 10, 12, 14, 15]
     with pytest.raises(InputError, match=r"jackknife: expected 0 .* at least 5 groups .* found 3"):
-        Groups.of(square(8, 2), 3, seed=0)
+        worst_case(square(8, 2), [0.0], counts=[1], groups=3)
 
 
 @settings(max_examples=60, deadline=None)

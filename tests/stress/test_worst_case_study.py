@@ -18,14 +18,12 @@ from unmask.stress import (
     Population,
     compare_models,
     pairs,
-    pairs,
-    worst_case,
     worst_case,
 )
-from unmask.stress.study import Sample, WorstCaseStudy
 from unmask.stress.study import (
+    Sample,
+    WorstCaseStudy,
     counted_at,
-    operating_thresholds,
     thresholds_of_roc,
 )
 from unmask.trials import Embeddings, read_scores
@@ -44,9 +42,9 @@ def same_speaker(population: Population) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def study(population: Population) -> WorstCaseStudy:
-    return worst_case_study(
+    return worst_case(
         population.pairs(),
-        same_speaker(population),
+        target=same_speaker(population),
         population=5000,
         model="ls+",
         target_rates=[0.05],
@@ -95,9 +93,10 @@ def run(*arguments: str) -> None:
 
 def test_thresholds_are_exclusive_and_counted_with_their_misses() -> None:
     target, nontarget = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.0, 1.0, 2.0, 2.5])
-    (point,) = operating_thresholds(target, nontarget, thresholds=[2.0])
+    roc = Roc.from_scores(target, nontarget, thresholds=counted_at([2.0]))
+    (point,) = thresholds_of_roc(roc, thresholds=[2.0])
     assert (point.p_miss, point.p_fa) == (0.5, 0.25)
-    costs = operating_thresholds(target, nontarget)
+    costs = thresholds_of_roc(roc)
     assert [p.name for p in costs] == ["τ₁", "τ₂", "τ₃"]
     assert [p.p_miss for p in costs] == sorted(p.p_miss for p in costs)
 
@@ -242,11 +241,11 @@ def test_real_scores_of_voxceleb1() -> None:
     if not path.is_dir():
         pytest.skip("the data are not at hand")
     trials = read_scores(path / "voxceleb1_o_3systems_cranDET.tsv.gz")
-    pairs = pairs(trials, system="plda")
-    assert len(pairs) == 2 * 780
+    made = pairs(trials, system="plda")
+    assert len(made) == 2 * 780
     with pytest.raises(InputError, match="2 of 1560 have one score"):
-        pairs.checked()
-    assert isinstance(pairs.without_single_scores().checked(), PairScores)
+        made.checked()
+    assert isinstance(made.without_single_scores().checked(), PairScores)
 
 
 def test_thresholds_of_a_statistic_are_those_of_its_scores() -> None:
@@ -258,7 +257,6 @@ def test_thresholds_of_a_statistic_are_those_of_its_scores() -> None:
     for point in (*found, *thresholds_of_roc(roc)):
         assert point.p_miss == pytest.approx(np.mean(target <= point.threshold))
         assert point.p_fa == pytest.approx(np.mean(nontarget > point.threshold))
-    assert found == operating_thresholds(target, nontarget, **asked)
     with pytest.raises(InputError, match="no exact count at"):
         thresholds_of_roc(roc, thresholds=[0.7])
 
@@ -276,7 +274,7 @@ def test_a_study_of_embeddings_is_that_of_their_scores(
 ) -> None:
     asked = {"model": "gpd", "thresholds": [0.3, 0.5], "split": False}
     target = same_speaker(population)
-    wanted = worst_case_study(pairs(voices), target, **asked)
+    wanted = worst_case(pairs(voices), target=target, **asked)
     found = worst_case(voices, per_pair=16, **asked)
     assert found.sample is None
     np.testing.assert_allclose(found.empirical.values, wanted.empirical.values, atol=1e-12)
@@ -311,7 +309,7 @@ def test_another_encoder_chooses_in_a_study_of_embeddings(voices: Embeddings) ->
         ({"per_pair": 1}, "per_pair: expected at least 2, found 1"),
         ({"model": "magic"}, "model: expected auto or one of"),
         ({"population": 0.5}, "counts: expected whole numbers"),
-        ({"on": "moon"}, "found moon"),
+        ({"groups": 3}, "at least 5 groups of speakers, found 3"),
     ],
 )
 def test_a_study_refuses_before_any_work(

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.errors import InputError
-from unmask.run import advance
+from unmask.run import advance, place, reporting
 from unmask.stress.extrapolation.base import Measured, Model, Surface, checked_max_count
 from unmask.stress.extrapolation.compare import HELD_OUT, Judged, judge
 from unmask.stress.extrapolation.fitted import Extrapolation
@@ -113,7 +113,8 @@ class Ready:
         check(groups=groups, level=0.5)
         count = checked_max_count(max_count or crossed.whole.max_count, crossed.whole)
         dealt = Groups.of(pairs, groups, seed=seed) if groups else None
-        surface = Surface.of(crossed, count, groups=dealt)
+        with place(), reporting(None):
+            surface = Surface.of(crossed, count, groups=dealt)
         return cls(crossed, pairs, surface, Moments.of(pairs), dealt, count, seed, proxied)
 
     @property
