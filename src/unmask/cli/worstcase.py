@@ -14,7 +14,7 @@ from unmask.errors import InputError
 from unmask.figures import Figure, save_all, worst_case_figures
 from unmask.report import document_of_models, document_of_worst_case
 from unmask.run import place, reporting
-from unmask.scoring import Plda
+from unmask.scoring import backend_named
 from unmask.stress import (
     GROUPS,
     MODELS,
@@ -166,8 +166,7 @@ def worstcase(
         for source in sources:
             common.remark(f"{source.name}: {source.detected}", quiet=quiet)
         other = None if proxy is None else read_embeddings(proxy, speakers=speakers)
-        scorer = backend if backend == "cosine" else Plda.load(backend)
-        rest = {"backend": scorer, "per_pair": per_pair}
+        rest = {"backend": backend_named(backend), "per_pair": per_pair}
     else:
         _refuse(context, OF_EMBEDDINGS, "is for embeddings, found scores")
         read = partial(

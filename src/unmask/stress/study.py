@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray
-from unmask.engine import Roc, roc_of_counts
+from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
 from unmask.estimate import Estimate
-from unmask.run import current_place
-from unmask.scoring import Backend, Layout, count_pairs, resolve, shards_of
+from unmask.scoring import Backend, backend_named
 from unmask.stress.extrapolation.choose import Ready
 from unmask.stress.extrapolation.fitted import LEVEL, Extrapolation, Prediction
 from unmask.stress.extrapolation.models import checked_name
@@ -221,7 +220,7 @@ def worst_case(  # type: ignore[misc]
             raise InputError(f"per_pair: expected at least 2, found {per_pair}")
         if not (proxy is None or isinstance(proxy, Embeddings)):
             raise InputError("proxy: expected embeddings of the same speakers")
-        scorers = resolve(backend), resolve(proxy_backend)
+        scorers = backend_named(backend), backend_named(proxy_backend)
         source = _Voices(how, data, scorers[0], proxy, scorers[1], per_pair, skip_single)
     else:
         if isinstance(data, Scores):
@@ -326,16 +325,7 @@ class _Voices:
         return int(self.order.impostors.min())
 
     def roc(self, thresholds: Sequence[float]) -> Roc:
-        layout, there = Layout.of(shards_of(self.embeddings), pairs="all"), current_place()
-        counts = count_pairs(
-            layout,
-            self.backend,
-            thresholds=thresholds,
-            on=there.on,
-            workers=there.workers,
-            state=there.state and there.state / f"pairs-{layout.key(self.backend)}",
-        )
-        return roc_of_counts(counts)
+        return roc_of_pairs(self.embeddings, self.backend, thresholds=thresholds)
 
     def measured(self, thresholds: npt.ArrayLike, counts: npt.ArrayLike) -> WorstCase:
         return measured_voices(

@@ -26,7 +26,7 @@ from unmask.base import (
     quantile_t,
     score_interval,
 )
-from unmask.engine import Units, child_of
+from unmask.engine import Units
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.run import Arrays, Range, Xp, ranges_of, run
@@ -288,7 +288,7 @@ class Draws:
 
     def replicate(self, index: int) -> Arrays:
         """The numbers of one replicate."""
-        times = self.units.draw(child_of(self.seed, index)).astype(np.int64)
+        times = self.units.draw(self.seed, index).astype(np.int64)
         return self.plan.of(trial_times(self.units, times))
 
 

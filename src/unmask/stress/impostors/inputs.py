@@ -10,7 +10,7 @@ import numpy.typing as npt
 from unmask.base import BoolArray, FloatArray, IntArray
 from unmask.engine import group_masks
 from unmask.errors import InputError
-from unmask.scoring import Backend, resolve
+from unmask.scoring import Backend, backend_named
 from unmask.stress.impostors.pair_scores import PairScores, from_zero
 from unmask.trials import Embeddings, Scores
 
@@ -51,7 +51,7 @@ def pairs(
         sides = data.enrol_speaker.take(rows), data.test_speaker.take(rows)
         made = PairScores.from_trials(*sides, data.scores(system)[rows], both_ways=both_ways)
     elif isinstance(data, Embeddings):
-        scorer = resolve(backend)
+        scorer = backend_named(backend)
         vectors = scorer.prepare(data.vectors)
         present, codes = np.unique(data.speakers.codes, return_inverse=True)
         names = [str(data.speakers.names[int(code)]) for code in present]
