@@ -14,9 +14,8 @@ from unmask.stress import (
     CpConfig,
     CpMetric,
     cp_intervals,
-    enrolment_fixed,
-    full_cross_pairing,
 )
+from unmask.stress.cpmap.configs import enrolment_fixed, full_cross_pairing
 from unmask.stress.cpmap.delta import proportions, relative_change
 from unmask.stress.cpmap.intervals import Listed, Plan, trial_times
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.coverage.known_voices import Population
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
@@ -15,7 +16,6 @@ from unmask.run import reporting
 from unmask.stress import (
     Extrapolation,
     PairScores,
-    Population,
     compare_models,
     extrapolate,
     truth_of,

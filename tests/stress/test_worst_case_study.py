@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.coverage.known_voices import Population
 
 from unmask.cli import app
 from unmask.engine import Roc
@@ -15,7 +16,6 @@ from unmask.report import render
 from unmask.report.worst_case import document_of_models, document_of_worst_case
 from unmask.stress import (
     PairScores,
-    Population,
     compare_models,
     pairs,
     worst_case,

@@ -4,10 +4,7 @@ from unmask.stress.cpmap.configs import (
     ConfigScores,
     CpConfig,
     CpPosition,
-    PositionIntervals,
     cp_position,
-    enrolment_fixed,
-    full_cross_pairing,
     trial_bias,
 )
 from unmask.stress.cpmap.delta import (
@@ -18,10 +15,9 @@ from unmask.stress.cpmap.delta import (
     cp_roadmap,
     delta_cp_map,
 )
-from unmask.stress.cpmap.intervals import CpUncertainty, cp_intervals, delta_cp_intervals
+from unmask.stress.cpmap.intervals import cp_intervals, delta_cp_intervals
 from unmask.stress.cpmap.maps import (
     Contour,
-    CpIntervals,
     CpMap,
     CpMetric,
     CpSummary,
@@ -33,7 +29,6 @@ from unmask.stress.extrapolation.choose import extrapolate
 from unmask.stress.extrapolation.compare import ModelComparison, compare_models, truth_of
 from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
 from unmask.stress.extrapolation.models import MODELS
-from unmask.stress.extrapolation.populations import Population
 from unmask.stress.impostors.inputs import groups_of, pairs
 from unmask.stress.impostors.pair_scores import LEAST_SPEAKERS, PairScores
 from unmask.stress.impostors.rates import (
@@ -46,7 +41,6 @@ from unmask.stress.impostors.uncertainty import GROUPS
 from unmask.stress.study import (
     PER_PAIR,
     Needed,
-    Operating,
     WorstCaseStudy,
     thresholds_of_roc,
     worst_case,
@@ -62,22 +56,17 @@ __all__ = [
     "Contour",
     "CpAssessment",
     "CpConfig",
-    "CpIntervals",
     "CpMap",
     "CpMetric",
     "CpPosition",
     "CpRoadmap",
     "CpSummary",
-    "CpUncertainty",
     "DeltaCpMap",
     "DeltaIntervals",
     "Extrapolation",
     "ModelComparison",
     "Needed",
-    "Operating",
     "PairScores",
-    "Population",
-    "PositionIntervals",
     "Prediction",
     "WorstCase",
     "WorstCaseStudy",
@@ -91,9 +80,7 @@ __all__ = [
     "cp_roadmap",
     "delta_cp_intervals",
     "delta_cp_map",
-    "enrolment_fixed",
     "extrapolate",
-    "full_cross_pairing",
     "groups_of",
     "pairs",
     "simulate_worst_case",

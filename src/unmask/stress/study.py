@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -214,7 +214,7 @@ def worst_case(  # type: ignore[misc]
     """
     check(groups=groups, level=level)
     how = _How(split and proxy is None, groups, level, seed)
-    source: _Source
+    source: _Pairs | _Voices
     if isinstance(data, Embeddings):
         if per_pair < 2:
             raise InputError(f"per_pair: expected at least 2, found {per_pair}")
@@ -255,28 +255,14 @@ class _How:
     seed: int
 
 
-class _Source(Protocol):
-    """What a worst case is told of."""
-
-    @property
-    def impostors(self) -> int:
-        """The fewest that a target has."""
-
-    def roc(self, thresholds: Sequence[float]) -> Roc:
-        """The detection statistic, counted at these thresholds."""
-
-    def measured(self, thresholds: npt.ArrayLike, counts: npt.ArrayLike) -> WorstCase:
-        """Exact rates."""
-
-    def sample(self) -> tuple[Crossed, PairScores, bool, Sample | None]:
-        """What a model is fitted to: pairs with those that choose, as they are, whether a proxy
-        chose, and whether they are a part of all scores.
-        """
-
-
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Scores of pairs in memory."""
+    """Scores of pairs in memory.
+
+    As of :class:`_Voices`, a study asks for the fewest ``impostors`` of a target, the ``roc``
+    counted at thresholds, rates ``measured``, and a ``sample`` to fit a model to: pairs with those
+    that choose, pairs as they are, whether a proxy chose, and whether they are a part of all.
+    """
 
     how: _How
     pairs: PairScores
@@ -368,7 +354,7 @@ class _Voices:
 
 
 def _study(
-    source: _Source,
+    source: _Pairs | _Voices,
     how: _How,
     thresholds: Sequence[float],
     population: int | None,

@@ -294,7 +294,7 @@ class Voices:
         ]
         rows, others = xp.put(self.enrol), xp.put(self.test)
         few = width <= _FEW and isinstance(xp, Numpy)
-        held = np.empty(BLOCK * STRIP) if isinstance(xp, Numpy) else None
+        buffer = np.empty(BLOCK * STRIP) if isinstance(xp, Numpy) else None
         first, last = int(bounds[0]), int(bounds[-1])
         for start, stop in ranges_of(last - first, xp.chunk(BLOCK, _DEVICE, total)):
             top, bottom = first + start, first + stop
@@ -304,7 +304,7 @@ class Voices:
             )
             together = xp.chunk(1, inside[1] - inside[0], 1)
             for strip in strips:
-                scores = xp.product(rows[top:bottom], others[strip.rows], out=held)
+                scores = xp.product(rows[top:bottom], others[strip.rows], out=buffer)
                 for begin in range(*inside, together):
                     end = min(begin + together, inside[1])
                     edges = np.clip(bounds[begin : end + 1] - top, 0, bottom - top)
