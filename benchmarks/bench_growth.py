@@ -125,7 +125,7 @@ def worst_case() -> None:
     code = [
         f"{VOICE}everyone = voices({size} // {EACH}, {EACH}, 1, 2.5)\n"
         f"counts = np.unique(np.geomspace(1, {size} // {EACH} - 1, 24).astype(int))\n"
-        f"{MARK}um.worst_case_of_embeddings(everyone, [0.1, 0.15, 0.2], counts=counts)"
+        f"{MARK}um.worst_case(everyone, [0.1, 0.15, 0.2], counts=counts)"
         for size in VOICES
     ]
     sizes = [n * n for n in VOICES]

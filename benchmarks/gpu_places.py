@@ -90,7 +90,7 @@ def workloads() -> dict[str, Workload]:
             um.pseudonymisation_from_embeddings(original, changed).estimates
         ),
         "worst case, 400 million trials": lambda: numbers(
-            um.worst_case_of_embeddings(everyone, [0.05, 0.1, 0.2], counts=[1, 100, 1999]).estimates
+            um.worst_case(everyone, [0.05, 0.1, 0.2], counts=[1, 100, 1999]).estimates
         ),
     }
 

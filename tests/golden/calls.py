@@ -29,9 +29,8 @@ from unmask.privacy.similarity.distortion import (
 from unmask.run import Place, within
 from unmask.run import place as opened_place
 from unmask.stress import trial_bias, worst_case_by_target
-from unmask.stress.worst_case import flat as worst_case_flat
-from unmask.stress.worst_case import on_device as worst_case_on_device
-from unmask.stress.worst_case import voices as worst_case_voices
+from unmask.stress.impostors import rates as worst_case_rates
+from unmask.stress.impostors import voices as worst_case_voices
 from unmask.trials import write
 
 Numbers = dict[str, Any]
@@ -62,8 +61,8 @@ def places() -> Iterator[None]:
             for module in (similarity_count, similarity_total, similarity_matrix)
         ),
         mock.patch.object(worst_case_voices, "ROWS", 40),
-        mock.patch.object(worst_case_flat, "SCORES", 4000),
-        mock.patch.object(worst_case_on_device, "SCORES", 1000),
+        mock.patch.object(worst_case_rates, "SCORES", 4000),
+        mock.patch.object(worst_case_voices, "_DEVICE", 1000),
     ]
     with contextlib.ExitStack() as stack:
         for patch in patches:
@@ -612,7 +611,7 @@ def delta_intervals(data: Mapping[str, Any], **options: Any) -> Numbers:
     scores = trials(data)
     pairs = [(scores.targets(name), scores.nontargets(name)) for name in list(scores.systems)[:2]]
     made = um.delta_cp_intervals(
-        *pairs, units_of(scores)[0], grid=8, replicates=40, seed=1, workers=1, **options
+        *pairs, units_of(scores)[0], grid=8, replicates=40, seed=1, **options
     )
     found: Numbers = {}
     for name in ("win", "tie", "lose"):
@@ -622,7 +621,7 @@ def delta_intervals(data: Mapping[str, Any], **options: Any) -> Numbers:
 
 def cp_assessment(data: Mapping[str, Any], **options: Any) -> Numbers:
     """Maps, deltas, trial configs and their intervals of a list of trials."""
-    made = um.assess_cp_maps(trials(data), grid=10, replicates=30, seed=1, **options)
+    made = um.cp_maps(trials(data), grid=10, replicates=30, seed=1, **options)
     found: Numbers = {}
     for name, one in made.maps.items():
         found |= _map(one, f"{name}/map/") | _estimates(made.estimates(name), f"{name}/")
@@ -668,17 +667,17 @@ def worst_case_measured(
     data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options, **options: Any
 ) -> Numbers:
     """The same with intervals, from the pairs of embeddings."""
-    pairs = um.pairs_of_embeddings(voices(data))
-    return _worst(um.measure_worst_case(pairs, thresholds, counts=counts, seed=1, **options, **at))
+    pairs = um.stress.pairs(voices(data))
+    return _worst(um.worst_case(pairs, thresholds, counts=counts, seed=1, **options))
 
 
 def worst_case_of_scores(
     data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options
 ) -> Numbers:
     """The same from a list of trials."""
-    pairs = um.pairs_of_scores(trials(data), system=next(iter(data["systems"])))
+    pairs = um.stress.pairs(trials(data), system=next(iter(data["systems"])))
     found = {"scores": pairs.scores, "start": pairs.start}
-    return found | _worst(um.measure_worst_case(pairs, thresholds, counts=counts, **at))
+    return found | _worst(um.worst_case(pairs, thresholds, counts=counts))
 
 
 def worst_case_of_embeddings(
@@ -692,7 +691,7 @@ def worst_case_of_embeddings(
     **options: Any,
 ) -> Numbers:
     """The same straight from embeddings."""
-    made = um.worst_case_of_embeddings(
+    made = um.worst_case(
         voices(data),
         thresholds,
         counts=counts,
@@ -700,7 +699,6 @@ def worst_case_of_embeddings(
         proxy=None if proxy is None else voices(proxy),
         seed=1,
         **options,
-        **at,
     )
     return _worst(made)
 
@@ -729,9 +727,9 @@ def model_comparison(scores: Any, models: Sequence[str]) -> Numbers:
 
 def worst_case_study(data: Mapping[str, Any], at: Options) -> Numbers:
     """A study of embeddings: exact rates, predictions, thresholds that would help."""
-    made = um.worst_case_study_of_embeddings(
+    made = um.worst_case(
         voices(data), model="gpd", population=1000, p_target=[0.05], target_rates=[0.05],
-        per_pair=4, groups=5, seed=1, split=False, **at,
+        per_pair=4, groups=5, seed=1, split=False,
     )  # fmt: skip
     found = _worst(made.empirical, "empirical/")
     found |= _fields(

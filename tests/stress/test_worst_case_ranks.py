@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unmask.stress.worst_case.kernels import (
+from unmask.run import NUMPY
+from unmask.stress.impostors.ranks import (
     Levels,
     closest_first,
     closest_weights,
-    shares_of,
     surfaces,
+    target_ranges,
 )
 
 NUMBERS = st.one_of(
@@ -41,7 +42,7 @@ def test_scores_above_each_level_are_counted_by_cell():
     scores, cell = rng.normal(size=500), rng.integers(0, 7, 500)
     levels = Levels.of(np.linspace(-2, 2, 30))
     wanted = [(scores[cell == k, None] > levels.values).sum(axis=0).tolist() for k in range(7)]
-    assert levels.above(scores, cell, 7).tolist() == wanted
+    assert levels.above(NUMPY, scores, cell, 7).tolist() == wanted
 
 
 def test_rounding_does_not_break_a_tie_wherever_it_falls():
@@ -67,14 +68,15 @@ def test_targets_with_different_numbers_of_impostors_are_weighed_alone():
     rng = np.random.default_rng(2)
     ranked = [rng.random((size, 3)) for size in rng.integers(4, 7, 90)]
     counts = np.array([1, 2, 4])
-    found = surfaces(ranked, counts, targets=90)
+    order = np.arange(0)
+    found = surfaces(((rates, order) for rates in ranked), counts, (0, 90))["each"]
     for rates, surface in zip(ranked, found, strict=True):
         np.testing.assert_allclose(surface, closest_weights(len(rates), counts) @ rates, atol=1e-15)
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(1, 60))
 def test_ranges_cover_all_targets_and_keep_to_the_size(sizes, most):
-    ranges = shares_of(np.array(sizes), most)
+    ranges = target_ranges(np.array(sizes), most)
     assert [i for start, stop in ranges for i in range(start, stop)] == list(range(len(sizes)))
     for start, stop in ranges:
         assert stop == start + 1 or sum(sizes[start:stop]) <= most

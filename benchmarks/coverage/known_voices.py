@@ -14,9 +14,8 @@ import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.stress.worst_case.checks import as_counts
-from unmask.stress.worst_case.kernels import closest_weights
-from unmask.stress.worst_case.pairs import PairScores
+from unmask.stress.impostors.pair_scores import PairScores, as_counts
+from unmask.stress.impostors.ranks import closest_weights
 
 Vectors = npt.NDArray[np.float32]
 

@@ -15,14 +15,15 @@ import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
-from unmask.stress.worst_case.checks import check_single_scores, check_speakers
-from unmask.stress.worst_case.kernels import TIE, gaps
+from unmask.stress.impostors.ranks import TIE, gaps
 from unmask.trials import Ids
+
+LEAST_SPEAKERS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class PairScores:
-    """Scores of every (target, impostor) pair.
+    """Scores of every (target, impostor) pair; :func:`~unmask.stress.pairs` makes them of data.
 
     Pair p is of target ``target[p]`` and impostor ``impostor[p]`` (codes into the two tables of
     names) and owns ``scores[start[p]:start[p + 1]]``. ``skipped`` counts pairs that were left out
@@ -301,3 +302,52 @@ def _names(names: Sequence[str] | None, size: int, side: str) -> tuple[str, ...]
 def from_zero(sizes: IntArray) -> IntArray:
     """Running totals, 0 first."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def check_speakers(impostors: IntArray, target_names: Sequence[str]) -> None:
+    """Enough targets, and enough impostors for each of them."""
+    if len(target_names) < LEAST_SPEAKERS:
+        raise InputError(f"targets: expected at least {LEAST_SPEAKERS}, found {len(target_names)}")
+    fewest = int(impostors.argmin())
+    if impostors[fewest] < LEAST_SPEAKERS:
+        raise InputError(
+            f"impostors: expected at least {LEAST_SPEAKERS} for every target,"
+            f" found {impostors[fewest]} for {target_names[fewest]}"
+        )
+
+
+def check_single_scores(single: int, pairs: int, first: str) -> None:
+    """No pair with one score; ``first`` names the first of those there are."""
+    if single:
+        raise InputError(
+            f"pairs: {single} of {pairs} have one score, the first {first}: a mean over one score"
+            " picks the very score that attacks (without_single_scores, skip_single or"
+            " --skip-single leaves them out)"
+        )
+
+
+def as_counts(counts: npt.ArrayLike) -> IntArray:
+    """Whole numbers of impostors of at least 1."""
+    given = np.atleast_1d(np.asarray(counts, dtype=np.float64))
+    if given.ndim != 1 or given.size == 0:
+        raise InputError(f"counts: expected a list of numbers, found shape {given.shape}")
+    bad = ~(np.isfinite(given) & (given >= 1) & (given == np.floor(given)))
+    if bad.any():
+        raise InputError(
+            f"counts: expected whole numbers of at least 1, found {given[bad.argmax()]:g}"
+        )
+    return given.astype(np.int64)
+
+
+def possible_counts(
+    counts: npt.ArrayLike, impostors: IntArray, target_names: Sequence[str]
+) -> IntArray:
+    """Whole counts from 1 to the fewest impostors that any target has."""
+    values = as_counts(counts)
+    fewest = int(impostors.argmin())
+    if values.max() > impostors[fewest]:
+        raise InputError(
+            f"counts: expected at most {impostors[fewest]}, the number of impostors of target"
+            f" {target_names[fewest]}, found {values.max()} (larger populations need extrapolate)"
+        )
+    return values
