@@ -82,7 +82,7 @@ def workloads() -> dict[str, Workload]:
             um.linkability(enrol, test, counts=[20, 8000], on=on).estimates
         ),
         "1 - EER, 64 million pairs": lambda on: numbers(
-            um.verification(enrol, test, counts=[20, 8000], on=on).estimates
+            um.one_minus_eer(enrol, test, counts=[20, 8000], on=on).estimates
         ),
         "Singling Out, 6 million pairs": lambda on: numbers(
             um.singling_out(known, asked, counts=[20, 3000], on=on).estimates

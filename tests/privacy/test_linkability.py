@@ -9,18 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from legal_sets import population
+from tests.helpers.populations import population
 
 import unmask as um
-from unmask.privacy.legal import counts as legal_counts
-from unmask.privacy.legal.counts import (
+from unmask.privacy.legal import links as legal_counts
+from unmask.privacy.legal.curve import Resampling, mean_variance, risk_interval
+from unmask.privacy.legal.links import (
     Comparison,
     count_above,
     count_above_in_scores,
     counts_on_device,
+    exact_linkability,
+    sampled_linkability,
 )
-from unmask.privacy.legal.curve import Resampling, mean_variance, risk_interval
-from unmask.privacy.legal.links import exact_linkability, sampled_linkability
 from unmask.run.tasks import ranges_of
 
 

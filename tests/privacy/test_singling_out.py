@@ -4,11 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from legal_sets import population
+from tests.helpers.populations import population
 
 import unmask as um
-from unmask.privacy.legal.chance import calibrated_chance, mean_calibrated_chance
-from unmask.privacy.legal.folds import test_slots as fold_slots
 from unmask.privacy.legal.isolation import (
     Best,
     Draw,
@@ -17,7 +15,9 @@ from unmask.privacy.legal.isolation import (
     Products,
     single_out,
 )
-from unmask.privacy.legal.protocol import Protocol
+from unmask.privacy.legal.predicates import Protocol
+from unmask.privacy.legal.predicates import test_slots as fold_slots
+from unmask.privacy.legal.singling import calibrated_chance, mean_calibrated_chance
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "embeddings"
 

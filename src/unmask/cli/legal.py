@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 
 from unmask.cli import common
 from unmask.errors import InputError
 from unmask.figures import legal_figures, save_all
-from unmask.privacy.legal import AttackerFiles, LegalConfig, legal_from_config, read_legal_config
-from unmask.report import document_of_legal
+from unmask.privacy.legal import METRICS, NAMES, VARIANTS, Attacker, with_backends
+from unmask.privacy.legal import legal as attack
+from unmask.report import document_of_legal, legal_attackers, load_config
+from unmask.trials import Embeddings, read_embeddings
 
 
 def legal(
@@ -28,7 +31,12 @@ def legal(
         ),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="A TOML file with the same options.")
+        Path | None,
+        typer.Option(
+            "--config",
+            "-c",
+            help="The config of an assessment: its safeguards, attackers and [legal] options.",
+        ),
     ] = None,
     counts: Annotated[
         str | None,
@@ -46,7 +54,7 @@ def legal(
     ] = None,
     metrics: Annotated[
         str, typer.Option("--metrics", help="Which of the three metrics.")
-    ] = "singling_out,linkability,one_minus_eer",
+    ] = ",".join(METRICS),
     backends: Annotated[
         str,
         typer.Option(
@@ -58,6 +66,28 @@ def legal(
     ] = None,
     asked: Annotated[
         str | None, typer.Option("--asked", help="Attacker whose risk is asked for.")
+    ] = None,
+    enrols_original: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--enrols-original",
+            help="Attacker that enrols original speech: --swap keeps its sides.",
+        ),
+    ] = None,
+    keyless: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keyless",
+            help="Attacker on a safeguard without a key: enrolment from the attacked run is what"
+            " anybody can make.",
+        ),
+    ] = None,
+    consistency: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--consistency",
+            help="No attacker: enrolment from the attacked run, whose pseudonyms are compared.",
+        ),
     ] = None,
     attribute: Annotated[
         list[str] | None,
@@ -97,7 +127,7 @@ def legal(
     ] = False,
     variants: Annotated[
         str, typer.Option("--variants", help="Ways to read the scores that compete.")
-    ] = "plain,negated,centred,centred negated",
+    ] = ",".join(VARIANTS),
     linkability_draws: Annotated[
         int | None,
         typer.Option(
@@ -139,35 +169,45 @@ def legal(
     """Singling Out, Linkability, 1 − EER, ranks and inference of several attackers."""
     if config is not None:
         _refuse_both(context)
-        plan = read_legal_config(config)
+        attackers, options = legal_attackers(load_config(config), config)
+        options |= {"asked": asked, "variants": variants.split(",")}
     else:
-        plan = _plan(
-            attackers=_attackers(attacker or []),
-            counts=None if counts is None else _numbers(counts, "--counts"),
-            lengths=None if lengths is None else _numbers(lengths, "--lengths"),
-            metrics=metrics.split(","),
-            backends=backends.split(","),
-            original=original,
-            asked=asked,
-            attributes=dict(_attribute(text) for text in attribute or []),
-            variants=variants.split(","),
-            linkability_enrol=_length(linkability_enrol, "--linkability-enrol"),
-            singling_out_enrol=_length(singling_out_enrol, "--singling-out-enrol"),
-            one_minus_eer_enrol=_length(one_minus_eer_enrol, "--one-minus-eer-enrol"),
-            swap=swap,
-            linkability_draws=linkability_draws,
-            folds=folds,
-            draws=draws,
-            max_enrol=max_enrol,
-            side=side or [],
-            speakers=speakers,
-            allow_shared_utterances=allow_shared_utterances,
-            replicates=ci,
-            level=level,
-            seed=seed,
+        attackers = _attackers(
+            attacker or [],
+            backends.split(","),
+            speakers,
+            {
+                "enrols": dict.fromkeys(enrols_original or [], "original"),
+                "consistency": {
+                    **dict.fromkeys(keyless or [], False),
+                    **dict.fromkeys(consistency or [], True),
+                },
+            },
         )
+        options = {
+            "counts": None if counts is None else _numbers(counts, "--counts"),
+            "lengths": None if lengths is None else _numbers(lengths, "--lengths"),
+            "metrics": metrics.split(","),
+            "original": _spelled(original, attackers),
+            "asked": _spelled(asked, attackers),
+            "attributes": dict(_attribute(text) for text in attribute or []),
+            "variants": variants.split(","),
+            "linkability_enrol": _length(linkability_enrol, "--linkability-enrol"),
+            "singling_out_enrol": _length(singling_out_enrol, "--singling-out-enrol"),
+            "one_minus_eer_enrol": _length(one_minus_eer_enrol, "--one-minus-eer-enrol"),
+            "swap": swap,
+            "linkability_draws": linkability_draws,
+            "folds": folds,
+            "draws": draws,
+            "max_enrol": max_enrol,
+            "side": side or [],
+            "allow_shared_utterances": allow_shared_utterances,
+            "replicates": ci,
+            "level": level,
+            "seed": seed,
+        }
     with common.progress("attacks", quiet=quiet) as bar:
-        sweep = legal_from_config(plan, on=on, workers=workers, state=state, progress=bar)
+        sweep = attack(attackers, **options, on=on, workers=workers, state=state, progress=bar)
     if figures is not None:
         save_all(legal_figures(sweep), figures, formats=tuple(figure_formats.split(",")))
     common.give(document_of_legal(sweep), format=format, output=output, quiet=quiet)
@@ -176,7 +216,8 @@ def legal(
 
 
 _WITH_CONFIG = {
-    "config", "format", "output", "figures", "figure_formats", "quiet", "on", "workers", "state",
+    "config", "asked", "variants", "format", "output", "figures", "figure_formats", "quiet", "on",
+    "workers", "state",
 }  # fmt: skip
 
 
@@ -188,30 +229,58 @@ def _refuse_both(context: typer.Context) -> None:
             raise typer.BadParameter(f"--{name.replace('_', '-')} belongs into the config file")
 
 
-def _plan(**options: Any) -> LegalConfig:
-    try:
-        return LegalConfig(**options)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(
-            f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
-        ) from None
-
-
-def _attackers(given: list[str]) -> dict[str, AttackerFiles]:
-    found: dict[str, AttackerFiles] = {}
-    for text in given:
+def _attackers(
+    specs: list[str],
+    backends: list[str],
+    speakers: str | None,
+    labels: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Attacker]:
+    """Attackers from their files, each read once, with every back-end they can train."""
+    files: dict[str, list[str]] = {}
+    for text in specs:
         name, _, rest = text.partition("=")
-        files = rest.split(",")
-        if not name or len(files) not in (2, 3) or not all(files):
+        files[name] = rest.split(",")
+        if not name or len(files[name]) not in (2, 3) or not all(files[name]):
             raise typer.BadParameter(f"--attacker: expected NAME=ENROL,TEST[,TRAIN], found {text}")
-        if name in found:
-            raise typer.BadParameter(f"--attacker: {name} is given twice")
-        train = files[2] if len(files) == 3 else None
-        found[name] = AttackerFiles(enrol=files[0], test=files[1], train=train)
-    if not found:
+    if not files:
         raise typer.BadParameter("expected --attacker NAME=ENROL,TEST or --config FILE")
-    return found
+    if len(files) < len(specs):
+        raise typer.BadParameter("--attacker: expected different names, found one twice")
+    for names in labels.values():
+        for name in names:
+            if name not in files:
+                raise typer.BadParameter(f"expected the name of an attacker, found {name}")
+    for backend in backends:
+        if backend not in NAMES:
+            raise InputError(f"back-end: expected {', '.join(NAMES)}, found {backend}")
+    trained = [name for name in backends if name != "cosine"]
+    if trained and all(len(paths) == 2 for paths in files.values()):
+        raise InputError(
+            f"back-end {', '.join(trained)}: expected training embeddings of an attacker, found"
+            " none"
+        )
+
+    @cache
+    def load(path: str) -> Embeddings:
+        return read_embeddings(path, speakers=speakers)
+
+    attackers = {
+        name: Attacker(
+            load(paths[0]),
+            load(paths[1]),
+            train=load(paths[2]) if len(paths) == 3 else None,
+            **{label: names[name] for label, names in labels.items() if name in names},
+        )
+        for name, paths in files.items()
+    }
+    return with_backends(attackers, backends)
+
+
+def _spelled(name: str | None, attackers: Mapping[str, Attacker]) -> str | None:
+    """A name given without its back-end stands for the first with it."""
+    if name is None or name in attackers:
+        return name
+    return next((label for label in attackers if label.startswith(f"{name} (")), name)
 
 
 def _numbers(text: str, option: str) -> list[int]:

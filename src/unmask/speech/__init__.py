@@ -1,6 +1,5 @@
-"""From recordings to embeddings: encoders, anonymisation, pooling, attackers."""
+"""From recordings to embeddings: encoders, anonymisation, pooling."""
 
-from unmask.privacy import Attack, AttackModel, attack_models
 from unmask.speech.audio import Audio, read_audio, write_audio
 from unmask.speech.bundled import case_study, case_study_provenance
 from unmask.speech.corpus import Recording, recordings
@@ -16,8 +15,6 @@ from unmask.speech.writing import WRITTEN, write_embeddings
 __all__ = [
     "WRITTEN",
     "Anonymised",
-    "Attack",
-    "AttackModel",
     "Audio",
     "Embedded",
     "Encoder",
@@ -28,7 +25,6 @@ __all__ = [
     "Safeguard",
     "Transformed",
     "anonymise",
-    "attack_models",
     "case_study",
     "case_study_provenance",
     "embed",

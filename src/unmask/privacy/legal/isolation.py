@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray
-from unmask.privacy.legal.folds import Slots
 
 Row = npt.NDArray[np.float32]
+Slots = npt.NDArray[np.int16]
 _SAMPLE = 16
 _SPARE = 48
 _DEEPER = 4

@@ -12,17 +12,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from legal_sets import population
+from tests.helpers.populations import population
 
 import unmask as um
-from unmask.privacy.legal import counts as legal_counts
+from unmask.privacy.legal import links as legal_counts
 from unmask.privacy.legal import lists as legal_lists
 from unmask.privacy.legal import predicates as legal_predicates
 from unmask.privacy.legal.isolation import Population
 from unmask.privacy.legal.lists import Lists
-from unmask.privacy.legal.lists_eer import _coarse
-from unmask.privacy.legal.predicates import Predicates
-from unmask.privacy.legal.protocol import Protocol
+from unmask.privacy.legal.predicates import Predicates, Protocol
+from unmask.privacy.legal.verification import _coarse
 from unmask.run import executors as where
 from unmask.run import job
 from unmask.run.tasks import ranges_of
@@ -63,13 +62,13 @@ def test_workers_change_nothing(sets, options, side):
 
 
 def test_places_that_cannot(sets):
-    for measure in (um.linkability, um.singling_out, um.verification):
+    for measure in (um.linkability, um.singling_out, um.one_minus_eer):
         with pytest.raises(um.InputError, match="no CUDA device"):
             measure(*sets, counts=[2], on="cuda")
         with pytest.raises(um.InputError, match="found moon"):
             measure(*sets, counts=[2], on="moon")
     with pytest.raises(um.InputError, match="found moon"):
-        um.legal_sweep({}, on="moon")
+        um.legal({}, on="moon")
 
 
 SPEAKERS = 1300
@@ -90,7 +89,7 @@ def attackers():
 @pytest.fixture(scope="module")
 def wanted(attackers):
     """Every estimate with its interval, to the last bit: more than one task for each metric."""
-    return repr(um.legal_sweep(attackers, **SWEEP, workers=1).estimates)
+    return repr(um.legal(attackers, **SWEEP, workers=1).estimates)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +103,7 @@ def test_a_sweep_elsewhere_is_the_same_sweep(attackers, wanted, options, monkeyp
     opened = []
     really = where._open
     monkeypatch.setattr(where, "_open", lambda *what: opened.append(what[0]) or really(*what))
-    assert repr(um.legal_sweep(attackers, **SWEEP, **options).estimates) == wanted
+    assert repr(um.legal(attackers, **SWEEP, **options).estimates) == wanted
     elsewhere = [on for on in opened if on != "local"]
     assert len(elsewhere) == ("on" in options), "one place serves all jobs of a sweep"
 
@@ -114,7 +113,7 @@ def test_a_sweep_on_devices_is_the_same_sweep(attackers, wanted, kept, monkeypat
     pytest.importorskip("torch")
     monkeypatch.setattr(job, "devices", lambda: ["cpu", "cpu"])
     state = tmp_path if kept else None
-    found = um.legal_sweep(attackers, **SWEEP, on="cuda", state=state)
+    found = um.legal(attackers, **SWEEP, on="cuda", state=state)
     assert repr(found.estimates) == wanted
     assert not kept or len(list(tmp_path.iterdir())) == 3
 
@@ -126,7 +125,7 @@ def test_torch_may_not_cut_factors_short(attackers, wanted, monkeypatch):
     try:
         torch.set_float32_matmul_precision("high")
         assert legal_predicates.product_type() == torch.float64
-        assert repr(um.legal_sweep(attackers, **SWEEP, on="cuda").estimates) == wanted
+        assert repr(um.legal(attackers, **SWEEP, on="cuda").estimates) == wanted
     finally:
         torch.set_float32_matmul_precision(before)
     assert legal_predicates.product_type() == torch.float32
@@ -134,11 +133,10 @@ def test_torch_may_not_cut_factors_short(attackers, wanted, monkeypatch):
 
 KILLED = """
 import sys, time
-sys.path.insert(0, sys.argv[2])
-from legal_sets import population
+from tests.helpers.populations import population
+from tests.privacy.test_legal_places import SPEAKERS, SWEEP
 import unmask as um
-from unmask.privacy.legal.protocol import Protocol
-from test_places import SPEAKERS, SWEEP
+from unmask.privacy.legal.predicates import Protocol
 
 attack = Protocol.attack
 
@@ -152,7 +150,7 @@ Protocol.attack = slow
 enrol = population(SPEAKERS, 1, noise=1.0, tag="e", columns=True)
 test = population(SPEAKERS, 2, noise=1.5, tag="t", columns=True)
 metrics = ["linkability", "singling_out", "one_minus_eer"]
-um.legal_sweep(
+um.legal(
     {"original": um.Attacker(enrol, test)}, **SWEEP, metrics=metrics, workers=1, state=sys.argv[1]
 )
 """
@@ -161,9 +159,8 @@ um.legal_sweep(
 def test_a_sweep_that_is_killed_goes_on(attackers, wanted, tmp_path):
     script, state = tmp_path / "killed.py", tmp_path / "state"
     script.write_text(textwrap.dedent(KILLED))
-    here = os.path.dirname(__file__)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([here, *sys.path])}
-    process = subprocess.Popen([sys.executable, script, state, here], env=environment)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen([sys.executable, script, state], env=environment)
     try:
         deadline = time.monotonic() + 60
         while len(list(state.glob("*/result-*.npz"))) < 3 and time.monotonic() < deadline:
@@ -173,7 +170,7 @@ def test_a_sweep_that_is_killed_goes_on(attackers, wanted, tmp_path):
     assert process.wait() == -signal.SIGKILL
     done = {path: path.stat().st_mtime_ns for path in state.glob("*/result-*.npz")}
     assert len(done) in (3, 4), "both tasks of Linkability and one of three of Singling Out"
-    found = um.legal_sweep(attackers, **SWEEP, on="processes", workers=1, state=state)
+    found = um.legal(attackers, **SWEEP, on="processes", workers=1, state=state)
     assert repr(found.estimates) == wanted
     assert {path: path.stat().st_mtime_ns for path in done} == done
     assert len(list(state.glob("*/result-*.npz"))) == 3 + 3 + 2
@@ -187,7 +184,7 @@ def isolating(sides):
         folds=3, draws=2, seed=np.random.SeedSequence(5).spawn(4)[3],
     )  # fmt: skip
     codes = (rng.integers(0, 3, 50), rng.integers(0, 3, 200)) if sides else (None, None)
-    return Predicates.of(protocol, rng.normal(size=(50, 9)), rng.normal(size=(600, 9)), codes)
+    return Predicates.of(protocol, rng.normal(size=(50, 9)), rng.normal(size=(600, 9)), *codes)
 
 
 @pytest.mark.parametrize("sides", [False, True])

@@ -1,4 +1,7 @@
-"""1 − EER on the conditions of Linkability (Vauquier 2025, 3.4), by the engine."""
+"""1 − EER on the conditions of Linkability (Vauquier 2025, 3.4), by the engine.
+
+Its intervals draw speakers with replacement on both sides, their scores in bins.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray
-from unmask.engine import Roc
-from unmask.privacy.legal.backends import as_backend, inner_products
-from unmask.privacy.legal.conversations import EnrolLength, conversations, enrolment
-from unmask.privacy.legal.counts import Progress
+from unmask.base import HULL, SKEWED, FloatArray, IntArray, score_interval
+from unmask.engine import Roc, equal_errors
+from unmask.privacy.legal.conversations import EnrolLength, as_counts, locate, setting
 from unmask.privacy.legal.curve import Curve, Resampling, one_speaker_note
-from unmask.privacy.legal.inputs import as_counts, check_pair, locate, pair_codes
+from unmask.privacy.legal.links import Progress
 from unmask.privacy.legal.lists import (
     ROWS,
     Lists,
@@ -24,8 +25,7 @@ from unmask.privacy.legal.lists import (
     own_scores,
     own_scores_on_device,
 )
-from unmask.privacy.legal.resampled import Resampled, drawn_times
-from unmask.run import Where, narrow, ranges_of, run
+from unmask.run import ArrayFields, Arrays, Range, Where, narrow, ranges_of, run
 from unmask.scoring import Backend
 from unmask.trials import Embeddings
 
@@ -33,9 +33,12 @@ _BINS = 256
 _MOST_ALONE = 64
 _GROUPS = 32
 _METHOD = "enrolment and test speaker,corrected"
+_AT_ONCE = 256
+_DRAWN_AT_ONCE = 64
+Times = npt.NDArray[np.uint16]
 
 
-def verification(
+def one_minus_eer(
     enrol: Embeddings,
     test: Embeddings,
     *,
@@ -55,24 +58,35 @@ def verification(
 ) -> Curve:
     """1 − EER (ROCCH) of every test speaker against N' enrolment speakers, itself among them.
 
-    The others are the first N' − 1 of one random order of the enrolment speakers. Enrolment
-    averages ``enrol_length`` utterances, by default all there are. The interval draws speakers on
-    both sides (in 32 groups where there are more than 64) on a ROC of 256 bins, less the bias of
-    the hull. ``on``, ``workers`` and ``state`` say where the scores are counted, as in
+    ``counts`` are the numbers N' of speakers of ``enrol``; the others are the first N' − 1 of one
+    random order of them, drawn with ``seed`` like the utterances. Each speaker of ``test`` gives
+    one conversation of ``length`` utterances. Enrolment averages ``enrol_length`` utterances, by
+    default all there are. ``backend`` is ``"cosine"`` or a trained one. ``side`` names columns
+    without which a pair cannot be one speaker. ``allow_shared_utterances`` lets utterances be on
+    both sides, which is a leak. The interval of ``level`` draws speakers on both sides (in 32
+    groups where there are more than 64) ``replicates`` times on a ROC of 256 bins, less the bias
+    of the hull. ``on``, ``workers`` and ``state`` say where the scores are counted, as in
     :func:`unmask.cross_pairing`; the values are the same, but for the last bits of scores on a GPU.
     """
     where = Where(on, workers, state)
-    check_pair(enrol, test, allow_shared_utterances=allow_shared_utterances)
-    used = "all" if enrol_length is None else enrol_length
-    seeds = np.random.SeedSequence(seed).spawn(3)
-    known = enrolment(enrol, length=used, rng=np.random.default_rng(seeds[0]))
-    asked = conversations(test, length=length, least=1, most=1, rng=np.random.default_rng(seeds[1]))
+    both = setting(
+        enrol,
+        test,
+        length=length,
+        enrol_length="all" if enrol_length is None else enrol_length,
+        least=1,
+        most=1,
+        backend=backend,
+        side=side,
+        allow_shared_utterances=allow_shared_utterances,
+        seed=seed,
+    )
+    known, asked = both.known, both.asked
     true = locate(asked.names, known.names, who="test speakers", where="enrolment")
     sizes = as_counts(counts, speakers=len(known.names), least=2, where="enrolment")
-    enrol_side, test_side = pair_codes((enrol, known.names), (test, asked.names), side)
-    scorer = as_backend(backend)
-    left, right = inner_products(scorer, known.vectors, asked.vectors)
-    order = np.random.default_rng(seeds[2]).permutation(len(left))
+    enrol_side, test_side = both.codes
+    left, right = both.rows()
+    order = np.random.default_rng(both.seeds[0]).permutation(len(left))
     place = np.argsort(order)[true]
     turn, ascending = np.argsort(place), np.argsort(sizes, kind="stable")
     nothing = np.empty(0)
@@ -109,11 +123,7 @@ def verification(
             chance=np.full(len(sizes), 0.5),
             attacks=len(true) * sizes,
             speakers=asked.names,
-            length=length,
-            enrol_length=used,
-            backend=scorer.name,
-            side=tuple(side),
-            left_out=asked.left_out,
+            **both.fields(),
             short=known.short,
             resampling=how,
             method=_METHOD,
@@ -209,3 +219,72 @@ def _coarse(knots: FloatArray, own: IntArray, bins: int) -> IntArray:
     at = np.flatnonzero(np.isin(knots, edges))
     begins[2 * at + 1] = begins[2 * at + 2] = begins[-1] = 1
     return np.cumsum(begins)
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled(ArrayFields):
+    """Groups of speakers in bins of scores, and how often each is drawn in every replicate.
+
+    ``target`` holds how many targets a group has in each bin, ``nontarget`` how many nontargets
+    each pair of groups has in it, for every N' (N' × pairs × bins).
+    """
+
+    times: Times
+    target: IntArray
+    nontarget: npt.NDArray[np.unsignedinteger]
+
+    def intervals(
+        self, values: FloatArray, *, level: float, workers: int | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Intervals of 1 − EER and of the negated score's (rows) for every N' (columns).
+
+        The hull makes 1 − EER too large, in a sample and in a resample once more. With b = mean θ*
+        − θ̂ the bias that resampling shows, the low end is that of the score interval about
+        θ̂ − HULL·b, the bias of a hull, and the high end that about θ̂ − b: what is not sure stays
+        with the risk. The variance is that of θ* times SKEWED² (:mod:`unmask.base.intervals`).
+        The interval ends at 0.5 and is stretched to hold θ̂; it keeps its width near 1, where few
+        replicates hold an error at all. The first row of ``times`` draws everyone once: it gives
+        the θ̂ that bins give.
+        """
+        ranges = ranges_of(len(self.times), _AT_ONCE)
+        parts = run(errors_of, self, ranges, where=Where(workers=workers))
+        drawn = 1 - np.concatenate([part["errors"] for part in parts])
+        units = self.times.shape[1]
+        bias = np.nanmean(drawn[1:], axis=0) - drawn[0]
+        variance = SKEWED**2 * np.nanvar(drawn[1:], axis=0) * units / (units - 1)
+        low, high = (
+            score_interval(np.clip(values - c * bias, 0.5, 1), variance, units, level=level)[end]
+            for end, c in enumerate((HULL, 1.0))
+        )
+        return np.minimum(np.maximum(low, 0.5), values), np.maximum(high, values)
+
+
+def errors_of(resampled: Resampled, replicates: Range) -> Arrays:
+    """EER of some replicates (rows), of the score and of the negated one, for every N'.
+
+    A trial of two groups weighs as often as both are drawn, a target as often as its own. NaN where
+    no nontarget was drawn. All sums are whole numbers, so they do not depend on the order in which
+    they are taken.
+    """
+    times = resampled.times[slice(*replicates)].astype(np.float64)
+    target = times @ resampled.target
+    pairs = (times[:, :, None] * times[:, None, :]).reshape(len(times), -1)
+    errors = np.full((len(times), 2, len(resampled.nontarget)), np.nan)
+    for n, counted in enumerate(resampled.nontarget):
+        nontarget = pairs @ counted.astype(np.float64)
+        some = nontarget.any(axis=1)
+        errors[some, 0, n] = equal_errors(target[some], nontarget[some])
+        errors[some, 1, n] = equal_errors(target[some, ::-1], nontarget[some, ::-1])
+    return {"errors": errors}
+
+
+def drawn_times(groups: int, how: Resampling) -> Times:
+    """How often each group is drawn in every replicate; before them a row of ones."""
+    rng = np.random.default_rng(np.random.SeedSequence(how.seed))
+    times = np.ones((how.replicates + 1, groups), dtype=np.uint16)
+    for start in range(1, len(times), _DRAWN_AT_ONCE):
+        rows = min(_DRAWN_AT_ONCE, len(times) - start)
+        drawn = rng.integers(0, groups, (rows, groups)) + np.arange(rows)[:, None] * groups
+        found = np.bincount(drawn.ravel(), minlength=rows * groups)
+        times[start : start + rows] = found.reshape(rows, groups)
+    return times
