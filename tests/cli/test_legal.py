@@ -128,7 +128,7 @@ def test_another_place_gives_the_same_table(files, tmp_path):
     found = run(files, *what, *elsewhere)
     assert found.exit_code == 0, found.output
     assert found.stdout == wanted.stdout
-    assert len(list(tmp_path.glob("*/result-*.npz"))) == 2 * 3 * 2
+    assert len(list(tmp_path.glob("*/results-*.npz"))) == 2 * 3 * 2
     assert run(files, *what, "--state", str(tmp_path)).stdout == wanted.stdout
     for place, told in (("moon", "found moon"), ("cuda", "CUDA"), ("dask://127.0.0.1:1", "dask")):
         refused = run(files, *what, "--on", place)

@@ -8,6 +8,7 @@ import unmask as um
 from unmask.base.intervals import score_interval
 from unmask.privacy.legal.curve import Resampling
 from unmask.privacy.legal.verification import Resampled, drawn_times, errors_of
+from unmask.run import NUMPY
 
 
 def cosines(enrol, test):
@@ -73,7 +74,7 @@ def test_a_replicate_is_a_sample_of_speakers_on_both_sides():
     target[np.arange(12), 2 * which + 1] = 1
     how = Resampling(0.95, 5, 0)
     resampled = Resampled(drawn_times(12, how), target, nontarget)
-    errors = errors_of(resampled, (0, 6))["errors"]
+    errors = errors_of(NUMPY, resampled, (0, 6))["errors"]
     for times, found in zip(resampled.times, errors, strict=True):
         drawn = np.repeat(np.arange(12), times)
         same = drawn[:, None] == drawn
@@ -88,10 +89,10 @@ def test_the_low_end_takes_out_the_bias_of_a_hull_and_the_high_end_what_resampli
     target, nontarget = rng.integers(0, 3, (24, 16)), rng.integers(0, 3, (1, 24 * 24, 16))
     target[:, 8:] += 2
     resampled = Resampled(drawn_times(24, Resampling(0.95, 200, 0)), target, nontarget)
-    drawn = 1 - errors_of(resampled, (0, 201))["errors"][:, 0, 0]
+    drawn = 1 - errors_of(NUMPY, resampled, (0, 201))["errors"][:, 0, 0]
     value, bias = drawn[0], drawn[1:].mean() - drawn[0]
     assert bias > 0
-    low, high = resampled.intervals(np.full((2, 1), value), level=0.95, workers=1)
+    low, high = resampled.intervals(np.full((2, 1), value), level=0.95)
     variance = 1.1**2 * drawn[1:].var() * 24 / 23
     hull = score_interval(value - bias / (2 ** (2 / 3) - 1), variance, 24, level=0.95)
     shown = score_interval(value - bias, variance, 24, level=0.95)

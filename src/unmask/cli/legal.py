@@ -15,6 +15,7 @@ from unmask.figures import legal_figures, save_all
 from unmask.privacy.legal import METRICS, NAMES, VARIANTS, Attacker, with_backends
 from unmask.privacy.legal import legal as attack
 from unmask.report import document_of_legal, legal_attackers, load_config
+from unmask.run import place, reporting
 from unmask.trials import Embeddings, read_embeddings
 
 
@@ -206,8 +207,9 @@ def legal(
             "level": level,
             "seed": seed,
         }
-    with common.progress("attacks", quiet=quiet) as bar:
-        sweep = attack(attackers, **options, on=on, workers=workers, state=state, progress=bar)
+    here = place(on, workers=workers, state=state)
+    with here, common.progress("attacks", quiet=quiet) as bar, reporting(bar):
+        sweep = attack(attackers, **options)
     if figures is not None:
         save_all(legal_figures(sweep), figures, formats=tuple(figure_formats.split(",")))
     common.give(document_of_legal(sweep), format=format, output=output, quiet=quiet)

@@ -8,15 +8,13 @@ time: the counts are those of double precision, whatever the place and the size 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray, lazy, reject_nan
+from unmask.base import FloatArray, IntArray, lazy, reject_nan
 from unmask.errors import InputError
 from unmask.estimate import Parameter
 from unmask.privacy.legal.conversations import (
@@ -36,11 +34,10 @@ from unmask.privacy.legal.curve import (
     risk_interval,
 )
 from unmask.privacy.legal.ranks import Ranks, ranks_of
-from unmask.run import HERE, ArrayFields, Arrays, Range, Where, product_type, ranges_of, run, tensor
+from unmask.run import Arrays, Range, Xp, ranges_of, run
 from unmask.scoring import Backend
 from unmask.trials import Embeddings
 
-Progress = Callable[[int, int], None]
 Single = npt.NDArray[np.float32]
 ROWS = 1280
 _RECHECK = 1 << 16
@@ -73,7 +70,7 @@ def rounding(test: FloatArray, enrol: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(ArrayFields):
+class Comparison:
     """Rows whose inner products are scores; ``true[i]`` is the row of ``enrol`` that belongs to
     test row i. With side information a pair whose codes differ cannot be chosen: it scores −inf.
     """
@@ -83,6 +80,11 @@ class Comparison(ArrayFields):
     true: IntArray
     test_side: IntArray | None = None
     enrol_side: IntArray | None = None
+
+    @lazy
+    def single(self) -> Single:
+        """The enrolment rows in single precision."""
+        return self.enrol.astype(np.float32)
 
     def scores(self, i: IntArray, j: IntArray) -> FloatArray:
         """Double-precision scores of pairs; equal vectors give equal scores, wherever they are."""
@@ -116,28 +118,13 @@ class Comparison(ArrayFields):
         return {"at_or_above": above + equal, "above": above}
 
 
-def count_above(
-    comparison: Comparison,
-    *,
-    rows: int | None = None,
-    where: Where = HERE,
-    progress: Progress | None = None,
-) -> Above:
+def count_above(comparison: Comparison, *, rows: int | None = None) -> Above:
     """Count over the score matrix ``test @ enrol.T`` without ever holding it.
 
     Counts of test rows do not depend on each other, so a task is a range of them; they are those
     of double precision, so all places give the same.
     """
-    ranges = ranges_of(len(comparison.true), rows or ROWS)
-    found = run(
-        count_rows,
-        comparison,
-        ranges,
-        where=where,
-        on_device=counts_on_device,
-        progress=progress,
-    )
-    parts = list(found)
+    parts = list(run(count_rows, comparison, ranges_of(len(comparison.true), rows or ROWS)))
     return Above(
         np.concatenate([part["at_or_above"] for part in parts]),
         np.concatenate([part["above"] for part in parts]),
@@ -145,58 +132,29 @@ def count_above(
     )
 
 
-def count_rows(comparison: Comparison, rows: Range) -> Arrays:
-    """Counts of a range of test rows."""
-    own, low, high = comparison.bounds(rows)
-    test = comparison.test[slice(*rows)].astype(np.float32).T
-    above = np.zeros(own.size, dtype=np.int64)
+def count_rows(xp: Xp, comparison: Comparison, rows: Range) -> Arrays:
+    """Counts of a range of test rows; the pairs too close to call are settled on the host."""
+    own, *bounds = comparison.bounds(rows)
+    low, high = xp.put(bounds[0]), xp.put(bounds[1])
+    test, enrol = xp.put(comparison.test[slice(*rows)].astype(np.float32)), comparison.single
+    above = xp.zeros(own.size)
     close_i, close_j = [], []
-    for first in range(0, len(comparison.enrol), _STRIP):
-        strip = slice(first, first + _STRIP)
-        scores = comparison.enrol[strip].astype(np.float32) @ test
+    step = xp.chunk(_STRIP, _DEVICE_SCORES, own.size)
+    for first, last in ranges_of(len(enrol), step):
+        scores = xp.product(xp.put(enrol)[first:last], test)
         if comparison.test_side is not None and comparison.enrol_side is not None:
-            differ = comparison.enrol_side[strip, None] != comparison.test_side[None, slice(*rows)]
-            scores[differ] = -np.inf
+            codes = xp.put(comparison.enrol_side)[first:last, None]
+            xp.fill(scores, codes != xp.put(comparison.test_side)[slice(*rows)], -np.inf)
         reaches, exceeds = scores >= low, scores > high
-        reached, exceeded = _column_sums(reaches), _column_sums(exceeds)
+        reached, exceeded = xp.column_sums(reaches), xp.column_sums(exceeds)
         above += exceeded
-        unsure = np.flatnonzero(reached != exceeded)
-        j, i = np.nonzero(reaches[:, unsure] > exceeds[:, unsure])
+        (unsure,) = xp.nonzero(reached != exceeded)
+        columns = xp.put(unsure)
+        j, i = xp.nonzero(reaches[:, columns] & ~exceeds[:, columns])
         close_i.append(unsure[i])
         close_j.append(j + first)
-    return comparison.settled(rows, own, above, (np.concatenate(close_i), np.concatenate(close_j)))
-
-
-def counts_on_device(comparison: Comparison, device: str) -> Callable[[Range], Arrays]:
-    """The same on a CUDA device: products there, the pairs too close to call here."""
-    import torch
-
-    put = partial(tensor, device=device)
-    kind = product_type()
-    enrol = put(comparison.enrol.astype(np.float32)).to(kind)
-    enrol_side = None if comparison.enrol_side is None else put(comparison.enrol_side)
-    step = max(1, _DEVICE_SCORES // len(comparison.enrol))
-
-    def count(rows: Range) -> Arrays:
-        own, low, high = comparison.bounds(rows)
-        above = np.zeros(own.size, dtype=np.int64)
-        close_i, close_j = [], []
-        for first in range(0, own.size, step):
-            part = slice(first, min(first + step, own.size))
-            chosen = slice(rows[0] + part.start, rows[0] + part.stop)
-            scores = put(comparison.test[chosen].astype(np.float32)).to(kind) @ enrol.T
-            if comparison.test_side is not None and enrol_side is not None:
-                differ = put(comparison.test_side[chosen])[:, None] != enrol_side[None, :]
-                scores.masked_fill_(differ, -torch.inf)
-            exceeds = scores > put(high[part])[:, None]
-            above[part] = exceeds.sum(dim=1).cpu().numpy()
-            i, j = torch.nonzero((scores >= put(low[part])[:, None]) & ~exceeds).cpu().numpy().T
-            close_i.append(i + first)
-            close_j.append(j)
-        close = np.concatenate(close_i), np.concatenate(close_j)
-        return comparison.settled(rows, own, above, close)
-
-    return count
+    close = np.concatenate(close_i), np.concatenate(close_j)
+    return comparison.settled(rows, own, xp.host(above), close)
 
 
 def _outward(bound: FloatArray, own: FloatArray, side: float) -> Single:
@@ -206,12 +164,6 @@ def _outward(bound: FloatArray, own: FloatArray, side: float) -> Single:
     finite = np.isfinite(rounded)
     rounded[finite] = np.nextafter(rounded[finite], np.float32(side))
     return rounded
-
-
-def _column_sums(flags: BoolArray) -> npt.NDArray[np.uint8]:
-    """Sums over at most 255 rows, in bytes: eight times narrower than a sum of integers."""
-    sums: npt.NDArray[np.uint8] = np.add.reduce(flags.view(np.uint8), axis=0, dtype=np.uint8)
-    return sums
 
 
 def count_above_in_scores(
@@ -366,10 +318,6 @@ def linkability(
     allow_shared_utterances: bool = False,
     level: float = 0.95,
     replicates: int = 1000,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
-    progress: Progress | None = None,
 ) -> Linkability:
     """Probability that a conversation of ``length`` utterances is linked to its speaker among N'.
 
@@ -383,9 +331,8 @@ def linkability(
     Speakers with fewer than ``length`` test utterances are left out and counted. ``backend`` is
     ``"cosine"`` or a trained one. ``side`` names columns that must match as well.
     ``allow_shared_utterances`` lets utterances be on both sides, which is a leak. The score
-    interval over speakers has ``level``; none is made where ``replicates`` is 0.
-    ``on``, ``workers`` and ``state`` say where the scores are counted, as in
-    :func:`unmask.cross_pairing`; the counts are the same.
+    interval over speakers has ``level``; none is made where ``replicates`` is 0. Scores are counted
+    on the current place.
     """
     both = setting(
         enrol,
@@ -408,9 +355,7 @@ def linkability(
     enrol_side, test_side = both.codes
     left, right = both.rows()
     above = count_above(
-        Comparison(right, left, true, None if test_side is None else test_side[owner], enrol_side),
-        where=Where(on, workers, state),
-        progress=progress,
+        Comparison(right, left, true, None if test_side is None else test_side[owner], enrol_side)
     )
 
     def success(stronger: IntArray) -> FloatArray:

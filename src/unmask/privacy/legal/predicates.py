@@ -8,39 +8,27 @@ wherever the products were made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, lazy
+from unmask.base import BoolArray, FloatArray, IntArray, lazy
 from unmask.errors import InputError
 from unmask.privacy.legal.isolation import (
     Best,
     Draw,
     Exact,
-    Given,
     Population,
-    Products,
     Row,
     Slots,
     single_out,
 )
-from unmask.privacy.legal.links import Progress, rounding
-from unmask.run import (
-    HERE,
-    ArrayFields,
-    Arrays,
-    Range,
-    Where,
-    narrow,
-    product_type,
-    ranges_of,
-    run,
-    tensor,
-)
+from unmask.privacy.legal.links import rounding
+from unmask.run import Arrays, Range, Xp, narrow, ranges_of, run
 
 SPEAKERS = 32
 Words = npt.NDArray[np.uint32]
@@ -48,13 +36,13 @@ Attacked = tuple[IntArray, list[tuple[IntArray, IntArray]]]
 """How often each conversation of an enrolment speaker was isolated as its test entry (signs ×
 counts × conversations), and for each sign the keys count·S + j of test speakers without whom
 success changes, and by how many folds."""
-Attack = tuple[int, Row, tuple[Exact, ...]]
-"""The number of an enrolment speaker, its scores, and where to get exact ones: of the score, and
-of the negated one where that is tried as well."""
+Attack = tuple[int, Row, float, tuple[Exact, ...]]
+"""The number of an enrolment speaker, its scores, by how much two of them may be off, and what
+gives exact ones: of the score, and of the negated one where that is tried as well."""
 
 
 @dataclass(frozen=True, eq=False)
-class Protocol(ArrayFields):
+class Protocol:
     """Whom every enrolment speaker is attacked among, in which folds and draws.
 
     ``owner`` is the speaker of each test conversation, ``speakers`` the number that each enrolment
@@ -121,7 +109,7 @@ class Protocol(ArrayFields):
         counted = np.bincount(flat.reshape(-1), minlength=most * len(self.speakers))
         return counted.reshape(-1, most)
 
-    def attack(self, e: int, row: Row, exacts: Sequence[Exact]) -> Attacked:
+    def attack(self, e: int, row: Row, margin: float, exacts: Sequence[Exact]) -> Attacked:
         """Attacks of an enrolment speaker for every count, with the score and, where there is a
         second ``exacts``, the negated score (−inf, a pair ruled out, stays −inf).
         """
@@ -133,12 +121,12 @@ class Protocol(ArrayFields):
         changes = []
         for s, exact in enumerate(exacts):
             signed = row if s == 0 else np.where(row == -np.inf, row, -row)
-            found = single_out(Best(signed, self.population), exact, draws, rank, self.counts)
+            best = Best(signed, self.population)
+            result = single_out(best, exact, margin, draws, rank, self.counts)
             for c in range(len(self.counts)):
-                won[s, c] = np.bincount(
-                    slots.reshape(-1), found.success[:, c].reshape(-1), won.shape[2]
-                )
-            changes.append((found.absent, found.change))
+                success = result.success[:, c].reshape(-1)
+                won[s, c] = np.bincount(slots.reshape(-1), success, won.shape[2])
+            changes.append((result.absent, result.change))
         return won, changes
 
 
@@ -203,42 +191,24 @@ class Outcome:
 class Predicates:
     """Rows whose inner products are scores: one per enrolment speaker, one per conversation.
 
-    ``single`` are the conversations in single precision, ``margins`` says by how much two scores
-    of an enrolment speaker may be off. With side information a conversation of a speaker whose
-    code differs scores −inf.
+    With side information a conversation of a speaker whose code differs scores −inf.
     """
 
     protocol: Protocol
     enrol: FloatArray
     test: FloatArray
-    single: Row
-    margins: FloatArray
     enrol_side: IntArray | None = None
     test_side: IntArray | None = None
 
-    @classmethod
-    def of(
-        cls,
-        protocol: Protocol,
-        enrol: FloatArray,
-        test: FloatArray,
-        enrol_side: IntArray | None = None,
-        test_side: IntArray | None = None,
-    ) -> Predicates:
-        """From prepared rows, and codes of the speakers on both sides."""
-        single, margins = test.astype(np.float32), rounding(enrol, test)
-        return cls(protocol, enrol, test, single, margins, enrol_side, test_side)
+    @lazy
+    def single(self) -> Row:
+        """The conversations in single precision."""
+        return self.test.astype(np.float32)
 
-    def arrays(self) -> Arrays:
-        own = {name: value for name, value in vars(self).items() if name != "protocol"}
-        found = {**self.protocol.arrays(), **own}
-        return {name: value for name, value in found.items() if value is not None}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        protocol = Protocol.from_arrays(arrays)
-        own = {name: value for name, value in arrays.items() if name not in protocol.arrays()}
-        return cls(protocol, **own)
+    @lazy
+    def margins(self) -> FloatArray:
+        """By how much two single-precision scores of an enrolment speaker may be off."""
+        return rounding(self.enrol, self.test)
 
     def attacks(self, speakers: Range, scores: Row) -> Iterator[Attack]:
         """Attacks of some enrolment speakers, whose scores are the rows of ``scores``."""
@@ -247,10 +217,18 @@ class Predicates:
             if self.enrol_side is not None and self.test_side is not None:
                 allowed = (self.test_side == self.enrol_side[e])[self.protocol.owner]
                 row = np.where(allowed, row, np.float32(-np.inf))
-            margin = float(self.margins[e])
-            exact = Products(self.enrol[e], self.test, margin, allowed)
-            turned = Products(-self.enrol[e], self.test, margin, allowed)
-            yield e, row, (exact, turned)
+            exacts = tuple(
+                partial(_products, sign * self.enrol[e], self.test, allowed) for sign in (1, -1)
+            )
+            yield e, row, float(self.margins[e]), exacts
+
+
+def _products(
+    enrol: FloatArray, test: FloatArray, allowed: BoolArray | None, chosen: IntArray
+) -> FloatArray:
+    """Inner products with the chosen conversations, one at a time; −inf where not allowed."""
+    scores = np.asarray((test[chosen] * enrol).sum(axis=1))
+    return scores if allowed is None else np.where(allowed[chosen], scores, -np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,45 +238,21 @@ class GivenScores:
     protocol: Protocol
     scores: FloatArray
 
-    def arrays(self) -> Arrays:
-        return {**self.protocol.arrays(), "scores": self.scores}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        return cls(Protocol.from_arrays(arrays), arrays["scores"])
-
     def attacks(self, speakers: Range) -> Iterator[Attack]:
         """Attacks of some enrolment speakers."""
         for e in range(*speakers):
             values = self.scores[e]
             margin = float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) * 2.0**-23
-            yield e, values.astype(np.float32), (Given(values, margin),)
+            yield e, values.astype(np.float32), margin, (values.take,)
 
 
-def isolate(predicates: Predicates, speakers: Range) -> Arrays:
-    """Try the predicates of a range of enrolment speakers."""
-    scores = predicates.enrol[slice(*speakers)].astype(np.float32) @ predicates.single.T
-    return _tried(predicates.protocol, predicates.attacks(speakers, scores))
-
-
-def isolate_on_device(predicates: Predicates, device: str) -> Callable[[Range], Arrays]:
-    """The same with products on a CUDA device; their rows come back, the rest happens here."""
-    import torch
-
-    kind = product_type()
-    conversations = tensor(predicates.single, device).to(kind)
-
-    def isolate(speakers: Range) -> Arrays:
-        enrol = tensor(predicates.enrol[slice(*speakers)], device).to(kind)
-        scores = (enrol @ conversations.T).to(torch.float32).cpu().numpy()
-        return _tried(predicates.protocol, predicates.attacks(speakers, scores))
-
-    return isolate
-
-
-def isolate_given(given: GivenScores, speakers: Range) -> Arrays:
-    """The same with scores that are at hand."""
-    return _tried(given.protocol, given.attacks(speakers))
+def isolate(xp: Xp, shared: Predicates | GivenScores, speakers: Range) -> Arrays:
+    """Try the predicates of a range of enrolment speakers; only products are made on a device."""
+    if isinstance(shared, GivenScores):
+        return _tried(shared.protocol, shared.attacks(speakers))
+    enrol = xp.put(shared.enrol[slice(*speakers)].astype(np.float32))
+    scores = xp.host(xp.product(enrol, xp.put(shared.single))).astype(np.float32, copy=False)
+    return _tried(shared.protocol, shared.attacks(speakers, scores))
 
 
 def _tried(protocol: Protocol, attacks: Iterator[Attack]) -> Arrays:
@@ -320,24 +274,10 @@ def _tried(protocol: Protocol, attacks: Iterator[Attack]) -> Arrays:
     }
 
 
-def single_out_all(
-    predicates: Predicates | GivenScores,
-    *,
-    speakers: int = SPEAKERS,
-    where: Where = HERE,
-    progress: Progress | None = None,
-) -> Outcome:
-    """Try every predicate, ``speakers`` at a time."""
-    protocol = predicates.protocol
-    ranges = ranges_of(len(protocol.speakers), speakers)
-    if isinstance(predicates, Predicates):
-        found = run(
-            isolate, predicates, ranges,
-            where=where, on_device=isolate_on_device, progress=progress,
-        )  # fmt: skip
-    else:
-        found = run(isolate_given, predicates, ranges, where=where, progress=progress)
-    parts = list(found)
+def single_out_all(shared: Predicates | GivenScores, *, speakers: int | None = None) -> Outcome:
+    """Try every predicate, ``speakers`` at a time, on the current place."""
+    protocol = shared.protocol
+    parts = list(run(isolate, shared, ranges_of(len(protocol.speakers), speakers or SPEAKERS)))
     return Outcome(
         np.concatenate([part["won"] for part in parts], axis=1).astype(np.int64),
         protocol.trials,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -32,16 +31,13 @@ from unmask.privacy.legal.curve import (
     risk_interval,
 )
 from unmask.privacy.legal.isolation import DRAWS_WITHOUT, Population
-from unmask.privacy.legal.links import Progress
 from unmask.privacy.legal.predicates import (
-    SPEAKERS,
     GivenScores,
     Outcome,
     Predicates,
     Protocol,
     single_out_all,
 )
-from unmask.run import Where
 from unmask.scoring import Backend
 from unmask.trials import Embeddings
 
@@ -153,11 +149,6 @@ def singling_out(
     allow_shared_utterances: bool = False,
     level: float = 0.95,
     replicates: int = 1000,
-    enrol_block: int = SPEAKERS,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
-    progress: Progress | None = None,
 ) -> SinglingOut:
     """Probability that a predicate made from one enrolment speaker isolates one of N (eq. 1, 2).
 
@@ -173,10 +164,8 @@ def singling_out(
     paper. ``backend`` is ``"cosine"`` or a trained one. ``side`` names columns without which a
     predicate does not hold. ``allow_shared_utterances`` lets utterances be on both sides, which is
     a leak. The score interval over enrolment and test speakers has ``level``; none is made where
-    ``replicates`` is 0. ``on``, ``workers`` and ``state`` say where predicates are tried,
-    ``enrol_block`` of them at a time, as in :func:`unmask.cross_pairing`; the values are the same.
+    ``replicates`` is 0. Predicates are tried on the current place.
     """
-    where = Where(on, workers, state)
     both = setting(
         enrol,
         test,
@@ -204,13 +193,10 @@ def singling_out(
         seed=both.seeds[1],
     )
     enrol_side, test_side = both.codes
-    predicates = Predicates.of(
-        protocol,
-        *both.rows(attackers),
-        None if enrol_side is None else enrol_side[attackers],
-        test_side,
-    )
-    outcome = single_out_all(predicates, speakers=enrol_block, where=where, progress=progress)
+    if enrol_side is not None:
+        enrol_side = enrol_side[attackers]
+    predicates = Predicates(protocol, *both.rows(attackers), enrol_side, test_side)
+    outcome = single_out_all(predicates)
     how = Resampling(level, replicates, seed)
     ranks = np.full(len(sizes), protocol.ranks.mean())
     recordings = (outcome.trials > 0).sum(axis=1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -24,13 +23,13 @@ from unmask.privacy.legal.curve import (
     of_centred,
     variant_name,
 )
-from unmask.privacy.legal.links import Linkability, Progress, linkability
+from unmask.privacy.legal.links import Linkability, linkability
 from unmask.privacy.legal.probe import Inference, inference
 from unmask.privacy.legal.ranks import Ranks
 from unmask.privacy.legal.singling import singling_out
 from unmask.privacy.legal.strength import Strongest, Worst, strongest_of, sweep_notices
 from unmask.privacy.legal.verification import one_minus_eer
-from unmask.run import Where, kept_open
+from unmask.run import advance, part
 from unmask.trials import Embeddings, Source
 
 METRICS: Mapping[str, Callable[..., Curve]] = {
@@ -248,10 +247,6 @@ def legal(
     level: float = 0.95,
     replicates: int = 1000,
     seed: int = 0,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
-    progress: Progress | None = None,
 ) -> LegalSweep:
     """Singling Out, Linkability and 1 − EER of every attacker at every length and count.
 
@@ -272,12 +267,10 @@ def legal(
     ``folds``, ``draws`` and ``max_enrol`` are those of :func:`singling_out`. ``attributes`` are
     columns for the inference criterion, with the cuts of their bands where they are numbers.
     ``side``, ``allow_shared_utterances``, ``level``, ``replicates`` and ``seed`` are those of each
-    metric. ``on``, ``workers`` and ``state`` say where the scores of all three metrics are counted,
-    as in :func:`unmask.cross_pairing`: the table is the same. With ``state`` a sweep that was
-    killed goes on from there. Back-ends are trained, intervals drawn and attributes probed in this
-    process.
+    metric. The scores of all three metrics are counted on the current place (:func:`unmask.place`):
+    the table is the same everywhere. Back-ends are trained, intervals drawn and attributes probed
+    in this process.
     """
-    Where(on, workers, state)
     if not attackers:
         raise InputError("attackers: expected at least one, found none")
     original = "original" if original is None and "original" in attackers else original
@@ -285,14 +278,7 @@ def legal(
     _known([name for name in (original, asked) if name is not None], attackers, "attacker")
     _known(variants, VARIANTS, "variant")
     intervals: dict[str, Any] = {"level": level, "replicates": replicates, "seed": seed}
-    shared = {
-        **intervals,
-        "side": tuple(side),
-        "allow_shared_utterances": allow_shared_utterances,
-        "on": on,
-        "workers": workers,
-        "state": state,
-    }
+    shared = {**intervals, "side": side, "allow_shared_utterances": allow_shared_utterances}
     if one_minus_eer_enrol is None:
         one_minus_eer_enrol = linkability_enrol
     options: Mapping[str, Mapping[str, Any]] = {
@@ -316,54 +302,44 @@ def legal(
     curves: dict[tuple[str, str, int], Curve] = {}
     ranks: dict[tuple[str, int], Ranks] = {}
     inferences: dict[tuple[str, str], Inference] = {}
-    done = 0
-
-    def step(size: int = 1) -> None:
-        nonlocal done
-        done += size
-        if progress is not None:
-            progress(done, steps)
-
-    with kept_open():
-        for name, attacker in attackers.items():
-            for reading in range(readings):
-                used = attacker.centred() if reading else attacker
-                if used is None:
-                    sentence = f"{name}: centred embeddings cannot be had, not tried"
-                    notices.append(Notice("not-centred", name, sentence))
-                    step(each)
-                    continue
-                used = replace(used, backend=used.trained())
-                for length, metric in product(lengths, metrics):
-                    enrol, test = used.enrol, used.test
-                    if swap and metric == "singling_out" and used.enrols != "original":
-                        enrol, test = test, enrol
-                    most = _most(metric, enrol, test, length)
-                    sizes = default_counts(most) if wanted is None else wanted
-                    usable = [n for n in sizes if n <= most] or sizes
-                    curve = METRICS[metric](
-                        enrol, test, counts=usable, length=length, backend=used.backend,
-                        **shared, **options[metric],
-                    )  # fmt: skip
-                    curve = of_centred(curve) if reading else curve
-                    for one in (curve, curve.negated):
-                        if one is not None and one.variant in (PLAIN, *variants):
-                            curves[variant_name(name, one.variant), metric, length] = one
-                    lost = [n for n in sizes if n > most]
-                    if lost and not reading:
-                        notices.append(_lost(name, metric, length, lost))
-                    if isinstance(curve, Linkability) and not reading:
-                        ranks[name, length] = curve.ranks
-                    step()
-            for attribute, bands in cuts.items():
+    index = 0
+    for name, attacker in attackers.items():
+        for reading in range(readings):
+            used = attacker.centred() if reading else attacker
+            if used is None:
+                sentence = f"{name}: centred embeddings cannot be had, not tried"
+                notices.append(Notice("not-centred", name, sentence))
+                index += each
+                continue
+            backend = used.trained()
+            for length, metric in product(lengths, metrics):
+                enrol, test = used.enrol, used.test
+                if swap and metric == "singling_out" and used.enrols != "original":
+                    enrol, test = test, enrol
+                most = _most(metric, enrol, test, length)
+                sizes = default_counts(most) if wanted is None else wanted
+                usable = [n for n in sizes if n <= most] or sizes
+                where: dict[str, Any] = {"counts": usable, "length": length, "backend": backend}
+                with part(index, steps):
+                    curve = METRICS[metric](enrol, test, **where, **shared, **options[metric])
+                index += 1
+                curve = of_centred(curve) if reading else curve
+                for one in (curve, curve.negated):
+                    if one is not None and one.variant in (PLAIN, *variants):
+                        curves[variant_name(name, one.variant), metric, length] = one
+                lost = [n for n in sizes if n > most]
+                if lost and not reading:
+                    notices.append(_lost(name, metric, length, lost))
+                if isinstance(curve, Linkability) and not reading:
+                    ranks[name, length] = curve.ranks
+        control = None if original is None else attackers[original].test
+        for attribute, bands in cuts.items():
+            with part(index, steps):
                 inferences[name, attribute] = inference(
-                    attacker.test,
-                    attribute,
-                    unprotected=None if original is None else attackers[original].test,
-                    bands=bands,
-                    **intervals,
+                    attacker.test, attribute, unprotected=control, bands=bands, **intervals
                 )
-                step()
+                advance(1, 1)
+            index += 1
     consistency = tuple(
         name for name, one in attackers.items() if name != original and one.is_consistency
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +15,18 @@ from unmask.base import HULL, SKEWED, FloatArray, IntArray, score_interval
 from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import EnrolLength, as_counts, locate, setting
 from unmask.privacy.legal.curve import Curve, Resampling, one_speaker_note
-from unmask.privacy.legal.links import Progress
-from unmask.privacy.legal.lists import (
-    ROWS,
-    Lists,
-    count_lists,
-    count_lists_on_device,
-    own_scores,
-    own_scores_on_device,
+from unmask.privacy.legal.lists import ROWS, Lists, count_lists, own_scores
+from unmask.run import (
+    Arrays,
+    Range,
+    Xp,
+    current_place,
+    narrow,
+    place,
+    ranges_of,
+    reporting,
+    run,
 )
-from unmask.run import ArrayFields, Arrays, Range, Where, narrow, ranges_of, run
 from unmask.scoring import Backend
 from unmask.trials import Embeddings
 
@@ -51,10 +52,6 @@ def one_minus_eer(
     allow_shared_utterances: bool = False,
     level: float = 0.95,
     replicates: int = 1000,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
-    progress: Progress | None = None,
 ) -> Curve:
     """1 − EER (ROCCH) of every test speaker against N' enrolment speakers, itself among them.
 
@@ -65,10 +62,9 @@ def one_minus_eer(
     without which a pair cannot be one speaker. ``allow_shared_utterances`` lets utterances be on
     both sides, which is a leak. The interval of ``level`` draws speakers on both sides (in 32
     groups where there are more than 64) ``replicates`` times on a ROC of 256 bins, less the bias
-    of the hull. ``on``, ``workers`` and ``state`` say where the scores are counted, as in
-    :func:`unmask.cross_pairing`; the values are the same, but for the last bits of scores on a GPU.
+    of the hull. Scores are counted on the current place; the values are the same, but for the last
+    bits of scores on a GPU.
     """
-    where = Where(on, workers, state)
     both = setting(
         enrol,
         test,
@@ -87,37 +83,37 @@ def one_minus_eer(
     enrol_side, test_side = both.codes
     left, right = both.rows()
     order = np.random.default_rng(both.seeds[0]).permutation(len(left))
-    place = np.argsort(order)[true]
-    turn, ascending = np.argsort(place), np.argsort(sizes, kind="stable")
-    nothing = np.empty(0)
-    groups = _groups(place[turn], len(left))
+    row = np.argsort(order)[true]
+    by_row, ascending = np.argsort(row), np.argsort(sizes, kind="stable")
+    row, nothing = row[by_row], np.empty(0)
+    groups = _groups(row, len(left))
     lists = Lists(
         left[order],
-        right[turn],
-        place[turn],
+        right[by_row],
+        row,
         sizes[ascending] - 1,
         nothing,
         nothing.astype(int),
-        groups[place[turn]],
+        groups[row],
         groups,
+        None if test_side is None else test_side[by_row],
+        None if enrol_side is None else enrol_side[order],
     )
-    if enrol_side is not None and test_side is not None:
-        lists = replace(lists, test_side=test_side[turn], enrol_side=enrol_side[order])
     how = Resampling(level, replicates, seed)
     resampled = replicates > 0 and len(true) > 1
-    counted = _count(lists, bins=_BINS if resampled else 0, where=where, progress=progress)
-    found, low, high = (np.full((2, len(sizes)), np.nan) for _ in range(3))
-    found[:, ascending] = counted.values()
+    counted = _count(lists, bins=_BINS if resampled else 0)
+    values, low, high = (np.full((2, len(sizes)), np.nan) for _ in range(3))
+    values[:, ascending] = counted.values()
     if resampled:
-        low[:, ascending], high[:, ascending] = counted.resampled(how).intervals(
-            found[:, ascending], level=level, workers=workers
-        )
+        drawn = counted.resampled(how)
+        ends = drawn.intervals(values[:, ascending], level=level)
+        low[:, ascending], high[:, ascending] = ends
 
     def curve(s: int) -> Curve:
         return Curve(
             metric="one_minus_eer",
             counts=sizes,
-            value=found[s],
+            value=values[s],
             low=low[s],
             high=high[s],
             chance=np.full(len(sizes), 0.5),
@@ -133,15 +129,13 @@ def one_minus_eer(
     return replace(curve(0), negated=replace(curve(1), variant="negated"))
 
 
-def _groups(place: IntArray, speakers: int) -> IntArray:
+def _groups(tested: IntArray, speakers: int) -> IntArray:
     """Group of every enrolment speaker: each test speaker has its own, or one of 32 where there
     are many, and those who are not tested are spread over all of them.
     """
-    size = len(place) if len(place) <= _MOST_ALONE else _GROUPS
-    tested = np.zeros(speakers, dtype=bool)
-    tested[place] = True
+    size = len(tested) if len(tested) <= _MOST_ALONE else _GROUPS
     groups = np.empty(speakers, dtype=np.int64)
-    for some in (place, np.flatnonzero(~tested)):
+    for some in (tested, np.setdiff1d(np.arange(speakers), tested)):
         groups[some] = np.arange(len(some)) % size
     return groups
 
@@ -164,11 +158,11 @@ class _Counted:
     def values(self) -> FloatArray:
         """1 − EER, and that of the negated score."""
         target = np.bincount(self.own, minlength=self.lists.knots.size).astype(np.float64)
-        found = []
+        values = []
         for nontarget in self.counts.astype(np.float64):
             roc = Roc(self.lists.knots, target, nontarget[1::2], nontarget[::2])
-            found.append((1 - roc.eer(), 1 - roc.negated().eer()))
-        return np.array(found).T
+            values.append((1 - roc.eer(), 1 - roc.negated().eer()))
+        return np.array(values).T
 
     def resampled(self, how: Resampling) -> Resampled:
         """The same in bins, groups of speakers drawn as often as a replicate says."""
@@ -185,19 +179,15 @@ class _Counted:
         return Resampled(drawn_times(groups, how), target, narrow(flat))
 
 
-def _count(lists: Lists, *, bins: int, where: Where, progress: Progress | None) -> _Counted:
+def _count(lists: Lists, *, bins: int) -> _Counted:
     """Find the target scores, on this machine, then count the others among them."""
-    ranges = ranges_of(len(lists.test), ROWS)
-    here = Where(where.on if where.on == "cuda" else "local", where.workers)
-    found = run(own_scores, lists, ranges, where=here, on_device=own_scores_on_device)
-    knots, own = np.unique(np.concatenate([part["own"] for part in found]), return_inverse=True)
+    ranges, here = ranges_of(len(lists.test), ROWS), current_place()
+    nearby = "cuda" if here.on == "cuda" else "local"
+    with place(nearby, workers=here.workers, devices=here.devices), reporting(None):
+        parts = list(run(own_scores, lists, ranges))
+    knots, own = np.unique(np.concatenate([part["own"] for part in parts]), return_inverse=True)
     lists = replace(lists, knots=knots, coarse=_coarse(knots, own, bins))
-    parts = list(
-        run(
-            count_lists, lists, ranges,
-            where=where, on_device=count_lists_on_device, progress=progress,
-        )
-    )  # fmt: skip
+    parts = list(run(count_lists, lists, ranges))
     counts = np.cumsum(sum(part["counts"].astype(np.int64) for part in parts), axis=0)
     extra = np.concatenate([part["extra"] for part in parts], axis=1)
     for row, codes in zip(counts, extra, strict=True):
@@ -222,7 +212,7 @@ def _coarse(knots: FloatArray, own: IntArray, bins: int) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Resampled(ArrayFields):
+class Resampled:
     """Groups of speakers in bins of scores, and how often each is drawn in every replicate.
 
     ``target`` holds how many targets a group has in each bin, ``nontarget`` how many nontargets
@@ -233,9 +223,7 @@ class Resampled(ArrayFields):
     target: IntArray
     nontarget: npt.NDArray[np.unsignedinteger]
 
-    def intervals(
-        self, values: FloatArray, *, level: float, workers: int | None
-    ) -> tuple[FloatArray, FloatArray]:
+    def intervals(self, values: FloatArray, *, level: float) -> tuple[FloatArray, FloatArray]:
         """Intervals of 1 − EER and of the negated score's (rows) for every N' (columns).
 
         The hull makes 1 − EER too large, in a sample and in a resample once more. With b = mean θ*
@@ -246,8 +234,8 @@ class Resampled(ArrayFields):
         replicates hold an error at all. The first row of ``times`` draws everyone once: it gives
         the θ̂ that bins give.
         """
-        ranges = ranges_of(len(self.times), _AT_ONCE)
-        parts = run(errors_of, self, ranges, where=Where(workers=workers))
+        with place(workers=current_place().workers), reporting(None):
+            parts = list(run(errors_of, self, ranges_of(len(self.times), _AT_ONCE)))
         drawn = 1 - np.concatenate([part["errors"] for part in parts])
         units = self.times.shape[1]
         bias = np.nanmean(drawn[1:], axis=0) - drawn[0]
@@ -259,7 +247,7 @@ class Resampled(ArrayFields):
         return np.minimum(np.maximum(low, 0.5), values), np.maximum(high, values)
 
 
-def errors_of(resampled: Resampled, replicates: Range) -> Arrays:
+def errors_of(xp: Xp, resampled: Resampled, replicates: Range) -> Arrays:
     """EER of some replicates (rows), of the score and of the negated one, for every N'.
 
     A trial of two groups weighs as often as both are drawn, a target as often as its own. NaN where

@@ -35,6 +35,7 @@ from unmask.report.frameworks.attacks import NO_EXTRACTOR, Attack, Variant, atta
 from unmask.report.headline import CONTROL, WORST
 from unmask.report.inputs import Inputs, read_inputs
 from unmask.report.section import VAUQUIER_2025, Choice, Method, Section, TableBlock
+from unmask.run import reporting
 
 TITLES = {
     "linkability": "Linkability",
@@ -97,7 +98,8 @@ def sweep_step(attack: Attack, config: Config) -> Step:
     options = legal_options(config)
 
     def compute(progress: Progress) -> LegalSweep:
-        return legal(_attackers(attack), **options, progress=progress)
+        with reporting(progress):
+            return legal(_attackers(attack), **options)
 
     what = f"linkability and singling out of {attack.safeguard}, {attack.attacker}"
     params = {**options, "backends": attack.backends}
