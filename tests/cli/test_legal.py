@@ -113,12 +113,12 @@ def test_what_attackers_enrol(files):
     one = f"x={files}/informed-test.npz,{files}/informed-test.npz"
     shared = ["legal", "-a", one, "--allow-shared-utterances", *what, *QUICK]
     told = [json.loads(CliRunner().invoke(app, shared + more).stdout)["warnings"] for more in (
-        [], ["--keyless", "x"], ["--consistency", "x"], ["--enrols-original", "x"],
+        [], ["--enrols", "x=own"], ["--enrols", "x=attacked"], ["--enrols", "x=original"],
     )]  # fmt: skip
     assert [any("pseudonyms are consistent" in w for w in some) for some in told] == [
         True, False, True, False,
     ]  # fmt: skip
-    assert CliRunner().invoke(app, [*shared, "--keyless", "y"]).exit_code == 2
+    assert CliRunner().invoke(app, [*shared, "--enrols", "y=own"]).exit_code == 2
 
 
 def test_another_place_gives_the_same_table(files, tmp_path):

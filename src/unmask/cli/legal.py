@@ -18,6 +18,12 @@ from unmask.report import document_of_legal, legal_attackers, load_config
 from unmask.run import place, reporting
 from unmask.trials import Embeddings, read_embeddings
 
+_ENROLS: dict[str, dict[str, Any]] = {
+    "original": {"enrols": "original"},
+    "own": {"enrols": "protected", "consistency": False},
+    "attacked": {"consistency": True},
+}
+
 
 def legal(
     context: typer.Context,
@@ -31,92 +37,53 @@ def legal(
             " attacker's own, never from the attacked run.",
         ),
     ] = None,
+    enrols: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME=WHAT an attacker enrols: original speech, own protected speech (say so where"
+            " a safeguard without a key makes it equal to the attacked run), or the attacked run"
+            " itself, which is no attack.",
+        ),
+    ] = None,
     config: Annotated[
         Path | None,
         typer.Option(
             "--config",
             "-c",
-            help="The config of an assessment: its safeguards, attackers and [legal] options.",
+            help="The config of an assessment: its voices, attackers and [legal] options.",
         ),
     ] = None,
     counts: Annotated[
         str | None,
-        typer.Option(
-            "--counts", help="Numbers of speakers, comma-separated.", show_default="20 to all"
-        ),
+        typer.Option(help="Numbers of speakers, comma-separated.", show_default="20 to all"),
     ] = None,
     lengths: Annotated[
         str | None,
-        typer.Option(
-            "--lengths",
-            help="Utterances per conversation.",
-            show_default="those of 1,3,30 that fit",
-        ),
+        typer.Option(help="Utterances per conversation.", show_default="those of 1,3,30 that fit"),
     ] = None,
-    metrics: Annotated[
-        str, typer.Option("--metrics", help="Which of the three metrics.")
-    ] = ",".join(METRICS),
+    metrics: Annotated[str, typer.Option(help="Which of the three metrics.")] = ",".join(METRICS),
     backends: Annotated[
-        str,
-        typer.Option(
-            "--backends", help="Of cosine, wccn, plda; the last two are trained on TRAIN."
-        ),
+        str, typer.Option(help="Of cosine, wccn, plda; the last two are trained on TRAIN.")
     ] = "cosine",
-    original: Annotated[
-        str | None, typer.Option("--original", help="Attacker on unprotected speech.")
-    ] = None,
-    asked: Annotated[
-        str | None, typer.Option("--asked", help="Attacker whose risk is asked for.")
-    ] = None,
-    enrols_original: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--enrols-original",
-            help="Attacker that enrols original speech: --swap keeps its sides.",
-        ),
-    ] = None,
-    keyless: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--keyless",
-            help="Attacker on a safeguard without a key: enrolment from the attacked run is what"
-            " anybody can make.",
-        ),
-    ] = None,
-    consistency: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--consistency",
-            help="No attacker: enrolment from the attacked run, whose pseudonyms are compared.",
-        ),
-    ] = None,
+    original: Annotated[str | None, typer.Option(help="Attacker on unprotected speech.")] = None,
+    asked: Annotated[str | None, typer.Option(help="Attacker whose risk is asked for.")] = None,
     attribute: Annotated[
         list[str] | None,
-        typer.Option("--attribute", help="Column to infer; numbers with cuts of bands: age:30,50."),
+        typer.Option(help="Column to infer; numbers with cuts of bands: age:30,50."),
     ] = None,
     linkability_enrol: Annotated[
         str | None,
         typer.Option(
-            "--linkability-enrol",
-            help="Utterances averaged in enrolment for Linkability, or all.",
-            show_default="all",
+            help="Utterances averaged in enrolment for Linkability, or all.", show_default="all"
         ),
     ] = None,
     singling_out_enrol: Annotated[
         str | None,
-        typer.Option(
-            "--singling-out-enrol",
-            help="The same for Singling Out.",
-            show_default="30, or all where fewer",
-        ),
+        typer.Option(help="The same for Singling Out.", show_default="30, or all where fewer"),
     ] = None,
     one_minus_eer_enrol: Annotated[
         str | None,
-        typer.Option(
-            "--one-minus-eer-enrol",
-            help="The same for 1 − EER.",
-            show_default="as for Linkability",
-        ),
+        typer.Option(help="The same for 1 − EER.", show_default="as for Linkability"),
     ] = None,
     swap: Annotated[
         bool,
@@ -126,25 +93,18 @@ def legal(
             " protected.",
         ),
     ] = False,
-    variants: Annotated[
-        str, typer.Option("--variants", help="Ways to read the scores that compete.")
-    ] = ",".join(VARIANTS),
+    variants: Annotated[str, typer.Option(help="Ways to read the scores that compete.")] = ",".join(
+        VARIANTS
+    ),
     linkability_draws: Annotated[
         int | None,
-        typer.Option(
-            "--linkability-draws",
-            help="Sample as many lists, as the paper does.",
-            show_default="exact",
-        ),
+        typer.Option(help="Sample as many lists, as the paper does.", show_default="exact"),
     ] = None,
-    folds: Annotated[int, typer.Option("--folds", help="Folds of Singling Out.")] = 10,
-    draws: Annotated[int, typer.Option("--draws", help="Draws of Singling Out.")] = 5,
-    max_enrol: Annotated[
-        int, typer.Option("--max-enrol", help="Most enrolment speakers of Singling Out.")
-    ] = 495,
+    folds: Annotated[int, typer.Option(help="Folds of Singling Out.")] = 10,
+    draws: Annotated[int, typer.Option(help="Draws of Singling Out.")] = 5,
+    max_enrol: Annotated[int, typer.Option(help="Most enrolment speakers of Singling Out.")] = 495,
     side: Annotated[
-        list[str] | None,
-        typer.Option("--side", help="Column the attacker knows to match as well."),
+        list[str] | None, typer.Option(help="Column the attacker knows to match as well.")
     ] = None,
     speakers: common.SpeakersOption = None,
     allow_shared_utterances: Annotated[
@@ -153,9 +113,7 @@ def legal(
             "--allow-shared-utterances", help="Let utterances be in enrolment and in test."
         ),
     ] = False,
-    ci: Annotated[
-        int, typer.Option("--ci", min=0, help="Bootstrap replicates; 0 for no intervals.")
-    ] = 1000,
+    ci: Annotated[int, typer.Option(min=0, help="Bootstrap replicates; 0: no intervals.")] = 1000,
     level: common.LevelOption = 0.95,
     seed: common.SeedOption = 0,
     on: common.OnOption = "local",
@@ -173,18 +131,7 @@ def legal(
         attackers, options = legal_attackers(load_config(config), config)
         options |= {"asked": asked, "variants": variants.split(",")}
     else:
-        attackers = _attackers(
-            attacker or [],
-            backends.split(","),
-            speakers,
-            {
-                "enrols": dict.fromkeys(enrols_original or [], "original"),
-                "consistency": {
-                    **dict.fromkeys(keyless or [], False),
-                    **dict.fromkeys(consistency or [], True),
-                },
-            },
-        )
+        attackers = _attackers(attacker or [], enrols or [], backends.split(","), speakers)
         options = {
             "counts": None if counts is None else _numbers(counts, "--counts"),
             "lengths": None if lengths is None else _numbers(lengths, "--lengths"),
@@ -232,26 +179,25 @@ def _refuse_both(context: typer.Context) -> None:
 
 
 def _attackers(
-    specs: list[str],
-    backends: list[str],
-    speakers: str | None,
-    labels: Mapping[str, Mapping[str, Any]],
+    specs: list[str], enrols: list[str], backends: list[str], speakers: str | None
 ) -> dict[str, Attacker]:
     """Attackers from their files, each read once, with every back-end they can train."""
-    files: dict[str, list[str]] = {}
-    for text in specs:
-        name, _, rest = text.partition("=")
-        files[name] = rest.split(",")
-        if not name or len(files[name]) not in (2, 3) or not all(files[name]):
-            raise typer.BadParameter(f"--attacker: expected NAME=ENROL,TEST[,TRAIN], found {text}")
+    files = {name: rest.split(",") for name, _, rest in (text.partition("=") for text in specs)}
+    for name, paths in files.items():
+        if not name or len(paths) not in (2, 3) or not all(paths):
+            raise typer.BadParameter(
+                f"--attacker: expected NAME=ENROL,TEST[,TRAIN], found {name}={','.join(paths)}"
+            )
     if not files:
         raise typer.BadParameter("expected --attacker NAME=ENROL,TEST or --config FILE")
     if len(files) < len(specs):
         raise typer.BadParameter("--attacker: expected different names, found one twice")
-    for names in labels.values():
-        for name in names:
-            if name not in files:
-                raise typer.BadParameter(f"expected the name of an attacker, found {name}")
+    known = {name: what for name, _, what in (text.partition("=") for text in enrols)}
+    for name, what in known.items():
+        if name not in files or what not in _ENROLS:
+            raise typer.BadParameter(
+                f"--enrols: expected an attacker and original, own or attacked, found {name}={what}"
+            )
     for backend in backends:
         if backend not in NAMES:
             raise InputError(f"back-end: expected {', '.join(NAMES)}, found {backend}")
@@ -266,15 +212,11 @@ def _attackers(
     def load(path: str) -> Embeddings:
         return read_embeddings(path, speakers=speakers)
 
-    attackers = {
-        name: Attacker(
-            load(paths[0]),
-            load(paths[1]),
-            train=load(paths[2]) if len(paths) == 3 else None,
-            **{label: names[name] for label, names in labels.items() if name in names},
-        )
-        for name, paths in files.items()
-    }
+    attackers = {}
+    for name, paths in files.items():
+        enrol, test, *train = (load(path) for path in paths)
+        more = _ENROLS[known[name]] if name in known else {}
+        attackers[name] = Attacker(enrol, test, train=train[0] if train else None, **more)
     return with_backends(attackers, backends)
 
 

@@ -26,43 +26,22 @@ from unmask.privacy.legal import (
     strongest_of,
     with_backends,
 )
-from unmask.privacy.menagerie import (
-    Corner,
-    Zoo,
-    zoo_of_scores,
-    zoo_of_set,
-)
-from unmask.privacy.similarity.attackers import (
-    SpeakerProtection,
-    StrongestAttack,
-)
+from unmask.privacy.menagerie import Corner, Zoo, zoo_of_scores, zoo_of_set
+from unmask.privacy.similarity.attackers import SpeakerProtection, StrongestAttack
 from unmask.privacy.similarity.distortion import (
     calibration_distortion_from_embeddings,
     calibration_distortion_from_scores,
 )
-from unmask.privacy.similarity.files import (
-    read_matrices,
-)
-from unmask.privacy.similarity.matrix import (
-    SimilaritySet,
-)
+from unmask.privacy.similarity.files import read_matrices
+from unmask.privacy.similarity.matrix import SimilaritySet
 from unmask.privacy.similarity.pseudonyms import (
     pseudonymisation,
     pseudonymisation_from_embeddings,
     pseudonymisation_from_scores,
 )
-from unmask.privacy.similarity.result import (
-    Pseudonymisation,
-)
-from unmask.privacy.similarity.safeguards import (
-    PrivacyAssessment,
-    Safeguard,
-    assess_safeguards,
-)
-from unmask.privacy.similarity.session_pairs import (
-    SessionAssessment,
-    assess_sessions,
-)
+from unmask.privacy.similarity.result import Pseudonymisation
+from unmask.privacy.similarity.safeguards import PrivacyAssessment, Safeguard, assess_safeguards
+from unmask.privacy.similarity.session_pairs import SessionAssessment, assess_sessions
 from unmask.privacy.zebra.profiles import (
     CalibrationDistortion,
     Disclosure,
@@ -70,10 +49,7 @@ from unmask.privacy.zebra.profiles import (
     disclosure_of,
     zebra_profiles,
 )
-from unmask.privacy.zebra.speakers import (
-    SpeakerDisclosure,
-    zebra_by_speaker,
-)
+from unmask.privacy.zebra.speakers import SpeakerDisclosure, zebra_by_speaker
 
 __all__ = [
     "Attacker",

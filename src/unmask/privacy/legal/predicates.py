@@ -18,15 +18,7 @@ import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray, lazy
 from unmask.errors import InputError
-from unmask.privacy.legal.isolation import (
-    Best,
-    Draw,
-    Exact,
-    Population,
-    Row,
-    Slots,
-    single_out,
-)
+from unmask.privacy.legal.isolation import Best, Draw, Exact, Population, Row, Slots, single_out
 from unmask.privacy.legal.links import rounding
 from unmask.run import Arrays, Range, Xp, narrow, ranges_of, run
 

@@ -94,27 +94,26 @@ class Inference:
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """Accuracy on protected and, where given, on unprotected speech."""
-        estimates = [
-            self._estimate("inference", self.value, (self.low, self.high)),
-            self._estimate(
-                "inference_balanced", self.balanced, (self.balanced_low, self.balanced_high)
+        triples = {
+            "inference": (self.value, self.low, self.high),
+            "inference_balanced": (self.balanced, self.balanced_low, self.balanced_high),
+            "inference_unprotected": (
+                self.unprotected, self.unprotected_low, self.unprotected_high,
             ),
-        ]
-        if not np.isnan(self.unprotected):
-            limits = (self.unprotected_low, self.unprotected_high)
-            estimates.append(self._estimate("inference_unprotected", self.unprotected, limits))
-        return tuple(estimates)
-
-    def _estimate(self, metric: str, value: float, limits: tuple[float, float] | None) -> Estimate:
+        }  # fmt: skip
         how = self.resampling
-        return Estimate(
-            metric,
-            value,
-            "%",
-            None if limits is None else Interval(*limits, how.level, SCORE, 0, how.seed),
-            1 / len(self.classes) if metric == "inference_balanced" else self.chance,
-            {"attacks": self.attacks, "speakers": len(self.speakers)},
-            {"attribute": self.attribute, "folds": self.folds},
+        return tuple(
+            Estimate(
+                metric,
+                value,
+                "%",
+                Interval(low, high, how.level, SCORE, 0, how.seed),
+                1 / len(self.classes) if metric == "inference_balanced" else self.chance,
+                {"attacks": self.attacks, "speakers": len(self.speakers)},
+                {"attribute": self.attribute, "folds": self.folds},
+            )
+            for metric, (value, low, high) in triples.items()
+            if metric != "inference_unprotected" or not np.isnan(value)
         )
 
 
@@ -138,67 +137,55 @@ def inference(
     ``penalty`` is that of :meth:`Probe.fit`. Chance is the majority class. Score intervals of
     ``level`` over speakers; none where ``replicates`` is 0.
     """
-    fold_seed = np.random.SeedSequence(seed)
     how = Resampling(level, replicates, seed)
-    attack = _Attack.run(protected, attribute, bands, folds, penalty, fold_seed)
-    low, high = attack.interval(how)
-    balanced, (balanced_low, balanced_high) = attack.balanced, attack.balanced_interval(how)
-    bare, bare_low, bare_high = np.nan, np.nan, np.nan
+    attack = _Predictions.of(protected, attribute, bands, folds, penalty, seed)
+    control = (np.nan, np.nan, np.nan)
     if unprotected is not None:
-        control = _Attack.run(unprotected, attribute, bands, folds, penalty, fold_seed)
-        bare, (bare_low, bare_high) = control.accuracy, control.interval(how)
-    shares = attack.class_sizes / attack.class_sizes.sum()
+        control = _Predictions.of(unprotected, attribute, bands, folds, penalty, seed).accuracy(how)
+    sizes, recordings = np.bincount(attack.labels), np.bincount(attack.owner)
+    alone = np.unique(np.column_stack([attack.labels, attack.owner]), axis=0)[:, 0]
+    lone = np.bincount(alone) == 1
     return Inference(
-        attribute=attribute,
-        classes=attack.classes,
-        value=attack.accuracy,
-        low=low,
-        high=high,
-        chance=float(shares.max()),
-        balanced=balanced,
-        balanced_low=balanced_low,
-        balanced_high=balanced_high,
-        unprotected=bare,
-        unprotected_low=bare_low,
-        unprotected_high=bare_high,
-        majority=attack.classes[int(shares.argmax())],
-        per_speaker=attack.hits / attack.sizes,
+        attribute,
+        attack.classes,
+        *attack.accuracy(how),
+        float(sizes.max() / sizes.sum()),
+        *attack.balanced(how),
+        *control,
+        majority=attack.classes[int(sizes.argmax())],
+        per_speaker=np.bincount(attack.owner, attack.right) / recordings,
         speakers=attack.speakers,
-        attacks=int(attack.sizes.sum()),
+        attacks=len(attack.right),
         folds=folds,
         resampling=how,
-        lone=attack.lone,
+        lone=tuple(name for name, one in zip(attack.classes, lone, strict=True) if one),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Attack:
-    """Correct predictions by speaker and by class."""
+class _Predictions:
+    """Which predictions are right (1 or 0), each with its class and speaker."""
 
     classes: tuple[str, ...]
-    hits: FloatArray
-    sizes: FloatArray
-    class_hits: FloatArray
-    class_sizes: FloatArray
-    apart: FloatArray
+    labels: IntArray
     speakers: pl.Series
-    lone: tuple[str, ...]
+    owner: IntArray
+    right: FloatArray
 
     @classmethod
-    def run(
+    def of(
         cls,
         embeddings: Embeddings,
         attribute: str,
         bands: Sequence[float],
         folds: int,
         penalty: float,
-        seed: np.random.SeedSequence,
-    ) -> _Attack:
+        seed: int,
+    ) -> _Predictions:
         refuse_zeros(embeddings, "probe")
         column = _column(embeddings, attribute, bands)
-        used = column.used
-        classes = tuple(str(name) for name in column.names.gather(used))
-        labels = np.searchsorted(used, column.codes)
+        classes = tuple(str(name) for name in column.names.gather(column.used))
+        labels = np.searchsorted(column.used, column.codes)
         if len(classes) < 2:
             raise InputError(f"{attribute}: expected at least 2 values, found {len(classes)}")
         codes = embeddings.speakers.codes
@@ -209,45 +196,30 @@ class _Attack:
             )
         vectors = np.asarray(embeddings.vectors, dtype=np.float64)
         vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        fold = speaker_folds(codes, labels, folds, np.random.default_rng(seed))
+        rng = np.random.default_rng(np.random.SeedSequence(seed))
+        fold = speaker_folds(codes, labels, folds, rng)
         predicted = cross_validated(vectors, labels, len(classes), fold, penalty=penalty)
-        right = (predicted == labels).astype(np.float64)
-        class_hits = np.bincount(labels, right, len(classes))
-        class_sizes = np.bincount(labels, minlength=len(classes))
-        shares = (right - (class_hits / class_sizes)[labels]) / class_sizes[labels]
-        pairs = np.unique(np.column_stack([labels, owner]), axis=0)
-        lone = np.bincount(pairs[:, 0], minlength=len(classes)) == 1
-        return cls(
-            classes,
-            np.asarray(np.bincount(owner, weights=right), dtype=np.float64),
-            np.bincount(owner).astype(np.float64),
-            np.asarray(class_hits, dtype=np.float64),
-            class_sizes.astype(np.float64),
-            np.asarray(np.bincount(owner, weights=shares) / len(classes), dtype=np.float64),
-            embeddings.speakers.names.gather(present),
-            tuple(name for name, alone in zip(classes, lone, strict=True) if alone),
-        )
+        names = embeddings.speakers.names.gather(present)
+        return cls(classes, labels, names, owner, (predicted == labels).astype(np.float64))
 
-    @property
-    def balanced(self) -> float:
-        return float((self.class_hits / self.class_sizes).mean())
-
-    def balanced_interval(self, how: Resampling) -> tuple[float, float]:
-        """Score interval of the mean over classes, ``apart`` what each speaker adds to it beyond
-        its classes' means.
+    def accuracy(self, how: Resampling) -> tuple[float, float, float]:
+        """Share of right predictions and its score interval over speakers: a ratio of sums over
+        them, its variance that of their deviations from it.
         """
-        return _interval(self.balanced, self.apart, how)
+        hits, sizes = np.bincount(self.owner, self.right), np.bincount(self.owner)
+        value = float(hits.sum() / sizes.sum())
+        return value, *_interval(value, (hits - value * sizes) / sizes.sum(), how)
 
-    @property
-    def accuracy(self) -> float:
-        return float(self.hits.sum() / self.sizes.sum())
-
-    def interval(self, how: Resampling) -> tuple[float, float]:
-        """Score interval over speakers: the accuracy is a ratio of sums over them, its variance
-        that of their deviations from it.
+    def balanced(self, how: Resampling) -> tuple[float, float, float]:
+        """Mean over classes and its score interval, from what each speaker adds to it beyond its
+        classes' means.
         """
-        apart = (self.hits - self.accuracy * self.sizes) / self.sizes.sum()
-        return _interval(self.accuracy, apart, how)
+        sizes = np.bincount(self.labels)
+        means = np.bincount(self.labels, self.right) / sizes
+        shares = (self.right - means[self.labels]) / sizes[self.labels]
+        apart = np.bincount(self.owner, weights=shares) / len(self.classes)
+        value = float(means.mean())
+        return value, *_interval(value, apart, how)
 
 
 def _interval(value: float, apart: FloatArray, how: Resampling) -> tuple[float, float]:
@@ -334,10 +306,7 @@ class Probe:
 
 
 def speaker_folds(
-    speakers: npt.NDArray[np.integer],
-    labels: IntArray,
-    folds: int,
-    rng: np.random.Generator,
+    speakers: npt.NDArray[np.integer], labels: IntArray, folds: int, rng: np.random.Generator
 ) -> IntArray:
     """Fold of every row: all rows of a speaker share one, and classes are spread over folds."""
     names, first, dense = np.unique(speakers, return_index=True, return_inverse=True)
@@ -349,12 +318,7 @@ def speaker_folds(
 
 
 def cross_validated(
-    vectors: FloatArray,
-    labels: IntArray,
-    classes: int,
-    fold: IntArray,
-    *,
-    penalty: float,
+    vectors: FloatArray, labels: IntArray, classes: int, fold: IntArray, *, penalty: float
 ) -> IntArray:
     """Predictions for every row by a probe trained on the speakers of the other folds."""
     predicted = np.empty(len(labels), dtype=np.int64)

@@ -37,11 +37,7 @@ METRICS: Mapping[str, Callable[..., Curve]] = {
     "linkability": linkability,
     "one_minus_eer": one_minus_eer,
 }
-TITLES = {
-    "singling_out": "Singling Out",
-    "linkability": "Linkability",
-    "one_minus_eer": "1 − EER",
-}
+TITLES = {"singling_out": "Singling Out", "linkability": "Linkability", "one_minus_eer": "1 − EER"}
 LENGTHS = (1, 3, 30)
 FIRST_COUNT = 20
 _STEPS = (1, 2, 5)
@@ -51,12 +47,11 @@ _STEPS = (1, 2, 5)
 class LegalSweep:
     """Curves by (attacker, metric, length); ranks by (attacker, length); inference by attribute.
 
-    Made by :func:`legal`, shown by reports and figures.
-
-    Among the curves are those of the variants of each attacker (negated, centred, centred
-    negated), under its name with theirs. ``original`` is the attacker on unprotected speech,
-    ``asked`` the one whose risk was asked for. ``consistency`` names what is no attack: enrolment
-    from the attacked run itself, which shows whether pseudonyms are consistent.
+    Made by :func:`legal`, shown by reports and figures. Among the curves are those of the variants
+    of each attacker (negated, centred, centred negated), under its name with theirs. ``original``
+    is the attacker on unprotected speech, ``asked`` the one whose risk was asked for.
+    ``consistency`` names what is no attack: enrolment from the attacked run itself, which shows
+    whether pseudonyms are consistent.
     """
 
     curves: Mapping[tuple[str, str, int], Curve]
@@ -91,13 +86,17 @@ class LegalSweep:
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """Attackers on protected speech; all there are where no other was given."""
-        return attacks_among(self.attackers, self.original, self.consistency)
+        """Attackers on protected speech: neither the control nor what is no attack, if others
+        exist.
+        """
+        others = tuple(name for name in self.attackers if name != self.original)
+        attacks = tuple(name for name in others if name not in self.consistency)
+        return attacks or others or self.attackers
 
     def counts(self, length: int) -> tuple[int, ...]:
         """All counts at which some metric was computed for this length, ascending."""
-        found = {int(n) for key, c in self.curves.items() if key[2] == length for n in c.counts}
-        return tuple(sorted(found))
+        curves = [curve for key, curve in self.curves.items() if key[2] == length]
+        return tuple(sorted({int(n) for curve in curves for n in curve.counts}))
 
     def estimate(self, attacker: str, metric: str, length: int, count: int) -> Estimate | None:
         """One point of the panel, or None where there were too few speakers for it."""
@@ -118,25 +117,26 @@ class LegalSweep:
                 details.append(replace(curve.estimate(i), metric=name))
         return tuple(details)
 
-    def competing(self, metric: str, length: int) -> dict[str, Curve]:
-        """Curves of all attacks on protected speech, every variant by its name."""
+    def competing(
+        self, metric: str, length: int, attackers: Sequence[str] | None = None
+    ) -> dict[str, Curve]:
+        """Curves of some attackers, by default of those on protected speech, every variant by its
+        name.
+        """
+        chosen = self.protected if attackers is None else attackers
         return {
             name: curve
             for (name, which, size), curve in self.curves.items()
-            if (which, size) == (metric, length) and base_name(name, curve) in self.protected
+            if (which, size) == (metric, length) and base_name(name, curve) in chosen
         }
 
     def shown(self, attacker: str, metric: str, length: int) -> Curve:
         """The curve of an attacker to draw: its variant that is strongest with most speakers."""
-        found = {
-            name: curve
-            for (name, which, size), curve in self.curves.items()
-            if (which, size) == (metric, length) and base_name(name, curve) == attacker
-        }
-        if not found:
+        curves = self.competing(metric, length, [attacker])
+        if not curves:
             raise InputError(f"{metric}: no curve of {attacker} for length {length}")
-        count = max(int(curve.counts.max()) for curve in found.values())
-        return found[strongest_of(found, count, seed=self.seed).attacker]
+        count = max(int(curve.counts.max()) for curve in curves.values())
+        return curves[strongest_of(curves, count, seed=self.seed).attacker]
 
     def strongest(self, metric: str, length: int, count: int) -> Strongest:
         """The strongest attack on protected speech, all variants competing.
@@ -144,10 +144,10 @@ class LegalSweep:
         Chosen on half of the speakers and judged by the others (see :func:`strongest_of`); 1 − EER
         has no outcomes of speakers, there it is the largest value.
         """
-        found = self.competing(metric, length)
-        if not any(curve.index(count) is not None for curve in found.values()):
+        curves = self.competing(metric, length)
+        if not any(curve.index(count) is not None for curve in curves.values()):
             raise InputError(f"{metric}: no value for length {length} and {count} speakers")
-        return strongest_of(found, count, seed=self.seed)
+        return strongest_of(curves, count, seed=self.seed)
 
     def worst(self, metric: str) -> Worst:
         """The largest risk over all lengths and counts, and where it lies."""
@@ -169,9 +169,8 @@ class LegalSweep:
             for i in range(len(curve.counts))
             for estimate in (curve.estimate(i), *curve.details(i))
         ]
-        others = [e for result in self.ranks.values() for e in result.estimates]
-        probes = [e for result in self.inferences.values() for e in result.estimates]
-        return (*curves, *others, *probes)
+        others: list[Ranks | Inference] = [*self.ranks.values(), *self.inferences.values()]
+        return (*curves, *(estimate for result in others for estimate in result.estimates))
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -200,15 +199,6 @@ class LegalSweep:
             if asked is not None:
                 text += f"; asked for: {self.asked}, {_shown(asked)}"
         return f"{text}; chance {100 * float(best.estimate.chance or 0):.2f} %."
-
-
-def attacks_among(
-    names: Sequence[str], original: str | None, consistency: Sequence[str]
-) -> tuple[str, ...]:
-    """Attackers on protected speech: neither the control nor what is no attack, if others exist."""
-    others = tuple(name for name in names if name != original)
-    attacks = tuple(name for name in others if name not in consistency)
-    return attacks or others or tuple(names)
 
 
 def _shown(estimate: Estimate) -> str:

@@ -16,17 +16,7 @@ from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import EnrolLength, as_counts, locate, setting
 from unmask.privacy.legal.curve import Curve, Resampling, one_speaker_note
 from unmask.privacy.legal.lists import ROWS, Lists, count_lists, own_scores
-from unmask.run import (
-    Arrays,
-    Range,
-    Xp,
-    current_place,
-    narrow,
-    place,
-    ranges_of,
-    reporting,
-    run,
-)
+from unmask.run import Arrays, Range, Xp, current_place, narrow, place, ranges_of, reporting, run
 from unmask.scoring import Backend
 from unmask.trials import Embeddings
 
