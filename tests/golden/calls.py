@@ -18,8 +18,8 @@ import numpy as np
 
 import unmask as um
 from unmask.engine.units import units_of
-from unmask.privacy.legal import counts as legal_counts
-from unmask.privacy.legal import lists_eer as legal_verification
+from unmask.privacy.legal import links as legal_links
+from unmask.privacy.legal import verification as legal_verification
 from unmask.privacy.similarity import count as similarity_count
 from unmask.privacy.similarity import matrix as similarity_matrix
 from unmask.privacy.similarity import total as similarity_total
@@ -27,8 +27,8 @@ from unmask.privacy.similarity.distortion import (
     calibration_distortion_from_embeddings,
     calibration_distortion_from_scores,
 )
-from unmask.run import job
-from unmask.run.executors import kept_open
+from unmask.run import kept_open
+from unmask.run import place as run_place
 from unmask.scoring import cross, on_cuda
 from unmask.stress import trial_bias, worst_case_by_target
 from unmask.stress.worst_case import flat as worst_case_flat
@@ -56,7 +56,7 @@ FEW_TRIALS = 2_000_000
 def places() -> Iterator[None]:
     """One pool of processes and one cluster for all workloads, which have several tasks each."""
     patches = [
-        mock.patch.object(legal_counts, "ROWS", 40),
+        mock.patch.object(legal_links, "ROWS", 40),
         mock.patch.object(legal_verification, "ROWS", 256),
         *(
             mock.patch.object(module, "TRIALS", 1)
@@ -85,10 +85,15 @@ def place(name: str | None) -> Iterator[Options]:
             modules = {"unmask.scoring.cuda_roc": kernel}
             stack.enter_context(mock.patch.dict(sys.modules, modules))
             stack.enter_context(mock.patch.object(torch.cuda, "device", contextlib.nullcontext))
-            for module in (on_cuda, cross, job):
+            for module in (on_cuda, cross):
                 faked = mock.patch.object(module, "devices", return_value=["cpu", "cpu"])
                 stack.enter_context(faked)
         yield PLACES[name] if name else {}
+
+
+def there(at: Options) -> contextlib.AbstractContextManager[Any]:
+    """The ambient place of these options."""
+    return run_place(**at, devices=["cpu", "cpu"] if at.get("on") == "cuda" else ())
 
 
 def _count_nontargets(
@@ -427,10 +432,11 @@ def linkability(
     **options: Any,
 ) -> Numbers:
     """Linkability with ranks: exact, or by ``draws``."""
-    made = um.linkability(
-        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
-        **options, **at,
-    )  # fmt: skip
+    with there(at):
+        made = um.linkability(
+            voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+            **options,
+        )  # fmt: skip
     found = _curve(made)
     found |= {"at_or_above": made.above.at_or_above, "above": made.above.above}
     return found | (_ranks(made.ranks) if made.ranks is not None else {})
@@ -453,10 +459,11 @@ def verification(
     **options: Any,
 ) -> Numbers:
     """1 − EER."""
-    made = um.verification(
-        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
-        **options, **at,
-    )  # fmt: skip
+    with there(at):
+        made = um.one_minus_eer(
+            voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+            **options,
+        )  # fmt: skip
     return _curve(made)
 
 
@@ -469,10 +476,11 @@ def singling_out(
     **options: Any,
 ) -> Numbers:
     """Singling Out."""
-    made = um.singling_out(
-        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
-        **options, **at,
-    )  # fmt: skip
+    with there(at):
+        made = um.singling_out(
+            voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+            **options,
+        )  # fmt: skip
     names = ["chance_exact", "chance_calibrated", "threshold_rank"]
     return _curve(made) | _fields(made, names)
 
@@ -514,7 +522,8 @@ def legal_sweep(
     }
     if backends:
         attackers = um.with_backends(attackers, backends)
-    made = um.legal_sweep(attackers, replicates=40, seed=6, **options, **at)
+    with there(at):
+        made = um.legal(attackers, replicates=40, seed=6, **options)
     found = _estimates(made.estimates)
     for (attacker, metric, length), curve in made.curves.items():
         found |= _curve(curve, f"{attacker}/{metric}/{length}/")
