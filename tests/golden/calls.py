@@ -17,7 +17,7 @@ from unittest import mock
 import numpy as np
 
 import unmask as um
-from unmask.engine.units import units_of
+from unmask.engine import units_of
 from unmask.privacy.legal import links as legal_links
 from unmask.privacy.legal import verification as legal_verification
 from unmask.privacy.similarity import count as similarity_count

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from unmask.base import FloatArray
-from unmask.engine.battery import NOT_ASKED, Battery
-from unmask.engine.binned import binned_bootstrap, edges_of
-from unmask.engine.bootstrap import Progress, Resampled, Units, bootstrap
-from unmask.engine.evaluation import Evaluation, SystemResult
-from unmask.engine.first_order import FirstOrder
+from unmask.engine.binned import FirstOrder, edges_of
+from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, Units
+from unmask.engine.evaluation import Battery, Evaluation, SystemResult, measure
 from unmask.engine.metrics import negated_warnings
 from unmask.engine.roc import Roc
-from unmask.engine.units import AUTO_REPLICATES, AUTO_TRIALS, reason_none, said_of
-from unmask.estimate import Interval
+from unmask.run import Progress
 from unmask.scoring import BLOCK, Backend, CrossCounts, Layout, count_pairs, resolve, shards_of
 from unmask.trials import Embeddings, Speakers
 
@@ -57,7 +53,6 @@ def cross_pairing(
     battery = battery or Battery()
     scoring = resolve(backend)
     layout = Layout.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
-    drawn = AUTO_REPLICATES if replicates is None else replicates
     few = layout.trials <= AUTO_TRIALS
 
     def edges(counts: CrossCounts) -> FloatArray:
@@ -68,7 +63,7 @@ def cross_pairing(
         layout,
         scoring,
         thresholds=battery.thresholds,
-        edges=edges if drawn and not few else None,
+        edges=edges if replicates != 0 and not few else None,
         on=on,
         workers=workers,
         state=state,
@@ -76,31 +71,31 @@ def cross_pairing(
         progress=progress,
     )
     roc = roc_of_counts(counts)
-    intervals: dict[str, Interval] = {}
-    warnings = [f"{scoring.name}: {text}" for text in negated_warnings(roc, roc.negated())]
-    reason = NOT_ASKED
-    if drawn:
-        options: dict[str, Any] = {"ranges": battery.ranges, "replicates": drawn, "seed": seed}
-        if counts.by_speaker is None:
-            target, nontarget, units = _trials(layout, scoring)
-            whole = Resampled.of(target, nontarget, units, thresholds=battery.thresholds)
-            found = bootstrap([whole], units, battery.values, **options)
-        else:
-            table = FirstOrder(counts.by_speaker)
-            found = binned_bootstrap([table], [roc], battery.values, **options)
-        intervals = battery.intervals(found, level=level)
-        warnings += said_of(found.units, speakers=layout.speakers)
-        reason = reason_none(layout.speakers) if found.units < 2 else ""
-    estimates = battery.estimates(
+
+    def whole() -> tuple[Resampled, Units]:
+        target, nontarget, units = _trials(layout, scoring)
+        return Resampled.of(target, nontarget, units, thresholds=battery.thresholds), units
+
+    def bins(_: FloatArray) -> FirstOrder:
+        assert counts.by_speaker is not None
+        return FirstOrder(counts.by_speaker)
+
+    measured, messages = measure(
         roc,
-        intervals,
-        trials=layout.digest,
+        battery,
+        replicates=replicates,
+        seed=seed,
         speakers=layout.speakers,
-        no_interval=reason,
+        whole=whole if few else None,
+        bins=bins,
+    )
+    warnings = [f"{scoring.name}: {text}" for text in negated_warnings(roc, roc.negated())]
+    estimates = measured.estimates(
+        battery, level=level, trials=layout.digest, speakers=layout.speakers
     )
     sources = tuple(shard.source for shard in layout.shards if shard.source is not None)
     result = SystemResult(scoring.name, None, estimates, roc)
-    return Evaluation((result,), sources, tuple(warnings), seed)
+    return Evaluation((result,), sources, (*warnings, *messages), seed)
 
 
 def _trials(layout: Layout, backend: Backend) -> tuple[FloatArray, FloatArray, Units]:

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray, as_scores, as_weights, lazy, reject_nan
 from unmask.engine import information, operating
-from unmask.engine.operating import OperatingPoint, Polygon
-from unmask.engine.pav import Pav, first_of_blocks
+from unmask.engine.operating import OperatingPoint, Pav, Polygon, first_of_blocks
 from unmask.errors import InputError
 
 _PIECE = 1 << 20

@@ -7,8 +7,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray
+from unmask.base import FloatArray, length_normalised
 from unmask.errors import InputError
+
+__all__ = ["Backend", "Coded", "Codes", "Labelled", "Rows", "as_vectors", "length_normalised"]
 
 Rows = npt.NDArray[np.floating[Any]]
 Codes = npt.NDArray[np.integer[Any]]
@@ -62,12 +64,3 @@ def as_vectors(values: npt.ArrayLike, *, dimension: int | None = None) -> FloatA
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
         raise InputError(f"embeddings: row {row} is not finite")
     return vectors
-
-
-def length_normalised(vectors: FloatArray) -> FloatArray:
-    """Each row divided by its length; a row of zeros has no direction and is an error."""
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not length.all():
-        row = int(np.flatnonzero(length[:, 0] == 0)[0])
-        raise InputError(f"embeddings: row {row} has length 0 and cannot be normalised")
-    return np.asarray(vectors / length)
