@@ -7,7 +7,7 @@ from tests.helpers.populations import population
 import unmask as um
 from unmask.base.intervals import score_interval
 from unmask.privacy.legal.curve import Resampling
-from unmask.privacy.legal.verification import Resampled, drawn_times, errors_of
+from unmask.privacy.legal.verification import Resampled, errors_of
 from unmask.run import NUMPY
 
 
@@ -73,7 +73,7 @@ def test_a_replicate_is_a_sample_of_speakers_on_both_sides():
     target = np.zeros((12, 25), dtype=int)
     target[np.arange(12), 2 * which + 1] = 1
     how = Resampling(0.95, 5, 0)
-    resampled = Resampled(drawn_times(12, how), target, nontarget)
+    resampled = Resampled(np.vstack([np.ones(12), how.times(12)]), target, nontarget)
     errors = errors_of(NUMPY, resampled, (0, 6))["errors"]
     for times, found in zip(resampled.times, errors, strict=True):
         drawn = np.repeat(np.arange(12), times)
@@ -88,7 +88,8 @@ def test_the_low_end_takes_out_the_bias_of_a_hull_and_the_high_end_what_resampli
     rng = np.random.default_rng(3)
     target, nontarget = rng.integers(0, 3, (24, 16)), rng.integers(0, 3, (1, 24 * 24, 16))
     target[:, 8:] += 2
-    resampled = Resampled(drawn_times(24, Resampling(0.95, 200, 0)), target, nontarget)
+    times = np.vstack([np.ones(24), Resampling(0.95, 200, 0).times(24)])
+    resampled = Resampled(times, target, nontarget)
     drawn = 1 - errors_of(NUMPY, resampled, (0, 201))["errors"][:, 0, 0]
     value, bias = drawn[0], drawn[1:].mean() - drawn[0]
     assert bias > 0

@@ -13,7 +13,15 @@ from typing import TypeVar
 import numpy as np
 import polars as pl
 
-from unmask.base import BoolArray, FloatArray, IntArray, bias_corrected, score_interval
+from unmask.base import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    bias_corrected,
+    draws,
+    in_order,
+    score_interval,
+)
 from unmask.estimate import Estimate, Interval, Notice, Parameter
 
 SCORE = "speaker,score"
@@ -35,6 +43,13 @@ class Resampling:
     level: float = 0.95
     replicates: int = 1000
     seed: int = 0
+
+    def times(self, units: int, *, most: int | None = None) -> FloatArray:
+        """How often each of some units is drawn in every replicate (rows), of which there are at
+        most as many as ``most`` says. Speakers are numbered in the order of their names.
+        """
+        replicates = self.replicates if most is None else min(self.replicates, most)
+        return draws(units, replicates, self.seed)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -264,10 +279,9 @@ class RiskCurve(Curve):
         how = self.resampling
         if how.replicates < 1 or not self.tells_persons:
             return None
-        risks = self.per_speaker[:, i]
-        rng = np.random.default_rng(np.random.SeedSequence(how.seed))
-        times = min(how.replicates, _DECILE_REPLICATES)
-        drawn = risks[rng.integers(0, len(risks), (times, len(risks)))]
+        risks = self.per_speaker[np.argsort(in_order(self.speakers.to_list())), i]
+        times = how.times(len(risks), most=_DECILE_REPLICATES).astype(int)
+        drawn = np.stack([np.repeat(risks, one) for one in times])
         ends = [
             bias_corrected(
                 float(_worst_decile(risks[None], noise)[0]),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, lazy, reject_nan
+from unmask.base import FloatArray, IntArray, in_order, lazy, reject_nan
 from unmask.errors import InputError
 from unmask.estimate import Parameter
 from unmask.privacy.legal.conversations import (
@@ -241,7 +241,7 @@ class Linkability(RiskCurve):
         return ranks_of(
             self.above.at_or_above + 1,
             self.above.others + 1,
-            speakers=self.owner,
+            speakers=in_order(self.speakers.to_list())[self.owner],
             resampling=self.resampling,
         )
 

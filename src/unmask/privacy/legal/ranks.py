@@ -105,8 +105,8 @@ def ranks_of(
 ) -> Ranks:
     """Rank statistics from ``ranks`` among ``candidates``.
 
-    ``speakers`` are codes 0, 1, … of the test speakers, one each by default; ``resampling`` says
-    how intervals are made.
+    ``speakers`` are codes 0, 1, … of the test speakers, in the order of their names, one each by
+    default; ``resampling`` says how intervals are made.
     """
     how = resampling if resampling is not None else Resampling()
     array = np.asarray(ranks, dtype=np.int64)
@@ -119,9 +119,7 @@ def ranks_of(
     distribution = np.bincount(array - 1, share, candidates) / count
     mean_d, max_d = (float(value) for value in disclosure(distribution))
     values = {"identification_rate": float(distribution[0]), "mean_d": mean_d, "max_d": max_d}
-    blind, resample = (
-        np.random.default_rng(seed) for seed in np.random.SeedSequence(how.seed).spawn(2)
-    )
+    blind = np.random.default_rng(np.random.SeedSequence(how.seed).spawn(1)[0])
     uniform = np.mean(
         [
             disclosure(
@@ -142,15 +140,11 @@ def ranks_of(
         {"identification_rate": 1 / candidates, "mean_d": uniform[0], "max_d": uniform[1]},
         {},
     )
-    return replace(bare, intervals=_intervals(bare, share, values, how, resample))
+    return replace(bare, intervals=_intervals(bare, share, values, how))
 
 
 def _intervals(
-    ranks: Ranks,
-    share: FloatArray,
-    values: Mapping[str, float],
-    how: Resampling,
-    rng: np.random.Generator,
+    ranks: Ranks, share: FloatArray, values: Mapping[str, float], how: Resampling
 ) -> dict[str, Interval]:
     """Score interval of the identification rate; of the bits, speakers drawn with replacement and
     the bias taken out that resampling shows.
@@ -162,8 +156,7 @@ def _intervals(
         low, high = mean_interval(np.asarray(first[:, None], float), level=how.level)
         limits["identification_rate"] = (float(low[0]), float(high[0]))
         drawn = np.empty((how.replicates, 2))
-        for row in drawn:
-            times = np.bincount(rng.integers(0, count, count), minlength=count)
+        for row, times in zip(drawn, how.times(count), strict=True):
             weights = times[ranks.speakers] * share
             row[:] = disclosure(np.bincount(ranks.ranks - 1, weights, ranks.candidates) / count)
         most = (0.0, float(np.round(np.log2(ranks.candidates), _PLACES)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import HULL, SKEWED, FloatArray, IntArray, score_interval
+from unmask.base import HULL, SKEWED, FloatArray, IntArray, in_order, score_interval
 from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import EnrolLength, as_counts, locate, setting
 from unmask.privacy.legal.curve import Curve, Resampling, one_speaker_note
@@ -25,8 +25,6 @@ _MOST_ALONE = 64
 _GROUPS = 32
 _METHOD = "enrolment and test speaker,corrected"
 _AT_ONCE = 256
-_DRAWN_AT_ONCE = 64
-Times = npt.NDArray[np.uint16]
 
 
 def one_minus_eer(
@@ -76,7 +74,7 @@ def one_minus_eer(
     row = np.argsort(order)[true]
     by_row, ascending = np.argsort(row), np.argsort(sizes, kind="stable")
     row, nothing = row[by_row], np.empty(0)
-    groups = _groups(row, len(left))
+    groups = _groups(row, in_order(asked.names.to_list())[by_row], len(left))
     lists = Lists(
         left[order],
         right[by_row],
@@ -119,14 +117,15 @@ def one_minus_eer(
     return replace(curve(0), negated=replace(curve(1), variant="negated"))
 
 
-def _groups(tested: IntArray, speakers: int) -> IntArray:
-    """Group of every enrolment speaker: each test speaker has its own, or one of 32 where there
-    are many, and those who are not tested are spread over all of them.
+def _groups(tested: IntArray, numbers: IntArray, speakers: int) -> IntArray:
+    """Group of every enrolment speaker: each test speaker has its own, by its number, or one of 32
+    where there are many, and those who are not tested are spread over all of them.
     """
     size = len(tested) if len(tested) <= _MOST_ALONE else _GROUPS
     groups = np.empty(speakers, dtype=np.int64)
-    for some in (tested, np.setdiff1d(np.arange(speakers), tested)):
-        groups[some] = np.arange(len(some)) % size
+    groups[tested] = numbers % size
+    others = np.setdiff1d(np.arange(speakers), tested)
+    groups[others] = np.arange(len(others)) % size
     return groups
 
 
@@ -166,7 +165,8 @@ class _Counted:
             joined = lists.enrol_group[lists.cuts[n]]
             np.add.at(counted, (lists.test_group[more], joined, lists.coarse[codes[more]]), 1)
         flat = nontarget.reshape(len(nontarget), groups * groups, bins)
-        return Resampled(drawn_times(groups, how), target, narrow(flat))
+        times = np.vstack([np.ones(groups), how.times(groups)])
+        return Resampled(times, target, narrow(flat))
 
 
 def _count(lists: Lists, *, bins: int) -> _Counted:
@@ -209,7 +209,7 @@ class Resampled:
     each pair of groups has in it, for every N' (N' × pairs × bins).
     """
 
-    times: Times
+    times: FloatArray
     target: IntArray
     nontarget: npt.NDArray[np.unsignedinteger]
 
@@ -244,7 +244,7 @@ def errors_of(xp: Xp, resampled: Resampled, replicates: Range) -> Arrays:
     no nontarget was drawn. All sums are whole numbers, so they do not depend on the order in which
     they are taken.
     """
-    times = resampled.times[slice(*replicates)].astype(np.float64)
+    times = resampled.times[slice(*replicates)]
     target = times @ resampled.target
     pairs = (times[:, :, None] * times[:, None, :]).reshape(len(times), -1)
     errors = np.full((len(times), 2, len(resampled.nontarget)), np.nan)
@@ -254,15 +254,3 @@ def errors_of(xp: Xp, resampled: Resampled, replicates: Range) -> Arrays:
         errors[some, 0, n] = equal_errors(target[some], nontarget[some])
         errors[some, 1, n] = equal_errors(target[some, ::-1], nontarget[some, ::-1])
     return {"errors": errors}
-
-
-def drawn_times(groups: int, how: Resampling) -> Times:
-    """How often each group is drawn in every replicate; before them a row of ones."""
-    rng = np.random.default_rng(np.random.SeedSequence(how.seed))
-    times = np.ones((how.replicates + 1, groups), dtype=np.uint16)
-    for start in range(1, len(times), _DRAWN_AT_ONCE):
-        rows = min(_DRAWN_AT_ONCE, len(times) - start)
-        drawn = rng.integers(0, groups, (rows, groups)) + np.arange(rows)[:, None] * groups
-        found = np.bincount(drawn.ravel(), minlength=rows * groups)
-        times[start : start + rows] = found.reshape(rows, groups)
-    return times
