@@ -42,7 +42,7 @@ def legal(
         typer.Option(
             help="NAME=WHAT an attacker enrols: original speech, own protected speech (say so where"
             " a safeguard without a key makes it equal to the attacked run), or the attacked run"
-            " itself, which is no attack.",
+            " itself, which is no attack."
         ),
     ] = None,
     config: Annotated[
@@ -82,8 +82,7 @@ def legal(
         typer.Option(help="The same for Singling Out.", show_default="30, or all where fewer"),
     ] = None,
     one_minus_eer_enrol: Annotated[
-        str | None,
-        typer.Option(help="The same for 1 − EER.", show_default="as for Linkability"),
+        str | None, typer.Option(help="The same for 1 − EER.", show_default="as for Linkability")
     ] = None,
     swap: Annotated[
         bool,

@@ -46,11 +46,6 @@ class Conversations:
         """Number of conversations of each speaker."""
         return np.bincount(self.speakers, minlength=len(self.names))
 
-    @property
-    def starts(self) -> IntArray:
-        """First row of each speaker."""
-        return np.concatenate([[0], np.cumsum(self.per_speaker)[:-1]])
-
 
 def enrolment(
     embeddings: Embeddings, *, length: EnrolLength, rng: np.random.Generator
@@ -308,23 +303,24 @@ class Setting:
 def setting(
     enrol: Embeddings,
     test: Embeddings,
-    *,
-    length: int,
-    enrol_length: int | Literal["all"],
-    least: int,
-    most: int,
+    lengths: tuple[int | Literal["all"], int],
+    bounds: tuple[int, int],
     backend: Backend | str,
     side: Sequence[str],
-    allow_shared_utterances: bool,
+    shared: bool,
     seed: int,
 ) -> Setting:
-    """Check both sets and draw their conversations, those of test as in :func:`conversations`."""
-    check_pair(enrol, test, allow_shared_utterances=allow_shared_utterances)
+    """Check both sets and draw their conversations.
+
+    ``lengths`` are those of enrolment and of test conversations, of which a speaker has as many as
+    ``bounds`` say, from least to most. ``shared`` lets utterances be on both sides.
+    """
+    check_pair(enrol, test, allow_shared_utterances=shared)
+    enrol_length, length = lengths
     seeds = np.random.SeedSequence(seed).spawn(4)
     known = enrolment(enrol, length=enrol_length, rng=np.random.default_rng(seeds[0]))
-    asked = conversations(
-        test, length=length, least=least, most=most, rng=np.random.default_rng(seeds[1])
-    )
+    rng = np.random.default_rng(seeds[1])
+    asked = conversations(test, length=length, least=bounds[0], most=bounds[1], rng=rng)
     return Setting(
         known,
         asked,

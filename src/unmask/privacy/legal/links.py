@@ -334,17 +334,9 @@ def linkability(
     interval over speakers has ``level``; none is made where ``replicates`` is 0. Scores are counted
     on the current place.
     """
+    lengths = "all" if enrol_length is None else enrol_length, length
     both = setting(
-        enrol,
-        test,
-        length=length,
-        enrol_length="all" if enrol_length is None else enrol_length,
-        least=1,
-        most=max_conversations,
-        backend=backend,
-        side=side,
-        allow_shared_utterances=allow_shared_utterances,
-        seed=seed,
+        enrol, test, lengths, (1, max_conversations), backend, side, allow_shared_utterances, seed
     )
     known, asked = both.known, both.asked
     owner, recordings = asked.speakers, asked.per_speaker

@@ -166,17 +166,9 @@ def singling_out(
     a leak. The score interval over enrolment and test speakers has ``level``; none is made where
     ``replicates`` is 0. Predicates are tried on the current place.
     """
+    lengths = SINGLING_OUT_ENROL if enrol_length is None else enrol_length, length
     both = setting(
-        enrol,
-        test,
-        length=length,
-        enrol_length=SINGLING_OUT_ENROL if enrol_length is None else enrol_length,
-        least=2,
-        most=max_conversations,
-        backend=backend,
-        side=side,
-        allow_shared_utterances=allow_shared_utterances,
-        seed=seed,
+        enrol, test, lengths, (2, max_conversations), backend, side, allow_shared_utterances, seed
     )
     known, entries = both.known, both.asked
     attackers = _choose(known, entries.names, max_enrol, np.random.default_rng(both.seeds[0]))

@@ -53,18 +53,8 @@ def one_minus_eer(
     of the hull. Scores are counted on the current place; the values are the same, but for the last
     bits of scores on a GPU.
     """
-    both = setting(
-        enrol,
-        test,
-        length=length,
-        enrol_length="all" if enrol_length is None else enrol_length,
-        least=1,
-        most=1,
-        backend=backend,
-        side=side,
-        allow_shared_utterances=allow_shared_utterances,
-        seed=seed,
-    )
+    lengths = "all" if enrol_length is None else enrol_length, length
+    both = setting(enrol, test, lengths, (1, 1), backend, side, allow_shared_utterances, seed)
     known, asked = both.known, both.asked
     true = locate(asked.names, known.names, who="test speakers", where="enrolment")
     sizes = as_counts(counts, speakers=len(known.names), least=2, where="enrolment")
