@@ -88,7 +88,7 @@ def workloads() -> dict[str, Workload]:
             um.singling_out(known, asked, counts=[20, 3000], on=on).estimates
         ),
         "similarity, 3 x 16 million pairs": lambda on: numbers(
-            um.pseudonymisation_from_embeddings(original, changed, on=on).estimates
+            um.pseudonymisation(original, changed, on=on).estimates
         ),
         "worst case, 400 million trials": lambda on: numbers(
             um.worst_case_of_embeddings(

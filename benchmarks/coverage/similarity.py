@@ -72,10 +72,7 @@ POPULATIONS = (
 def truth(voices: Voices, *, large: int = _LARGE, times: int = _TIMES) -> dict[str, float]:
     """Every number of the population: the mean of large samples, ratios averaged as ratios."""
     rng = np.random.default_rng(2026)
-    found = [
-        um.pseudonymisation_from_embeddings(*voices.sample(rng, large), replicates=0)
-        for _ in range(times)
-    ]
+    found = [um.pseudonymisation(*voices.sample(rng, large), replicates=0) for _ in range(times)]
     lost = 0.0 if voices.share == 0 else np.mean([1 - one.deid for one in found])
     kept = np.mean([10 ** (one.g_vd / 10) for one in found])
     disclosed = 0.0 if voices.share == 0 else np.mean([one.sets["op"].zebra.d_ece for one in found])
@@ -108,7 +105,7 @@ def real(speakers: int, safeguard: str, *, samples: int, replicates: int) -> dic
 
     voices = case_study("campplus")
     both = voices["original"], voices[safeguard]
-    whole = um.pseudonymisation_from_embeddings(*both, replicates=0)
+    whole = um.pseudonymisation(*both, replicates=0)
     known = {"deid": whole.deid, "g_vd": whole.g_vd, "d_ece": whole.sets["op"].zebra.d_ece}
 
     def drawn() -> Iterator[tuple[um.Embeddings, um.Embeddings]]:
@@ -128,9 +125,7 @@ def _tallied(
 ) -> dict[str, Tally]:
     tallies = {metric: Tally(known[metric]) for metric in METRICS}
     for number, (original, protected) in enumerate(made):
-        result = um.pseudonymisation_from_embeddings(
-            original, protected, replicates=replicates, seed=number
-        )
+        result = um.pseudonymisation(original, protected, replicates=replicates, seed=number)
         for metric, tally in tallies.items():
             interval = result.interval(metric)
             nothing = float("nan"), float("nan")

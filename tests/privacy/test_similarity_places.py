@@ -12,9 +12,9 @@ from unmask.privacy.similarity import count as similarity_count
 from unmask.privacy.similarity import device as similarity_device
 from unmask.privacy.similarity import matrix as similarity_matrix
 from unmask.privacy.similarity import total as similarity_total
-from unmask.privacy.similarity.align import segments_of
 from unmask.privacy.similarity.count import Counting, count, count_rows, target_rows
 from unmask.privacy.similarity.pairs import EmbeddingPairs, MatrixPairs, Pairs, Sessions, Upper
+from unmask.privacy.similarity.segments import segments_of
 from unmask.privacy.similarity.sets import PairSets
 from unmask.privacy.similarity.total import Calibrated, sum_rows
 from unmask.run import executors as where
@@ -74,8 +74,8 @@ def assert_same_bits(found, wanted):
 def test_workers_change_nothing(voices, backend, pairs):
     made = {"plda": um.Plda, "wccn": um.Whitening}.get(backend)
     options = {"backend": made.fit(voices[0]) if made else backend, "pairs": pairs}
-    wanted = um.pseudonymisation_from_embeddings(*voices, **options, replicates=0, workers=1)
-    found = um.pseudonymisation_from_embeddings(*voices, **options, replicates=0, workers=3)
+    wanted = um.pseudonymisation(*voices, **options, replicates=0, workers=1)
+    found = um.pseudonymisation(*voices, **options, replicates=0, workers=3)
     assert_same_bits(found, wanted)
 
 
@@ -83,13 +83,11 @@ def everything(voices, matrices, **options):
     """Every kind of source and of rule; the last have so few segments that one tile holds them."""
     few = [voice.select(np.isin(voice.speakers.codes, range(8))) for voice in voices]
     options["replicates"] = 0
-    yield um.pseudonymisation_from_embeddings(*voices, **options)
-    yield um.pseudonymisation_from_embeddings(
-        *voices, backend=um.Plda.fit(voices[0]), pairs="upper", **options
-    )
+    yield um.pseudonymisation(*voices, **options)
+    yield um.pseudonymisation(*voices, backend=um.Plda.fit(voices[0]), pairs="upper", **options)
     yield um.pseudonymisation(*matrices, voices[0].speakers, **options)
-    yield um.assess_sessions(*voices, **options)
-    yield um.pseudonymisation_from_embeddings(*few, **options)
+    yield um.sessions(*voices, **options)
+    yield um.pseudonymisation(*few, **options)
 
 
 @pytest.mark.parametrize("on", ["processes", "dask"])
@@ -115,26 +113,24 @@ def test_a_table_of_safeguards_starts_its_workers_once(voices, monkeypatch):
     few = [voice.select(np.isin(voice.speakers.codes, range(8))) for voice in voices]
     protected = {"a": few[1], "b": few[0]}
     options = {"with_sessions": True, "replicates": 0}
-    found = um.assess_safeguards(few[0], protected, **options, on="processes", workers=2)
+    found = um.safeguards(few[0], protected, **options, on="processes", workers=2)
     assert started == [2]
-    wanted = um.assess_safeguards(few[0], protected, **options)
+    wanted = um.safeguards(few[0], protected, **options)
     for one, other in zip(found, wanted, strict=True):
         assert one.result.deid == pytest.approx(other.result.deid)
 
 
 def test_a_state_goes_on_where_the_run_was_ended(voices, tmp_path):
-    wanted = um.pseudonymisation_from_embeddings(*voices, replicates=0)
+    wanted = um.pseudonymisation(*voices, replicates=0)
 
     def unplug(done, total):
         if done == 15:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        um.pseudonymisation_from_embeddings(
-            *voices, replicates=0, workers=1, state=tmp_path, progress=unplug
-        )
+        um.pseudonymisation(*voices, replicates=0, workers=1, state=tmp_path, progress=unplug)
     told = []
-    found = um.pseudonymisation_from_embeddings(
+    found = um.pseudonymisation(
         *voices, replicates=0, state=tmp_path, progress=lambda *n: told.append(n)
     )
     assert_same_bits(found, wanted)
@@ -172,7 +168,7 @@ def test_a_device_counts_and_adds_up_the_same(voices, source, rule, strip, monke
     segments = segments_of(voices[0].speakers)
     pairs = {"op": Pairs(source(segments), segments, rules(voices)[rule](segments))}
     made = [
-        similarity_matrix.similarity_sets(pairs, negated=["op"], where=Where(on))["op"]
+        similarity_matrix.similarity_sets(pairs, negated=["op"], where=Where(on))[0]["op"]
         for on in ("local", "cuda")
     ]
     one, other = made
@@ -189,13 +185,13 @@ def test_a_device_counts_and_adds_up_the_same(voices, source, rule, strip, monke
 
 def test_a_device_gives_the_same_numbers_to_the_user(voices, matrices, monkeypatch):
     few = {"replicates": 30}
-    wanted = um.pseudonymisation_from_embeddings(*voices, **few), um.assess_sessions(*voices, **few)
+    wanted = um.pseudonymisation(*voices, **few), um.sessions(*voices, **few)
     monkeypatch.setattr(job, "devices", lambda: ["cpu", "cpu"])
-    found = um.pseudonymisation_from_embeddings(*voices, **few, on="cuda")
+    found = um.pseudonymisation(*voices, **few, on="cuda")
     assert found.deid == pytest.approx(wanted[0].deid, abs=1e-9)
     assert found.negated_deid == pytest.approx(wanted[0].negated_deid, abs=1e-9)
     assert found.interval("g_vd").low == pytest.approx(wanted[0].interval("g_vd").low, abs=1e-6)
-    sessions = um.assess_sessions(*voices, **few, on="cuda")
+    sessions = um.sessions(*voices, **few, on="cuda")
     assert sessions.interval("g_vd_within").low == pytest.approx(
         wanted[1].interval("g_vd_within").low, abs=1e-6
     )
@@ -239,11 +235,11 @@ def test_counts_travel_in_few_bytes(voices, tmp_path):
 
 
 def test_counts_do_not_depend_on_the_ranges(voices, monkeypatch):
-    wanted = um.pseudonymisation_from_embeddings(*voices, replicates=0)
+    wanted = um.pseudonymisation(*voices, replicates=0)
     monkeypatch.setattr(similarity_count, "TRIALS", 1 << 22)
     monkeypatch.setattr(similarity_count, "_PIECE", 256 * 700)
     monkeypatch.setattr(similarity_count, "_LONGEST_PIECE", 256 * 700)
-    found = um.pseudonymisation_from_embeddings(*voices, replicates=0)
+    found = um.pseudonymisation(*voices, replicates=0)
     assert_same_bits(found, wanted)
 
 
@@ -261,13 +257,13 @@ class Euclidean:
 
 def test_a_back_end_of_ones_own_stays_here(voices, tmp_path):
     few = [voice.select(np.isin(voice.speakers.codes, range(5))) for voice in voices]
-    found = um.pseudonymisation_from_embeddings(*few, backend=Euclidean(), replicates=0, workers=2)
+    found = um.pseudonymisation(*few, backend=Euclidean(), replicates=0, workers=2)
     o, p = (voice.vectors for voice in few)
     sets = [Euclidean().score_block(a, b) for a, b in ((o, o), (o, p), (p, p))]
     direct = um.pseudonymisation(*sets, few[0].speakers, replicates=0)
     assert found.deid == pytest.approx(direct.deid, abs=1e-12)
     for options in ({"on": "processes"}, {"state": tmp_path}):
-        for call in (um.pseudonymisation_from_embeddings, um.assess_sessions):
+        for call in (um.pseudonymisation, um.sessions):
             with pytest.raises(um.InputError, match=r"back-end: expected cosine.*found euclidean"):
                 call(*few, backend=Euclidean(), **options)
 
@@ -276,13 +272,13 @@ def test_a_back_end_of_ones_own_stays_here(voices, tmp_path):
 def test_places_that_cannot(voices, matrices, on):
     told = "found moon" if on == "moon" else "no CUDA device"
     with pytest.raises(um.InputError, match=told):
-        um.pseudonymisation_from_embeddings(*voices, on=on)
+        um.pseudonymisation(*voices, on=on)
     with pytest.raises(um.InputError, match=told):
         um.pseudonymisation(*matrices, voices[0].speakers, on=on)
     with pytest.raises(um.InputError, match=told):
-        um.assess_sessions(*voices, on=on)
+        um.sessions(*voices, on=on)
     with pytest.raises(um.InputError, match=told):
-        um.assess_safeguards(voices[0], {"a": voices[1]}, on=on)
+        um.safeguards(voices[0], {"a": voices[1]}, on=on)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ scores of every pair of speakers counted in fine bins, its statistic is a weight
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -150,9 +151,15 @@ class Binned:
             layout.complete,
         )
 
-    @property
-    def bins(self) -> int:
-        return int(self.own.shape[1])
+    @cached_property
+    def own_number(self) -> FloatArray:
+        """How many comparisons each speaker has."""
+        return np.asarray(self.own.sum(axis=1))
+
+    @cached_property
+    def other_number(self) -> FloatArray:
+        """The same of each pair."""
+        return np.asarray(self.other.sum(axis=1, dtype=np.float64))
 
     def negated(self) -> Binned:
         """The same of the negated scores."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray
 from unmask.errors import InputError
+from unmask.privacy.similarity.segments import Segments
 from unmask.run import Range, ranges_of
 from unmask.scoring import (
     TILE_COLUMNS,
@@ -26,66 +26,6 @@ from unmask.scoring import (
 from unmask.trials import Embeddings
 
 Block = npt.NDArray[np.floating[Any]]
-
-
-@dataclass(frozen=True, eq=False)
-class Segments:
-    """Segments sorted by speaker: ``order`` gives each one's place among those handed in.
-
-    ``names`` of the speakers are with those who report, not with those who count.
-    """
-
-    order: IntArray
-    codes: IntArray
-    first: IntArray
-    counts: IntArray
-    names: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, codes: npt.NDArray[np.integer[Any]], names: tuple[str, ...]) -> Segments:
-        """Sort; every speaker needs two segments, or has no self-similarity."""
-        counts = np.bincount(codes, minlength=len(names))
-        if len(names) < 2:
-            raise InputError(f"similarity matrices need 2 speakers or more, found {len(names)}")
-        few = np.flatnonzero(counts < 2)
-        if few.size:
-            raise InputError(
-                f"speaker {names[few[0]]} has {counts[few[0]]} segment and so no self-similarity"
-                f" ({few.size} such speakers): expected 2 segments or more"
-            )
-        order = np.argsort(codes, kind="stable").astype(np.int64)
-        return cls.of_sorted(order, codes[order].astype(np.int64), names)
-
-    @classmethod
-    def of_sorted(cls, order: IntArray, codes: IntArray, names: tuple[str, ...] = ()) -> Segments:
-        """Segments whose speakers ascend."""
-        counts = np.bincount(codes).astype(np.int64)
-        first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-        return cls(order, codes, first, counts, names)
-
-    def __len__(self) -> int:
-        return self.order.size
-
-    @property
-    def speakers(self) -> int:
-        return self.counts.size
-
-    @cached_property
-    def in_order(self) -> bool:
-        return bool((self.order[1:] > self.order[:-1]).all())
-
-    def spoken(self, start: int, stop: int) -> range:
-        """The speakers of some segments in a row."""
-        return range(int(self.codes[start]), int(self.codes[stop - 1]) + 1)
-
-    def cuts(self, start: int, stop: int) -> IntArray:
-        """Where each of :meth:`spoken` begins among these segments, and where the last one ends,
-        counted from ``start``.
-        """
-        spoken = self.spoken(start, stop)
-        return np.append(
-            np.maximum(self.first[spoken.start : spoken.stop] - start, 0), stop - start
-        )
 
 
 class PairSource(Protocol):
@@ -154,12 +94,6 @@ def score_block_of(backend: Backend) -> ScoreBlock:
         Plda.score_block: llr_block,
     }
     return known.get(type(backend).score_block, backend.score_block)
-
-
-class PairRule(Protocol):
-    """Which pairs of sorted segments count, the self-comparisons aside."""
-
-    def __call__(self, rows: Range, columns: Range) -> BoolArray: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,3 +208,67 @@ class Tile:
         if chosen is None:
             return one.reshape(-1), other.reshape(-1)
         return one[chosen], other[chosen]
+
+
+def centred(source: PairSource, segments: Segments) -> PairSource | None:
+    """The same comparisons with their scores centred; None where a mean is infinite.
+
+    The centred score is s(a, b) − mean s(a, ·) − mean s(·, b), no pair of a segment with itself
+    among the means. For cosines this is the product of vectors from which the mean of their own
+    side was subtracted (less a constant). It needs no labels, so any attacker can do it, and it
+    undoes whatever a safeguard adds to all voices alike.
+    """
+    if isinstance(source, EmbeddingPairs) and source.score in (product_block, llr_block):
+        return _centred_products(source)
+    rows, columns = _means(source, len(segments))
+    if not (np.isfinite(rows).all() and np.isfinite(columns).all()):
+        return None
+    if isinstance(source, EmbeddingPairs):
+        enrol, test = (
+            np.column_stack([vectors, -mean])
+            for vectors, mean in ((source.enrol, rows), (source.test, columns))
+        )
+        return EmbeddingPairs(_with_offsets(source.score), enrol, test)
+    assert isinstance(source, MatrixPairs)
+    return MatrixPairs(source.matrix, segments, rows, columns)
+
+
+def _centred_products(source: EmbeddingPairs) -> EmbeddingPairs:
+    """Means of products are products with means: they take the place of the own terms."""
+    own = 0 if source.score is product_block else 1
+    enrol, test = (rows[:, : rows.shape[1] - own] for rows in (source.enrol, source.test))
+    number = len(enrol) - 1
+    both = (enrol * test).sum(axis=1)
+    rows = (enrol @ test.sum(axis=0) - both) / number
+    columns = (test @ enrol.sum(axis=0) - both) / number
+    if own:
+        rows += (source.test[:, -1].sum() - source.test[:, -1]) / number
+        columns += (source.enrol[:, -1].sum() - source.enrol[:, -1]) / number
+    return EmbeddingPairs(
+        llr_block, np.column_stack([enrol, -rows]), np.column_stack([test, -columns])
+    )
+
+
+def _means(source: PairSource, size: int) -> tuple[FloatArray, FloatArray]:
+    """Mean score of every row and of every column, self-comparisons and NaN left out."""
+    rows, columns, number = np.zeros(size), np.zeros(size), np.zeros((2, size))
+    with np.errstate(invalid="ignore"):
+        for top, bottom in strips((0, size)):
+            block = np.array(source.scores((top, bottom), (0, size)), dtype=np.float64)
+            block[np.arange(bottom - top), np.arange(top, bottom)] = np.nan
+            known = ~np.isnan(block)
+            block[~known] = 0.0
+            rows[top:bottom] = block.sum(axis=1)
+            columns += block.sum(axis=0)
+            number[0, top:bottom] = known.sum(axis=1)
+            number[1] += known.sum(axis=0)
+        return rows / np.maximum(number[0], 1), columns / np.maximum(number[1], 1)
+
+
+def _with_offsets(score: ScoreBlock) -> ScoreBlock:
+    """A back-end's scores plus the last column of either side."""
+
+    def scored(enrol: Block, test: Block) -> Block:
+        return np.asarray(score(enrol[:, :-1], test[:, :-1]) + enrol[:, -1:] + test[:, -1])
+
+    return scored

@@ -1,220 +1,176 @@
-"""Voice similarity matrices, de-identification and voice distinctiveness (Noé 2020, 2022)."""
+"""DeID and G_VD of one safeguard, from embeddings, lists of trials or score matrices."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.errors import InputError
-from unmask.privacy.similarity.align import aligned, segments_of
-from unmask.privacy.similarity.centred import centred
-from unmask.privacy.similarity.count import Progress
-from unmask.privacy.similarity.intervals import resamples
-from unmask.privacy.similarity.lists import sets_from_list, speakers_of_lists
-from unmask.privacy.similarity.matrix import MEANS, SimilaritySet, similarity_sets
+from unmask.privacy.similarity.lists import sets_of_lists
+from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import (
     Block,
     EmbeddingPairs,
     MatrixPairs,
     Pairs,
     PairSource,
-    Segments,
     Upper,
+    centred,
     prepared,
 )
-from unmask.privacy.similarity.result import SETS, Pseudonymisation
+from unmask.privacy.similarity.resampling import Setup, resamples
+from unmask.privacy.similarity.result import SETS, Pseudonymisation, assessed
+from unmask.privacy.similarity.segments import Segments, aligned, segments_of
 from unmask.privacy.similarity.sets import check_backend
 from unmask.run import Where
 from unmask.scoring import Backend, resolve
 from unmask.trials import Embeddings, Ids, Scores
 
-PAIRS = ("all", "upper")
+SPEAKERS = ("speakers", "speaker_ids", "spk")
+Speakers = Ids | Iterable[Any]
 
 
+class Options(TypedDict, total=False):
+    """The keywords that all kinds of data share, as :func:`pseudonymisation` explains them."""
+
+    mean: str
+    pairs: str
+    replicates: int
+    level: float
+    seed: int
+    on: str
+    workers: int | None
+    state: str | Path | None
+    progress: Any
+
+
+@overload
+def pseudonymisation(
+    original: Embeddings,
+    protected: Embeddings,
+    /,
+    *,
+    backend: Backend | str = ...,
+    **options: Unpack[Options],
+) -> Pseudonymisation: ...
+
+
+@overload
+def pseudonymisation(
+    oo: Scores, op: Scores, pp: Scores, /, *, system: str | None = ..., **options: Unpack[Options]
+) -> Pseudonymisation: ...
+
+
+@overload
 def pseudonymisation(
     oo: npt.ArrayLike,
     op: npt.ArrayLike,
     pp: npt.ArrayLike,
-    speakers: Ids | Iterable[Any],
-    *,
-    mean: str = "geometric",
-    pairs: str = "all",
-    replicates: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
-    progress: Progress | None = None,
-) -> Pseudonymisation:
-    """DeID and G_VD from three square matrices of scores, segment by segment.
-
-    Rows and columns of all three are the same segments in the same order, ``speakers`` names the
-    speaker of each; in ``op`` rows are original and columns protected. The diagonals (a segment
-    against itself, or against its own protected version) are never used. ``mean``: ``geometric``
-    (2022) or ``arithmetic`` (2020). ``pairs="upper"`` keeps one order of each pair and mirrors it,
-    as the VoicePrivacy recipe does. ``on``, ``workers`` and ``state`` say where pairs are counted
-    and added up, as in :func:`unmask.cross_pairing`; all places but ``cuda`` give the same bits.
-    """
-    where = Where(on, workers, state)
-    _check_options(mean, pairs)
-    ids = Ids.from_strings(speakers)
-    segments = segments_of(ids)
-    sources = {
-        name: MatrixPairs(_square(scores, name.upper(), len(ids)), segments)
-        for name, scores in zip(SETS, (oo, op, pp), strict=True)
-    }
-    return _assess(
-        sources,
-        segments,
-        mean=mean,
-        pairs=pairs,
-        where=where,
-        backend=None,
-        replicates=replicates,
-        level=level,
-        seed=seed,
-        progress=progress,
-    )
+    speakers: Speakers,
+    /,
+    **options: Unpack[Options],
+) -> Pseudonymisation: ...
 
 
-def pseudonymisation_from_embeddings(
-    original: Embeddings,
-    protected: Embeddings,
-    *,
+def pseudonymisation(
+    *data: Any,
     backend: Backend | str = "cosine",
-    mean: str = "geometric",
-    pairs: str = "all",
-    replicates: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
-    progress: Progress | None = None,
-) -> Pseudonymisation:
-    """The same from embeddings: all pairs are scored in blocks and never held together.
-
-    Segments are matched by utterance name, or by their order where neither set has names. A
-    back-end other than cosine, whitening or PLDA runs in this process only.
-    """
-    where = Where(on, workers, state)
-    scorer = resolve(backend)
-    check_backend(scorer, where)
-    _check_options(mean, pairs)
-    segments, protected_order = aligned(original, protected)
-    o = prepared(scorer, original, segments.order)
-    p = prepared(scorer, protected, protected_order[segments.order])
-    sources = {
-        name: EmbeddingPairs.of(scorer, enrol, test)
-        for name, enrol, test in zip(SETS, (o, o, p), (o, p, p), strict=True)
-    }
-    return _assess(
-        sources,
-        segments,
-        mean=mean,
-        pairs=pairs,
-        where=where,
-        backend=scorer.name,
-        replicates=replicates,
-        level=level,
-        seed=seed,
-        progress=progress,
-    )
-
-
-def pseudonymisation_from_scores(
-    oo: Scores,
-    op: Scores,
-    pp: Scores,
-    *,
     system: str | None = None,
     mean: str = "geometric",
     pairs: str = "all",
     replicates: int = 1000,
     level: float = 0.95,
     seed: int = 0,
+    on: str = "local",
+    workers: int | None = None,
+    state: str | Path | None = None,
+    progress: Any = None,
 ) -> Pseudonymisation:
-    """The same from three lists of scored trials with the speakers on both sides.
+    """De-identification and gain of voice distinctiveness of one safeguard (Noé 2020, 2022).
 
-    Trials of a segment with itself, or with its own protected version (the same name on both
-    sides), do not count, and a note tells how many there were. ``pairs="all"`` needs a trial of
-    every ordered pair of speakers; ``pairs="upper"`` pools both orders.
+    ``data`` is one of
+
+    - the ``original`` and the ``protected`` embeddings: all pairs are scored by ``backend``
+      (cosine, wccn, plda, …) in blocks and never held together. Segments are matched by utterance
+      name, or by their order where neither set has names;
+    - three lists of scored trials ``oo``, ``op``, ``pp`` with the speakers on both sides, of which
+      ``system`` names the scores. Trials of a segment with itself, or with its own protected
+      version (the same name on both sides), do not count, and a note tells how many there were.
+      ``pairs="all"`` needs a trial of every ordered pair of speakers; ``pairs="upper"`` pools both
+      orders;
+    - three square matrices of scores ``oo``, ``op``, ``pp`` and the speaker of each segment
+      (``speakers``). Rows and columns of all three are the same segments in the same order; in
+      ``op`` rows are original and columns protected. The diagonals are never used.
+
+    ``mean``: ``geometric`` (2022, eq. 6) or ``arithmetic`` (2020, eq. 2). ``pairs="upper"`` keeps
+    one order of each pair and mirrors it, as the VoicePrivacy recipe does. Intervals at ``level``
+    come from ``replicates`` resamples of the speakers drawn with ``seed``; 0 for none.
     """
-    _check_options(mean, pairs)
-    lists = dict(zip(SETS, (oo, op, pp), strict=True))
-    names = speakers_of_lists(lists)
-    times = resamples(len(names), replicates, seed)
-    sets: dict[str, SimilaritySet] = {}
-    notes: list[str] = []
-    for name, scores in lists.items():
-        found, own = sets_from_list(
-            scores, name, names, system=system, mean=mean, mirror=pairs == "upper", times=times
-        )
-        sets |= found
-        if own:
-            notes.append(f"{name.upper()}: {own:,} comparisons of a segment with itself left out")
-    if "centred" not in sets:
-        notes.append("OP: the centred score was not tried, which needs the names of the segments")
-    digest = hashlib.sha256("|".join(lists[name].digest for name in SETS).encode())
-    return Pseudonymisation(
-        sets,
-        pairs,
-        replicates=replicates,
-        level=level,
-        seed=seed,
-        trials=digest.hexdigest()[:8],
-        notes=tuple(notes),
+    setup = Setup(mean, pairs, replicates, level, seed)
+    if len(data) == 3 and all(isinstance(one, Scores) for one in data):
+        return _of_lists(dict(zip(SETS, data, strict=True)), setup, system)
+    where = Where(on, workers, state)
+    if len(data) == 2 and all(isinstance(one, Embeddings) for one in data):
+        scorer = resolve(backend)
+        check_backend(scorer, where)
+        original, protected = data
+        segments, order = aligned(original, protected)
+        o = prepared(scorer, original, segments.order)
+        p = prepared(scorer, protected, order[segments.order])
+        sources: dict[str, PairSource] = {
+            name: EmbeddingPairs.of(scorer, enrol, test)
+            for name, enrol, test in zip(SETS, (o, o, p), (o, p, p), strict=True)
+        }
+        return _of_sources(sources, segments, setup, scorer.name, where, progress)
+    if len(data) == 4:
+        ids = Ids.from_strings(data[3])
+        segments = segments_of(ids)
+        sources = {
+            name: MatrixPairs(_square(scores, name.upper(), len(ids)), segments)
+            for name, scores in zip(SETS, data, strict=False)
+        }
+        return _of_sources(sources, segments, setup, None, where, progress)
+    raise InputError(
+        "expected two sets of embeddings, three lists of scores, or three matrices and the"
+        f" speakers, found {', '.join(type(one).__name__ for one in data) or 'nothing'}"
     )
 
 
-def _assess(
+def _of_lists(lists: Mapping[str, Scores], setup: Setup, system: str | None) -> Pseudonymisation:
+    sets, drawn, notes = sets_of_lists(lists, setup, system=system)
+    digest = hashlib.sha256("|".join(one.digest for one in lists.values()).encode())
+    return assessed(sets, drawn, setup, trials=digest.hexdigest()[:8], notes=notes)
+
+
+def _of_sources(
     sources: Mapping[str, PairSource],
     segments: Segments,
-    *,
-    mean: str,
-    pairs: str,
-    where: Where,
+    setup: Setup,
     backend: str | None,
-    replicates: int,
-    level: float,
-    seed: int,
-    progress: Progress | None,
+    where: Where,
+    progress: Any,
 ) -> Pseudonymisation:
-    upper = pairs == "upper"
+    upper = setup.pairs == "upper"
     rule = Upper(segments.order) if upper else None
     attack = centred(sources["op"], segments)
     every = {**sources, **({} if attack is None else {"centred": attack})}
-    sets = similarity_sets(
+    sets, drawn = similarity_sets(
         {name: Pairs(source, segments, rule) for name, source in every.items()},
-        mean=mean,
+        mean=setup.mean,
         mirror=upper,
         negated=("op", "centred"),
         once=() if upper else ("oo", "pp"),
-        times=resamples(segments.speakers, replicates, seed),
+        times=resamples(segments.speakers, setup.replicates, setup.seed),
         where=where,
         progress=progress,
     )
-    return Pseudonymisation(
-        sets,
-        pairs,
-        backend=backend,
-        replicates=replicates,
-        level=level,
-        seed=seed,
-        trials=_digest(segments),
-    )
-
-
-def _check_options(mean: str, pairs: str) -> None:
-    for what, value, known in (("mean", mean, MEANS), ("pairs", pairs, PAIRS)):
-        if value not in known:
-            raise InputError(f"{what}: expected {' or '.join(known)}, found {value}")
+    return assessed(sets, drawn, setup, backend=backend, trials=_digest(segments))
 
 
 def _square(scores: npt.ArrayLike, name: str, size: int) -> Block:
@@ -234,7 +190,27 @@ def _square(scores: npt.ArrayLike, name: str, size: int) -> Block:
 
 def _digest(segments: Segments) -> str:
     """Eight hex digits of who spoke the segments, in the order given."""
-    place = np.empty(len(segments), dtype=np.int64)
-    place[segments.order] = segments.codes
-    text = "\n".join(segments.names[code] for code in place)
+    codes = np.empty(len(segments), dtype=np.int64)
+    codes[segments.order] = segments.codes
+    text = "\n".join(segments.names[code] for code in codes)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def read_matrices(path: str | Path) -> tuple[Block, Block, Block, Ids]:
+    """The square matrices ``oo``, ``op`` and ``pp`` and the speaker of each row.
+
+    Speakers stand under ``speakers``, ``speaker_ids`` or ``spk``.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, BadZipFile, AttributeError) as error:
+        raise InputError(f"{path}: expected an npz file of score matrices: {error}") from None
+    named = next((name for name in SPEAKERS if name in arrays), None)
+    missing = [name for name in ("oo", "op", "pp") if name not in arrays]
+    if named is None or missing:
+        raise InputError(
+            f"{path}: expected the arrays oo, op, pp and one of {', '.join(SPEAKERS)},"
+            f" found {', '.join(arrays) or 'nothing'}"
+        )
+    return arrays["oo"], arrays["op"], arrays["pp"], Ids.from_strings(arrays[named])

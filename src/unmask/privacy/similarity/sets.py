@@ -20,11 +20,11 @@ from unmask.privacy.similarity.pairs import (
     Pairs,
     PairSource,
     ScoreBlock,
-    Segments,
     Sessions,
     Upper,
     score_block_of,
 )
+from unmask.privacy.similarity.segments import Segments
 from unmask.run import Arrays, Range, Where, ranges_of
 from unmask.scoring import TILE_ROWS, Backend, llr_block, product_block
 

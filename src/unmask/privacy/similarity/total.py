@@ -6,8 +6,9 @@ and results are put together in the order of the ranges, so all places give the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Self
 
 import numpy as np
@@ -103,32 +104,27 @@ def total(
     layouts: Sequence[Layout | None] | None = None,
     where: Where = HERE,
     progress: Progress | None = None,
-) -> list[tuple[PairSums, MeanSums | None, Counts | None]]:
-    """Sums of each set under its own statistic; those of the negated scores where ``negated``, and
-    counts in bins where there is a layout.
+) -> Iterator[tuple[PairSums, MeanSums | None, Counts | None]]:
+    """Sums of one set after the other under its own statistic; those of the negated scores where
+    ``negated``, and counts in bins where there is a layout.
 
     ``once``: both orders of every comparison occur, and extreme LLRs are those of comparisons
     counted once.
     """
     calibrated = Calibrated.of(sets, rocs, negated, layouts)
     shape = (sets.segments.speakers,) * 2
-    sums = [
-        _nothing(shape, turned=wanted, layout=layout)
-        for wanted, layout in zip(negated, calibrated.layouts, strict=True)
-    ]
     ranges = sets.ranges(TRIALS)
-    found = run(
+    parts = run(
         sum_rows, calibrated, ranges, where=where, on_device=sums_on_device, progress=progress
     )
-    for rows, part in zip(ranges, found, strict=True):
-        number, rows = sets.located(rows)
-        spoken = sets.segments.spoken(*rows)
-        _add(sums[number], part, slice(spoken.start, spoken.stop), slice(None))
-    extremes = [
-        Tables.of(halved(roc)) if both else tables
-        for roc, both, tables in zip(rocs, once, calibrated.tables, strict=True)
-    ]
-    return [_sums(*given) for given in zip(sums, extremes, strict=True)]
+    by_set = groupby(zip(ranges, parts, strict=True), lambda one: sets.located(one[0])[0])
+    for number, own in by_set:
+        sums = _nothing(shape, turned=negated[number], layout=calibrated.layouts[number])
+        for rows, part in own:
+            spoken = sets.segments.spoken(*sets.located(rows)[1])
+            _add(sums, part, slice(spoken.start, spoken.stop), slice(None))
+        tables = calibrated.tables[number]
+        yield _sums(sums, Tables.of(halved(rocs[number])) if once[number] else tables)
 
 
 def _nothing(shape: tuple[int, int], *, turned: bool, layout: Layout | None) -> Arrays:

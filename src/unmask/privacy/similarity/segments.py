@@ -1,13 +1,78 @@
-"""Original and protected segments side by side."""
+"""Segments by speaker, original and protected ones side by side."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from unmask.base import IntArray
 from unmask.errors import InputError
-from unmask.privacy.similarity.pairs import Segments
 from unmask.trials import Embeddings, Ids, share
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Segments sorted by speaker: ``order`` gives each one's place among those handed in.
+
+    Made by :func:`aligned` and :func:`segments_of`, shared by all sets of comparisons. ``names`` of
+    the speakers are with those who report, not with those who count.
+    """
+
+    order: IntArray
+    codes: IntArray
+    first: IntArray
+    counts: IntArray
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, codes: npt.NDArray[np.integer[Any]], names: tuple[str, ...]) -> Segments:
+        """Sort; every speaker needs two segments, or has no self-similarity."""
+        counts = np.bincount(codes, minlength=len(names))
+        if len(names) < 2:
+            raise InputError(f"similarity matrices need 2 speakers or more, found {len(names)}")
+        few = np.flatnonzero(counts < 2)
+        if few.size:
+            raise InputError(
+                f"speaker {names[few[0]]} has {counts[few[0]]} segment and so no self-similarity"
+                f" ({few.size} such speakers): expected 2 segments or more"
+            )
+        order = np.argsort(codes, kind="stable").astype(np.int64)
+        return cls.of_sorted(order, codes[order].astype(np.int64), names)
+
+    @classmethod
+    def of_sorted(cls, order: IntArray, codes: IntArray, names: tuple[str, ...] = ()) -> Segments:
+        """Segments whose speakers ascend."""
+        counts = np.bincount(codes).astype(np.int64)
+        first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+        return cls(order, codes, first, counts, names)
+
+    def __len__(self) -> int:
+        return self.order.size
+
+    @property
+    def speakers(self) -> int:
+        return self.counts.size
+
+    @cached_property
+    def in_order(self) -> bool:
+        return bool((self.order[1:] > self.order[:-1]).all())
+
+    def spoken(self, start: int, stop: int) -> range:
+        """The speakers of some segments in a row."""
+        return range(int(self.codes[start]), int(self.codes[stop - 1]) + 1)
+
+    def cuts(self, start: int, stop: int) -> IntArray:
+        """Where each of :meth:`spoken` begins among these segments, and where the last one ends,
+        counted from ``start``.
+        """
+        spoken = self.spoken(start, stop)
+        return np.append(
+            np.maximum(self.first[spoken.start : spoken.stop] - start, 0), stop - start
+        )
 
 
 def aligned(original: Embeddings, protected: Embeddings) -> tuple[Segments, IntArray]:
