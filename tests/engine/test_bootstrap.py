@@ -18,7 +18,7 @@ from unmask.engine.bootstrap import (
     replicate,
     replicates_on_device,
 )
-from unmask.run.job import Where
+from unmask.run import Where
 
 BATTERY = Battery()
 
