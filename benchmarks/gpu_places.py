@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import unmask as um
+from unmask import run
 
 MOST = 1e-6
 Named = dict[str, float]
@@ -67,6 +68,10 @@ def workloads() -> dict[str, Workload]:
     known = voices(3000, 1, noise=1.0, seed=5, tag="5")
     original, changed = voices(100, 40, noise=1.0, seed=6), voices(100, 40, noise=3.0, seed=7)
 
+    def similarity(on: str) -> Named:
+        with run.place(on):
+            return numbers(um.pseudonymisation(original, changed).estimates)
+
     def cross(pairs: str) -> Workload:
         return lambda on: numbers(
             um.cross_pairing(everyone, pairs=pairs, on=on).results[0].estimates
@@ -87,9 +92,7 @@ def workloads() -> dict[str, Workload]:
         "Singling Out, 6 million pairs": lambda on: numbers(
             um.singling_out(known, asked, counts=[20, 3000], on=on).estimates
         ),
-        "similarity, 3 x 16 million pairs": lambda on: numbers(
-            um.pseudonymisation(original, changed, on=on).estimates
-        ),
+        "similarity, 3 x 16 million pairs": similarity,
         "worst case, 400 million trials": lambda on: numbers(
             um.worst_case_of_embeddings(
                 everyone, [0.05, 0.1, 0.2], counts=[1, 100, 1999], on=on

@@ -17,6 +17,7 @@ from unmask.privacy.similarity import bins as similarity_bins
 from unmask.privacy.similarity import pseudonyms
 from unmask.privacy.similarity.resampling import Statistic, decibels, lost
 from unmask.privacy.similarity.result import assessed
+from unmask.run import place, reporting
 from unmask.scoring import Cosine
 from unmask.trials import Embeddings, Ids, Scores
 
@@ -301,8 +302,10 @@ def test_diagonals_are_never_read(matrices):
 
 def test_threads_and_single_precision(matrices):
     sets, speakers = matrices
-    one = pseudonymisation(*sets, speakers, workers=1, replicates=20)
-    three = pseudonymisation(*sets, speakers, workers=3, replicates=20)
+    with place(workers=1):
+        one = pseudonymisation(*sets, speakers, replicates=20)
+    with place(workers=3):
+        three = pseudonymisation(*sets, speakers, replicates=20)
     np.testing.assert_array_equal(one.matrices["op"], three.matrices["op"])
     assert one.interval("deid") == three.interval("deid")
     low = pseudonymisation(*(s.astype(np.float32) for s in sets), speakers, replicates=20)
@@ -584,9 +587,8 @@ def test_estimates_carry_units_counts_and_signatures(matrices):
 def test_progress_reaches_the_end(matrices):
     sets, speakers = matrices
     seen = []
-    pseudonymisation(
-        *sets, speakers, replicates=0, progress=lambda done, total: seen.append((done, total))
-    )
+    with reporting(lambda done, total: seen.append((done, total))):
+        pseudonymisation(*sets, speakers, replicates=0)
     assert seen == [(i, 8) for i in range(1, 9)]
 
 

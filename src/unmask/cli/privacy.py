@@ -16,7 +16,7 @@ from unmask.figures import save_all
 from unmask.privacy.similarity import read_matrices, safeguards
 from unmask.report import document_of_privacy
 from unmask.report.privacy_figures import privacy_figures
-from unmask.run import Where
+from unmask.run import place, reporting
 from unmask.scoring import Backend, Plda, Whitening, resolve
 from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores
 
@@ -121,11 +121,8 @@ def privacy(
         raise InputError("--backend and --train need embeddings, found scores")
     if not embeddings and (by is not None or sessions):
         raise InputError("--by and --sessions need embeddings, found scores")
-    place: dict[str, Any] = {"on": on, "workers": workers, "state": state}
-    Where(**place)
     if scores:
-        _refuse_place(place)
-        place = {}
+        _refuse_place({"on": on, "workers": workers, "state": state})
     options: dict[str, Any] = {
         "mean": mean.value,
         "pairs": pairs.value,
@@ -133,7 +130,11 @@ def privacy(
         "level": level,
         "seed": seed,
     }
-    with common.progress("pairs of segments", quiet=quiet) as bar:
+    with (
+        place(on, workers=workers, state=state),
+        common.progress("pairs of segments", quiet=quiet) as bar,
+        reporting(bar),
+    ):
         data: tuple[Any, ...] = ()
         more: dict[str, Any] = {}
         if matrices:
@@ -149,7 +150,7 @@ def privacy(
             more["again"] = _read(again, "--again", load)
             more["backend"] = _scorer(backend, None if train is None else load(train), lda)
             more |= {"by": by, "with_sessions": sessions}
-        more |= {**options, **place, "laplace": laplace, "progress": bar}
+        more |= {**options, "laplace": laplace}
         assessment = safeguards(*data, **more)
     sources = _sources((*data, more.get("again")))
     for source in sources:
@@ -195,9 +196,9 @@ def _scorer(backend: str, data: Embeddings | None, lda: int | None) -> Backend:
     return Plda.fit(data, lda=lda) if backend == "plda" else Whitening.fit(data)
 
 
-def _refuse_place(place: Mapping[str, Any]) -> None:
+def _refuse_place(options: Mapping[str, Any]) -> None:
     """Lists of scores are read and counted here."""
-    for option, value in place.items():
+    for option, value in options.items():
         if value not in (None, "local"):
             raise InputError(f"--{option}: is for embeddings and matrices, found --scores")
 

@@ -125,31 +125,35 @@ class Binned:
     other: npt.NDArray[np.float32]
     first: IntArray
     second: IntArray
-    complete: bool = True
 
     @classmethod
     def of(cls, counts: Counts, layout: Layout, *, mirror: bool = False) -> Binned:
-        """From counts by (speaker, offset, bin); ``mirror`` pools both orders."""
+        """From counts by (speaker, offset, bin), speaker after speaker; ``mirror`` pools both
+        orders.
+        """
         speakers, offsets = layout.speakers, layout.offsets[1:]
-        one = np.repeat(np.arange(speakers), offsets.size).reshape(speakers, -1)
-        two = (one + offsets) % speakers
-        own, other = counts[:, 0], counts[:, 1:]
-        back = layout.column[(speakers - offsets) % speakers] - 1
-        ahead = one < two
-        forth, returned = other[ahead], other[two, back[None, :]][ahead]
-        if mirror or np.array_equal(forth, returned):
-            rows, first, second = forth + returned, one[ahead], two[ahead]
-        else:
-            rows = other.reshape(-1, layout.bins)
-            first, second = one.reshape(-1), two.reshape(-1)
+        back = layout.column[(speakers - offsets) % speakers]
+        others = (np.arange(speakers)[:, None] + offsets) % speakers
+        ahead = others > np.arange(speakers)[:, None]
+
+        def rows_of(one: int) -> tuple[Counts, Counts]:
+            """Counts of a speaker with those who come later, and of them with the speaker."""
+            later = np.flatnonzero(ahead[one])
+            return counts[one, 1 + later], counts[others[one, later], back[later]]
+
+        pooled = mirror or all(np.array_equal(*rows_of(one)) for one in range(speakers))
+        chosen = ahead if pooled else np.ones_like(ahead)
+        first, second = np.nonzero(chosen)[0], others[chosen]
+        rows = np.empty((first.size, layout.bins), np.float32)
+        start = 0
+        for one in range(speakers):
+            own = np.add(*rows_of(one)) if pooled else counts[one, 1:]
+            rows[start : start + len(own)] = own
+            start += len(own)
         real = rows.any(axis=1)
-        return cls(
-            own.astype(np.float64),
-            rows[real].astype(np.float32),
-            first[real],
-            second[real],
-            layout.complete,
-        )
+        if not real.all():
+            rows, first, second = rows[real], first[real], second[real]
+        return cls(counts[:, 0].astype(np.float64), rows, first, second)
 
     @cached_property
     def own_number(self) -> FloatArray:
@@ -163,9 +167,15 @@ class Binned:
 
     def negated(self) -> Binned:
         """The same of the negated scores."""
-        return Binned(
-            self.own[:, ::-1], self.other[:, ::-1], self.first, self.second, self.complete
-        )
+        return Binned(self.own[:, ::-1], self.other[:, ::-1], self.first, self.second)
+
+    def weighted(self, weight: npt.NDArray[np.float32]) -> FloatArray:
+        """Comparisons of two speakers in each bin, each pair with its weight: whole numbers, so the
+        product may be taken with the bins in the order in which they lie in memory.
+        """
+        if self.other.strides[1] > 0:
+            return (weight @ self.other).astype(np.float64)
+        return (weight @ self.other[:, ::-1])[:, ::-1].astype(np.float64)
 
 
 def counted(layout: Layout, scores: npt.NDArray[Any], one: IntArray, other: IntArray) -> Counts:

@@ -19,7 +19,7 @@ from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.privacy.similarity.bins import Binned, Layout, counted
 from unmask.privacy.similarity.lists import RunScores, speaker_trials
-from unmask.privacy.similarity.pairs import EmbeddingPairs, Pairs, prepared
+from unmask.privacy.similarity.pairs import EmbeddingPairs, Pairs, aligned, prepared
 from unmask.privacy.similarity.resampling import (
     ANY,
     NOT_ASKED,
@@ -29,7 +29,6 @@ from unmask.privacy.similarity.resampling import (
     Statistic,
     resamples,
 )
-from unmask.privacy.similarity.segments import aligned
 from unmask.privacy.zebra import (
     LIMIT,
     METHODS,
@@ -38,6 +37,7 @@ from unmask.privacy.zebra import (
     ScorePair,
     distortion_of,
 )
+from unmask.run import NUMPY
 from unmask.scoring import Backend, resolve
 from unmask.trials import Embeddings, Scores
 
@@ -118,7 +118,7 @@ def cross_scores(
     target, other = (
         [
             (tile.class_scores(target=same), *tile.class_speakers(target=same))
-            for tile in (pairs.band(rows) if same else pairs.tiles(rows))
+            for tile in pairs.tiles(NUMPY, rows, band=same)
         ]
         for same in (True, False)
     )
@@ -154,8 +154,7 @@ class Run:
     def weighted(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weight of the targets and of the nontargets of a resample in each bin."""
         weight = times[self.binned.first] * times[self.binned.second]
-        nontarget = (weight.astype(np.float32) @ self.binned.other).astype(np.float64)
-        return times @ self.binned.own, nontarget
+        return times @ self.binned.own, self.binned.weighted(weight.astype(np.float32))
 
 
 def _intervals(

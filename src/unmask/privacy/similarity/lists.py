@@ -11,10 +11,10 @@ import polars as pl
 from unmask.base import BoolArray, FloatArray, IntArray
 from unmask.engine import Roc
 from unmask.errors import InputError
-from unmask.privacy.similarity.bins import Layout, counted
+from unmask.privacy.similarity.bins import Binned, Layout, counted
 from unmask.privacy.similarity.matrix import Replicates, SimilaritySet, set_of
+from unmask.privacy.similarity.passes import PairSums, Tables
 from unmask.privacy.similarity.resampling import Setup, resamples
-from unmask.privacy.similarity.sums import PairSums, Tables
 from unmask.trials import Ids, Scores, lookup, share
 
 
@@ -126,12 +126,12 @@ def _set_of(
     sums = list_sums(values, pair, roc, len(names), once=once)
     mirror = setup.pairs == "upper"
     _refuse_missing(sums.mirrored().count if mirror else sums.count, names, name)
-    negated = layout = counts = None
+    negated = layout = binned = None
     if name in ("op", "centred"):
         negated = list_sums(-values, pair, roc.negated(), len(names))
     if times is not None:
         layout = Layout.of(roc, len(names))
-        counts = counted(layout, values, *speakers)
+        binned = Binned.of(counted(layout, values, *speakers), layout, mirror=mirror)
     return set_of(
         name,
         names,
@@ -140,7 +140,7 @@ def _set_of(
         once,
         negated=negated,
         layout=layout,
-        counts=counts,
+        binned=binned,
         times=times,
         mirror=mirror,
     )

@@ -11,14 +11,11 @@ from scipy.special import expit
 
 from unmask.base import FloatArray
 from unmask.engine import Roc, Zebra, zebra_of
-from unmask.privacy.similarity.bins import Binned, Counts, Layout
-from unmask.privacy.similarity.count import TRIALS, Progress, count, halved
+from unmask.privacy.similarity.bins import Binned, Layout
 from unmask.privacy.similarity.pairs import Pairs
+from unmask.privacy.similarity.passes import MeanSums, PairSums, halved, statistic_of, sums_of
 from unmask.privacy.similarity.resampling import Resampled, resampled
-from unmask.privacy.similarity.sets import PairSets
-from unmask.privacy.similarity.sums import MeanSums, PairSums
-from unmask.privacy.similarity.total import total
-from unmask.run import HERE, Where, kept_open
+from unmask.run import part
 
 LEAST_DOMINANCE = 1e-12
 
@@ -167,7 +164,7 @@ def set_of(
     *,
     negated: MeanSums | None = None,
     layout: Layout | None = None,
-    counts: Counts | None = None,
+    binned: Binned | None = None,
     times: FloatArray | None = None,
     mirror: bool = False,
 ) -> tuple[SimilaritySet, Replicates | None]:
@@ -179,18 +176,15 @@ def set_of(
     if mirror:
         sums, negated = sums.mirrored(), negated and negated.mirrored()
     matrix = None if negated is None else similarity(negated, mean)
-    if layout is None or counts is None or times is None:
+    if layout is None or binned is None or times is None:
         return SimilaritySet(name, speakers, mean, sums, roc, matrix), None
     partners = 0 if layout.complete else layout.partners
     own = SimilaritySet(name, speakers, mean, sums, roc, matrix, layout.bins, partners)
-    binned = Binned.of(counts, layout, mirror=mirror)
     plain = _replicates(own, binned, times, own.matrix, own.log_matrix, roc)
     if matrix is None:
         return own, Replicates(plain, None)
-    logs = np.log2(matrix)
-    return own, Replicates(
-        plain, _replicates(own, binned.negated(), times, matrix, logs, roc.negated())
-    )
+    binned, logs = binned.negated(), np.log2(matrix)
+    return own, Replicates(plain, _replicates(own, binned, times, matrix, logs, roc.negated()))
 
 
 def _replicates(
@@ -223,63 +217,38 @@ def similarity_sets(
     negated: Collection[str] = (),
     once: Collection[str] = (),
     times: FloatArray | None = None,
-    where: Where = HERE,
-    progress: Progress | None = None,
 ) -> tuple[dict[str, SimilaritySet], dict[str, Replicates]]:
     """Calibrate each set on its own (PAV with Laplace, pooled) and average per pair of speakers;
-    also what resamples of the speakers give.
+    also what resamples of the speakers give, set after set.
 
-    All sets have the same segments. ``mirror`` pools Sim(i, j) and Sim(j, i); the matrices of the
-    negated scores are made for the sets named in ``negated``. The sets named in ``once`` hold every
-    comparison in both orders, which their statistic counts once. ``times`` says how often each
-    speaker is drawn in each replicate.
+    ``mirror`` pools Sim(i, j) and Sim(j, i); the matrices of the negated scores are made for the
+    sets named in ``negated``. The sets named in ``once`` hold every comparison in both orders,
+    which their statistic counts once. ``times`` says how often each speaker is drawn in each
+    replicate.
     """
-    sets = PairSets(tuple(pairs.values()))
-    names = [name.upper() for name in pairs]
-    steps = len(sets.ranges(TRIALS))
-    made: dict[str, SimilaritySet] = {}
+    sets: dict[str, SimilaritySet] = {}
     drawn: dict[str, Replicates] = {}
-    with kept_open():
-        rocs = count(sets, names, where=where, progress=_half(progress, 0, steps))
-        layouts = [
-            None if times is None else Layout.of(roc, sets.segments.speakers) for roc in rocs
-        ]
-        sums = total(
-            sets,
-            rocs,
-            negated=[name in negated for name in pairs],
-            once=[name in once for name in pairs],
-            layouts=layouts,
-            where=where,
-            progress=_half(progress, 1, steps),
-        )
-        for name, roc, layout in zip(pairs, rocs, layouts, strict=True):
-            plain, turned, counts = next(sums)
-            made[name], own = set_of(
-                name,
-                sets.segments.names,
-                mean,
-                plain,
-                halved(roc) if name in once else roc,
-                negated=turned,
-                layout=layout,
-                counts=counts,
-                times=times,
-                mirror=mirror,
+    for number, (name, own) in enumerate(pairs.items()):
+        segments, both = own.segments, name in once
+        with part(2 * number, 2 * len(pairs)):
+            roc = statistic_of(own, name.upper())
+        layout = None if times is None else Layout.of(roc, segments.speakers)
+        with part(2 * number + 1, 2 * len(pairs)):
+            sums, opposite, binned = sums_of(
+                own, roc, negated=name in negated, once=both, mirror=mirror, layout=layout
             )
-            del counts
-            if own is not None:
-                drawn[name] = own
-    return made, drawn
-
-
-def _half(progress: Progress | None, before: int, steps: int) -> Progress | None:
-    """Progress of the first or second of two passes, told in steps of both."""
-    if progress is None:
-        return None
-    outer = progress
-
-    def tell(done: int, whole: int) -> None:
-        outer(steps * before + steps * done // whole, 2 * steps)
-
-    return tell
+        sets[name], replicates = set_of(
+            name,
+            segments.names,
+            mean,
+            sums,
+            halved(roc) if both else roc,
+            negated=opposite,
+            layout=layout,
+            binned=binned,
+            times=times,
+            mirror=mirror,
+        )
+        if replicates is not None:
+            drawn[name] = replicates
+    return sets, drawn

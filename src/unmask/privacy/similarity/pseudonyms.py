@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.errors import InputError
+from unmask.privacy.similarity.attackers import centred
 from unmask.privacy.similarity.lists import sets_of_lists
 from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import (
@@ -20,15 +21,15 @@ from unmask.privacy.similarity.pairs import (
     MatrixPairs,
     Pairs,
     PairSource,
+    Segments,
     Upper,
-    centred,
+    aligned,
+    check_backend,
     prepared,
+    segments_of,
 )
 from unmask.privacy.similarity.resampling import Setup, resamples
 from unmask.privacy.similarity.result import SETS, Pseudonymisation, assessed
-from unmask.privacy.similarity.segments import Segments, aligned, segments_of
-from unmask.privacy.similarity.sets import check_backend
-from unmask.run import Where
 from unmask.scoring import Backend, resolve
 from unmask.trials import Embeddings, Ids, Scores
 
@@ -44,10 +45,6 @@ class Options(TypedDict, total=False):
     replicates: int
     level: float
     seed: int
-    on: str
-    workers: int | None
-    state: str | Path | None
-    progress: Any
 
 
 @overload
@@ -87,10 +84,6 @@ def pseudonymisation(
     replicates: int = 1000,
     level: float = 0.95,
     seed: int = 0,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
-    progress: Any = None,
 ) -> Pseudonymisation:
     """De-identification and gain of voice distinctiveness of one safeguard (Noé 2020, 2022).
 
@@ -111,14 +104,16 @@ def pseudonymisation(
     ``mean``: ``geometric`` (2022, eq. 6) or ``arithmetic`` (2020, eq. 2). ``pairs="upper"`` keeps
     one order of each pair and mirrors it, as the VoicePrivacy recipe does. Intervals at ``level``
     come from ``replicates`` resamples of the speakers drawn with ``seed``; 0 for none.
+
+    Pairs are compared on the current :func:`~unmask.run.place`; all places but ``cuda`` give the
+    same bits. A back-end other than cosine, wccn or plda runs in this process only.
     """
     setup = Setup(mean, pairs, replicates, level, seed)
     if len(data) == 3 and all(isinstance(one, Scores) for one in data):
         return _of_lists(dict(zip(SETS, data, strict=True)), setup, system)
-    where = Where(on, workers, state)
     if len(data) == 2 and all(isinstance(one, Embeddings) for one in data):
         scorer = resolve(backend)
-        check_backend(scorer, where)
+        check_backend(scorer)
         original, protected = data
         segments, order = aligned(original, protected)
         o = prepared(scorer, original, segments.order)
@@ -127,7 +122,7 @@ def pseudonymisation(
             name: EmbeddingPairs.of(scorer, enrol, test)
             for name, enrol, test in zip(SETS, (o, o, p), (o, p, p), strict=True)
         }
-        return _of_sources(sources, segments, setup, scorer.name, where, progress)
+        return _of_sources(sources, segments, setup, scorer.name)
     if len(data) == 4:
         ids = Ids.from_strings(data[3])
         segments = segments_of(ids)
@@ -135,7 +130,7 @@ def pseudonymisation(
             name: MatrixPairs(_square(scores, name.upper(), len(ids)), segments)
             for name, scores in zip(SETS, data, strict=False)
         }
-        return _of_sources(sources, segments, setup, None, where, progress)
+        return _of_sources(sources, segments, setup, None)
     raise InputError(
         "expected two sets of embeddings, three lists of scores, or three matrices and the"
         f" speakers, found {', '.join(type(one).__name__ for one in data) or 'nothing'}"
@@ -153,8 +148,6 @@ def _of_sources(
     segments: Segments,
     setup: Setup,
     backend: str | None,
-    where: Where,
-    progress: Any,
 ) -> Pseudonymisation:
     upper = setup.pairs == "upper"
     rule = Upper(segments.order) if upper else None
@@ -167,8 +160,6 @@ def _of_sources(
         negated=("op", "centred"),
         once=() if upper else ("oo", "pp"),
         times=resamples(segments.speakers, setup.replicates, setup.seed),
-        where=where,
-        progress=progress,
     )
     return assessed(sets, drawn, setup, backend=backend, trials=_digest(segments))
 

@@ -102,7 +102,7 @@ def _batch(binned: Binned, times: FloatArray, mean: str, shares: bool) -> tuple[
     weight = short[:, binned.first]
     weight *= short[:, binned.second]
     target = times @ binned.own
-    nontarget = (weight @ binned.other).astype(np.float64)
+    nontarget = binned.weighted(weight)
     oracles = [_oracle(*row) for row in zip(target, nontarget, strict=True)]
     llr, bare, eer = (np.stack(column) for column in zip(*oracles, strict=True))
     disclosed = _disclosed(bare, target, nontarget)

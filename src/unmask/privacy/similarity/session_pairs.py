@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +16,14 @@ from unmask.engine import negated_warnings
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
 from unmask.privacy.similarity.matrix import Replicates, SimilaritySet, similarity_sets
-from unmask.privacy.similarity.pairs import EmbeddingPairs, Pairs, Sessions, prepared
+from unmask.privacy.similarity.pairs import (
+    EmbeddingPairs,
+    Pairs,
+    Sessions,
+    aligned,
+    check_backend,
+    prepared,
+)
 from unmask.privacy.similarity.resampling import (
     LARGEST_D_ECE,
     NOT_ASKED,
@@ -31,9 +37,6 @@ from unmask.privacy.similarity.resampling import (
     ratio,
     resamples,
 )
-from unmask.privacy.similarity.segments import aligned
-from unmask.privacy.similarity.sets import check_backend
-from unmask.run import Where
 from unmask.scoring import Backend, resolve
 from unmask.trials import Embeddings
 
@@ -142,9 +145,6 @@ def sessions(
     replicates: int = 1000,
     level: float = 0.95,
     seed: int = 0,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
 ) -> SessionAssessment:
     """Assess pseudo-voices within and between the sessions named on the protected segments.
 
@@ -153,10 +153,9 @@ def sessions(
     (room, day, microphone) is not laid to the safeguard. ``backend``, ``mean``, ``replicates``,
     ``level`` and ``seed`` as in :func:`pseudonymisation`.
     """
-    where = Where(on, workers, state)
     setup = Setup(mean, "all", replicates, level, seed)
     scorer = resolve(backend)
-    check_backend(scorer, where)
+    check_backend(scorer)
     if protected.sessions is None:
         raise InputError("sessions: expected a session for every protected segment, found none")
     segments, protected_order = aligned(original, protected)
@@ -173,7 +172,7 @@ def sessions(
         for name, own in rows.items()
     }
     times = resamples(segments.speakers, replicates, seed)
-    sets, drawn = similarity_sets(pairs, mean=mean, once=tuple(pairs), times=times, where=where)
+    sets, drawn = similarity_sets(pairs, mean=mean, once=tuple(pairs), times=times)
     for name, own in sets.items():
         _refuse_missing(own, name.partition("_")[2])
     for name in ("oo_within", "oo_between"):

@@ -10,7 +10,6 @@ from typing import Any, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 
-from unmask.engine import Progress
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.privacy.similarity.distortion import cross_scores, distortions
@@ -19,7 +18,7 @@ from unmask.privacy.similarity.pseudonyms import Options, Speakers, pseudonymisa
 from unmask.privacy.similarity.result import Pseudonymisation
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
 from unmask.privacy.zebra import CalibrationDistortion
-from unmask.run import kept_open
+from unmask.run import part, reporting
 from unmask.scoring import Backend
 from unmask.trials import Embeddings, Scores
 
@@ -164,31 +163,32 @@ def safeguards(
         raise InputError("by and sessions need embeddings, found scores")
     given: dict[str, Any] = dict(options)
     drawn = {name: given[name] for name in ("replicates", "level", "seed") if name in given}
-    shared = {name: value for name, value in given.items() if name not in ("pairs", "progress")}
+    shared = {name: value for name, value in given.items() if name != "pairs"}
     parts = {ALL: None} if original is None else _parts(original, by)
     rows: list[Safeguard] = []
-    with kept_open():
-        for (dataset, part), (system, own) in product(parts.items(), systems.items()):
-            given["progress"] = share(options.get("progress"), len(rows), len(parts) * len(systems))
-            runs: Sequence[RunScores] = ()
-            over = None
-            if part is None:
+    for (dataset, part_of), (system, own) in product(parts.items(), systems.items()):
+        runs: Sequence[RunScores] = ()
+        over = None
+        with part(len(rows), len(parts) * len(systems)):
+            if part_of is None:
                 try:
                     result = pseudonymisation(*own, **given)
                 except InputError as error:
                     raise InputError(f"{system}: {error}") from None
-                if system in second:
-                    runs = _trials(own, second[system])
             else:
-                chosen = _like(part, own, by)
-                result = pseudonymisation(part, chosen, backend=backend, **given)
-                if system in second:
-                    both = chosen, _like(part, second[system], by)
-                    runs = [cross_scores(part, run, backend=backend) for run in both]
-                if with_sessions:
-                    over = sessions(part, chosen, backend=backend, **shared)
-            learnt = distortions(*runs, laplace=laplace, **drawn) if runs else ()
-            rows.append(Safeguard(system, dataset, result, learnt, over))
+                chosen = _like(part_of, own, by)
+                result = pseudonymisation(part_of, chosen, backend=backend, **given)
+        if part_of is None and system in second:
+            runs = _trials(own, second[system])
+        elif part_of is not None:
+            if system in second:
+                both = chosen, _like(part_of, second[system], by)
+                runs = [cross_scores(part_of, run, backend=backend) for run in both]
+            if with_sessions:
+                with reporting(None):
+                    over = sessions(part_of, chosen, backend=backend, **shared)
+        learnt = distortions(*runs, laplace=laplace, **drawn) if runs else ()
+        rows.append(Safeguard(system, dataset, result, learnt, over))
     return PrivacyAssessment(tuple(rows), given.get("seed", 0))
 
 
@@ -219,15 +219,3 @@ def _like(part: Embeddings, protected: Embeddings, by: str | None) -> Embeddings
     names = set(part.speakers.names.gather(part.speakers.used).to_list())
     codes = [i for i, name in enumerate(protected.speakers.names) if name in names]
     return protected.select(np.isin(protected.speakers.codes, codes))
-
-
-def share(progress: Progress | None, done: int, total: int) -> Progress | None:
-    """Progress of one of several assessments, told as that of all."""
-    if progress is None:
-        return None
-    outer = progress
-
-    def tell(part: int, whole: int) -> None:
-        outer(done * whole + part, total * whole)
-
-    return tell

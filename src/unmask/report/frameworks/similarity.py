@@ -19,6 +19,7 @@ from unmask.report.config import Config
 from unmask.report.document import Row
 from unmask.report.inputs import Inputs
 from unmask.report.section import NOE_2020, NOE_2022, Choice, Method, Section, TableBlock
+from unmask.run import reporting
 
 NARROW = 0.5
 
@@ -38,7 +39,8 @@ def similarity_steps(config: Config, inputs: Inputs) -> dict[str, Step]:
         assert original is not None
 
         def compute(progress: Progress, o=original, p=protected) -> Pseudonymisation:  # type: ignore[no-untyped-def]
-            return pseudonymisation(o, p, **how, progress=progress)
+            with reporting(progress):
+                return pseudonymisation(o, p, **how)
 
         digests = [digest_of_embeddings(original), digest_of_embeddings(protected)]
         steps[name] = Step(f"voice similarity of {name}", digests, how, compute, weight=2.0)
