@@ -229,26 +229,42 @@ def similarity_sets(
     sets: dict[str, SimilaritySet] = {}
     drawn: dict[str, Replicates] = {}
     for number, (name, own) in enumerate(pairs.items()):
-        segments, both = own.segments, name in once
-        with part(2 * number, 2 * len(pairs)):
-            roc = statistic_of(own, name.upper())
-        layout = None if times is None else Layout.of(roc, segments.speakers)
-        with part(2 * number + 1, 2 * len(pairs)):
-            sums, opposite, binned = sums_of(
-                own, roc, negated=name in negated, once=both, mirror=mirror, layout=layout
+        with part(number, len(pairs)):
+            sets[name], replicates = _similarity_set(
+                name, own, mean, mirror, name in negated, name in once, times
             )
-        sets[name], replicates = set_of(
-            name,
-            segments.names,
-            mean,
-            sums,
-            halved(roc) if both else roc,
-            negated=opposite,
-            layout=layout,
-            binned=binned,
-            times=times,
-            mirror=mirror,
-        )
         if replicates is not None:
             drawn[name] = replicates
     return sets, drawn
+
+
+def _similarity_set(
+    name: str,
+    pairs: Pairs,
+    mean: str,
+    mirror: bool,
+    negated: bool,
+    once: bool,
+    times: FloatArray | None,
+) -> tuple[SimilaritySet, Replicates | None]:
+    """One set; its counts in bins are gone before the next one begins."""
+    segments = pairs.segments
+    with part(0, 2):
+        roc = statistic_of(pairs, name.upper())
+    layout = None if times is None else Layout.of(roc, segments.speakers)
+    with part(1, 2):
+        sums, opposite, binned = sums_of(
+            pairs, roc, negated=negated, once=once, mirror=mirror, layout=layout
+        )
+    return set_of(
+        name,
+        segments.names,
+        mean,
+        sums,
+        halved(roc) if once else roc,
+        negated=opposite,
+        layout=layout,
+        binned=binned,
+        times=times,
+        mirror=mirror,
+    )
