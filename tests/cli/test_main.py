@@ -7,10 +7,11 @@ import sys
 import time
 
 import pytest
+import typer
 
 from unmask import cli
 from unmask.base.text import no_formula, one_line, visible
-from unmask.cli import common, main
+from unmask.cli import COMMANDS, app, common, main
 
 
 def run(monkeypatch, *words):
@@ -108,3 +109,9 @@ def test_an_ended_run_says_so_in_one_line(tmp_path, number, code):
     assert process.returncode == code
     assert len(errors.splitlines()) == 1
     assert b"the same command goes on" in errors
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_the_command_says(name):
+    command = typer.main.get_command(app).commands[name]
+    assert command.loaded().help.splitlines()[0] == COMMANDS[name] == command.help

@@ -244,9 +244,10 @@ def _caption(study: WorstCaseStudy, rivals: bool) -> str:
         f"Solid: rates over all subsets of the {study.empirical.impostors:,} impostors at"
         f" hand; dashed: {study.predicted.model} beyond them. Bands:"
         f" {100 * study.predicted.level:g} % intervals over speakers, as targets and as impostors;"
-        " beyond the impostors at hand they also hold the models' spread and the reach. At N = 1"
-        " the curve starts at the ordinary false-alarm rate; the faster it climbs, the less that"
-        " rate says about an adversary who may choose."
+        " beyond the impostors at hand they also hold the models' spread and the reach. A curve"
+        " starts at N = 1, an impostor whom nobody chose: the false-alarm rate in which every pair"
+        " of speakers counts alike, however many trials it has. The faster the curve climbs, the"
+        " less that rate says about an adversary who may choose."
     )
     if rivals:
         caption += " Dotted: models that fit the measured part about as well."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -29,6 +29,7 @@ from unmask.privacy.similarity.resampling import (
     POSITIVE,
     SAME,
     WITH_TRIALS,
+    Ends,
     Setup,
     Statistic,
     decibels,
@@ -344,21 +345,28 @@ def _statistics(
     ) -> tuple[float, FloatArray]:
         return ratio(pairs[name][0], pairs["oo"][0], pairs[name][1], pairs["oo"][1])
 
+    evidence = {name: Statistic(*signed[name], number, bounds=(-1.0, 1.0)) for name in SETS}
     bits = 0.0, LARGEST_D_ECE
+
+    def twin(
+        pairs: Mapping[str, tuple[float, FloatArray]], name: str, read: Callable[[Ends], Ends]
+    ) -> Statistic:
+        return Statistic(*over_oo(pairs, name), number, read, POSITIVE, evidence[name])
+
     statistics = {
         "g_vd": Statistic(*over_oo(signed, "pp"), number, decibels),
-        "d_ece": Statistic(*disclosed["op"], number, bounds=bits),
-        "d_ece_oo": Statistic(*disclosed["oo"], number, bounds=bits),
-        "deid_d_ece": Statistic(*over_oo(disclosed, "op"), number, lost, POSITIVE),
-        "deid_min_cllr": Statistic(*over_oo(information, "op"), number, lost, POSITIVE),
-        "g_d_ece": Statistic(*over_oo(disclosed, "pp"), number, decibels, POSITIVE),
-        "g_min_cllr": Statistic(*over_oo(information, "pp"), number, decibels, POSITIVE),
+        "d_ece": Statistic(*disclosed["op"], number, bounds=bits, evidence=evidence["op"]),
+        "d_ece_oo": Statistic(*disclosed["oo"], number, bounds=bits, evidence=evidence["oo"]),
+        "deid_d_ece": twin(disclosed, "op", lost),
+        "deid_min_cllr": twin(information, "op", lost),
+        "g_d_ece": twin(disclosed, "pp", decibels),
+        "g_min_cllr": twin(information, "pp", decibels),
         "deid_log": Statistic(*over_oo(logs, "op"), number, lost),
         "g_vd_log": Statistic(*over_oo(logs, "pp"), number, decibels),
     }
     for name in SETS:
         statistics[f"d_diag_{name}"] = Statistic(*signed[name], number, modulus, (-1.0, 1.0))
-        statistics[f"d_diag_{name}_signed"] = Statistic(*signed[name], number, bounds=(-1.0, 1.0))
+        statistics[f"d_diag_{name}_signed"] = evidence[name]
         statistics[f"d_diag_{name}_log"] = Statistic(*logs[name], number, modulus)
     for attack in attacks.values():
         deid = attack.statistic(number)

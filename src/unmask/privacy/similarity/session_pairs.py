@@ -196,12 +196,17 @@ def _statistics(
         )
 
     own, between = sets["pp_between"], drawn["pp_between"].plain
-    d_ece, eer = own.zebra.d_ece, own.roc.eer()
+    evidence = Statistic(own.signed, between.signed, number, bounds=(-1.0, 1.0))
+    bits, half = (0.0, LARGEST_D_ECE), (0.0, 0.5)
     return {
         "g_vd_within": Statistic(*over_original("within"), number, decibels),
         "unlinkability_between": Statistic(*over_original("between"), number, lost),
-        "d_ece_between": Statistic(d_ece, between.d_ece, number, bounds=(0.0, LARGEST_D_ECE)),
-        "eer_between": Statistic(eer, between.eer, number, bounds=(0.0, 0.5)),
+        "d_ece_between": Statistic(
+            own.zebra.d_ece, between.d_ece, number, bounds=bits, evidence=evidence
+        ),
+        "eer_between": Statistic(
+            own.roc.eer(), between.eer, number, bounds=half, evidence=evidence, chance=0.5
+        ),
     }
 
 
