@@ -86,10 +86,7 @@ KEPT_APART = Voices("kept apart", 0.35, spread=0.3, heterogeneity=0.5, freedom=5
 def truth(voices: Voices, *, large: int = _LARGE, times: int = _TIMES) -> dict[str, float]:
     """Every number of the population: the mean of large samples, ratios averaged as ratios."""
     rng = np.random.default_rng([2026, voices.seed])
-    found = [
-        um.pseudonymisation(*voices.sample(rng, large), replicates=0)
-        for _ in range(times)
-    ]
+    found = [um.pseudonymisation(*voices.sample(rng, large), replicates=0) for _ in range(times)]
     known = {"d_ece": float(np.mean([one.sets["op"].zebra.d_ece for one in found]))}
     for metric in ("deid", *DETAILS, "g_vd"):
         values = np.array([getattr(one, metric) for one in found])
@@ -143,9 +140,7 @@ def _tallied(
 ) -> dict[str, Tally]:
     tallies = {metric: Tally(known[metric]) for metric in (*METRICS, *DETAILS) if metric in known}
     for number, (original, protected) in enumerate(made):
-        result = um.pseudonymisation(
-            original, protected, replicates=replicates, seed=number
-        )
+        result = um.pseudonymisation(original, protected, replicates=replicates, seed=number)
         for metric, tally in tallies.items():
             interval = result.interval(metric)
             tally.add_interval(interval)

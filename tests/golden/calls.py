@@ -6,9 +6,8 @@ A workload takes plain arrays and gives plain names with numbers. ``at`` says wh
 from __future__ import annotations
 
 import contextlib
-import sys
+import importlib.util
 import tempfile
-import types
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,16 +19,10 @@ import unmask as um
 from unmask.engine.units import units_of
 from unmask.privacy.legal import counts as legal_counts
 from unmask.privacy.legal import lists_eer as legal_verification
-from unmask.privacy.similarity import count as similarity_count
-from unmask.privacy.similarity import matrix as similarity_matrix
-from unmask.privacy.similarity import total as similarity_total
-from unmask.privacy.similarity.distortion import (
-    calibration_distortion_from_embeddings,
-    calibration_distortion_from_scores,
-)
-from unmask.run import job
-from unmask.run.executors import kept_open
-from unmask.scoring import cross, on_cuda
+from unmask.privacy.similarity import passes as similarity_passes
+from unmask.privacy.similarity.distortion import cross_scores
+from unmask.run import Place, within
+from unmask.run import place as opened_place
 from unmask.stress import trial_bias, worst_case_by_target
 from unmask.stress.worst_case import flat as worst_case_flat
 from unmask.stress.worst_case import on_device as worst_case_on_device
@@ -44,8 +37,9 @@ PLACES: dict[str, Options] = {
     "local-3": {"on": "local", "workers": 3},
     "processes": {"on": "processes", "workers": 2},
     "dask": {"on": "dask", "workers": 2},
-    "cuda": {"on": "cuda"},
+    "cuda": {"on": "cuda", "devices": ["cpu", "cpu"]},
 }
+OPENED: dict[str, Place] = {}
 FEW_TRIALS = 2_000_000
 
 
@@ -58,10 +52,7 @@ def places() -> Iterator[None]:
     patches = [
         mock.patch.object(legal_counts, "ROWS", 40),
         mock.patch.object(legal_verification, "ROWS", 256),
-        *(
-            mock.patch.object(module, "TRIALS", 1)
-            for module in (similarity_count, similarity_total, similarity_matrix)
-        ),
+        mock.patch.object(similarity_passes, "TRIALS", 1),
         mock.patch.object(worst_case_voices, "ROWS", 40),
         mock.patch.object(worst_case_flat, "SCORES", 4000),
         mock.patch.object(worst_case_on_device, "SCORES", 1000),
@@ -69,42 +60,19 @@ def places() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for patch in patches:
             stack.enter_context(patch)
-        stack.enter_context(kept_open())
+        stack.callback(OPENED.clear)
+        for name in PLACES:
+            if name != "cuda" or importlib.util.find_spec("torch"):
+                OPENED[name] = stack.enter_context(opened_place(**PLACES[name]))
+        stack.enter_context(opened_place())
         yield
 
 
 @contextlib.contextmanager
 def place(name: str | None) -> Iterator[Options]:
-    """The options of a place; ``cuda`` is two devices of torch on the CPU."""
-    with contextlib.ExitStack() as stack:
-        if name == "cuda":
-            import torch
-
-            kernel = types.ModuleType("unmask.scoring.cuda_roc")
-            kernel.count_nontargets = _count_nontargets  # type: ignore[attr-defined]
-            modules = {"unmask.scoring.cuda_roc": kernel}
-            stack.enter_context(mock.patch.dict(sys.modules, modules))
-            stack.enter_context(mock.patch.object(torch.cuda, "device", contextlib.nullcontext))
-            for module in (on_cuda, cross, job):
-                faked = mock.patch.object(module, "devices", return_value=["cpu", "cpu"])
-                stack.enter_context(faked)
-        yield PLACES[name] if name else {}
-
-
-def _count_nontargets(
-    enrol: Any, test: Any, one: Any, other: Any, knots: Any, *, symmetric: bool, rows: Any
-) -> Any:
-    """What the kernel counts, from the whole matrix."""
-    scores = (enrol @ test.T).numpy()
-    counted = (one[:, None] != other[None, :]).numpy()
-    if symmetric:
-        counted &= np.triu(np.ones_like(counted), 1)
-    counted[: rows[0]] = counted[rows[1] :] = False
-    found = np.sort(scores[counted])
-    below = np.searchsorted(found, knots.numpy())
-    upto = np.searchsorted(found, knots.numpy(), side="right")
-    between = np.diff(np.concatenate([[0], np.stack([below, upto], 1).ravel(), [found.size]]))[::2]
-    return types.SimpleNamespace(equal=upto - below, between=between)
+    """Work happens there; ``cuda`` is two devices of torch on the CPU."""
+    with within(OPENED[name]) if name else contextlib.nullcontext():
+        yield {}
 
 
 # What is picked from results.
@@ -344,7 +312,7 @@ def similarity(
     **options: Any,
 ) -> Numbers:
     """Pseudonymisation from embeddings."""
-    made = um.pseudonymisation_from_embeddings(
+    made = um.pseudonymisation(
         voices(original), voices(protected), backend=backend(scoring, original), replicates=40,
         seed=1, **options, **at,
     )  # fmt: skip
@@ -361,9 +329,7 @@ def similarity_of_matrices(
 
 def similarity_of_scores(sets: Sequence[Mapping[str, Any]], **options: Any) -> Numbers:
     """Pseudonymisation from three lists of trials."""
-    made = um.pseudonymisation_from_scores(
-        *(trials(data) for data in sets), replicates=40, seed=1, **options
-    )
+    made = um.pseudonymisation(*(trials(data) for data in sets), replicates=40, seed=1, **options)
     return _similarity(made)
 
 
@@ -371,7 +337,7 @@ def safeguards(
     original: Mapping[str, Any], protected: Mapping[str, Any], again: Mapping[str, Any], at: Options
 ) -> Numbers:
     """A table of safeguards, by a column, with second runs and sessions."""
-    made = um.assess_safeguards(
+    made = um.safeguards(
         voices(original),
         {name: voices(data) for name, data in protected.items()},
         again={name: voices(data) for name, data in again.items()},
@@ -392,9 +358,7 @@ def sessions(
     original: Mapping[str, Any], protected: Mapping[str, Any], at: Options, **options: Any
 ) -> Numbers:
     """Within and between sessions."""
-    made = um.assess_sessions(
-        voices(original), voices(protected), replicates=40, seed=1, **options, **at
-    )
+    made = um.sessions(voices(original), voices(protected), replicates=40, seed=1, **options, **at)
     found = _estimates(made.estimates)
     for name, own in made.sets.items():
         found[f"{name}/matrix"] = own.matrix
@@ -560,7 +524,7 @@ def distortion_of_scores(
     first: Mapping[str, Any], second: Mapping[str, Any], method: str
 ) -> Numbers:
     """The same from lists of trials, with intervals."""
-    made = calibration_distortion_from_scores(
+    made = um.calibration_distortion(
         trials(first), trials(second), system=next(iter(first["systems"])), method=method,
         replicates=40, seed=1,
     )  # fmt: skip
@@ -569,9 +533,8 @@ def distortion_of_scores(
 
 def distortion_of_embeddings(original: Any, first: Any, second: Any, method: str) -> Numbers:
     """The same from embeddings, with intervals."""
-    made = calibration_distortion_from_embeddings(
-        voices(original), voices(first), voices(second), method=method, replicates=40, seed=1
-    )
+    runs = [cross_scores(voices(original), voices(run)) for run in (first, second)]
+    made = um.calibration_distortion(*runs, method=method, replicates=40, seed=1)
     return _distortion(made)
 
 
@@ -584,13 +547,13 @@ def _zoo(made: Any) -> Numbers:
 
 def zoo(data: Mapping[str, Any]) -> Numbers:
     """The zoo of a list of trials."""
-    return _zoo(um.zoo_of_scores(trials(data), system=next(iter(data["systems"]))))
+    return _zoo(um.zoo(trials(data), system=next(iter(data["systems"]))))
 
 
 def zoo_of_set(original: Mapping[str, Any], protected: Mapping[str, Any]) -> Numbers:
     """The zoo of a similarity matrix."""
-    made = um.pseudonymisation_from_embeddings(voices(original), voices(protected), replicates=0)
-    return _zoo(um.zoo_of_set(made.sets["op"]))
+    made = um.pseudonymisation(voices(original), voices(protected), replicates=0)
+    return _zoo(um.zoo(made.sets["op"]))
 
 
 # Stress.
@@ -813,7 +776,7 @@ def read_embeddings(data: Mapping[str, Any], name: str) -> Numbers:
         path = Path(folder, name)
         write_embeddings(voices(data), path)
         read = um.read_embeddings(path)
-        paired = um.cross_pairing(path, replicates=20, seed=1, workers=1)
+        paired = um.cross_pairing(path, replicates=20, seed=1)
     found: Numbers = {"vectors": read.vectors, "speakers": read.speakers.alphabetical().codes}
     if read.utterances is not None:
         found["utterances"] = read.utterances.alphabetical().codes

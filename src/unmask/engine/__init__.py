@@ -28,7 +28,7 @@ from unmask.engine.metrics import (
     zebra_of,
 )
 from unmask.engine.operating import Cost, Polygon, equal_error, equal_errors
-from unmask.engine.pairing import cross_pairing, roc_of_counts
+from unmask.engine.pairing import cross_pairing, roc_of_pairs
 from unmask.engine.pav import Pav, first_of_blocks
 from unmask.engine.roc import Roc
 from unmask.engine.stream import stream_scores
@@ -75,7 +75,7 @@ __all__ = [
     "min_cllr",
     "min_dcf",
     "negated_warnings",
-    "roc_of_counts",
+    "roc_of_pairs",
     "speaker_count",
     "stream_scores",
     "tpr_at_fpr",
