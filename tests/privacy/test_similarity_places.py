@@ -20,6 +20,7 @@ from unmask.privacy.similarity.pairs import (
     segments_of,
 )
 from unmask.privacy.similarity.passes import Counting, count_rows
+from unmask.privacy.similarity.resampling import Setup
 from unmask.run import NUMPY, place, places, reporting
 from unmask.scoring import Cosine
 from unmask.trials import Ids
@@ -168,9 +169,9 @@ def test_a_device_counts_and_adds_up_the_same(voices, source, rule, strip, monke
     monkeypatch.setattr(similarity_pairs, "STRIP", strip)
     segments = segments_of(voices[0].speakers)
     pairs = {"op": Pairs(source(segments), segments, rules(voices)[rule](segments))}
-    one = similarity_sets(pairs, negated=["op"])[0]["op"]
+    one = similarity_sets(pairs, Setup(replicates=0), negated=["op"])[0]["op"]
     with place("cuda", devices=["cpu"]):
-        other = similarity_sets(pairs, negated=["op"])[0]["op"]
+        other = similarity_sets(pairs, Setup(replicates=0), negated=["op"])[0]["op"]
     np.testing.assert_allclose(one.roc.scores, other.roc.scores, atol=1e-12)
     for name in ("target", "equal", "between"):
         np.testing.assert_array_equal(getattr(one.roc, name), getattr(other.roc, name))
@@ -257,4 +258,4 @@ def test_sets_without_pairs_of_a_class_are_named(sessions, within, told):
     segments = segments_of(Ids.from_strings(["a", "a", "b", "b"]))
     chosen = Pairs(MatrixPairs(np.eye(4), segments), segments, Sessions(np.array(sessions), within))
     with pytest.raises(um.InputError, match=told):
-        similarity_sets({"x": chosen})
+        similarity_sets({"x": chosen}, Setup(replicates=0))

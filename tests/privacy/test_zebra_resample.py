@@ -14,7 +14,7 @@ from unmask.privacy.similarity.distortion import (
     weighted_line,
 )
 from unmask.privacy.similarity.lists import RunScores
-from unmask.privacy.similarity.resampling import resamples
+from unmask.privacy.similarity.resampling import Setup
 from unmask.trials import Embeddings
 
 SPEAKERS, EACH = 6, 3
@@ -51,7 +51,7 @@ def test_replicates_are_those_of_an_explicit_resampling():
     rng = np.random.default_rng(1)
     first, second = run_of(rng, 1.5), run_of(rng, 1.0)
     runs = Run.of(first), Run.of(second)
-    for times in resamples(SPEAKERS, 5, 3)[:5]:
+    for times in Setup(replicates=5, seed=3).times(SPEAKERS)[:5]:
         line = fit_linear(*expanded(first, times))
         target, nontarget = (line.apply(scores) for scores in expanded(second, times))
         expected = information.expected_disclosure(target, nontarget)

@@ -6,7 +6,7 @@ scores of every pair of speakers counted in fine bins, its statistic is a weight
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -48,12 +48,8 @@ class Layout:
 
     @property
     def partners(self) -> int:
-        """With how many others each speaker is compared."""
-        return self.offsets.size - 1
-
-    @property
-    def complete(self) -> bool:
-        return self.partners == self.speakers - 1
+        """With how many others each speaker is compared; 0 for all."""
+        return self.offsets.size - 1 if self.offsets.size < self.speakers else 0
 
     @lazy
     def lookup(self) -> Places:
@@ -118,13 +114,14 @@ class Binned:
 
     ``own`` has a row per speaker, ``other`` one per pair of different speakers that was compared,
     ``first`` and ``second``. Where a pair scores the same in both orders, or where the orders are
-    pooled, both stand in one row.
+    pooled, both stand in one row. ``partners`` are those of the layout.
     """
 
     own: FloatArray
     other: npt.NDArray[np.float32]
     first: IntArray
     second: IntArray
+    partners: int = 0
 
     @classmethod
     def of(cls, counts: Counts, layout: Layout, *, mirror: bool = False) -> Binned:
@@ -153,7 +150,7 @@ class Binned:
         real = rows.any(axis=1)
         if not real.all():
             rows, first, second = rows[real], first[real], second[real]
-        return cls(counts[:, 0].astype(np.float64), rows, first, second)
+        return cls(counts[:, 0].astype(np.float64), rows, first, second, layout.partners)
 
     @cached_property
     def own_number(self) -> FloatArray:
@@ -167,7 +164,7 @@ class Binned:
 
     def negated(self) -> Binned:
         """The same of the negated scores."""
-        return Binned(self.own[:, ::-1], self.other[:, ::-1], self.first, self.second)
+        return replace(self, own=self.own[:, ::-1], other=self.other[:, ::-1])
 
     def weighted(self, weight: npt.NDArray[np.float32]) -> FloatArray:
         """Comparisons of two speakers in each bin, each pair with its weight: whole numbers, so the

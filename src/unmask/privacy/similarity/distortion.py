@@ -27,7 +27,6 @@ from unmask.privacy.similarity.resampling import (
     SAME,
     Setup,
     Statistic,
-    resamples,
 )
 from unmask.privacy.zebra import (
     LIMIT,
@@ -169,7 +168,7 @@ def _intervals(
     """Intervals of C_ECE and of C_llr, whose values for all speakers are ``exact``."""
     if first.speakers != second.speakers:
         raise InputError("two runs of one safeguard have the same speakers")
-    times = resamples(first.speakers, setup.replicates, setup.seed)
+    times = setup.times(first.speakers)
     if times is None or first.speakers < 2 or not np.isfinite(exact).all():
         return None, None
     runs = Run.of(first), Run.of(second)

@@ -14,7 +14,7 @@ from unmask.errors import InputError
 from unmask.privacy.similarity.bins import Binned, Layout, counted
 from unmask.privacy.similarity.matrix import Replicates, SimilaritySet, set_of
 from unmask.privacy.similarity.passes import PairSums, Tables
-from unmask.privacy.similarity.resampling import Setup, resamples
+from unmask.privacy.similarity.resampling import Setup
 from unmask.trials import Ids, Scores, lookup, share
 
 
@@ -73,7 +73,6 @@ def sets_of_lists(
     and what was left out.
     """
     names = speakers_of_lists(lists)
-    times = resamples(len(names), setup.replicates, setup.seed)
     sets: dict[str, SimilaritySet] = {}
     drawn: dict[str, Replicates] = {}
     notes = []
@@ -87,9 +86,8 @@ def sets_of_lists(
             values |= {"centred": centred} if np.isfinite(centred).all() else {}
         weights = None if name == "op" or segments is None else _once(*segments)
         for each, chosen in values.items():
-            speakers = enrol, test
             sets[each], replicates = _set_of(
-                each, chosen, speakers, same[~own], weights, names, setup, times
+                each, chosen, (enrol, test), same[~own], weights, names, setup
             )
             if replicates is not None:
                 drawn[each] = replicates
@@ -111,7 +109,6 @@ def _set_of(
     weights: FloatArray | None,
     names: tuple[str, ...],
     setup: Setup,
-    times: FloatArray | None,
 ) -> tuple[SimilaritySet, Replicates | None]:
     classes = values[same], values[~same]
     try:
@@ -124,26 +121,14 @@ def _set_of(
         )
     pair = speakers[0] * len(names) + speakers[1]
     sums = list_sums(values, pair, roc, len(names), once=once)
-    mirror = setup.pairs == "upper"
-    _refuse_missing(sums.mirrored().count if mirror else sums.count, names, name)
-    negated = layout = binned = None
+    _refuse_missing(sums.mirrored().count if setup.mirror else sums.count, names, name)
+    negated = binned = None
     if name in ("op", "centred"):
         negated = list_sums(-values, pair, roc.negated(), len(names))
-    if times is not None:
+    if setup.replicates:
         layout = Layout.of(roc, len(names))
-        binned = Binned.of(counted(layout, values, *speakers), layout, mirror=mirror)
-    return set_of(
-        name,
-        names,
-        setup.mean,
-        sums,
-        once,
-        negated=negated,
-        layout=layout,
-        binned=binned,
-        times=times,
-        mirror=mirror,
-    )
+        binned = Binned.of(counted(layout, values, *speakers), layout, mirror=setup.mirror)
+    return set_of(name, names, sums, once, setup, negated=negated, binned=binned)
 
 
 def _segments(scores: Scores, own: BoolArray) -> tuple[IntArray, IntArray] | None:

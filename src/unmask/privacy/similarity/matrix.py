@@ -11,10 +11,10 @@ from scipy.special import expit
 
 from unmask.base import FloatArray
 from unmask.engine import Roc, Zebra, zebra_of
-from unmask.privacy.similarity.bins import Binned, Layout
+from unmask.privacy.similarity.bins import Binned
 from unmask.privacy.similarity.pairs import Pairs
 from unmask.privacy.similarity.passes import MeanSums, PairSums, halved, statistic_of, sums_of
-from unmask.privacy.similarity.resampling import Resampled, resampled
+from unmask.privacy.similarity.resampling import Resampled, Setup, resampled
 from unmask.run import part
 
 LEAST_DOMINANCE = 1e-12
@@ -158,28 +158,22 @@ class Replicates:
 def set_of(
     name: str,
     speakers: tuple[str, ...],
-    mean: str,
     sums: PairSums,
     roc: Roc,
+    setup: Setup,
     *,
     negated: MeanSums | None = None,
-    layout: Layout | None = None,
     binned: Binned | None = None,
-    times: FloatArray | None = None,
-    mirror: bool = False,
 ) -> tuple[SimilaritySet, Replicates | None]:
-    """A set from its sums, and what its resamples give where scores were counted in bins.
-
-    ``mirror`` pools Sim(i, j) and Sim(j, i); ``times`` says how often each speaker is drawn in each
-    replicate.
-    """
-    if mirror:
+    """A set from its sums, and what its resamples give where scores were counted in bins."""
+    if setup.mirror:
         sums, negated = sums.mirrored(), negated and negated.mirrored()
-    matrix = None if negated is None else similarity(negated, mean)
-    if layout is None or binned is None or times is None:
-        return SimilaritySet(name, speakers, mean, sums, roc, matrix), None
-    partners = 0 if layout.complete else layout.partners
-    own = SimilaritySet(name, speakers, mean, sums, roc, matrix, layout.bins, partners)
+    matrix = None if negated is None else similarity(negated, setup.mean)
+    bins, partners = (0, 0) if binned is None else (binned.own.shape[1], binned.partners)
+    own = SimilaritySet(name, speakers, setup.mean, sums, roc, matrix, bins, partners)
+    times = setup.times(len(speakers))
+    if binned is None or times is None:
+        return own, None
     plain = _replicates(own, binned, times, own.matrix, own.log_matrix, roc)
     if matrix is None:
         return own, Replicates(plain, None)
@@ -211,27 +205,23 @@ def _replicates(
 
 def similarity_sets(
     pairs: Mapping[str, Pairs],
+    setup: Setup,
     *,
-    mean: str = "geometric",
-    mirror: bool = False,
     negated: Collection[str] = (),
     once: Collection[str] = (),
-    times: FloatArray | None = None,
 ) -> tuple[dict[str, SimilaritySet], dict[str, Replicates]]:
     """Calibrate each set on its own (PAV with Laplace, pooled) and average per pair of speakers;
     also what resamples of the speakers give, set after set.
 
-    ``mirror`` pools Sim(i, j) and Sim(j, i); the matrices of the negated scores are made for the
-    sets named in ``negated``. The sets named in ``once`` hold every comparison in both orders,
-    which their statistic counts once. ``times`` says how often each speaker is drawn in each
-    replicate.
+    The matrices of the negated scores are made for the sets named in ``negated``. The sets named in
+    ``once`` hold every comparison in both orders, which their statistic counts once.
     """
     sets: dict[str, SimilaritySet] = {}
     drawn: dict[str, Replicates] = {}
     for number, (name, own) in enumerate(pairs.items()):
         with part(number, len(pairs)):
             sets[name], replicates = _similarity_set(
-                name, own, mean, mirror, name in negated, name in once, times
+                name, own, setup, negated=name in negated, once=name in once
             )
         if replicates is not None:
             drawn[name] = replicates
@@ -239,32 +229,12 @@ def similarity_sets(
 
 
 def _similarity_set(
-    name: str,
-    pairs: Pairs,
-    mean: str,
-    mirror: bool,
-    negated: bool,
-    once: bool,
-    times: FloatArray | None,
+    name: str, pairs: Pairs, setup: Setup, *, negated: bool, once: bool
 ) -> tuple[SimilaritySet, Replicates | None]:
     """One set; its counts in bins are gone before the next one begins."""
-    segments = pairs.segments
     with part(0, 2):
         roc = statistic_of(pairs, name.upper())
-    layout = None if times is None else Layout.of(roc, segments.speakers)
     with part(1, 2):
-        sums, opposite, binned = sums_of(
-            pairs, roc, negated=negated, once=once, mirror=mirror, layout=layout
-        )
-    return set_of(
-        name,
-        segments.names,
-        mean,
-        sums,
-        halved(roc) if once else roc,
-        negated=opposite,
-        layout=layout,
-        binned=binned,
-        times=times,
-        mirror=mirror,
-    )
+        sums, opposite, binned = sums_of(pairs, roc, setup, negated=negated, once=once)
+    roc, names = halved(roc) if once else roc, pairs.segments.names
+    return set_of(name, names, sums, roc, setup, negated=opposite, binned=binned)

@@ -19,6 +19,7 @@ from unmask.engine import Pav, Roc, information
 from unmask.errors import InputError
 from unmask.privacy.similarity.bins import Binned, Layout
 from unmask.privacy.similarity.pairs import Pairs, Tile
+from unmask.privacy.similarity.resampling import Setup
 from unmask.run import Arrays, Numpy, Range, Xp, current_place, reporting, run
 from unmask.scoring import MOST_TRIALS, add_counts, packed, unpacked
 
@@ -240,14 +241,15 @@ class Calibrated:
 
 
 def sums_of(
-    pairs: Pairs, roc: Roc, *, negated: bool, once: bool, mirror: bool, layout: Layout | None
+    pairs: Pairs, roc: Roc, setup: Setup, *, negated: bool, once: bool
 ) -> tuple[PairSums, MeanSums | None, Binned | None]:
     """Sums of a set under its statistic; those of the negated scores where ``negated``, and counts
-    in bins where there is a layout, of both orders pooled where ``mirror``.
+    in bins where there are replicates.
 
     ``once``: both orders of every comparison occur, and extreme LLRs are those of comparisons
     counted once.
     """
+    layout = Layout.of(roc, pairs.segments.speakers) if setup.replicates else None
     tables = Tables.of(roc)
     calibrated = Calibrated(pairs, tables, Tables.of(roc.negated()) if negated else None, layout)
     sums = _zeros(calibrated, pairs.segments.speakers)
@@ -256,16 +258,11 @@ def sums_of(
         spoken = pairs.segments.spoken(*rows)
         _add(sums, part, slice(spoken.start, spoken.stop), slice(None))
     extremes = Tables.of(halved(roc)) if once else tables
-    plain = PairSums(
-        sums["count"],
-        sums["log_sigmoid"],
-        sums["llr"],
-        sums["disclosure"],
-        extremes.llr_of(np.minimum(sums["lowest"], extremes.none)),
-        extremes.llr_of(sums["highest"]),
-    )
+    lowest = extremes.llr_of(np.minimum(sums["lowest"], extremes.none))
+    means = sums["count"], sums["log_sigmoid"], sums["llr"]
+    plain = PairSums(*means, sums["disclosure"], lowest, extremes.llr_of(sums["highest"]))
     opposite = MeanSums(sums["count"], *(sums[name] for name in _NEGATED)) if negated else None
-    binned = None if layout is None else Binned.of(sums.pop("bins"), layout, mirror=mirror)
+    binned = None if layout is None else Binned.of(sums.pop("bins"), layout, mirror=setup.mirror)
     return plain, opposite, binned
 
 

@@ -28,7 +28,7 @@ from unmask.privacy.similarity.pairs import (
     prepared,
     segments_of,
 )
-from unmask.privacy.similarity.resampling import Setup, resamples
+from unmask.privacy.similarity.resampling import Setup
 from unmask.privacy.similarity.result import SETS, Pseudonymisation, assessed
 from unmask.scoring import Backend, resolve
 from unmask.trials import Embeddings, Ids, Scores
@@ -149,17 +149,14 @@ def _of_sources(
     setup: Setup,
     backend: str | None,
 ) -> Pseudonymisation:
-    upper = setup.pairs == "upper"
-    rule = Upper(segments.order) if upper else None
+    rule = Upper(segments.order) if setup.mirror else None
     attack = centred(sources["op"], segments)
     every = {**sources, **({} if attack is None else {"centred": attack})}
     sets, drawn = similarity_sets(
         {name: Pairs(source, segments, rule) for name, source in every.items()},
-        mean=setup.mean,
-        mirror=upper,
+        setup,
         negated=("op", "centred"),
-        once=() if upper else ("oo", "pp"),
-        times=resamples(segments.speakers, setup.replicates, setup.seed),
+        once=() if setup.mirror else ("oo", "pp"),
     )
     return assessed(sets, drawn, setup, backend=backend, trials=_digest(segments))
 

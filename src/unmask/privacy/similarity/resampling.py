@@ -44,21 +44,6 @@ POSITIVE: Bounds = (0.0, np.inf)
 LARGEST_D_ECE = 1 / (2 * np.log(2))
 
 
-def resamples(speakers: int, replicates: int, seed: int) -> FloatArray | None:
-    """How often each speaker is drawn in each replicate (the draws of the detection bootstrap), and
-    after them all speakers but one, for each in turn where they are not many; None where no
-    replicates were asked for.
-    """
-    if not replicates:
-        return None
-    nothing = np.empty(0, dtype=np.int64)
-    units = Units("speaker", nothing, nothing, nothing, (speakers,))
-    seeds = np.random.SeedSequence(seed).spawn(replicates)
-    draws = [units.draw(np.random.default_rng(child)) for child in seeds]
-    left_out = 1 - np.eye(speakers) if speakers <= MOST_LEFT_OUT else np.empty((0, speakers))
-    return np.concatenate([np.stack(draws), left_out])
-
-
 @dataclass(frozen=True, eq=False)
 class Resampled:
     """What resamples of the speakers give: made by :func:`resampled`, read by intervals only.
@@ -218,7 +203,7 @@ def decibels(ends: Ends) -> Ends:
 class Statistic:
     """A number of all speakers, that of every resample, and how the ends of its interval read.
 
-    Made where intervals are, and gone after them. ``drawn`` are the values of :func:`resamples`,
+    Made where intervals are, and gone after them. ``drawn`` are the values of :meth:`Setup.times`,
     ``replicates`` of draws first. A number on whose bound chance lies (D_ECE 0, EER 50 %) is moved
     off it by any sample: ``evidence`` is the signed dominance of the same comparisons, which chance
     leaves at 0 on average, and where the interval of that holds 0, that of the number reaches
@@ -302,6 +287,25 @@ class Setup:
             value = getattr(self, option)
             if value not in known:
                 raise InputError(f"{option}: expected {' or '.join(known)}, found {value}")
+
+    @property
+    def mirror(self) -> bool:
+        """Whether both orders of two speakers are pooled."""
+        return self.pairs == "upper"
+
+    def times(self, speakers: int) -> FloatArray | None:
+        """How often each speaker is drawn in each replicate (the draws of the detection bootstrap),
+        and after them all speakers but one, for each in turn where they are not many; None where no
+        replicates were asked for.
+        """
+        if not self.replicates:
+            return None
+        nothing = np.empty(0, dtype=np.int64)
+        units = Units("speaker", nothing, nothing, nothing, (speakers,))
+        seeds = np.random.SeedSequence(self.seed).spawn(self.replicates)
+        draws = [units.draw(np.random.default_rng(child)) for child in seeds]
+        left_out = 1 - np.eye(speakers) if speakers <= MOST_LEFT_OUT else np.empty((0, speakers))
+        return np.concatenate([np.stack(draws), left_out])
 
     def intervals(self, statistics: Mapping[str, Statistic], speakers: int) -> dict[str, Interval]:
         """The interval of each statistic that has one."""

@@ -35,7 +35,6 @@ from unmask.privacy.similarity.resampling import (
     gain,
     lost,
     ratio,
-    resamples,
 )
 from unmask.scoring import Backend, resolve
 from unmask.trials import Embeddings
@@ -171,8 +170,7 @@ def sessions(
         for kind, rule in rules.items()
         for name, own in rows.items()
     }
-    times = resamples(segments.speakers, replicates, seed)
-    sets, drawn = similarity_sets(pairs, mean=mean, once=tuple(pairs), times=times)
+    sets, drawn = similarity_sets(pairs, setup, once=tuple(pairs))
     for name, own in sets.items():
         _refuse_missing(own, name.partition("_")[2])
     for name in ("oo_within", "oo_between"):
