@@ -3,11 +3,17 @@
 from unmask.privacy.similarity.attackers import PLAIN, SpeakerProtection, StrongestAttack
 from unmask.privacy.similarity.distortion import calibration_distortion
 from unmask.privacy.similarity.matrix import SimilaritySet
-from unmask.privacy.similarity.pseudonyms import pseudonymisation, read_matrices
+from unmask.privacy.similarity.pseudonyms import (
+    ALL,
+    PrivacyAssessment,
+    Safeguard,
+    pseudonymisation,
+    read_matrices,
+    safeguards,
+)
 from unmask.privacy.similarity.resampling import NOT_ASKED, SAME, WITH_TRIALS
 from unmask.privacy.similarity.result import Pseudonymisation
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
-from unmask.privacy.similarity.table import ALL, PrivacyAssessment, Safeguard, safeguards
 from unmask.privacy.similarity.view import MatrixView, quadrants, single
 
 __all__ = [

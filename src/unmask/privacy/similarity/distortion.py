@@ -13,8 +13,8 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import expit
 
-from unmask.base import FloatArray
-from unmask.engine import Pav, Roc, first_of_blocks, information
+from unmask.base import FloatArray, IntArray
+from unmask.engine import Roc, information
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.privacy.similarity.bins import Binned, Layout, counted
@@ -27,6 +27,7 @@ from unmask.privacy.similarity.resampling import (
     SAME,
     Setup,
     Statistic,
+    pav_of,
 )
 from unmask.privacy.zebra import (
     LIMIT,
@@ -112,20 +113,18 @@ def cross_scores(
         prepared(scorer, original, segments.order),
         prepared(scorer, protected, order[segments.order]),
     )
-    pairs = Pairs(source, segments)
-    rows = 0, len(segments)
-    target, other = (
-        [
-            (tile.class_scores(target=same), *tile.class_speakers(target=same))
-            for tile in pairs.tiles(NUMPY, rows, band=same)
-        ]
-        for same in (True, False)
-    )
+    parts: dict[bool, list[tuple[FloatArray, IntArray, IntArray]]] = {True: [], False: []}
+    for tile in Pairs(source, segments).tiles(NUMPY, (0, len(segments))):
+        rows, columns = segments.codes[slice(*tile.rows)], segments.codes[slice(*tile.columns)]
+        speakers = np.broadcast_arrays(rows[:, None], columns)
+        for same, part in parts.items():
+            chosen = tile.trials(target=same)
+            chosen = np.ones(tile.scores.shape, bool) if chosen is None else chosen
+            part.append((tile.scores[chosen].astype(np.float64), *(s[chosen] for s in speakers)))
     own, others = (
-        [np.concatenate(column) for column in zip(*parts, strict=True)] for parts in (target, other)
+        [np.concatenate(column) for column in zip(*part, strict=True)] for part in parts.values()
     )
-    scores = (own[0].astype(np.float64), others[0].astype(np.float64))
-    return RunScores(*scores, own[1], others[1], others[2], segments.speakers)
+    return RunScores(own[0], others[0], own[1], others[1], others[2], segments.speakers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,14 +231,5 @@ def weighted_line(
 
 def _isotonic(target: FloatArray, nontarget: FloatArray, laplace: bool) -> FloatArray:
     """LLR of every bin by PAV."""
-    bins = np.flatnonzero((target > 0) | (nontarget > 0))
-    start = first_of_blocks(target[bins], nontarget[bins])
-    pav = Pav(
-        bins[start[1:]].astype(np.float64),
-        np.add.reduceat(target[bins], start),
-        np.add.reduceat(nontarget[bins], start),
-        float(target.sum()),
-        float(nontarget.sum()),
-    )
-    chosen = pav.with_laplace() if laplace else pav
-    return chosen.apply(np.arange(target.size, dtype=np.float64))
+    pav = pav_of(target, nontarget)
+    return (pav.with_laplace() if laplace else pav).apply(np.arange(target.size, dtype=np.float64))

@@ -31,15 +31,15 @@ Scoring = str | Callable[[Any, Any], Any]
 class Segments:
     """Segments sorted by speaker: ``order`` gives each one's place among those handed in.
 
-    Made by :func:`aligned` and :func:`segments_of`, shared by all sets of comparisons. ``names`` of
-    the speakers are with those who report, not with those who count.
+    Made by :func:`aligned` and :func:`segments_of`, shared by all sets of comparisons. Speaker k,
+    of ``names``, has ``counts[k]`` segments from ``first[k]`` on.
     """
 
     order: IntArray
     codes: IntArray
     first: IntArray
     counts: IntArray
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...]
 
     @classmethod
     def of(cls, codes: npt.NDArray[np.integer[Any]], names: tuple[str, ...]) -> Segments:
@@ -54,14 +54,8 @@ class Segments:
                 f" ({few.size} such speakers): expected 2 segments or more"
             )
         order = np.argsort(codes, kind="stable").astype(np.int64)
-        return cls.of_sorted(order, codes[order].astype(np.int64), names)
-
-    @classmethod
-    def of_sorted(cls, order: IntArray, codes: IntArray, names: tuple[str, ...] = ()) -> Segments:
-        """Segments whose speakers ascend."""
-        counts = np.bincount(codes).astype(np.int64)
-        first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-        return cls(order, codes, first, counts, names)
+        first = np.cumsum(counts) - counts
+        return cls(order, codes[order].astype(np.int64), first, counts, names)
 
     def __len__(self) -> int:
         return self.order.size
@@ -83,9 +77,8 @@ class Segments:
         counted from ``start``.
         """
         spoken = self.spoken(start, stop)
-        return np.append(
-            np.maximum(self.first[spoken.start : spoken.stop] - start, 0), stop - start
-        )
+        first = self.first[spoken.start : spoken.stop] - start
+        return np.append(np.maximum(first, 0), stop - start)
 
 
 def aligned(original: Embeddings, protected: Embeddings) -> tuple[Segments, IntArray]:
@@ -376,13 +369,3 @@ class Tile:
         """Scores of the trials of a class, in one dimension."""
         chosen = self.trials(target=target)
         return self.scores.reshape(-1) if chosen is None else self.scores[chosen]
-
-    def class_speakers(self, *, target: bool) -> tuple[IntArray, IntArray]:
-        """Speakers on both sides of these trials."""
-        codes, chosen = self.pairs.segments.codes, self.trials(target=target)
-        shape = self.rows[1] - self.rows[0], self.columns[1] - self.columns[0]
-        one = np.broadcast_to(codes[slice(*self.rows), None], shape)
-        other = np.broadcast_to(codes[slice(*self.columns)], shape)
-        if chosen is None:
-            return one.reshape(-1), other.reshape(-1)
-        return one[chosen], other[chosen]

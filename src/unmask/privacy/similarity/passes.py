@@ -165,14 +165,10 @@ class PairSums(MeanSums):
 
     def mirrored(self) -> PairSums:
         """Both orders of two speakers pooled."""
-        return PairSums(
-            _pooled(self.count),
-            _pooled(self.log_sigmoid),
-            _pooled(self.llr),
-            _pooled(self.disclosure),
-            np.fmin(self.lowest, self.lowest.T),
-            np.fmax(self.highest, self.highest.T),
-        )
+        means = super().mirrored()
+        extremes = np.fmin(self.lowest, self.lowest.T), np.fmax(self.highest, self.highest.T)
+        sums = means.count, means.log_sigmoid, means.llr, _pooled(self.disclosure)
+        return PairSums(*sums, *extremes)
 
 
 def _pooled(table: npt.NDArray[Any]) -> npt.NDArray[Any]:

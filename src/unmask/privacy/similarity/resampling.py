@@ -153,21 +153,25 @@ def _disclosed(
 
 def _oracle(target: FloatArray, nontarget: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     """LLR of every bin with Laplace and without, and the EER; NaN if a class is empty."""
-    bins = np.flatnonzero((target > 0) | (nontarget > 0))
-    total = float(target.sum()), float(nontarget.sum())
-    if not all(total):
+    if not (target.any() and nontarget.any()):
         nothing = np.full(target.size, np.nan)
         return nothing, nothing, np.nan
+    pav, every = pav_of(target, nontarget), np.arange(target.size, dtype=np.float64)
+    hull = Polygon.of(pav.target, pav.nontarget)
+    return pav.with_laplace().apply(every), pav.apply(every), equal_error(hull)[0]
+
+
+def pav_of(target: FloatArray, nontarget: FloatArray) -> Pav:
+    """PAV of counts in bins, as a map of the numbers of the bins."""
+    bins = np.flatnonzero((target > 0) | (nontarget > 0))
     first = first_of_blocks(target[bins], nontarget[bins])
-    pav = Pav(
+    return Pav(
         bins[first[1:]].astype(np.float64),
         np.add.reduceat(target[bins], first),
         np.add.reduceat(nontarget[bins], first),
-        *total,
+        float(target.sum()),
+        float(nontarget.sum()),
     )
-    every = np.arange(target.size, dtype=np.float64)
-    hull = Polygon.of(pav.target, pav.nontarget)
-    return pav.with_laplace().apply(every), pav.apply(every), equal_error(hull)[0]
 
 
 def gain(value: float | FloatArray, reference: float | FloatArray = 1.0) -> FloatArray:
