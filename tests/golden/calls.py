@@ -19,13 +19,8 @@ import unmask as um
 from unmask.engine import bootstrap, evaluation, pairing, stream, units_of
 from unmask.privacy.legal import links as legal_links
 from unmask.privacy.legal import verification as legal_verification
-from unmask.privacy.similarity import count as similarity_count
-from unmask.privacy.similarity import matrix as similarity_matrix
-from unmask.privacy.similarity import total as similarity_total
-from unmask.privacy.similarity.distortion import (
-    calibration_distortion_from_embeddings,
-    calibration_distortion_from_scores,
-)
+from unmask.privacy.similarity import passes as similarity_passes
+from unmask.privacy.similarity.distortion import cross_scores
 from unmask.run import Place, within
 from unmask.run import place as opened_place
 from unmask.stress import trial_bias, worst_case_by_target
@@ -56,10 +51,7 @@ def places() -> Iterator[None]:
     patches = [
         mock.patch.object(legal_links, "ROWS", 40),
         mock.patch.object(legal_verification, "ROWS", 256),
-        *(
-            mock.patch.object(module, "TRIALS", 1)
-            for module in (similarity_count, similarity_total, similarity_matrix)
-        ),
+        mock.patch.object(similarity_passes, "TRIALS", 1),
         mock.patch.object(worst_case_voices, "ROWS", 40),
         mock.patch.object(worst_case_rates, "SCORES", 4000),
         mock.patch.object(worst_case_voices, "_DEVICE", 1000),
@@ -320,7 +312,7 @@ def similarity(
     **options: Any,
 ) -> Numbers:
     """Pseudonymisation from embeddings."""
-    made = um.pseudonymisation_from_embeddings(
+    made = um.pseudonymisation(
         voices(original), voices(protected), backend=backend(scoring, original), replicates=40,
         seed=1, **options, **at,
     )  # fmt: skip
@@ -337,9 +329,7 @@ def similarity_of_matrices(
 
 def similarity_of_scores(sets: Sequence[Mapping[str, Any]], **options: Any) -> Numbers:
     """Pseudonymisation from three lists of trials."""
-    made = um.pseudonymisation_from_scores(
-        *(trials(data) for data in sets), replicates=40, seed=1, **options
-    )
+    made = um.pseudonymisation(*(trials(data) for data in sets), replicates=40, seed=1, **options)
     return _similarity(made)
 
 
@@ -347,7 +337,7 @@ def safeguards(
     original: Mapping[str, Any], protected: Mapping[str, Any], again: Mapping[str, Any], at: Options
 ) -> Numbers:
     """A table of safeguards, by a column, with second runs and sessions."""
-    made = um.assess_safeguards(
+    made = um.safeguards(
         voices(original),
         {name: voices(data) for name, data in protected.items()},
         again={name: voices(data) for name, data in again.items()},
@@ -368,9 +358,7 @@ def sessions(
     original: Mapping[str, Any], protected: Mapping[str, Any], at: Options, **options: Any
 ) -> Numbers:
     """Within and between sessions."""
-    made = um.assess_sessions(
-        voices(original), voices(protected), replicates=40, seed=1, **options, **at
-    )
+    made = um.sessions(voices(original), voices(protected), replicates=40, seed=1, **options, **at)
     found = _estimates(made.estimates)
     for name, own in made.sets.items():
         found[f"{name}/matrix"] = own.matrix
@@ -540,7 +528,7 @@ def distortion_of_scores(
     first: Mapping[str, Any], second: Mapping[str, Any], method: str
 ) -> Numbers:
     """The same from lists of trials, with intervals."""
-    made = calibration_distortion_from_scores(
+    made = um.calibration_distortion(
         trials(first), trials(second), system=next(iter(first["systems"])), method=method,
         replicates=40, seed=1,
     )  # fmt: skip
@@ -549,9 +537,8 @@ def distortion_of_scores(
 
 def distortion_of_embeddings(original: Any, first: Any, second: Any, method: str) -> Numbers:
     """The same from embeddings, with intervals."""
-    made = calibration_distortion_from_embeddings(
-        voices(original), voices(first), voices(second), method=method, replicates=40, seed=1
-    )
+    runs = [cross_scores(voices(original), voices(run)) for run in (first, second)]
+    made = um.calibration_distortion(*runs, method=method, replicates=40, seed=1)
     return _distortion(made)
 
 
@@ -564,13 +551,13 @@ def _zoo(made: Any) -> Numbers:
 
 def zoo(data: Mapping[str, Any]) -> Numbers:
     """The zoo of a list of trials."""
-    return _zoo(um.zoo_of_scores(trials(data), system=next(iter(data["systems"]))))
+    return _zoo(um.zoo(trials(data), system=next(iter(data["systems"]))))
 
 
 def zoo_of_set(original: Mapping[str, Any], protected: Mapping[str, Any]) -> Numbers:
     """The zoo of a similarity matrix."""
-    made = um.pseudonymisation_from_embeddings(voices(original), voices(protected), replicates=0)
-    return _zoo(um.zoo_of_set(made.sets["op"]))
+    made = um.pseudonymisation(voices(original), voices(protected), replicates=0)
+    return _zoo(um.zoo(made.sets["op"]))
 
 
 # Stress.

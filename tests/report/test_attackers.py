@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.privacy.similarity.safeguards import ALL
+from unmask.privacy.similarity import ALL
 from unmask.report.assess import assess
 from unmask.report.config import ATTACKERS, CONSISTENCY, load_config
 from unmask.report.headline import WORST, find
