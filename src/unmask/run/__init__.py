@@ -1,8 +1,16 @@
 """Where work runs and what it leaves behind: places, jobs, progress, files."""
 
 from unmask.run.cuda import on_devices, product_type
-from unmask.run.disk import cache_directory, check_memory, check_room, memory_left
-from unmask.run.files import atomic_file, atomic_path, locked, write_whole
+from unmask.run.files import (
+    atomic_file,
+    atomic_path,
+    cache_directory,
+    check_memory,
+    check_room,
+    locked,
+    memory_left,
+    write_whole,
+)
 from unmask.run.job import Range, accumulate, ranges_of
 from unmask.run.places import (
     Lost,

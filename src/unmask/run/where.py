@@ -24,7 +24,7 @@ from unmask._version import __version__
 from unmask.errors import InputError
 from unmask.run import job, places
 from unmask.run.cuda import on_devices
-from unmask.run.disk import check_room
+from unmask.run.files import check_room
 from unmask.run.job import Range
 from unmask.run.places import Lost, check_place, current_place
 from unmask.run.state import unfinished, workplace
