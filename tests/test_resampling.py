@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from unmask.privacy.similarity.intervals import resamples
 
 from unmask.base import chosen, draw, draws, generator, in_order, weighted_means
 from unmask.engine import evaluate, units_of
 from unmask.errors import InputError
-from unmask.privacy.similarity.intervals import resamples
 from unmask.trials import NONTARGET, TARGET, Ids, Scores
 
 
