@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, lazy
+from unmask.base import BoolArray, FloatArray, lazy, length_normalised
 from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.privacy.legal.curve import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, VARIANTS
@@ -22,7 +22,6 @@ from unmask.scoring import (
     as_vectors,
     average_groups,
     discriminants,
-    length_normalised,
     score_blocks,
 )
 from unmask.trials import Embeddings
