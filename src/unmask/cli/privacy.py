@@ -17,7 +17,7 @@ from unmask.privacy.similarity import read_matrices, safeguards
 from unmask.report import document_of_privacy
 from unmask.report.privacy_figures import privacy_figures
 from unmask.run import place, reporting
-from unmask.scoring import Backend, Plda, Whitening, resolve
+from unmask.scoring import Backend, backend_named
 from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores
 
 
@@ -187,13 +187,9 @@ def _three(paths: str) -> list[str]:
 
 def _scorer(backend: str, data: Embeddings | None, lda: int | None) -> Backend:
     """The back-end, trained where it has to be."""
-    if backend.endswith(".npz"):
-        return Plda.load(backend)
-    if backend not in ("wccn", "plda"):
-        return resolve(backend)
-    if data is None:
+    if backend in ("wccn", "plda") and data is None:
         raise InputError(f"--backend {backend} needs --train: embeddings to train it on")
-    return Plda.fit(data, lda=lda) if backend == "plda" else Whitening.fit(data)
+    return backend_named(backend, data, **({"lda": lda} if backend == "plda" else {}))
 
 
 def _refuse_place(options: Mapping[str, Any]) -> None:
