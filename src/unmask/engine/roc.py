@@ -100,6 +100,23 @@ class Roc:
         return empty._with(below, upto, float(total), loss if cllr else None)
 
     @classmethod
+    def from_counts(
+        cls,
+        scores: FloatArray,
+        target: npt.ArrayLike,
+        below: IntArray,
+        equal: IntArray,
+        total: int,
+        loss: tuple[float, float] | None = None,
+    ) -> Roc:
+        """From counts that were taken elsewhere, in blocks: at each of ``scores`` lie ``target``
+        targets and ``equal`` nontargets, under it ``below`` of the ``total`` nontargets.
+        """
+        between = np.append(below, total) - np.concatenate([[0], below + equal])
+        ties, between = equal.astype(np.float64), between.astype(np.float64)
+        return cls(scores, np.asarray(target, np.float64), ties, between, loss)
+
+    @classmethod
     def _of_targets(
         cls,
         targets: FloatArray,
@@ -234,7 +251,7 @@ class Roc:
         raise InputError(f"EER estimator: expected rocch or raw, found {estimator}")
 
     def eer(self, *, estimator: str = "rocch") -> float:
-        """Equal error rate; ``estimator``: on the convex hull (``rocch``) or the polygon (``raw``)."""
+        """Equal error rate; ``estimator``: on the hull (``rocch``) or the polygon (``raw``)."""
         return self.eer_point(estimator=estimator).value
 
     def min_dcf_point(
@@ -247,7 +264,7 @@ class Roc:
         return self._point(*operating.least_cost(self.polygon, cost))
 
     def min_dcf(self, *, p_target: float = 0.01, c_miss: float = 1.0, c_fa: float = 1.0) -> float:
-        """Least cost at prior ``p_target`` and costs ``c_miss``, ``c_fa`` (:meth:`min_dcf_point`)."""
+        """The cost of :meth:`min_dcf_point` at ``p_target`` with costs ``c_miss`` and ``c_fa``."""
         return self.min_dcf_point(p_target=p_target, c_miss=c_miss, c_fa=c_fa).value
 
     def at_threshold(self, threshold: float) -> OperatingPoint:
