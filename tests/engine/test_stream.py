@@ -175,3 +175,17 @@ def test_real_files(name, monkeypatch):
     monkeypatch.undo()
     found = compare(SHARED / f"{name}.tsv.gz")
     assert found.results[0]["eer"].n["speakers"] in (20, 1251)
+
+
+def test_paths_are_evaluated_in_memory_or_in_batches(trials, tmp_path):
+    path = tmp_path / "a.score"
+    path.write_text(text(trials))
+    whole = um.evaluate(path, replicates=0)
+    assert "batches" not in whole.sources[0].detected
+    batches = um.evaluate([path], stream=True, replicates=0)
+    assert "read in batches" in batches.sources[0].detected
+    assert whole.results[0]["eer"].value == batches.results[0]["eer"].value
+    np.savez(tmp_path / "b.npz", tar=[1.0, 2.0], non=[0.0, 1.5])
+    assert um.evaluate(tmp_path / "b.npz", replicates=0).results[0]["eer"].value == 0.25
+    with pytest.raises(um.InputError, match="to group by sex, found a stream"):
+        um.evaluate(path, by="sex", stream=True)

@@ -411,7 +411,7 @@ def evaluate(
 
     ``data`` is a table of scores, a set of embeddings of which all pairs are compared
     (:func:`~unmask.engine.pairing.cross_pairing`), or the path of one or several score files, which
-    may be larger than memory (:func:`~unmask.engine.stream.stream_scores`); ``options`` are then
+    may be larger than memory (:func:`~unmask.engine.stream.evaluate_files`); ``options`` are then
     those of that function, such as ``key`` and ``speakers`` or ``backend`` and ``pairs``. ``by`` is
     for tables: a column, or a name such as ``sex`` for the pair ``enrol_sex``, ``test_sex``.
 
@@ -434,15 +434,15 @@ def evaluate(
         if options:
             raise TypeError(f"evaluate: no option {', '.join(options)} for a table of scores")
         return _evaluate(data, systems, by, **numbers)
-    if by is not None:
-        raise InputError(f"by: expected a table of scores to group by {by}: read the files first")
     if isinstance(data, Embeddings):
+        if by is not None:
+            raise InputError(f"by: expected scores to group by {by}, found embeddings")
         from unmask.engine.pairing import cross_pairing
 
         return cross_pairing(data, **numbers, **options)
-    from unmask.engine.stream import stream_scores
+    from unmask.engine.stream import evaluate_files
 
-    return stream_scores(data, systems=systems, **numbers, **options)
+    return evaluate_files(data, systems=systems, by=by, **numbers, **options)
 
 
 def _evaluate(

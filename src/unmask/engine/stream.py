@@ -1,4 +1,4 @@
-"""Every detection metric of score files larger than memory."""
+"""Every detection metric of score files, in memory or, where they are large, in batches."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from unmask.base import BoolArray, FloatArray, in_order
 from unmask.engine.binned import Batch, BinnedSystem, BinnedTrials, FirstOrder, count_speakers
 from unmask.engine.bootstrap import AUTO_TRIALS, Codes, Resampled, Units
-from unmask.engine.evaluation import Battery, Evaluation, SystemResult, measure
+from unmask.engine.evaluation import Battery, Evaluation, SystemResult, evaluate, measure
 from unmask.engine.information import SummedSoftplus
 from unmask.engine.metrics import negated_warnings
 from unmask.engine.roc import Roc
@@ -26,10 +27,40 @@ from unmask.trials import (
     ScoreBatch,
     Speakers,
     StreamedScores,
+    is_large,
+    read_scores,
     streamed_scores,
 )
 
 HELD = 1 << 22
+
+
+def evaluate_files(
+    path: str | Path | Sequence[str | Path],
+    *,
+    by: str | None = None,
+    stream: bool | None = None,
+    battery: Battery,
+    replicates: int | None,
+    level: float,
+    seed: int,
+    **options: Any,
+) -> Evaluation:
+    """The table of :func:`evaluate` for one or several score files.
+
+    With ``stream`` they are read in batches (:func:`stream_scores`), as files over 2 GB are unless
+    it is False; groups of ``by`` need all scores in memory. ``options`` are those of
+    :func:`read_scores`, the rest those of :func:`evaluate`.
+    """
+    paths = [path] if isinstance(path, str | Path) else list(path)
+    numbers: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
+    if stream is None:
+        stream = by is None and any(is_large(one) for one in paths)
+    if stream and by is not None:
+        raise InputError(f"by: expected all scores in memory to group by {by}, found a stream")
+    if stream:
+        return stream_scores(paths, battery=battery, **numbers, **options)
+    return evaluate(read_scores(paths, **options), by=by, battery=battery, **numbers)
 
 
 def stream_scores(
