@@ -6,7 +6,7 @@ import pytest
 from unmask.base import draw, draws, generator, in_order
 from unmask.engine import evaluate, units_of
 from unmask.errors import InputError
-from unmask.privacy.similarity.intervals import resamples
+from unmask.privacy.similarity.resampling import Setup
 from unmask.trials import NONTARGET, TARGET, Ids, Scores
 
 
@@ -72,7 +72,7 @@ def test_rooms_draw_the_same_people_whatever_the_order_of_rows():
         for index in range(4):
             times = units.draw(9, index)[units.target]
             assert dict(zip(own, times, strict=True)) == expected[index]
-    similarity = resamples(5, 4, 9)[:4]
+    similarity = Setup(replicates=4, seed=9).times(5)[:4]
     assert [dict(zip(sorted(PEOPLE), row, strict=True)) for row in similarity] == expected
 
 
