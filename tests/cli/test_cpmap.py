@@ -65,9 +65,7 @@ def test_json_equals_the_python_api(folder):
             for name in ("old", "new")
         )
     )
-    expected = um.assess_cp_maps(
-        scores, references=["old", "new"], combine="rank", grid=8, replicates=10
-    )
+    expected = um.cp_maps(scores, references=["old", "new"], combine="rank", grid=8, replicates=10)
     values = {
         (r["conditions"].get("system", ""), r["metric"]): r["value"]
         for r in found["results"]

@@ -6,34 +6,26 @@ A workload takes plain arrays and gives plain names with numbers. ``at`` says wh
 from __future__ import annotations
 
 import contextlib
-import sys
+import importlib.util
 import tempfile
-import types
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
-from unmask.run.executors import kept_open
 
 import unmask as um
-from unmask.engine import units_of
-from unmask.privacy.legal import counts as legal_counts
-from unmask.privacy.legal import lists_eer as legal_verification
-from unmask.privacy.similarity import count as similarity_count
-from unmask.privacy.similarity import matrix as similarity_matrix
-from unmask.privacy.similarity import total as similarity_total
-from unmask.privacy.similarity.distortion import (
-    calibration_distortion_from_embeddings,
-    calibration_distortion_from_scores,
-)
-from unmask.run import job
-from unmask.scoring import cross, on_cuda
+from unmask.engine import bootstrap, evaluation, pairing, stream, units_of
+from unmask.privacy.legal import links as legal_links
+from unmask.privacy.legal import verification as legal_verification
+from unmask.privacy.similarity import passes as similarity_passes
+from unmask.privacy.similarity.distortion import cross_scores
+from unmask.run import Place, within
+from unmask.run import place as opened_place
 from unmask.stress import trial_bias, worst_case_by_target
-from unmask.stress.worst_case import flat as worst_case_flat
-from unmask.stress.worst_case import on_device as worst_case_on_device
-from unmask.stress.worst_case import voices as worst_case_voices
+from unmask.stress.impostors import rates as worst_case_rates
+from unmask.stress.impostors import voices as worst_case_voices
 from unmask.trials import write
 
 Numbers = dict[str, Any]
@@ -44,8 +36,9 @@ PLACES: dict[str, Options] = {
     "local-3": {"on": "local", "workers": 3},
     "processes": {"on": "processes", "workers": 2},
     "dask": {"on": "dask", "workers": 2},
-    "cuda": {"on": "cuda"},
+    "cuda": {"on": "cuda", "devices": ["cpu", "cpu"]},
 }
+OPENED: dict[str, Place] = {}
 FEW_TRIALS = 2_000_000
 
 
@@ -56,55 +49,29 @@ FEW_TRIALS = 2_000_000
 def places() -> Iterator[None]:
     """One pool of processes and one cluster for all workloads, which have several tasks each."""
     patches = [
-        mock.patch.object(legal_counts, "ROWS", 40),
+        mock.patch.object(legal_links, "ROWS", 40),
         mock.patch.object(legal_verification, "ROWS", 256),
-        *(
-            mock.patch.object(module, "TRIALS", 1)
-            for module in (similarity_count, similarity_total, similarity_matrix)
-        ),
+        mock.patch.object(similarity_passes, "TRIALS", 1),
         mock.patch.object(worst_case_voices, "ROWS", 40),
-        mock.patch.object(worst_case_flat, "SCORES", 4000),
-        mock.patch.object(worst_case_on_device, "SCORES", 1000),
+        mock.patch.object(worst_case_rates, "SCORES", 4000),
+        mock.patch.object(worst_case_voices, "_DEVICE", 1000),
     ]
     with contextlib.ExitStack() as stack:
         for patch in patches:
             stack.enter_context(patch)
-        stack.enter_context(kept_open())
+        stack.callback(OPENED.clear)
+        for name in PLACES:
+            if name != "cuda" or importlib.util.find_spec("torch"):
+                OPENED[name] = stack.enter_context(opened_place(**PLACES[name]))
+        stack.enter_context(opened_place())
         yield
 
 
 @contextlib.contextmanager
 def place(name: str | None) -> Iterator[Options]:
-    """The options of a place; ``cuda`` is two devices of torch on the CPU."""
-    with contextlib.ExitStack() as stack:
-        if name == "cuda":
-            import torch
-
-            kernel = types.ModuleType("unmask.scoring.cuda_roc")
-            kernel.count_nontargets = _count_nontargets  # type: ignore[attr-defined]
-            modules = {"unmask.scoring.cuda_roc": kernel}
-            stack.enter_context(mock.patch.dict(sys.modules, modules))
-            stack.enter_context(mock.patch.object(torch.cuda, "device", contextlib.nullcontext))
-            for module in (on_cuda, cross, job):
-                faked = mock.patch.object(module, "devices", return_value=["cpu", "cpu"])
-                stack.enter_context(faked)
-        yield PLACES[name] if name else {}
-
-
-def _count_nontargets(
-    enrol: Any, test: Any, one: Any, other: Any, knots: Any, *, symmetric: bool, rows: Any
-) -> Any:
-    """What the kernel counts, from the whole matrix."""
-    scores = (enrol @ test.T).numpy()
-    counted = (one[:, None] != other[None, :]).numpy()
-    if symmetric:
-        counted &= np.triu(np.ones_like(counted), 1)
-    counted[: rows[0]] = counted[rows[1] :] = False
-    found = np.sort(scores[counted])
-    below = np.searchsorted(found, knots.numpy())
-    upto = np.searchsorted(found, knots.numpy(), side="right")
-    between = np.diff(np.concatenate([[0], np.stack([below, upto], 1).ravel(), [found.size]]))[::2]
-    return types.SimpleNamespace(equal=upto - below, between=between)
+    """Work happens there; ``cuda`` is two devices of torch on the CPU."""
+    with within(OPENED[name]) if name else contextlib.nullcontext():
+        yield {}
 
 
 # What is picked from results.
@@ -268,13 +235,14 @@ def calibrations(target: Any, nontarget: Any, scores: Any) -> Numbers:
 
 
 @contextlib.contextmanager
-def _many(module: str, few: bool) -> Iterator[None]:
+def _many(few: bool) -> Iterator[None]:
     """Unless there are ``few`` trials, these are more than all are resampled of."""
-    module = f"unmask.engine.{module}"
-    with (
-        mock.patch(f"{module}.AUTO_TRIALS", FEW_TRIALS if few else 100),
-        mock.patch(f"{module}.AUTO_REPLICATES", 60),
-    ):
+    values = {"AUTO_TRIALS": FEW_TRIALS if few else 100, "AUTO_REPLICATES": 60}
+    with contextlib.ExitStack() as stack:
+        for module in (bootstrap, evaluation, pairing, stream):
+            for name, value in values.items():
+                if hasattr(module, name):
+                    stack.enter_context(mock.patch.object(module, name, value))
         yield
 
 
@@ -284,7 +252,7 @@ def evaluate(
     """All metrics with intervals; ``few`` speakers are resampled trial by trial, else in bins."""
     if few:
         return _evaluation(um.evaluate(trials(data), by=by, replicates=60, seed=3, **at))
-    with _many("resample", few):
+    with _many(few):
         return _evaluation(um.evaluate(trials(data), by=by, seed=3, **at))
 
 
@@ -309,7 +277,7 @@ def cross_pairing(
 ) -> Numbers:
     """All pairs of a set; ``by_speaker``: intervals from counts by speaker."""
     chosen = backend(scoring, data)
-    with _many("pairing", not by_speaker):
+    with _many(not by_speaker):
         result = um.cross_pairing(
             voices(data), backend=chosen, replicates=60, seed=2, block=256, **options, **at
         )
@@ -344,7 +312,7 @@ def similarity(
     **options: Any,
 ) -> Numbers:
     """Pseudonymisation from embeddings."""
-    made = um.pseudonymisation_from_embeddings(
+    made = um.pseudonymisation(
         voices(original), voices(protected), backend=backend(scoring, original), replicates=40,
         seed=1, **options, **at,
     )  # fmt: skip
@@ -361,9 +329,7 @@ def similarity_of_matrices(
 
 def similarity_of_scores(sets: Sequence[Mapping[str, Any]], **options: Any) -> Numbers:
     """Pseudonymisation from three lists of trials."""
-    made = um.pseudonymisation_from_scores(
-        *(trials(data) for data in sets), replicates=40, seed=1, **options
-    )
+    made = um.pseudonymisation(*(trials(data) for data in sets), replicates=40, seed=1, **options)
     return _similarity(made)
 
 
@@ -371,7 +337,7 @@ def safeguards(
     original: Mapping[str, Any], protected: Mapping[str, Any], again: Mapping[str, Any], at: Options
 ) -> Numbers:
     """A table of safeguards, by a column, with second runs and sessions."""
-    made = um.assess_safeguards(
+    made = um.safeguards(
         voices(original),
         {name: voices(data) for name, data in protected.items()},
         again={name: voices(data) for name, data in again.items()},
@@ -392,9 +358,7 @@ def sessions(
     original: Mapping[str, Any], protected: Mapping[str, Any], at: Options, **options: Any
 ) -> Numbers:
     """Within and between sessions."""
-    made = um.assess_sessions(
-        voices(original), voices(protected), replicates=40, seed=1, **options, **at
-    )
+    made = um.sessions(voices(original), voices(protected), replicates=40, seed=1, **options, **at)
     found = _estimates(made.estimates)
     for name, own in made.sets.items():
         found[f"{name}/matrix"] = own.matrix
@@ -427,10 +391,11 @@ def linkability(
     **options: Any,
 ) -> Numbers:
     """Linkability with ranks: exact, or by ``draws``."""
-    made = um.linkability(
-        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
-        **options, **at,
-    )  # fmt: skip
+    with contextlib.nullcontext():
+        made = um.linkability(
+            voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+            **options,
+        )  # fmt: skip
     found = _curve(made)
     found |= {"at_or_above": made.above.at_or_above, "above": made.above.above}
     return found | (_ranks(made.ranks) if made.ranks is not None else {})
@@ -453,10 +418,11 @@ def verification(
     **options: Any,
 ) -> Numbers:
     """1 − EER."""
-    made = um.verification(
-        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
-        **options, **at,
-    )  # fmt: skip
+    with contextlib.nullcontext():
+        made = um.one_minus_eer(
+            voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+            **options,
+        )  # fmt: skip
     return _curve(made)
 
 
@@ -469,10 +435,11 @@ def singling_out(
     **options: Any,
 ) -> Numbers:
     """Singling Out."""
-    made = um.singling_out(
-        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
-        **options, **at,
-    )  # fmt: skip
+    with contextlib.nullcontext():
+        made = um.singling_out(
+            voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+            **options,
+        )  # fmt: skip
     names = ["chance_exact", "chance_calibrated", "threshold_rank"]
     return _curve(made) | _fields(made, names)
 
@@ -514,7 +481,8 @@ def legal_sweep(
     }
     if backends:
         attackers = um.with_backends(attackers, backends)
-    made = um.legal_sweep(attackers, replicates=40, seed=6, **options, **at)
+    with contextlib.nullcontext():
+        made = um.legal(attackers, replicates=40, seed=6, **options)
     found = _estimates(made.estimates)
     for (attacker, metric, length), curve in made.curves.items():
         found |= _curve(curve, f"{attacker}/{metric}/{length}/")
@@ -560,7 +528,7 @@ def distortion_of_scores(
     first: Mapping[str, Any], second: Mapping[str, Any], method: str
 ) -> Numbers:
     """The same from lists of trials, with intervals."""
-    made = calibration_distortion_from_scores(
+    made = um.calibration_distortion(
         trials(first), trials(second), system=next(iter(first["systems"])), method=method,
         replicates=40, seed=1,
     )  # fmt: skip
@@ -569,9 +537,8 @@ def distortion_of_scores(
 
 def distortion_of_embeddings(original: Any, first: Any, second: Any, method: str) -> Numbers:
     """The same from embeddings, with intervals."""
-    made = calibration_distortion_from_embeddings(
-        voices(original), voices(first), voices(second), method=method, replicates=40, seed=1
-    )
+    runs = [cross_scores(voices(original), voices(run)) for run in (first, second)]
+    made = um.calibration_distortion(*runs, method=method, replicates=40, seed=1)
     return _distortion(made)
 
 
@@ -584,13 +551,13 @@ def _zoo(made: Any) -> Numbers:
 
 def zoo(data: Mapping[str, Any]) -> Numbers:
     """The zoo of a list of trials."""
-    return _zoo(um.zoo_of_scores(trials(data), system=next(iter(data["systems"]))))
+    return _zoo(um.zoo(trials(data), system=next(iter(data["systems"]))))
 
 
 def zoo_of_set(original: Mapping[str, Any], protected: Mapping[str, Any]) -> Numbers:
     """The zoo of a similarity matrix."""
-    made = um.pseudonymisation_from_embeddings(voices(original), voices(protected), replicates=0)
-    return _zoo(um.zoo_of_set(made.sets["op"]))
+    made = um.pseudonymisation(voices(original), voices(protected), replicates=0)
+    return _zoo(um.zoo(made.sets["op"]))
 
 
 # Stress.
@@ -635,7 +602,7 @@ def delta_intervals(data: Mapping[str, Any], **options: Any) -> Numbers:
     scores = trials(data)
     pairs = [(scores.targets(name), scores.nontargets(name)) for name in list(scores.systems)[:2]]
     made = um.delta_cp_intervals(
-        *pairs, units_of(scores)[0], grid=8, replicates=40, seed=1, workers=1, **options
+        *pairs, units_of(scores)[0], grid=8, replicates=40, seed=1, **options
     )
     found: Numbers = {}
     for name in ("win", "tie", "lose"):
@@ -645,7 +612,7 @@ def delta_intervals(data: Mapping[str, Any], **options: Any) -> Numbers:
 
 def cp_assessment(data: Mapping[str, Any], **options: Any) -> Numbers:
     """Maps, deltas, trial configs and their intervals of a list of trials."""
-    made = um.assess_cp_maps(trials(data), grid=10, replicates=30, seed=1, **options)
+    made = um.cp_maps(trials(data), grid=10, replicates=30, seed=1, **options)
     found: Numbers = {}
     for name, one in made.maps.items():
         found |= _map(one, f"{name}/map/") | _estimates(made.estimates(name), f"{name}/")
@@ -691,17 +658,17 @@ def worst_case_measured(
     data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options, **options: Any
 ) -> Numbers:
     """The same with intervals, from the pairs of embeddings."""
-    pairs = um.pairs_of_embeddings(voices(data))
-    return _worst(um.measure_worst_case(pairs, thresholds, counts=counts, seed=1, **options, **at))
+    pairs = um.stress.pairs(voices(data))
+    return _worst(um.worst_case(pairs, thresholds, counts=counts, seed=1, **options))
 
 
 def worst_case_of_scores(
     data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options
 ) -> Numbers:
     """The same from a list of trials."""
-    pairs = um.pairs_of_scores(trials(data), system=next(iter(data["systems"])))
+    pairs = um.stress.pairs(trials(data), system=next(iter(data["systems"])))
     found = {"scores": pairs.scores, "start": pairs.start}
-    return found | _worst(um.measure_worst_case(pairs, thresholds, counts=counts, **at))
+    return found | _worst(um.worst_case(pairs, thresholds, counts=counts))
 
 
 def worst_case_of_embeddings(
@@ -715,7 +682,7 @@ def worst_case_of_embeddings(
     **options: Any,
 ) -> Numbers:
     """The same straight from embeddings."""
-    made = um.worst_case_of_embeddings(
+    made = um.worst_case(
         voices(data),
         thresholds,
         counts=counts,
@@ -723,7 +690,6 @@ def worst_case_of_embeddings(
         proxy=None if proxy is None else voices(proxy),
         seed=1,
         **options,
-        **at,
     )
     return _worst(made)
 
@@ -752,9 +718,9 @@ def model_comparison(scores: Any, models: Sequence[str]) -> Numbers:
 
 def worst_case_study(data: Mapping[str, Any], at: Options) -> Numbers:
     """A study of embeddings: exact rates, predictions, thresholds that would help."""
-    made = um.worst_case_study_of_embeddings(
+    made = um.worst_case(
         voices(data), model="gpd", population=1000, p_target=[0.05], target_rates=[0.05],
-        per_pair=4, groups=5, seed=1, split=False, **at,
+        per_pair=4, groups=5, seed=1, split=False,
     )  # fmt: skip
     found = _worst(made.empirical, "empirical/")
     found |= _fields(
@@ -794,7 +760,7 @@ def read_scores(
         if path.suffix in (".npz", ".h5"):
             streamed = um.evaluate(read, **options)
         else:
-            with _many("stream", few):
+            with _many(few):
                 streamed = um.stream_scores(path, key=key, speakers=owner, **options)
     (values,) = read.systems.values()
     found: Numbers = {"scores": values, "label": read.label}
@@ -813,7 +779,7 @@ def read_embeddings(data: Mapping[str, Any], name: str) -> Numbers:
         path = Path(folder, name)
         write(voices(data), path)
         read = um.read_embeddings(path)
-        paired = um.cross_pairing(path, replicates=20, seed=1, workers=1)
+        paired = um.cross_pairing(path, replicates=20, seed=1)
     found: Numbers = {"vectors": read.vectors, "speakers": read.speakers.alphabetical().codes}
     if read.utterances is not None:
         found["utterances"] = read.utterances.alphabetical().codes

@@ -9,6 +9,7 @@ import typer
 
 from unmask.cli import common
 from unmask.errors import InputError
+from unmask.run import place, reporting
 from unmask.speech import Extraction, forget, recordings
 from unmask.speech import embed as embed_recordings
 from unmask.trials import check_archive_folder, embedding_format, write
@@ -64,19 +65,18 @@ def embed(
         check_archive_folder(output)
     found = recordings(source, speakers=speakers)
     parts = output.with_name(f"{output.name}.parts")
-    with common.progress("embedding", quiet=quiet) as bar:
+    if parts.exists():
+        common.remark(f"{parts}: what fits of an earlier run is kept", quiet=quiet)
+    here = place(workers=workers)
+    with here, common.progress("embedding", quiet=quiet) as bar, reporting(bar):
         result = embed_recordings(
             found,
             encoder,
             extraction=Extraction(vad, segment, segments),
             parts=parts,
             shard=shard,
-            workers=workers,
             device=device,
-            progress=bar,
         )
-    if result.resumed:
-        common.remark(f"{result.resumed} shards of an earlier run kept", quiet=quiet)
     for line in result.remarks:
         common.remark(f"remark: {line}", quiet=quiet)
     for line in result.failures:

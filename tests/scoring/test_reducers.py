@@ -1,0 +1,439 @@
+"""All pairs, counted by reducers: against the whole score matrix, on every place, after faults."""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import unmask as um
+from unmask.engine.pairing import statistic
+from unmask.run import place, reporting
+from unmask.run.places import Lost
+from unmask.run.state import workplace
+from unmask.scoring.pairs import Pairs, Side
+from unmask.scoring.reducers import among
+from unmask.scoring.reducers.among import CountAmong, Tally, TargetScores
+from unmask.scoring.reducers.by_speaker import CountBySpeaker
+from unmask.scoring.shards import shards_of
+from unmask.scoring.sides import Layout
+from unmask.trials import Source
+
+
+def cross_pairing(
+    *sets, on="local", workers=None, state=None, progress=None, devices=(), **options
+):
+    """With few replicates: their number is none of the questions here."""
+    with place(on, workers=workers, state=state, devices=devices), reporting(progress):
+        return um.cross_pairing(*sets, **{"replicates": 20, **options})
+
+
+def table(evaluation):
+    """What must be the same to the last bit; an interval as it is written, since NaN is not NaN."""
+    return [
+        (e.metric, e.value, e.threshold, repr(e.interval), dict(e.n))
+        for e in evaluation.results[0].estimates
+    ]
+
+
+def whole(embeddings, backend=None, *, enrolled=None):
+    """Scores of both classes from one product in float64."""
+    backend = backend or um.Cosine()
+    rows = backend.prepare(embeddings.vectors)
+    scores = backend.score_block(rows, rows)
+    code = embeddings.speakers.codes
+    same = code[:, None] == code[None, :]
+    if enrolled is None:
+        counted = np.triu(np.ones_like(same), 1)
+    else:
+        counted = enrolled[:, None] & ~enrolled[None, :]
+    return scores[same & counted], scores[~same & counted]
+
+
+def test_all_pairs_equal_the_whole_matrix(embeddings):
+    found = cross_pairing(embeddings).results[0]
+    expected = um.detection(*whole(embeddings))
+    n = len(embeddings)
+    assert found["eer"].n["target"] == 250 * 45
+    assert found["eer"].n["target"] + found["eer"].n["nontarget"] == n * (n - 1) // 2
+    assert found["eer"].value == pytest.approx(expected.eer, abs=1e-6)
+    assert found["min_dcf"].value == pytest.approx(expected.min_dcf, abs=1e-5)
+    assert found["cllr"].value == pytest.approx(expected.cllr, abs=1e-8)
+    assert found["min_cllr"].value == pytest.approx(expected.min_cllr, abs=1e-6)
+    assert found["l_w"].value == pytest.approx(expected.l_w, abs=1e-3)
+
+
+def test_fixed_enrolment_takes_the_first_of_each_speaker(embeddings):
+    code = embeddings.speakers.codes
+    first = np.zeros(len(embeddings), bool)
+    for speaker in np.unique(code):
+        first[np.flatnonzero(code == speaker)[:2]] = True
+    found = cross_pairing(embeddings, pairs="enrolment-fixed", enrolment=2).results[0]
+    target, nontarget = whole(embeddings, enrolled=first)
+    assert found["eer"].n["target"] == target.size
+    assert found["eer"].n["nontarget"] == nontarget.size
+    assert found["eer"].value == pytest.approx(um.eer(target, nontarget), abs=1e-6)
+
+
+def test_the_digest_names_the_trials(embeddings):
+    def digest(given, **options):
+        return Layout.of(shards_of(given), **options).digest
+
+    turned = embeddings.select(np.arange(len(embeddings))[::-1])
+    assert digest(turned, pairs="all") == digest(embeddings, pairs="all")
+    fixed = [
+        digest(given, pairs="enrolment-fixed", enrolment=number)
+        for given, number in ((embeddings, 1), (turned, 1), (embeddings, 2))
+    ]
+    assert len({*fixed, digest(embeddings, pairs="all")}) == 4
+
+
+@pytest.mark.parametrize("kind", ["plda", "wccn"])
+def test_trained_back_ends(embeddings, kind):
+    train = embeddings.select(np.arange(0, len(embeddings), 2))
+    backend = um.Plda.fit(train) if kind == "plda" else um.Whitening.fit(train)
+    found = cross_pairing(embeddings, backend=backend).results[0]
+    expected = um.detection(*whole(embeddings, backend))
+    assert found["eer"].value == pytest.approx(expected.eer, abs=1e-6)
+    assert found["cllr"].value == pytest.approx(expected.cllr, rel=1e-6)
+    roc = um.Roc.from_scores(*whole(embeddings, backend), thresholds=um.Battery().thresholds)
+    assert found["act_dcf"].value == pytest.approx(roc.act_dcf(), abs=1e-4)
+
+
+@pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
+def test_workers_blocks_and_order_change_nothing(embeddings, pairs):
+    expected = table(cross_pairing(embeddings, pairs=pairs, workers=1))
+    for options in ({"workers": 3}, {"block": 1024}, {"block": 2048, "workers": 2}):
+        assert table(cross_pairing(embeddings, pairs=pairs, **options)) == expected
+    if pairs == "all":
+        shuffled = embeddings.select(np.random.default_rng(1).permutation(len(embeddings)))
+        assert table(cross_pairing(shuffled)) == expected
+
+
+def test_processes_give_the_same(embeddings):
+    assert table(cross_pairing(embeddings, on="processes", workers=2)) == table(
+        cross_pairing(embeddings)
+    )
+
+
+def test_files_of_all_kinds_and_shards_are_one_set(embeddings, tmp_path):
+    expected = table(cross_pairing(embeddings))
+    names, speakers = embeddings.utterances.to_series(), embeddings.speakers.to_series()
+    np.savez(
+        tmp_path / "a.npz",
+        embeddings=embeddings.vectors,
+        utt_ids=names.to_numpy().astype(str),
+        speaker_ids=speakers.to_numpy().astype(str),
+    )
+    frame = pl.DataFrame({"utt": names, "speaker": speakers, "embedding": embeddings.vectors})
+    frame.write_parquet(tmp_path / "b.parquet")
+    frame[:1000].write_parquet(tmp_path / "c1.parquet")
+    listed = frame[1000:].with_columns(pl.col("embedding").arr.to_list())
+    listed.write_parquet(tmp_path / "c2.parquet")
+    np.save(tmp_path / "d.npy", embeddings.vectors)
+    lines = "".join(f"{u} {s}\n" for u, s in zip(names, speakers, strict=True))
+    (tmp_path / "utt2spk").write_text(lines)
+    for paths in (["a.npz"], ["b.parquet"], ["c1.parquet", "c2.parquet"]):
+        assert table(cross_pairing([tmp_path / path for path in paths])) == expected, paths
+    npy = cross_pairing(tmp_path / "d.npy", speakers=tmp_path / "utt2spk")
+    assert table(npy) == expected
+    assert [source.format for source in npy.sources] == ["npy-embeddings"]
+
+
+def test_bad_input_is_one_line(embeddings, tmp_path, monkeypatch):
+    with pytest.raises(um.InputError, match="expected all or enrolment-fixed, found some"):
+        cross_pairing(embeddings, pairs="some")
+    with pytest.raises(um.InputError, match=r"expected local, .* or cuda, found moon"):
+        cross_pairing(embeddings, on="moon")
+    for name, width in (("a", 8), ("b", 9)):
+        speakers = np.array(["x", "x", "y"])
+        np.savez(tmp_path / f"{name}.npz", embeddings=np.ones((3, width)), speaker_ids=speakers)
+    with pytest.raises(um.InputError, match=r"b.npz: expected 8 dimensions as in .*a.npz, found 9"):
+        cross_pairing([tmp_path / "a.npz", tmp_path / "b.npz"])
+    with pytest.raises(um.InputError, match="a speaker with 2 utterances"):
+        cross_pairing(um.Embeddings(np.eye(3), ["a", "b", "c"]))
+    with pytest.raises(um.InputError, match="expected 2 speakers"):
+        cross_pairing(um.Embeddings(np.eye(3), ["a", "a", "a"]))
+    zero = um.Embeddings(np.eye(4)[[0, 1, 2]] * [[1], [1], [0]], ["a", "a", "b"])
+    with pytest.raises(um.InputError, match="has length 0"):
+        cross_pairing(zero)
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: type("", (), {"free": 1000})())
+    with pytest.raises(um.InputError, match=r"of free disk .* found 0.00 GB"):
+        cross_pairing(embeddings)
+
+
+def count_nontargets(enrol, test, one, other, knots, *, symmetric, rows):
+    """What the kernel of triton counts, from the whole matrix."""
+    scores = (enrol @ test.T).numpy()
+    counted = (one[:, None] != other[None, :]).numpy()
+    if symmetric:
+        counted &= np.triu(np.ones_like(counted), 1)
+    counted[: rows[0]] = counted[rows[1] :] = False
+    against = np.sort(scores[counted])
+    below = np.searchsorted(against, knots.numpy())
+    upto = np.searchsorted(against, knots.numpy(), side="right")
+    gaps = np.concatenate([[0], np.stack([below, upto], 1).ravel(), [against.size]])
+    return types.SimpleNamespace(equal=upto - below, between=np.diff(gaps)[::2])
+
+
+@pytest.fixture(params=["torch", "triton"])
+def device(request, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(among, "STRIP", 1 << 20)
+    if request.param == "triton":
+        kernel = types.ModuleType("unmask.scoring.triton_roc")
+        kernel.count_nontargets = count_nontargets
+        monkeypatch.setitem(sys.modules, "unmask.scoring.triton_roc", kernel)
+        monkeypatch.setattr(among, "fuses", lambda xp: True)
+    return "cpu"
+
+
+@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
+def test_all_devices_together_count_what_processors_count(embeddings, device, pairs, number):
+    battery = um.Battery(p_target=(0.5, 0.45))
+    wanted = cross_pairing(embeddings, pairs=pairs, battery=battery).results[0]
+    there = {"on": "cuda", "devices": [device] * number}
+    found = cross_pairing(embeddings, pairs=pairs, battery=battery, **there).results[0]
+    assert found["eer"].n == wanted["eer"].n
+    for one, other in zip(found.estimates, wanted.estimates, strict=True):
+        assert one.no_interval == other.no_interval
+        if one.metric != "tag":
+            assert one.value == pytest.approx(other.value, abs=1e-6), one.metric
+        if other.interval is not None:
+            ends = one.interval.low, one.interval.high
+            expected = other.interval.low, other.interval.high
+            assert ends == pytest.approx(expected, abs=1e-5, nan_ok=True), one.metric
+
+
+def test_llrs_have_no_bounds(embeddings, device):
+    backend = um.Plda.fit(embeddings)
+    wanted = cross_pairing(embeddings, backend=backend).results[0]
+    found = cross_pairing(embeddings, backend=backend, on="cuda", devices=[device]).results[0]
+    for metric in ("eer", "act_dcf", "cllr", "min_dcf"):
+        assert found[metric].value == pytest.approx(wanted[metric].value, abs=1e-5), metric
+
+
+def test_no_cuda_device_is_one_line(embeddings):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    with pytest.raises(um.InputError, match="no CUDA device"):
+        cross_pairing(embeddings, on="cuda")
+
+
+@pytest.mark.parametrize("last", [2, 8])
+def test_a_run_that_failed_goes_on_where_it_was(embeddings, tmp_path, last):
+    expected = table(cross_pairing(embeddings))
+
+    def stop(done, total):
+        if done == last:
+            raise KeyboardInterrupt
+
+    state = tmp_path / "state"
+    with pytest.raises(KeyboardInterrupt):
+        cross_pairing(embeddings, block=1024, workers=1, state=state, progress=stop)
+    told = []
+    found = cross_pairing(
+        embeddings, block=1024, state=state, progress=lambda *numbers: told.append(numbers)
+    )
+    assert told[0] == (min(last, 6), 12)
+    assert (last, 12) in told
+    assert told[-1] == (12, 12)
+    assert table(found) == expected
+    before = len(list(state.iterdir()))
+    cross_pairing(embeddings, pairs="enrolment-fixed", state=state)
+    assert len(list(state.iterdir())) == before + 1
+
+
+def test_two_runs_of_one_plan_do_not_meet(embeddings, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with workplace("a", None) as first, workplace("a", None) as second:
+        assert first != second
+    assert not list(tmp_path.iterdir())
+    with (
+        workplace("a", tmp_path / "here"),
+        pytest.raises(um.InputError, match="another run is at work there"),
+        workplace("a", tmp_path / "here"),
+    ):
+        pass
+    (tmp_path / "file").write_text("")
+    with pytest.raises(um.InputError, match="cannot be used"), workplace("a", tmp_path / "file"):
+        pass
+
+
+def test_nothing_is_left_behind(embeddings, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    cross_pairing(embeddings)
+    assert not list(tmp_path.iterdir())
+
+
+def test_ties_between_targets_and_nontargets_are_counted():
+    vectors = np.eye(4)[[0, 0, 1, 1, 0, 2]]
+    found = cross_pairing(um.Embeddings(vectors, ["a", "a", "b", "b", "c", "c"])).results[0]
+    assert found.roc.scores.tolist()[:2] == [0.0, 1.0]
+    assert found.roc.target.tolist()[:2] == [1, 2]
+    assert found.roc.equal.tolist()[:2] == [10, 2]
+
+
+def small(unordered, speakers=40, each=30):
+    """Pairs on a grid of few rows."""
+    rng = np.random.default_rng(0)
+    code = np.repeat(np.arange(speakers, dtype=np.int32), each)
+    rows = rng.normal(size=(speakers, 8))[code] + rng.normal(size=(code.size, 8))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    side = Side(rows, code)
+    return Pairs(side, side if unordered else Side(rows[::2], code[::2]), unordered, False, 64)
+
+
+@pytest.mark.parametrize("unordered", [True, False])
+def test_blocks_cover_every_pair_once(unordered):
+    pairs = small(unordered)
+    counted = np.zeros((len(pairs.enrol), len(pairs.test)), int)
+    for blocks in (pairs.blocks(targets=1, block=128), pairs.shares(3, ordered=False)):
+        counted[:] = 0
+        for block in blocks:
+            for tile in pairs.tiles(block):
+                counted[slice(*tile.rows), slice(*tile.columns)] += 1
+        if unordered:
+            counted[np.tril_indices(len(pairs.enrol))] = 1
+        assert (counted == 1).all()
+    targets = TargetScores.of(pairs, block=128)
+    same = pairs.enrol.speaker[:, None] == pairs.test.speaker
+    assert targets.counts.sum() == (np.triu(same, 1) if unordered else same).sum()
+
+
+PLACES = {
+    "threads": {"workers": 3},
+    "processes": {"on": "processes", "workers": 2},
+    "dask": {"on": "dask", "workers": 2},
+    "device": {"on": "cuda", "devices": ["cpu"]},
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("unordered", [True, False])
+@pytest.mark.parametrize("kept", [False, True])
+def test_reducers_give_the_same_on_every_place(where, unordered, kept, tmp_path, monkeypatch):
+    pytest.importorskip({"dask": "distributed", "device": "torch"}.get(where, "numpy"))
+    pairs = small(unordered)
+    edges = np.linspace(-1, 1, 9)
+    targets = TargetScores.of(pairs)
+    counting, by_speaker = CountAmong(pairs, targets.scores), CountBySpeaker(pairs, edges, 40)
+    wanted = counting.total(targets=1, block=256), by_speaker.total(block=256)
+    monkeypatch.setattr(among, "STRIP", 1 << 14)
+    with place(**PLACES[where], state=tmp_path if kept else None):
+        found = counting.total(targets=1, block=128), by_speaker.total(block=128)
+        again = counting.total(targets=1, block=128)
+    exact = where != "device"
+    for one, other in zip(found, wanted, strict=True):
+        for name, value in vars(one).items():
+            if name == "places":
+                continue
+            close = np.testing.assert_array_equal if exact else np.testing.assert_allclose
+            options = {} if exact else {"rtol": 1e-5, "atol": 3}
+            close(np.asarray(value, float), np.asarray(getattr(other, name), float), **options)
+    assert (again.below == found[0].below).all()
+    assert again.loss == found[0].loss
+
+
+def test_blocks_begin_on_the_grid():
+    with pytest.raises(um.InputError, match="multiple of 64 rows, found 10"):
+        list(small(True).tiles((10, 20, 0, 64)))
+    with pytest.raises(um.InputError, match="one set of rows on both sides"):
+        Pairs(small(True).enrol, small(False).test, True, False)
+
+
+@given(
+    st.lists(st.sampled_from([-1.5, -0.25, 0.0, 0.1, 0.30000001, 4.6]), max_size=4),
+    st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=30),
+    st.lists(st.floats(-1, 1, width=32), min_size=1, max_size=40),
+)
+def test_counts_at_knots_give_the_statistic(thresholds, target, nontarget):
+    scores, counts = np.unique(np.array(target, np.float32), return_counts=True)
+    targets = TargetScores(scores, counts)
+    knots = targets.knots(thresholds)
+    against = np.sort(np.array(nontarget, np.float32))
+    below = np.searchsorted(against, knots)
+    equal = np.searchsorted(against, knots, side="right") - below
+    found = statistic(targets, thresholds, knots, Tally(below, equal, against.size, 0))
+    expected = um.Roc.from_scores(target, nontarget, thresholds=thresholds)
+    for name in ("scores", "target", "equal", "between"):
+        assert getattr(found, name).tolist() == getattr(expected, name).tolist()
+
+
+@given(st.lists(st.integers(0, 70_000), max_size=20))
+def test_counts_travel_unchanged(steps):
+    below = np.cumsum(np.array(steps, np.int64))
+    equal = np.array(steps, np.int64) % 3
+    found = among.unpacked(*among.packed(below, equal))
+    assert [part.tolist() for part in found] == [below.tolist(), equal.tolist()]
+    assert {part.dtype for part in found} == {np.dtype(np.int64)}
+    assert among.packed(*np.zeros((2, 1000), np.int64))[0].nbytes == 1000
+
+
+def test_a_process_that_dies_is_one_line():
+    with (
+        place("processes", workers=1) as there,
+        there.executor() as workers,
+        pytest.raises(Lost, match="was killed"),
+    ):
+        list(workers.each(end, [9]))
+
+
+def end(xp, code):
+    os._exit(code)
+
+
+def test_counts_of_a_device_become_a_tally():
+    knots = np.array([-2, 0.1, 0.5, 4.6], np.float32)
+    possible = np.array([False, True, True, False])
+    part = among.tally_of(np.array([2, 3]), np.array([5, 7, 1]), knots, possible, 1.5)
+    below, equal = among.unpacked(part["step"], part["met"], part["ties"])
+    assert below.tolist() == [0, 5, 14, 18]
+    assert equal.tolist() == [0, 2, 3, 0]
+    assert (str(part["total"]), str(part["loss"])) == ("18", str(int(1.5 * 2**32)))
+
+
+@given(st.integers(1, 200_000), st.integers(1, 9), st.booleans(), st.booleans())
+def test_rows_are_shared_once(rows, parts, unordered, ordered):
+    side = Side(np.zeros((rows, 0), np.float32), np.zeros(rows, np.int32))
+    shares = Pairs(side, side, unordered, False).shares(parts, ordered=ordered)
+    assert shares[0][0] == 0
+    assert shares[-1][1] == rows
+    assert all(a[1] == b[0] for a, b in pairwise(shares))
+
+
+def test_a_state_belongs_to_the_vectors_and_not_to_their_source(embeddings, tmp_path):
+    source = Source("x.scp", "0" * 64, "kaldi-scp")
+    noise = np.random.default_rng(9).normal(size=embeddings.vectors.shape)
+
+    def named(vectors):
+        return um.Embeddings(vectors, embeddings.speakers, embeddings.utterances, source=source)
+
+    for vectors in (embeddings.vectors, embeddings.vectors.copy(), noise):
+        cross_pairing(named(vectors), state=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("kind", ["open", "link"])
+def test_temporary_state_of_others_is_not_taken(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with workplace("key", None) as folder:
+        first = folder
+    (tmp_path / "planted").mkdir()
+    if kind == "open":
+        first.mkdir(mode=0o777)
+        first.chmod(0o777)
+    else:
+        first.symlink_to(tmp_path / "planted")
+    with workplace("key", None) as folder:
+        assert folder != first
