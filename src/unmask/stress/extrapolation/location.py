@@ -1,6 +1,7 @@
 """Location-scale models (Sholokhov 2020, section 3.1), trained on P_FA^N directly.
 
-The scores of a pair are location + scale·e with e from a base distribution. In units of the spread
+The scores of a pair are location + scale·e with e from a base distribution, and the closest of N
+impostors has the largest of N locations (steps 1 to 3 of the section). In units of the spread
 of locations, for a target with effect b ~ N(0, 1):
 
     location = ω·b + exp(η·b)·Q(z),  Q(z) = (exp(κz) − 1)/κ,  z ~ N(0, 1)

@@ -1,9 +1,9 @@
 """PLDA in score space (Sholokhov 2020, sections 2.3 and 3.2) without drawing impostors.
 
-Identity variables are N(0, 1) and residuals N(0, d_k) in each of D dimensions. With t = 1 + d,
-a = 1/(t² − 1), b = a/t, the log-likelihood ratio of two vectors is, up to a constant,
-Σ a·φ_e·φ_t − ½b·(φ_e² + φ_t²). For a target y_e, an impostor's similarity S = Σ a·y_e·y_t − ½b·y_t²
-has the cumulant generating function
+Vectors are φ = y + ε (eq. 5, centred), identity variables y of N(0, 1) and residuals ε of N(0, d_k)
+in each of D dimensions. With t = 1 + d, a = 1/(t² − 1), b = a/t, the log-likelihood ratio of two
+vectors (eq. 6) is, up to a constant, Σ a·φ_e·φ_t − ½b·(φ_e² + φ_t²). For a target y_e, an
+impostor's similarity S = Σ a·y_e·y_t − ½b·y_t² has the cumulant generating function
 
     K(θ) = Σ −½ log(1 + bθ) + ½ θ²a²y_e²/(1 + bθ).
 
