@@ -2,11 +2,11 @@
 
 Mean squared error between simulated and empirical P_FA^N(τ), both by eq. 4, at cells drawn
 uniformly from [1, N_max] × [τ_min, τ_max]; the step function is a scaled sigmoid, and Adam follows
-the noisy gradient in batches of 20. Location-scale models only: for PLDA the recipe replaces the choice of the closest
-impostor by a softmax-weighted mean of identity variables and does not find the fit. Start values
-are moments of the scores, since from a poor start a learning rate of 10⁻³ converges slowly. The
-trained parameters are handed to the same models as those of the exact fit, so that predictions
-differ by the training alone.
+the noisy gradient in batches of 20. Location-scale models only: for PLDA the recipe replaces the
+choice of the closest impostor by a softmax-weighted mean of identity variables and does not find
+the fit. Start values are moments of the scores, since from a poor start a learning rate of 10⁻³
+converges slowly. The trained parameters are handed to the same models as those of the exact fit, so
+that predictions differ by the training alone.
 """
 
 from __future__ import annotations
