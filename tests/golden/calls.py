@@ -16,7 +16,7 @@ from unittest import mock
 import numpy as np
 
 import unmask as um
-from unmask.engine import units_of
+from unmask.engine import bootstrap, evaluation, pairing, stream, units_of
 from unmask.privacy.legal import counts as legal_counts
 from unmask.privacy.legal import lists_eer as legal_verification
 from unmask.privacy.similarity import count as similarity_count
@@ -243,13 +243,14 @@ def calibrations(target: Any, nontarget: Any, scores: Any) -> Numbers:
 
 
 @contextlib.contextmanager
-def _many(module: str, few: bool) -> Iterator[None]:
+def _many(few: bool) -> Iterator[None]:
     """Unless there are ``few`` trials, these are more than all are resampled of."""
-    module = f"unmask.engine.{module}"
-    with (
-        mock.patch(f"{module}.AUTO_TRIALS", FEW_TRIALS if few else 100),
-        mock.patch(f"{module}.AUTO_REPLICATES", 60),
-    ):
+    values = {"AUTO_TRIALS": FEW_TRIALS if few else 100, "AUTO_REPLICATES": 60}
+    with contextlib.ExitStack() as stack:
+        for module in (bootstrap, evaluation, pairing, stream):
+            for name, value in values.items():
+                if hasattr(module, name):
+                    stack.enter_context(mock.patch.object(module, name, value))
         yield
 
 
@@ -259,7 +260,7 @@ def evaluate(
     """All metrics with intervals; ``few`` speakers are resampled trial by trial, else in bins."""
     if few:
         return _evaluation(um.evaluate(trials(data), by=by, replicates=60, seed=3, **at))
-    with _many("resample", few):
+    with _many(few):
         return _evaluation(um.evaluate(trials(data), by=by, seed=3, **at))
 
 
@@ -284,7 +285,7 @@ def cross_pairing(
 ) -> Numbers:
     """All pairs of a set; ``by_speaker``: intervals from counts by speaker."""
     chosen = backend(scoring, data)
-    with _many("pairing", not by_speaker):
+    with _many(not by_speaker):
         result = um.cross_pairing(
             voices(data), backend=chosen, replicates=60, seed=2, block=256, **options, **at
         )
@@ -768,7 +769,7 @@ def read_scores(
         if path.suffix in (".npz", ".h5"):
             streamed = um.evaluate(read, **options)
         else:
-            with _many("stream", few):
+            with _many(few):
                 streamed = um.stream_scores(path, key=key, speakers=owner, **options)
     (values,) = read.systems.values()
     found: Numbers = {"scores": values, "label": read.label}
