@@ -102,9 +102,9 @@ def _tilts(
     r = np.sign(theta) * np.sqrt(2 * half.sum(axis=2))
     star = np.maximum.accumulate(r + np.log(theta * np.sqrt(curve) / r) / r, axis=1)
     stretched = np.arcsinh(10 * theta * spread[:, None])
-    found = np.stack([np.interp(quantiles, s, x) for s, x in zip(star, stretched, strict=True)])
+    tilt = np.stack([np.interp(quantiles, s, x) for s, x in zip(star, stretched, strict=True)])
     lowest = theta[:, :1]
-    return np.asarray(np.maximum(np.sinh(found) / (10 * spread[:, None]), lowest))
+    return np.asarray(np.maximum(np.sinh(tilt) / (10 * spread[:, None]), lowest))
 
 
 def score_moments(within: FloatArray) -> tuple[float, float]:
@@ -178,7 +178,7 @@ def fit_plda(
 
     limit = np.full(begin.size, np.inf)
     limit[:DIMENSION] = 6.0
-    found = least_squares(
+    solution = least_squares(
         residual,
         begin,
         bounds=(-limit, limit),
@@ -188,9 +188,9 @@ def fit_plda(
         xtol=1e-4,
         max_nfev=3 if brief else 15,
     )
-    within = np.exp(found.x[:DIMENSION])
+    within = np.exp(solution.x[:DIMENSION])
     if not warped:
-        return Plda(name, within, found.x[DIMENSION:], None)
+        return Plda(name, within, solution.x[DIMENSION:], None)
     table = rate_table(within, surface.counts, _AXIS, EDGES)
     warp = fitted_warp(table, _AXIS, surface.thresholds, surface.values, surface.weights)
     return Plda(name, within, np.zeros(2), warp)
