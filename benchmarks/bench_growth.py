@@ -91,7 +91,7 @@ def verification() -> None:
     code = [
         f"{VOICE}enrol, test = voices({size}, 1, 1), voices({size}, 1, 2)\n"
         f"counts = np.linspace(20, {size}, 9).astype(int)\n"
-        f"{MARK}um.verification(enrol, test, counts=counts, replicates=0)"
+        f"{MARK}um.one_minus_eer(enrol, test, counts=counts, replicates=0)"
         for size in LISTED
     ]
     report("1 - EER, nine list sizes", "pairs", [n * n for n in LISTED], code)
@@ -114,7 +114,7 @@ def similarity() -> None:
         f"{VOICE}each = {size} // 100\n"
         "original, other = voices(100, each, 1), voices(100, each, 2, 3)\n"
         "protected = um.Embeddings(other.vectors, original.speakers, original.utterances)\n"
-        f"{MARK}um.pseudonymisation_from_embeddings(original, protected, replicates=0)"
+        f"{MARK}um.pseudonymisation(original, protected, replicates=0)"
         for size in SEGMENTS
     ]
     report("similarity matrices OO, OP, PP", "pairs", [3 * n * n for n in SEGMENTS], code)

@@ -59,7 +59,7 @@ def test_json_equals_the_python_api(folder):
     )
     found = json.loads(done.stdout)
     jsonschema.validate(found, um.json_schema())
-    scores = um.merge_systems(
+    scores = um.Scores.merged(
         *(
             um.read_scores(name, key="trials", speakers="pattern:^(s[0-9]+)-")
             for name in ("old", "new")

@@ -17,21 +17,16 @@ import numpy as np
 
 import unmask as um
 from unmask.engine import bootstrap, evaluation, pairing, stream, units_of
-from unmask.privacy.legal import counts as legal_counts
-from unmask.privacy.legal import lists_eer as legal_verification
-from unmask.privacy.similarity import count as similarity_count
-from unmask.privacy.similarity import matrix as similarity_matrix
-from unmask.privacy.similarity import total as similarity_total
-from unmask.privacy.similarity.distortion import (
-    calibration_distortion_from_embeddings,
-    calibration_distortion_from_scores,
-)
+from unmask.privacy.legal import links as legal_links
+from unmask.privacy.legal import verification as legal_verification
+from unmask.privacy.similarity import passes as similarity_passes
+from unmask.privacy.similarity.distortion import cross_scores
 from unmask.run import Place, within
 from unmask.run import place as opened_place
 from unmask.stress import trial_bias, worst_case_by_target
 from unmask.stress.impostors import rates as worst_case_rates
 from unmask.stress.impostors import voices as worst_case_voices
-from unmask.trials import write_embeddings, write_key, write_scores
+from unmask.trials import write
 
 Numbers = dict[str, Any]
 Options = dict[str, Any]
@@ -54,12 +49,9 @@ FEW_TRIALS = 2_000_000
 def places() -> Iterator[None]:
     """One pool of processes and one cluster for all workloads, which have several tasks each."""
     patches = [
-        mock.patch.object(legal_counts, "ROWS", 40),
+        mock.patch.object(legal_links, "ROWS", 40),
         mock.patch.object(legal_verification, "ROWS", 256),
-        *(
-            mock.patch.object(module, "TRIALS", 1)
-            for module in (similarity_count, similarity_total, similarity_matrix)
-        ),
+        mock.patch.object(similarity_passes, "TRIALS", 1),
         mock.patch.object(worst_case_voices, "ROWS", 40),
         mock.patch.object(worst_case_rates, "SCORES", 4000),
         mock.patch.object(worst_case_voices, "_DEVICE", 1000),
@@ -320,7 +312,7 @@ def similarity(
     **options: Any,
 ) -> Numbers:
     """Pseudonymisation from embeddings."""
-    made = um.pseudonymisation_from_embeddings(
+    made = um.pseudonymisation(
         voices(original), voices(protected), backend=backend(scoring, original), replicates=40,
         seed=1, **options, **at,
     )  # fmt: skip
@@ -337,9 +329,7 @@ def similarity_of_matrices(
 
 def similarity_of_scores(sets: Sequence[Mapping[str, Any]], **options: Any) -> Numbers:
     """Pseudonymisation from three lists of trials."""
-    made = um.pseudonymisation_from_scores(
-        *(trials(data) for data in sets), replicates=40, seed=1, **options
-    )
+    made = um.pseudonymisation(*(trials(data) for data in sets), replicates=40, seed=1, **options)
     return _similarity(made)
 
 
@@ -347,7 +337,7 @@ def safeguards(
     original: Mapping[str, Any], protected: Mapping[str, Any], again: Mapping[str, Any], at: Options
 ) -> Numbers:
     """A table of safeguards, by a column, with second runs and sessions."""
-    made = um.assess_safeguards(
+    made = um.safeguards(
         voices(original),
         {name: voices(data) for name, data in protected.items()},
         again={name: voices(data) for name, data in again.items()},
@@ -368,9 +358,7 @@ def sessions(
     original: Mapping[str, Any], protected: Mapping[str, Any], at: Options, **options: Any
 ) -> Numbers:
     """Within and between sessions."""
-    made = um.assess_sessions(
-        voices(original), voices(protected), replicates=40, seed=1, **options, **at
-    )
+    made = um.sessions(voices(original), voices(protected), replicates=40, seed=1, **options, **at)
     found = _estimates(made.estimates)
     for name, own in made.sets.items():
         found[f"{name}/matrix"] = own.matrix
@@ -403,10 +391,11 @@ def linkability(
     **options: Any,
 ) -> Numbers:
     """Linkability with ranks: exact, or by ``draws``."""
-    made = um.linkability(
-        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
-        **options, **at,
-    )  # fmt: skip
+    with contextlib.nullcontext():
+        made = um.linkability(
+            voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+            **options,
+        )  # fmt: skip
     found = _curve(made)
     found |= {"at_or_above": made.above.at_or_above, "above": made.above.above}
     return found | (_ranks(made.ranks) if made.ranks is not None else {})
@@ -429,10 +418,11 @@ def verification(
     **options: Any,
 ) -> Numbers:
     """1 − EER."""
-    made = um.verification(
-        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
-        **options, **at,
-    )  # fmt: skip
+    with contextlib.nullcontext():
+        made = um.one_minus_eer(
+            voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+            **options,
+        )  # fmt: skip
     return _curve(made)
 
 
@@ -445,10 +435,11 @@ def singling_out(
     **options: Any,
 ) -> Numbers:
     """Singling Out."""
-    made = um.singling_out(
-        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
-        **options, **at,
-    )  # fmt: skip
+    with contextlib.nullcontext():
+        made = um.singling_out(
+            voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+            **options,
+        )  # fmt: skip
     names = ["chance_exact", "chance_calibrated", "threshold_rank"]
     return _curve(made) | _fields(made, names)
 
@@ -490,7 +481,8 @@ def legal_sweep(
     }
     if backends:
         attackers = um.with_backends(attackers, backends)
-    made = um.legal_sweep(attackers, replicates=40, seed=6, **options, **at)
+    with contextlib.nullcontext():
+        made = um.legal(attackers, replicates=40, seed=6, **options)
     found = _estimates(made.estimates)
     for (attacker, metric, length), curve in made.curves.items():
         found |= _curve(curve, f"{attacker}/{metric}/{length}/")
@@ -536,7 +528,7 @@ def distortion_of_scores(
     first: Mapping[str, Any], second: Mapping[str, Any], method: str
 ) -> Numbers:
     """The same from lists of trials, with intervals."""
-    made = calibration_distortion_from_scores(
+    made = um.calibration_distortion(
         trials(first), trials(second), system=next(iter(first["systems"])), method=method,
         replicates=40, seed=1,
     )  # fmt: skip
@@ -545,9 +537,8 @@ def distortion_of_scores(
 
 def distortion_of_embeddings(original: Any, first: Any, second: Any, method: str) -> Numbers:
     """The same from embeddings, with intervals."""
-    made = calibration_distortion_from_embeddings(
-        voices(original), voices(first), voices(second), method=method, replicates=40, seed=1
-    )
+    runs = [cross_scores(voices(original), voices(run)) for run in (first, second)]
+    made = um.calibration_distortion(*runs, method=method, replicates=40, seed=1)
     return _distortion(made)
 
 
@@ -560,13 +551,13 @@ def _zoo(made: Any) -> Numbers:
 
 def zoo(data: Mapping[str, Any]) -> Numbers:
     """The zoo of a list of trials."""
-    return _zoo(um.zoo_of_scores(trials(data), system=next(iter(data["systems"]))))
+    return _zoo(um.zoo(trials(data), system=next(iter(data["systems"]))))
 
 
 def zoo_of_set(original: Mapping[str, Any], protected: Mapping[str, Any]) -> Numbers:
     """The zoo of a similarity matrix."""
-    made = um.pseudonymisation_from_embeddings(voices(original), voices(protected), replicates=0)
-    return _zoo(um.zoo_of_set(made.sets["op"]))
+    made = um.pseudonymisation(voices(original), voices(protected), replicates=0)
+    return _zoo(um.zoo(made.sets["op"]))
 
 
 # Stress.
@@ -761,8 +752,8 @@ def read_scores(
     system = next(iter(scores.systems))
     with tempfile.TemporaryDirectory() as folder:
         path, key = Path(folder, name), Path(folder, "trials")
-        write_scores(scores.select_systems([system]), path, format=format)
-        write_key(scores, key)
+        write(scores.select_systems([system]), path, format=format)
+        write(scores, key, format="kaldi-trials")
         read = um.read_scores(path, key=key, speakers=owner)
         battery = um.Battery(p_target=(0.05,), fpr=(0.1,))
         options: Options = {"battery": battery, "replicates": 20 if few else None, "seed": 1}
@@ -786,7 +777,7 @@ def read_embeddings(data: Mapping[str, Any], name: str) -> Numbers:
     """Embeddings written, read, and cross-paired from the file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, name)
-        write_embeddings(voices(data), path)
+        write(voices(data), path)
         read = um.read_embeddings(path)
         paired = um.cross_pairing(path, replicates=20, seed=1)
     found: Numbers = {"vectors": read.vectors, "speakers": read.speakers.alphabetical().codes}

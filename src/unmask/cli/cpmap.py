@@ -17,7 +17,7 @@ from unmask.figures import save_all
 from unmask.report import cp_figures, render_cp_maps
 from unmask.run import place, reporting, write_whole
 from unmask.stress import cells_table, cp_maps
-from unmask.trials import Scores, merge_systems, read_key
+from unmask.trials import Scores, read_key
 
 
 class Metric(StrEnum):
@@ -124,7 +124,7 @@ def cpmap(
     mapped = len(table.systems)
     named, files = _references(reference or [], table)
     if files:
-        table = merge_systems(table, read(files))
+        table = Scores.merged(table, read(files))
     names = list(table.systems)
     assessments = []
     for one in dict.fromkeys(metric or [Metric.eer]):
