@@ -18,7 +18,7 @@ from unmask.engine.binned import (
     edges_of,
 )
 from unmask.engine.bootstrap import Resampled, Units, bootstrap
-from unmask.scoring.by_speaker import BySpeaker
+from unmask.scoring import BySpeaker
 from unmask.trials import Ids
 from unmask.trials.labels import NONTARGET, TARGET
 
@@ -76,12 +76,10 @@ def test_tables_are_counted_as_defined():
     scores, a, b = trials(embeddings)
     same = a == b
     edges = np.sort(np.random.default_rng(1).choice(scores, 30, replace=False))
-    from unmask.scoring.cross import count_pairs
-    from unmask.scoring.layout import Layout
-    from unmask.scoring.shards import shards_of
+    from unmask.scoring import CountBySpeaker, Layout, shards_of
 
-    layout = Layout.of(shards_of(embeddings), pairs="all")
-    found = count_pairs(layout, um.Cosine(), edges=lambda counts: edges).by_speaker
+    with Layout.of(shards_of(embeddings), pairs="all").prepared(um.Cosine()) as pairs:
+        found = CountBySpeaker(pairs, edges, 40).total()
     place = np.searchsorted(edges, scores, side="right")
     target, nontarget = np.zeros((2, 40, 31), int)
     np.add.at(target, (a[same], place[same]), 1)

@@ -27,7 +27,7 @@ from unmask.engine.metrics import (
     zebra_of,
 )
 from unmask.engine.operating import Cost, Pav, Polygon, equal_error, equal_errors, first_of_blocks
-from unmask.engine.pairing import cross_pairing, roc_of_counts
+from unmask.engine.pairing import cross_pairing, roc_of_pairs
 from unmask.engine.roc import Roc
 from unmask.engine.stream import stream_scores
 from unmask.run import Progress
@@ -71,7 +71,7 @@ __all__ = [
     "min_cllr",
     "min_dcf",
     "negated_warnings",
-    "roc_of_counts",
+    "roc_of_pairs",
     "speaker_count",
     "stream_scores",
     "tpr_at_fpr",

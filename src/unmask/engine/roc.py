@@ -92,6 +92,23 @@ class Roc:
         return empty._with(below, upto, float(total), loss if cllr else None)
 
     @classmethod
+    def from_counts(
+        cls,
+        scores: FloatArray,
+        target: npt.ArrayLike,
+        below: IntArray,
+        equal: IntArray,
+        total: int,
+        loss: tuple[float, float] | None = None,
+    ) -> Roc:
+        """From counts that were taken elsewhere, in blocks: at each of ``scores`` lie ``target``
+        targets and ``equal`` nontargets, under it ``below`` of the ``total`` nontargets.
+        """
+        between = np.append(below, total) - np.concatenate([[0], below + equal])
+        ties, between = equal.astype(np.float64), between.astype(np.float64)
+        return cls(scores, np.asarray(target, np.float64), ties, between, loss)
+
+    @classmethod
     def _of_targets(
         cls,
         targets: FloatArray,
