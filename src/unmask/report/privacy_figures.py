@@ -17,7 +17,7 @@ from unmask.figures import (
     zoo_plots,
 )
 from unmask.figures.distinctiveness import distinctiveness
-from unmask.privacy import zoo_of_set
+from unmask.privacy import disclosure_of, zoo
 from unmask.privacy.similarity import (
     PrivacyAssessment,
     Pseudonymisation,
@@ -26,7 +26,6 @@ from unmask.privacy.similarity import (
     quadrants,
     single,
 )
-from unmask.privacy.zebra import disclosure_of
 
 ORIGINAL = "original"
 MOST_IN_ONE_FIGURE = 100
@@ -111,7 +110,7 @@ def _matrices(results: Mapping[str, Pseudonymisation], order: str, suffix: str) 
 
 def _zoo(sets: Mapping[str, SimilaritySet], system: str, order: str, suffix: str) -> Figure:
     return zoo_plots(
-        {name: zoo_of_set(own) for name, own in sets.items()},
+        {name: zoo(own) for name, own in sets.items()},
         matrices={name: single(own, order=order) for name, own in sets.items()},
         name=f"zoo_{_plain(system)}{suffix}",
         title=f"Zoo plot of {system}: who is recognised, who is confused with others",

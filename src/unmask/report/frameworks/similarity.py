@@ -10,16 +10,16 @@ from unmask.figures import Figure, Point, similarity_matrices, speaker_protectio
 from unmask.figures.distinctiveness import distinctiveness
 from unmask.privacy import (
     Pseudonymisation,
-    pseudonymisation_from_embeddings,
-    pseudonymisation_from_scores,
-    zoo_of_set,
+    pseudonymisation,
+    zoo,
 )
-from unmask.privacy.similarity import PLAIN, SessionAssessment, assess_sessions, quadrants
+from unmask.privacy.similarity import PLAIN, SessionAssessment, quadrants, sessions
 from unmask.report.cache import Progress, Step, digest_of_embeddings, digest_of_scores
 from unmask.report.config import Config
 from unmask.report.document import Row
 from unmask.report.inputs import Inputs
 from unmask.report.section import NOE_2020, NOE_2022, Choice, Method, Section, TableBlock
+from unmask.run import reporting
 
 NARROW = 0.5
 
@@ -39,14 +39,15 @@ def similarity_steps(config: Config, inputs: Inputs) -> dict[str, Step]:
         assert original is not None
 
         def compute(progress: Progress, o=original, p=protected) -> Pseudonymisation:  # type: ignore[no-untyped-def]
-            return pseudonymisation_from_embeddings(o, p, **how, progress=progress)
+            with reporting(progress):
+                return pseudonymisation(o, p, **how)
 
         digests = [digest_of_embeddings(original), digest_of_embeddings(protected)]
         steps[name] = Step(f"voice similarity of {name}", digests, how, compute, weight=2.0)
     for name, sets in inputs.sets.items():
 
         def compute_scores(progress: Progress, s=sets) -> Pseudonymisation:  # type: ignore[no-untyped-def]
-            return pseudonymisation_from_scores(s["oo"], s["op"], s["pp"], **how)
+            return pseudonymisation(s["oo"], s["op"], s["pp"], **how)
 
         digests = [digest_of_scores(sets[part]) for part in ("oo", "op", "pp")]
         steps[name] = Step(f"voice similarity of {name}", digests, how, compute_scores, weight=2.0)
@@ -69,7 +70,7 @@ def session_steps(config: Config, inputs: Inputs) -> dict[str, Step]:
         assert original is not None
 
         def compute(progress: Progress, o=original, p=protected) -> SessionAssessment:  # type: ignore[no-untyped-def]
-            return assess_sessions(o, p, **how)
+            return sessions(o, p, **how)
 
         digests = [digest_of_embeddings(original), digest_of_embeddings(protected)]
         steps[name] = Step(f"sessions of {name}", digests, how, compute, weight=2.0)
@@ -109,7 +110,7 @@ def section(
         (
             name,
             zoo_plots(
-                {name: zoo_of_set(result.sets["pp"])},
+                {name: zoo(result.sets["pp"])},
                 name=f"zoo_{number}",
                 title=f"{name}: who is recognised and who is confused among protected voices",
             ),

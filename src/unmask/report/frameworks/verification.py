@@ -11,8 +11,8 @@ from unmask.estimate import Estimate
 from unmask.figures import ORIGINAL as GREY
 from unmask.figures import calibration_profiles, disclosure_profiles
 from unmask.figures.det import det
-from unmask.privacy.similarity import calibration_distortion_from_scores
-from unmask.privacy.zebra import CalibrationDistortion, Disclosure, disclosure_of
+from unmask.privacy import CalibrationDistortion, Disclosure, disclosure_of
+from unmask.privacy.similarity import calibration_distortion
 from unmask.report.cache import Progress, Step, digest_of_scores
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.document import Row
@@ -112,7 +112,7 @@ def distortion_steps(
 
         def compute(progress: Progress, a=attacked, b=learnt) -> CalibrationDistortion:  # type: ignore[no-untyped-def]
             first, second = (one.scores(Variant("cosine"), names=["cosine"]) for one in (b, a))
-            return calibration_distortion_from_scores(first, second, **how)
+            return calibration_distortion(first, second, **how)
 
         steps[name] = Step(
             f"calibration of {name} by another run",
