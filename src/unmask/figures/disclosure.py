@@ -11,7 +11,7 @@ from unmask.figures.data import join, require_systems, table
 from unmask.figures.encode import colours_for, is_wide, main_panel, system_colour
 from unmask.figures.figure import Figure, Layers
 from unmask.figures.theme import DASHED, PALETTE, WIDE
-from unmask.privacy.zebra import CalibrationDistortion, Disclosure
+from unmask.privacy import CalibrationDistortion, Disclosure
 
 HIGHEST = 1.08
 _PRIOR = "perfect privacy"

@@ -17,7 +17,7 @@ from unmask.figures import (
     zoo_plots,
 )
 from unmask.figures.distinctiveness import distinctiveness
-from unmask.privacy import zoo
+from unmask.privacy import disclosure_of, zoo
 from unmask.privacy.similarity import (
     PrivacyAssessment,
     Pseudonymisation,
@@ -26,7 +26,6 @@ from unmask.privacy.similarity import (
     quadrants,
     single,
 )
-from unmask.privacy.zebra import disclosure_of
 
 ORIGINAL = "original"
 MOST_IN_ONE_FIGURE = 100

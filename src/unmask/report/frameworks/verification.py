@@ -11,8 +11,8 @@ from unmask.estimate import Estimate
 from unmask.figures import ORIGINAL as GREY
 from unmask.figures import calibration_profiles, disclosure_profiles
 from unmask.figures.det import det
+from unmask.privacy import CalibrationDistortion, Disclosure, disclosure_of
 from unmask.privacy.similarity import calibration_distortion
-from unmask.privacy.zebra import CalibrationDistortion, Disclosure, disclosure_of
 from unmask.report.cache import Progress, Step, digest_of_scores
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.document import Row
