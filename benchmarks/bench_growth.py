@@ -91,7 +91,7 @@ def verification() -> None:
     code = [
         f"{VOICE}enrol, test = voices({size}, 1, 1), voices({size}, 1, 2)\n"
         f"counts = np.linspace(20, {size}, 9).astype(int)\n"
-        f"{MARK}um.verification(enrol, test, counts=counts, replicates=0)"
+        f"{MARK}um.one_minus_eer(enrol, test, counts=counts, replicates=0)"
         for size in LISTED
     ]
     report("1 - EER, nine list sizes", "pairs", [n * n for n in LISTED], code)
@@ -125,7 +125,7 @@ def worst_case() -> None:
     code = [
         f"{VOICE}everyone = voices({size} // {EACH}, {EACH}, 1, 2.5)\n"
         f"counts = np.unique(np.geomspace(1, {size} // {EACH} - 1, 24).astype(int))\n"
-        f"{MARK}um.worst_case_of_embeddings(everyone, [0.1, 0.15, 0.2], counts=counts)"
+        f"{MARK}um.worst_case(everyone, [0.1, 0.15, 0.2], counts=counts)"
         for size in VOICES
     ]
     sizes = [n * n for n in VOICES]

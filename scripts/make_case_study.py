@@ -19,15 +19,22 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from unmask.speech.anonymise import METADATA, anonymise
-from unmask.speech.case_study import CONDITIONS
-from unmask.speech.embed import Extraction, embed
-from unmask.speech.weights import weights_of
 
 from unmask._version import __version__
-from unmask.speech.corpus import Recording, recordings
-from unmask.speech.pooling import pool_voices
-from unmask.speech.safeguards import McAdams, safeguard
+from unmask.run import place
+from unmask.speech import (
+    Extraction,
+    McAdams,
+    Recording,
+    anonymise,
+    embed,
+    pool_voices,
+    recordings,
+    safeguard,
+)
+from unmask.speech.bundled import CONDITIONS
+from unmask.speech.encoders.weights import weights_of
+from unmask.speech.safeguards import METADATA
 from unmask.trials import Embeddings
 
 ENCODERS = ("campplus", "resemblyzer")
@@ -105,7 +112,8 @@ def protected(
     original: tuple[Recording, ...], folder: Path, method: McAdams, workers: int | None
 ) -> tuple[Recording, ...]:
     if not (folder / METADATA).exists():
-        result = anonymise(original, folder, method, workers=workers)
+        with place(workers=workers):
+            result = anonymise(original, folder, method)
         if result.failures:
             raise SystemExit("\n".join(result.failures))
     return recordings(folder, speakers="folder")
@@ -118,7 +126,8 @@ def vectors_of(
     workers: int | None,
     extraction: Extraction | None = None,
 ) -> Embeddings:
-    result = embed(files, encoder, extraction=extraction, parts=parts, workers=workers)
+    with place(workers=workers):
+        result = embed(files, encoder, extraction=extraction, parts=parts)
     if result.failures and extraction is None:
         raise SystemExit("\n".join(result.failures))
     assert result.embeddings is not None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import unmask as um
-from unmask.engine.bootstrap import Units
+from unmask.engine import Units
 from unmask.estimate import Interval
 from unmask.stress import CpConfig, cp_intervals
 
@@ -122,7 +122,6 @@ def intervals(
         below=BELOW,
         replicates=replicates,
         seed=seed,
-        workers=1,
     )
     summary, delta, placed = made.maps[1], made.deltas[0], made.positions[1][0]
     return {

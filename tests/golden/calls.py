@@ -16,18 +16,17 @@ from unittest import mock
 import numpy as np
 
 import unmask as um
-from unmask.engine.units import units_of
-from unmask.privacy.legal import counts as legal_counts
-from unmask.privacy.legal import lists_eer as legal_verification
+from unmask.engine import bootstrap, evaluation, pairing, stream, units_of
+from unmask.privacy.legal import links as legal_links
+from unmask.privacy.legal import verification as legal_verification
 from unmask.privacy.similarity import passes as similarity_passes
 from unmask.privacy.similarity.distortion import cross_scores
 from unmask.run import Place, within
 from unmask.run import place as opened_place
 from unmask.stress import trial_bias, worst_case_by_target
-from unmask.stress.worst_case import flat as worst_case_flat
-from unmask.stress.worst_case import on_device as worst_case_on_device
-from unmask.stress.worst_case import voices as worst_case_voices
-from unmask.trials import write_embeddings, write_key, write_scores
+from unmask.stress.impostors import rates as worst_case_rates
+from unmask.stress.impostors import voices as worst_case_voices
+from unmask.trials import write
 
 Numbers = dict[str, Any]
 Options = dict[str, Any]
@@ -50,12 +49,12 @@ FEW_TRIALS = 2_000_000
 def places() -> Iterator[None]:
     """One pool of processes and one cluster for all workloads, which have several tasks each."""
     patches = [
-        mock.patch.object(legal_counts, "ROWS", 40),
+        mock.patch.object(legal_links, "ROWS", 40),
         mock.patch.object(legal_verification, "ROWS", 256),
         mock.patch.object(similarity_passes, "TRIALS", 1),
         mock.patch.object(worst_case_voices, "ROWS", 40),
-        mock.patch.object(worst_case_flat, "SCORES", 4000),
-        mock.patch.object(worst_case_on_device, "SCORES", 1000),
+        mock.patch.object(worst_case_rates, "SCORES", 4000),
+        mock.patch.object(worst_case_voices, "_DEVICE", 1000),
     ]
     with contextlib.ExitStack() as stack:
         for patch in patches:
@@ -236,13 +235,14 @@ def calibrations(target: Any, nontarget: Any, scores: Any) -> Numbers:
 
 
 @contextlib.contextmanager
-def _many(module: str, few: bool) -> Iterator[None]:
+def _many(few: bool) -> Iterator[None]:
     """Unless there are ``few`` trials, these are more than all are resampled of."""
-    module = f"unmask.engine.{module}"
-    with (
-        mock.patch(f"{module}.AUTO_TRIALS", FEW_TRIALS if few else 100),
-        mock.patch(f"{module}.AUTO_REPLICATES", 60),
-    ):
+    values = {"AUTO_TRIALS": FEW_TRIALS if few else 100, "AUTO_REPLICATES": 60}
+    with contextlib.ExitStack() as stack:
+        for module in (bootstrap, evaluation, pairing, stream):
+            for name, value in values.items():
+                if hasattr(module, name):
+                    stack.enter_context(mock.patch.object(module, name, value))
         yield
 
 
@@ -252,7 +252,7 @@ def evaluate(
     """All metrics with intervals; ``few`` speakers are resampled trial by trial, else in bins."""
     if few:
         return _evaluation(um.evaluate(trials(data), by=by, replicates=60, seed=3, **at))
-    with _many("resample", few):
+    with _many(few):
         return _evaluation(um.evaluate(trials(data), by=by, seed=3, **at))
 
 
@@ -277,7 +277,7 @@ def cross_pairing(
 ) -> Numbers:
     """All pairs of a set; ``by_speaker``: intervals from counts by speaker."""
     chosen = backend(scoring, data)
-    with _many("pairing", not by_speaker):
+    with _many(not by_speaker):
         result = um.cross_pairing(
             voices(data), backend=chosen, replicates=60, seed=2, block=256, **options, **at
         )
@@ -391,10 +391,11 @@ def linkability(
     **options: Any,
 ) -> Numbers:
     """Linkability with ranks: exact, or by ``draws``."""
-    made = um.linkability(
-        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
-        **options, **at,
-    )  # fmt: skip
+    with contextlib.nullcontext():
+        made = um.linkability(
+            voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+            **options,
+        )  # fmt: skip
     found = _curve(made)
     found |= {"at_or_above": made.above.at_or_above, "above": made.above.above}
     return found | (_ranks(made.ranks) if made.ranks is not None else {})
@@ -417,10 +418,11 @@ def verification(
     **options: Any,
 ) -> Numbers:
     """1 − EER."""
-    made = um.verification(
-        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
-        **options, **at,
-    )  # fmt: skip
+    with contextlib.nullcontext():
+        made = um.one_minus_eer(
+            voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+            **options,
+        )  # fmt: skip
     return _curve(made)
 
 
@@ -433,10 +435,11 @@ def singling_out(
     **options: Any,
 ) -> Numbers:
     """Singling Out."""
-    made = um.singling_out(
-        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
-        **options, **at,
-    )  # fmt: skip
+    with contextlib.nullcontext():
+        made = um.singling_out(
+            voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+            **options,
+        )  # fmt: skip
     names = ["chance_exact", "chance_calibrated", "threshold_rank"]
     return _curve(made) | _fields(made, names)
 
@@ -478,7 +481,8 @@ def legal_sweep(
     }
     if backends:
         attackers = um.with_backends(attackers, backends)
-    made = um.legal_sweep(attackers, replicates=40, seed=6, **options, **at)
+    with contextlib.nullcontext():
+        made = um.legal(attackers, replicates=40, seed=6, **options)
     found = _estimates(made.estimates)
     for (attacker, metric, length), curve in made.curves.items():
         found |= _curve(curve, f"{attacker}/{metric}/{length}/")
@@ -598,7 +602,7 @@ def delta_intervals(data: Mapping[str, Any], **options: Any) -> Numbers:
     scores = trials(data)
     pairs = [(scores.targets(name), scores.nontargets(name)) for name in list(scores.systems)[:2]]
     made = um.delta_cp_intervals(
-        *pairs, units_of(scores)[0], grid=8, replicates=40, seed=1, workers=1, **options
+        *pairs, units_of(scores)[0], grid=8, replicates=40, seed=1, **options
     )
     found: Numbers = {}
     for name in ("win", "tie", "lose"):
@@ -608,7 +612,7 @@ def delta_intervals(data: Mapping[str, Any], **options: Any) -> Numbers:
 
 def cp_assessment(data: Mapping[str, Any], **options: Any) -> Numbers:
     """Maps, deltas, trial configs and their intervals of a list of trials."""
-    made = um.assess_cp_maps(trials(data), grid=10, replicates=30, seed=1, **options)
+    made = um.cp_maps(trials(data), grid=10, replicates=30, seed=1, **options)
     found: Numbers = {}
     for name, one in made.maps.items():
         found |= _map(one, f"{name}/map/") | _estimates(made.estimates(name), f"{name}/")
@@ -654,17 +658,17 @@ def worst_case_measured(
     data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options, **options: Any
 ) -> Numbers:
     """The same with intervals, from the pairs of embeddings."""
-    pairs = um.pairs_of_embeddings(voices(data))
-    return _worst(um.measure_worst_case(pairs, thresholds, counts=counts, seed=1, **options, **at))
+    pairs = um.stress.pairs(voices(data))
+    return _worst(um.worst_case(pairs, thresholds, counts=counts, seed=1, **options))
 
 
 def worst_case_of_scores(
     data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options
 ) -> Numbers:
     """The same from a list of trials."""
-    pairs = um.pairs_of_scores(trials(data), system=next(iter(data["systems"])))
+    pairs = um.stress.pairs(trials(data), system=next(iter(data["systems"])))
     found = {"scores": pairs.scores, "start": pairs.start}
-    return found | _worst(um.measure_worst_case(pairs, thresholds, counts=counts, **at))
+    return found | _worst(um.worst_case(pairs, thresholds, counts=counts))
 
 
 def worst_case_of_embeddings(
@@ -678,7 +682,7 @@ def worst_case_of_embeddings(
     **options: Any,
 ) -> Numbers:
     """The same straight from embeddings."""
-    made = um.worst_case_of_embeddings(
+    made = um.worst_case(
         voices(data),
         thresholds,
         counts=counts,
@@ -686,7 +690,6 @@ def worst_case_of_embeddings(
         proxy=None if proxy is None else voices(proxy),
         seed=1,
         **options,
-        **at,
     )
     return _worst(made)
 
@@ -715,9 +718,9 @@ def model_comparison(scores: Any, models: Sequence[str]) -> Numbers:
 
 def worst_case_study(data: Mapping[str, Any], at: Options) -> Numbers:
     """A study of embeddings: exact rates, predictions, thresholds that would help."""
-    made = um.worst_case_study_of_embeddings(
+    made = um.worst_case(
         voices(data), model="gpd", population=1000, p_target=[0.05], target_rates=[0.05],
-        per_pair=4, groups=5, seed=1, split=False, **at,
+        per_pair=4, groups=5, seed=1, split=False,
     )  # fmt: skip
     found = _worst(made.empirical, "empirical/")
     found |= _fields(
@@ -749,15 +752,15 @@ def read_scores(
     system = next(iter(scores.systems))
     with tempfile.TemporaryDirectory() as folder:
         path, key = Path(folder, name), Path(folder, "trials")
-        write_scores(scores.select_systems([system]), path, format=format)
-        write_key(scores, key)
+        write(scores.select_systems([system]), path, format=format)
+        write(scores, key, format="kaldi-trials")
         read = um.read_scores(path, key=key, speakers=owner)
         battery = um.Battery(p_target=(0.05,), fpr=(0.1,))
         options: Options = {"battery": battery, "replicates": 20 if few else None, "seed": 1}
         if path.suffix in (".npz", ".h5"):
             streamed = um.evaluate(read, **options)
         else:
-            with _many("stream", few):
+            with _many(few):
                 streamed = um.stream_scores(path, key=key, speakers=owner, **options)
     (values,) = read.systems.values()
     found: Numbers = {"scores": values, "label": read.label}
@@ -774,7 +777,7 @@ def read_embeddings(data: Mapping[str, Any], name: str) -> Numbers:
     """Embeddings written, read, and cross-paired from the file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, name)
-        write_embeddings(voices(data), path)
+        write(voices(data), path)
         read = um.read_embeddings(path)
         paired = um.cross_pairing(path, replicates=20, seed=1)
     found: Numbers = {"vectors": read.vectors, "speakers": read.speakers.alphabetical().codes}

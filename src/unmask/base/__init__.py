@@ -8,9 +8,12 @@ from unmask.base.arrays import (
     Rows32,
     as_scores,
     as_weights,
+    length_normalised,
     reject_nan,
+    weighted_sum,
 )
 from unmask.base.columns import Codes, Floats, Index, Labels, Mask, Vectors, as_index, read_only
+from unmask.base.display import Tabular, estimate_row
 from unmask.base.intervals import (
     FEW_SPEAKERS,
     HULL,
@@ -26,6 +29,16 @@ from unmask.base.intervals import (
 )
 from unmask.base.places import Places, ceiling
 from unmask.base.properties import lazy
+from unmask.base.resampling import (
+    MetricRange,
+    Replicates,
+    chosen,
+    draw,
+    draws,
+    generator,
+    in_order,
+    weighted_means,
+)
 from unmask.base.text import no_formula, one_line, visible
 
 __all__ = [
@@ -41,18 +54,28 @@ __all__ = [
     "IntArray",
     "Labels",
     "Mask",
+    "MetricRange",
     "Places",
+    "Replicates",
     "Rows32",
     "Side",
+    "Tabular",
     "Vectors",
     "as_index",
     "as_scores",
     "as_weights",
     "bias_corrected",
     "ceiling",
+    "chosen",
+    "draw",
+    "draws",
+    "estimate_row",
     "exact_bound",
     "few_speakers",
+    "generator",
+    "in_order",
     "lazy",
+    "length_normalised",
     "logit_interval",
     "mean_interval",
     "no_formula",
@@ -62,4 +85,6 @@ __all__ = [
     "reject_nan",
     "score_interval",
     "visible",
+    "weighted_means",
+    "weighted_sum",
 ]

@@ -12,7 +12,7 @@ from unmask.engine import Battery
 from unmask.engine import compare as compare_systems
 from unmask.errors import InputError
 from unmask.report import document_of_comparison
-from unmask.run import Where
+from unmask.run import Where, place, reporting
 
 
 def compare(
@@ -62,7 +62,8 @@ def compare(
             "compare needs two systems: name them with --system; "
             f"there are {', '.join(table.systems)}"
         )
-    with common.progress("bootstrap", quiet=quiet) as bar:
+    here = place(on, workers=workers, state=state)
+    with here, common.progress("bootstrap", quiet=quiet) as bar, reporting(bar):
         comparison = compare_systems(
             table,
             *names,
@@ -70,9 +71,5 @@ def compare(
             replicates=ci,
             level=level,
             seed=seed,
-            on=on,
-            workers=workers,
-            state=state,
-            progress=bar,
         )
     common.give(document_of_comparison(comparison), format=format, output=output, quiet=quiet)

@@ -15,7 +15,7 @@ from unmask.engine import evaluate as evaluate_scores
 from unmask.figures import save_all
 from unmask.report import counted_figures, document_of_evaluation
 from unmask.report.detection_figures import detection_figures
-from unmask.run import Where
+from unmask.run import Where, place, reporting
 
 
 def evaluate(
@@ -125,7 +125,8 @@ def evaluate(
         duplicates=duplicates,
         quiet=quiet,
     )
-    with common.progress("bootstrap", quiet=quiet) as bar:
+    here = place(on, workers=workers, state=state)
+    with here, common.progress("bootstrap", quiet=quiet) as bar, reporting(bar):
         evaluation = evaluate_scores(
             table,
             by=by,
@@ -133,10 +134,6 @@ def evaluate(
             replicates=ci,
             level=level,
             seed=seed,
-            on=on,
-            workers=workers,
-            state=state,
-            progress=bar,
         )
     document = document_of_evaluation(evaluation)
     if figures is not None:

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from unmask.base import FloatArray, Rows32, ceiling
-from unmask.engine.battery import NOT_ASKED, Battery
-from unmask.engine.binned import binned_bootstrap, edges_of
-from unmask.engine.bootstrap import Resampled, Units, bootstrap
-from unmask.engine.evaluation import Evaluation, SystemResult
-from unmask.engine.first_order import FirstOrder
+from unmask.engine.binned import FirstOrder, edges_of
+from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, Units
+from unmask.engine.evaluation import Battery, Evaluation, SystemResult, measure
 from unmask.engine.metrics import negated_warnings
 from unmask.engine.roc import Roc
-from unmask.engine.units import AUTO_REPLICATES, AUTO_TRIALS, reason_none, said_of
 from unmask.errors import InputError
-from unmask.estimate import Interval
 from unmask.run import current_place, part, place, reporting
 from unmask.scoring import (
     BLOCK,
@@ -31,7 +26,7 @@ from unmask.scoring import (
     Pairs,
     Tally,
     TargetScores,
-    resolve,
+    backend_named,
     shards_of,
 )
 from unmask.trials import Embeddings, Speakers
@@ -64,48 +59,48 @@ def cross_pairing(
     and what is counted lie there, and a call that failed goes on.
 
     Intervals, at ``level``, are of the speaker bootstrap: that of all trials up to two million of
-    them, beyond that first order in the draws (:mod:`.first_order`), from a second pass that counts
+    them, beyond that first order in the draws (:mod:`.binned`), from a second pass that counts
     by speaker. 1,000 ``replicates`` unless given, from ``seed``; 0 leaves them out.
     """
     battery = battery or Battery()
-    scoring = resolve(backend)
+    scoring = backend_named(backend)
     layout = Layout.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
-    drawn = AUTO_REPLICATES if replicates is None else replicates
-    binned = drawn > 0 and layout.trials > AUTO_TRIALS
+    few = layout.trials <= AUTO_TRIALS
+    parts = 1 if few or replicates == 0 else 2
     by_speaker = None
     with layout.prepared(scoring) as rows:
-        with part(0, 2 if binned else 1):
+        with part(0, parts):
             roc = _counted(rows, battery.thresholds, block)
-        if binned:
+        if parts == 2:
             edges = edges_of(roc, battery.thresholds, rows=layout.speakers)
-            with part(1, 2):
+            with part(1, parts):
                 by_speaker = CountBySpeaker(rows, edges, layout.speakers).total(block=block)
-    intervals: dict[str, Interval] = {}
+
+    def whole() -> tuple[Resampled, Units]:
+        target, nontarget, units = _trials(layout, scoring)
+        return Resampled.of(target, nontarget, units, thresholds=battery.thresholds), units
+
+    def bins(_: FloatArray) -> FirstOrder:
+        assert by_speaker is not None
+        return FirstOrder(by_speaker)
+
+    with place(), reporting(None):
+        measured, messages = measure(
+            roc,
+            battery,
+            replicates=replicates,
+            seed=seed,
+            speakers=layout.speakers,
+            whole=whole if few else None,
+            bins=bins,
+        )
     warnings = [f"{scoring.name}: {text}" for text in negated_warnings(roc, roc.negated())]
-    reason = NOT_ASKED
-    if drawn:
-        options: dict[str, Any] = {"ranges": battery.ranges, "replicates": drawn, "seed": seed}
-        if by_speaker is None:
-            target, nontarget, units = _trials(layout, scoring)
-            whole = Resampled.of(target, nontarget, units, thresholds=battery.thresholds)
-            with place(), reporting(None):
-                found = bootstrap([whole], units, battery.values, **options)
-        else:
-            table = FirstOrder(by_speaker)
-            found = binned_bootstrap([table], [roc], battery.values, **options)
-        intervals = battery.intervals(found, level=level)
-        warnings += said_of(found.units, speakers=layout.speakers)
-        reason = reason_none(layout.speakers) if found.units < 2 else ""
-    estimates = battery.estimates(
-        roc,
-        intervals,
-        trials=layout.digest,
-        speakers=layout.speakers,
-        no_interval=reason,
+    estimates = measured.estimates(
+        battery, level=level, trials=layout.digest, speakers=layout.speakers
     )
     sources = tuple(shard.source for shard in layout.shards if shard.source is not None)
     result = SystemResult(scoring.name, None, estimates, roc)
-    return Evaluation((result,), sources, tuple(warnings), seed)
+    return Evaluation((result,), sources, (*warnings, *messages), seed)
 
 
 def _trials(layout: Layout, backend: Backend) -> tuple[FloatArray, FloatArray, Units]:

@@ -1,42 +1,66 @@
-"""Every detection metric of score files larger than memory."""
+"""Every detection metric of score files, in memory or, where they are large, in batches."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from unmask.base import FloatArray
-from unmask.engine.battery import NOT_ASKED, Battery
-from unmask.engine.binned import BinnedSystem, BinnedTrials, binned_bootstrap, edges_of
-from unmask.engine.bootstrap import Progress, Resampled, Units, bootstrap
-from unmask.engine.evaluation import Evaluation, SystemResult
-from unmask.engine.first_order import Batch, FirstOrder, count_speakers
+from unmask.base import BoolArray, FloatArray, in_order
+from unmask.engine.binned import Batch, BinnedSystem, BinnedTrials, FirstOrder, count_speakers
+from unmask.engine.bootstrap import AUTO_TRIALS, Codes, Resampled, Units
+from unmask.engine.evaluation import Battery, Evaluation, SystemResult, evaluate, measure
 from unmask.engine.information import SummedSoftplus
 from unmask.engine.metrics import negated_warnings
 from unmask.engine.roc import Roc
-from unmask.engine.units import AUTO_REPLICATES, AUTO_TRIALS, reason_none, said_of
 from unmask.errors import InputError
-from unmask.estimate import Interval
+from unmask.run import advance, part
 from unmask.trials import (
     NONTARGET,
     TARGET,
-    Fraction,
     OnProblem,
     ScoreBatch,
     Speakers,
     StreamedScores,
-    within,
+    is_large,
+    read_scores,
+    streamed_scores,
 )
-from unmask.trials.streamed_scores import streamed_scores
 
 HELD = 1 << 22
-_READ = 0.8
+
+
+def evaluate_files(
+    path: str | Path | Sequence[str | Path],
+    *,
+    by: str | None = None,
+    stream: bool | None = None,
+    battery: Battery,
+    replicates: int | None,
+    level: float,
+    seed: int,
+    **options: Any,
+) -> Evaluation:
+    """The table of :func:`evaluate` for one or several score files.
+
+    With ``stream`` they are read in batches (:func:`stream_scores`), as files over 2 GB are unless
+    it is False; groups of ``by`` need all scores in memory. ``options`` are those of
+    :func:`read_scores`, the rest those of :func:`evaluate`.
+    """
+    paths = [path] if isinstance(path, str | Path) else list(path)
+    numbers: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
+    if stream is None:
+        stream = by is None and any(is_large(one) for one in paths)
+    if stream and by is not None:
+        raise InputError(f"by: expected all scores in memory to group by {by}, found a stream")
+    if stream:
+        return stream_scores(paths, battery=battery, **numbers, **options)
+    return evaluate(read_scores(paths, **options), by=by, battery=battery, **numbers)
 
 
 def stream_scores(
@@ -52,14 +76,13 @@ def stream_scores(
     replicates: int | None = None,
     level: float = 0.95,
     seed: int = 0,
-    progress: Progress | None = None,
 ) -> Evaluation:
     """The table of :func:`evaluate` for text, gzip or parquet of any length.
 
     Files are read once. What is needed of them goes to a temporary folder, where trials are
     compared and joined by hashes of their identifiers, part by part; options and errors are those
     of :func:`read_scores`, and several files are one table of several systems as in
-    :func:`merge_systems`. Memory grows with the distinct target scores (and, where speakers are
+    :meth:`Scores.merged`. Memory grows with the distinct target scores (and, where speakers are
     named, with the names) and not with the files. The trials of the signature are named by the
     digest of the first file.
 
@@ -71,46 +94,38 @@ def stream_scores(
     if not paths:
         raise InputError("expected score files, found none")
     battery = battery or Battery()
-    tell = _in_bytes([*paths, *([key] if key is not None else [])], progress)
     results: list[SystemResult] = []
     warnings: list[str] = []
     told: list[str] = []
-    drawn = AUTO_REPLICATES if replicates is None else replicates
-    with streamed_scores(
-        paths,
-        key=key,
-        speakers=speakers,
-        systems=systems,
-        format=format,
-        missing=missing,
-        duplicates=duplicates,
-        tell=within(tell, 0.0, _READ),
-    ) as scores:
-        rows = scores.speaker_count or 1
-        options: dict[str, Any] = {"ranges": battery.ranges, "replicates": drawn, "seed": seed}
+    with ExitStack() as stack:
+        with part(0, 2):
+            scores = stack.enter_context(
+                streamed_scores(
+                    paths,
+                    key=key,
+                    speakers=speakers,
+                    systems=systems,
+                    format=format,
+                    missing=missing,
+                    duplicates=duplicates,
+                )
+            )
+        few = sum(scores.counts.values()) <= AUTO_TRIALS
         for i, name in enumerate(scores.systems):
-            share = (1 - _READ) / len(scores.systems)
-            counting = within(tell, _READ + i * share, _READ + (i + 1) * share)
-            roc = _count(scores, name, battery, counting)
+            with part(1, 2), part(i, len(scores.systems)):
+                roc = _count(scores, name, battery)
             warnings += [f"{name}: {text}" for text in negated_warnings(roc, roc.negated())]
-            intervals: dict[str, Interval] = {}
-            reason = NOT_ASKED
-            if drawn:
-                if sum(scores.counts.values()) <= AUTO_TRIALS:
-                    whole, units = _whole(scores, name, battery)
-                    found = bootstrap([whole], units, battery.values, **options)
-                else:
-                    table = _binned(scores, name, edges_of(roc, battery.thresholds, rows=rows))
-                    found = binned_bootstrap([table], [roc], battery.values, **options)
-                intervals = battery.intervals(found, level=level)
-                reason = reason_none(scores.speaker_count) if found.units < 2 else ""
-                told = said_of(found.units, speakers=scores.speaker_count)
-            estimates = battery.estimates(
+            measured, told = measure(
                 roc,
-                intervals,
-                trials=scores.trials,
+                battery,
+                replicates=replicates,
+                seed=seed,
                 speakers=scores.speaker_count,
-                no_interval=reason,
+                whole=partial(_whole, scores, name, battery) if few else None,
+                bins=partial(_binned, scores, name),
+            )
+            estimates = measured.estimates(
+                battery, level=level, trials=scores.trials, speakers=scores.speaker_count
             )
             results.append(SystemResult(name, None, estimates, roc))
         return Evaluation(tuple(results), scores.sources, (*warnings, *told), seed)
@@ -119,7 +134,8 @@ def stream_scores(
 def _whole(scores: StreamedScores, system: str, battery: Battery) -> tuple[Resampled, Units]:
     """All trials of a system, which are few enough to hold, and what is drawn of them."""
     batches = [
-        (b.scores[k], b.label[k] == TARGET, *_speakers(b, k)) for b, k in _labelled(scores, system)
+        (b.scores[k], b.label[k] == TARGET, *_speakers(scores, b, k))
+        for b, k in _labelled(scores, system)
     ]
     values, own, enrol, test = (np.concatenate(part) for part in zip(*batches, strict=True))
     units = Units.trials(int(own.sum()), int((~own).sum()))
@@ -129,15 +145,14 @@ def _whole(scores: StreamedScores, system: str, battery: Battery) -> tuple[Resam
     return whole, units
 
 
-def _speakers(
-    batch: ScoreBatch, kept: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
-    """Speakers of both sides; nobody where they are not known."""
-    nobody = np.zeros(len(kept), np.int32)
+def _speakers(scores: StreamedScores, batch: ScoreBatch, kept: BoolArray) -> tuple[Codes, Codes]:
+    """Speakers of both sides, numbered in the order of their names; nobody where none is known."""
+    nobody = np.zeros(int(kept.sum()), np.int64)
     enrol, test = batch.enrol_speaker, batch.test_speaker
-    if enrol is None or test is None:
-        return nobody[kept], nobody[kept]
-    return enrol[kept], test[kept]
+    if enrol is None or test is None or scores.speakers is None:
+        return nobody, nobody
+    number = in_order(scores.speakers.to_list())
+    return number[enrol[kept]], number[test[kept]]
 
 
 def _binned(scores: StreamedScores, system: str, edges: FloatArray) -> BinnedSystem:
@@ -146,29 +161,25 @@ def _binned(scores: StreamedScores, system: str, edges: FloatArray) -> BinnedSys
         pairs = ((b.scores[k], b.label[k] == TARGET) for b, k in _labelled(scores, system))
         return BinnedTrials.of(pairs, edges)
     batches = (
-        Batch(b.scores[k], b.label[k] == TARGET, b.enrol_speaker[k], b.test_speaker[k])
+        Batch(b.scores[k], b.label[k] == TARGET, *_speakers(scores, b, k))
         for b, k in _labelled(scores, system)
-        if b.enrol_speaker is not None and b.test_speaker is not None
     )
     return FirstOrder(count_speakers(batches, edges, len(scores.speakers)).present())
 
 
-def _labelled(
-    scores: StreamedScores, system: str
-) -> Iterator[tuple[ScoreBatch, npt.NDArray[np.bool_]]]:
+def _labelled(scores: StreamedScores, system: str) -> Iterator[tuple[ScoreBatch, BoolArray]]:
     """Batches, and which of their trials belong to a class."""
     for batch in scores.batches(system, speakers=True):
         yield batch, (batch.label == TARGET) | (batch.label == NONTARGET)
 
 
-def _count(scores: StreamedScores, system: str, battery: Battery, tell: Fraction) -> Roc:
+def _count(scores: StreamedScores, system: str, battery: Battery) -> Roc:
     """The statistic of a system: its distinct target scores, then the nontargets among them."""
     losses = SummedSoftplus(), SummedSoftplus()
     targets, counts = _targets(scores, system, losses[0])
-    tell(0.4)
     roc = Roc.from_blocks(
         targets,
-        _nontargets(scores, system, losses[1], within(tell, 0.4, 1.0)),
+        _nontargets(scores, system, losses[1]),
         target_weights=counts,
         thresholds=battery.thresholds,
     )
@@ -192,9 +203,7 @@ def _targets(
     return _merged(distinct, counts, held)
 
 
-def _nontargets(
-    scores: StreamedScores, system: str, loss: SummedSoftplus, tell: Fraction
-) -> Iterator[FloatArray]:
+def _nontargets(scores: StreamedScores, system: str, loss: SummedSoftplus) -> Iterator[FloatArray]:
     """Nontarget scores, batch by batch."""
     total, done = sum(scores.counts.values()), 0
     for batch in scores.batches(system):
@@ -202,7 +211,7 @@ def _nontargets(
         loss.add(values)
         yield values
         done += batch.label.size
-        tell(done / total)
+        advance(done, total)
 
 
 def _merged(
@@ -214,12 +223,3 @@ def _merged(
     weights = np.concatenate([counts, np.ones(added.size)])
     total: FloatArray = np.bincount(place, weights, minlength=distinct.size).astype(np.float64)
     return distinct, total
-
-
-def _in_bytes(paths: Sequence[str | Path], progress: Progress | None) -> Callable[[float], None]:
-    """Tells progress in bytes of the files."""
-    if progress is None:
-        return lambda done: None
-    told = progress
-    total = sum(os.path.getsize(path) for path in paths if os.path.exists(path))
-    return lambda done: told(round(done * total), total)

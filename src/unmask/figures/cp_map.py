@@ -13,7 +13,7 @@ from unmask.figures.data import require_systems, table, text_table
 from unmask.figures.encode import is_wide, panel_columns
 from unmask.figures.figure import Figure, Layers
 from unmask.figures.theme import INK, PAPER, SEQUENTIAL, WIDE, shorten
-from unmask.stress.cpmap import Contour, CpMap, CpPosition
+from unmask.stress import Contour, CpMap, CpPosition
 
 SPACING = 26
 _POINT_INK = "#D55E00"

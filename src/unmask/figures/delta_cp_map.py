@@ -16,7 +16,7 @@ from unmask.figures.data import text_table
 from unmask.figures.encode import panel_columns
 from unmask.figures.figure import Figure, Layers
 from unmask.figures.theme import DIVERGING, INK, WIDE, shorten
-from unmask.stress.cpmap import OUTCOMES, DeltaCpMap
+from unmask.stress import OUTCOMES, DeltaCpMap
 
 _REACHES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 _HELD = 0.99

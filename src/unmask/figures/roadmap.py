@@ -18,7 +18,7 @@ from unmask.figures.cp_map import (
 from unmask.figures.delta_cp_map import beyond_words, delta_panel, proportions, reach
 from unmask.figures.figure import Figure, Layers
 from unmask.figures.theme import WIDE, shorten
-from unmask.stress.cpmap import CpRoadmap
+from unmask.stress import CpRoadmap
 
 _LEAST_SIDE = 90.0
 

@@ -14,7 +14,7 @@ from unmask.figures.data import join, table
 from unmask.figures.encode import is_wide, percent
 from unmask.figures.figure import Figure, Layers
 from unmask.figures.theme import DASHED, INK, NONTARGET, TARGET, WIDE, shorten
-from unmask.stress.cpmap import ConfigScores
+from unmask.stress import ConfigScores
 
 _TARGET, _NONTARGET = "target (same voice)", "nontarget (other voice)"
 

@@ -11,7 +11,7 @@ from unmask.figures.data import join, require_systems, table
 from unmask.figures.encode import main_panel, system_colour
 from unmask.figures.figure import Figure
 from unmask.figures.theme import DASHES, WIDE
-from unmask.stress.worst_case import WorstCase
+from unmask.stress import WorstCase
 
 _TICKS = tuple(step * 10**power for power in range(9) for step in (1, 2, 5))
 

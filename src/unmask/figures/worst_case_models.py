@@ -9,9 +9,7 @@ from unmask.figures.data import join, table
 from unmask.figures.encode import legend, main_panel
 from unmask.figures.figure import Figure
 from unmask.figures.theme import PALETTE, WIDE
-from unmask.stress import WorstCaseStudy
-from unmask.stress.extrapolation import Prediction
-from unmask.stress.worst_case import WorstCase
+from unmask.stress import Prediction, WorstCase, WorstCaseStudy
 
 _MEASURED = "measured"
 

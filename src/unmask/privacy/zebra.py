@@ -14,9 +14,8 @@ from unmask.engine import (
     LinearCalibration,
     Roc,
     Zebra,
+    calibrate,
     cllr,
-    fit_isotonic,
-    fit_linear,
     information,
     zebra_of,
 )
@@ -194,9 +193,7 @@ def distortion_of(
     one, two = zebra_profiles(
         {"first run": first, "second run": second}, limit=limit, points=points
     ).values()
-    calibration = (
-        fit_linear(*first) if method == "linear" else fit_isotonic(*first, laplace=laplace)
-    )
+    calibration = calibrate(*first, method, laplace=laplace)
     target, nontarget = (calibration.apply(scores) for scores in second)
     messages = []
     if isinstance(calibration, LinearCalibration):

@@ -8,6 +8,7 @@ from unmask.report.demo import demo_config
 from unmask.report.detection import document_of_comparison, document_of_evaluation
 from unmask.report.detection_figures import counted_figures
 from unmask.report.document import Document, Row, json_schema
+from unmask.report.frameworks.legal import legal_attackers
 from unmask.report.legal import document_of_legal
 from unmask.report.privacy import document_of_privacy
 from unmask.report.starter import starter_config
@@ -34,6 +35,7 @@ __all__ = [
     "document_of_privacy",
     "document_of_worst_case",
     "json_schema",
+    "legal_attackers",
     "load_config",
     "render",
     "render_cp_maps",

@@ -199,6 +199,15 @@ class Legal(_Part):
     singling_out_enrol: Count | Literal["all"] | None = Field(
         default=None, description="The same for Singling Out; 30, or all where there are fewer."
     )
+    one_minus_eer_enrol: Count | Literal["all"] | None = Field(
+        default=None, description="The same for 1 − EER; as for Linkability."
+    )
+    linkability_draws: Count | None = Field(
+        default=None, description="Sample as many lists, as the paper does; exact by default."
+    )
+    side: tuple[str, ...] = Field(
+        default=(), description="Columns the attacker knows to match as well."
+    )
     folds: Count = 10
     draws: Count = 5
     max_enrol: Count = 495

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from unmask.report.document import Document, Row
 from unmask.report.table import render
-from unmask.stress.cpmap import CpAssessment
+from unmask.stress import CpAssessment
 
 
 def document_of_cp_maps(assessment: CpAssessment, *further: CpAssessment) -> Document:

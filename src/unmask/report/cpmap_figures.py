@@ -9,7 +9,7 @@ from unmask.figures import (
     roadmap_figure,
     trial_bias_figure,
 )
-from unmask.stress.cpmap import CpAssessment, contour
+from unmask.stress import CpAssessment, contour
 
 LEVELS = {"eer": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "min_dcf": (0.1, 0.2, 0.5, 0.8)}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from unmask.data import demo_scores
 from unmask.report.config import Config, check_config, resolved
 from unmask.speech import case_study
-from unmask.trials import write_embeddings
+from unmask.trials import write
 
 REPLICATES = 500
 QUICK = 100
@@ -42,7 +42,7 @@ def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = N
     data = place / "data"
     data.mkdir(parents=True, exist_ok=True)
     for name, embeddings in case_study().items():
-        write_embeddings(embeddings, data / f"{name}.npz")
+        write(embeddings, data / f"{name}.npz")
     with demo_scores() as path:
         (data / "encoders.parquet").write_bytes(path.read_bytes())
     chosen = REPLICATES if replicates is None else max(replicates, 2)

@@ -16,11 +16,11 @@ from unmask.errors import InputError
 from unmask.report.cache import Step, Work
 from unmask.report.config import Config, Safeguard, ScoreSets, ScoreTable, Voices
 from unmask.report.redact import Labels, redaction_key
+from unmask.run import reporting
 from unmask.trials import (
     Embeddings,
     Scores,
     Source,
-    merge_systems,
     read_embeddings,
     read_key,
     read_scores,
@@ -170,7 +170,8 @@ def _embedded(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embedd
         total.update(one.path.read_bytes())
 
     def compute(progress: Callable[[int, int], None]) -> Embeddings:
-        result = embed(files, part.encoder, progress=progress)
+        with reporting(progress):
+            result = embed(files, part.encoder)
         if result.failures or result.embeddings is None:
             raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
         source = Source(str(part.audio), total.hexdigest(), "audio")
@@ -200,7 +201,7 @@ def _table(one: ScoreTable) -> Scores:
         )
         for path in one.files
     ]
-    merged = found[0] if len(found) == 1 else merge_systems(*found)
+    merged = found[0] if len(found) == 1 else Scores.merged(*found)
     merged.check_classes()
     return merged
 

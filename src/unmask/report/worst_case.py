@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from unmask.report.document import Document, Row
-from unmask.stress import Needed, WorstCaseStudy
-from unmask.stress.extrapolation import ModelComparison
+from unmask.stress import ModelComparison, Needed, WorstCaseStudy
 from unmask.trials import Source
 
 

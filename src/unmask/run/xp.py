@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import IntArray, Places
+from unmask.base import IntArray, Places, weighted_sum
 
 Extreme = Literal["sum", "min", "max"]
 Fold: TypeAlias = Callable[..., Any]
@@ -108,6 +108,10 @@ class Numpy:
         total = np.zeros((*values.shape[:-1], values.shape[-1] + 1), np.result_type(values))
         np.cumsum(values, axis=-1, out=total[..., 1:])
         return total
+
+    def weighted_sum(self, values: Any, weights: Any) -> float:
+        """Σ w·v, where an infinite value of weight 0 counts for nothing."""
+        return weighted_sum(values, weights)
 
     def order(self, values: Any) -> tuple[Any, Any]:
         """Values of each row from high to low, and their columns."""
@@ -237,6 +241,9 @@ class Torch:
 
     def cumulate(self, values: Any) -> Any:
         return self.torch.nn.functional.pad(values.cumsum(dim=-1), (1, 0))
+
+    def weighted_sum(self, values: Any, weights: Any) -> float:
+        return float(self.torch.where(weights > 0, values * weights, 0.0).sum())
 
     def order(self, values: Any) -> tuple[Any, Any]:
         ordered, columns = values.sort(dim=-1, descending=True)

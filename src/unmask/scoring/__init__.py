@@ -15,7 +15,6 @@ from unmask.scoring.moments import (
     as_vectors,
     average_groups,
     discriminants,
-    length_normalised,
 )
 from unmask.scoring.pairs import BLOCK, MOST_TRIALS, Pairs
 from unmask.scoring.plda import Models, Plda, llr_block
@@ -58,7 +57,6 @@ __all__ = [
     "average_groups",
     "backend_named",
     "discriminants",
-    "length_normalised",
     "llr_block",
     "packed",
     "product_block",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray
+from unmask.base import FloatArray, length_normalised
 from unmask.errors import InputError
 from unmask.scoring.moments import (
     Labelled,
@@ -15,7 +15,6 @@ from unmask.scoring.moments import (
     Rows,
     as_vectors,
     discriminants,
-    length_normalised,
     shrunk,
 )
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
 
 Rows = npt.NDArray[np.floating[Any]]
@@ -47,15 +47,6 @@ def as_vectors(values: npt.ArrayLike, *, dimension: int | None = None) -> FloatA
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
         raise InputError(f"embeddings: row {row} is not finite")
     return vectors
-
-
-def length_normalised(vectors: FloatArray) -> FloatArray:
-    """Each row divided by its length; a row of zeros has no direction and is an error."""
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not length.all():
-        row = int(np.flatnonzero(length[:, 0] == 0)[0])
-        raise InputError(f"embeddings: row {row} has length 0 and cannot be normalised")
-    return np.asarray(vectors / length)
 
 
 def average_groups(vectors: npt.ArrayLike, groups: Codes) -> FloatArray:

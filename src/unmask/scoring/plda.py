@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
 from unmask.run import read_arrays, write_arrays
 from unmask.scoring.moments import (
@@ -21,7 +21,6 @@ from unmask.scoring.moments import (
     as_vectors,
     discriminants,
     group_means,
-    length_normalised,
     shrunk,
 )
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import expit
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, weighted_sum
 from unmask.engine import Roc, information
 from unmask.errors import InputError
 from unmask.estimate import Interval
@@ -197,10 +197,10 @@ def _distortion(
     else:
         llr = np.interp(second.score, first.score, _isotonic(target, nontarget, laplace))
     hits, misses = tested / tested.sum(), others / others.sum()
-    c_ece = information.weighted_sum(information.z(llr), hits)
-    c_ece += information.weighted_sum(information.z(-llr), misses)
-    loss = information.weighted_sum(information.softplus(-llr), hits)
-    loss += information.weighted_sum(information.softplus(llr), misses)
+    c_ece = weighted_sum(information.z(llr), hits)
+    c_ece += weighted_sum(information.z(-llr), misses)
+    loss = weighted_sum(information.softplus(-llr), hits)
+    loss += weighted_sum(information.softplus(llr), misses)
     return c_ece / (2 * np.log(2)), loss / (2 * np.log(2))
 
 

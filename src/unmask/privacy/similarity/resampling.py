@@ -18,8 +18,8 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from unmask.base import FloatArray, bias_corrected, exact_bound
-from unmask.engine import Pav, Polygon, Units, equal_error, first_of_blocks, information
+from unmask.base import FloatArray, bias_corrected, draws, exact_bound
+from unmask.engine import Pav, Polygon, equal_error, first_of_blocks, information
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.privacy.similarity.bins import Binned
@@ -304,12 +304,8 @@ class Setup:
         """
         if not self.replicates:
             return None
-        nothing = np.empty(0, dtype=np.int64)
-        units = Units("speaker", nothing, nothing, nothing, (speakers,))
-        seeds = np.random.SeedSequence(self.seed).spawn(self.replicates)
-        draws = [units.draw(np.random.default_rng(child)) for child in seeds]
         left_out = 1 - np.eye(speakers) if speakers <= MOST_LEFT_OUT else np.empty((0, speakers))
-        return np.concatenate([np.stack(draws), left_out])
+        return np.concatenate([draws(speakers, self.replicates, self.seed), left_out])
 
     def intervals(self, statistics: Mapping[str, Statistic], speakers: int) -> dict[str, Interval]:
         """The interval of each statistic that has one."""

@@ -27,6 +27,7 @@ from unmask.privacy.legal import (
 from unmask.report.cache import Progress, Step, digest_of_embeddings
 from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
 from unmask.report.inputs import Inputs
+from unmask.run import reporting
 from unmask.scoring import average_groups, score_blocks
 from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores
 
@@ -333,14 +334,14 @@ def trial_step(attack: Attack, config: Config) -> Step:
             found[variant] = _trialled(attack, variant, scores, result, how.p_target[0])
         chosen = dict.fromkeys(strongest(tuple(found.values()), m).variant for m in MOST)
         if replicates:
-            again = evaluate(
-                attack.scores(*chosen),
-                battery=battery,
-                replicates=replicates,
-                level=config.intervals.level,
-                seed=config.seed,
-                progress=progress,
-            )
+            with reporting(progress):
+                again = evaluate(
+                    attack.scores(*chosen),
+                    battery=battery,
+                    replicates=replicates,
+                    level=config.intervals.level,
+                    seed=config.seed,
+                )
             for variant, result in zip(chosen, again, strict=True):
                 found[variant] = replace(found[variant], result=result, warnings=again.warnings)
         return Trials(tuple(found.values()))

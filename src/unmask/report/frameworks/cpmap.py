@@ -12,7 +12,7 @@ from unmask.report.config import ORIGINAL, Config
 from unmask.report.cpmap_figures import LEVELS
 from unmask.report.document import Row
 from unmask.report.section import LI_2022, Method, Section, TableBlock
-from unmask.stress.cpmap import CpAssessment, assess_cp_maps, contour
+from unmask.stress import CpAssessment, contour, cp_maps
 from unmask.trials import Scores
 
 
@@ -39,7 +39,7 @@ def cpmap_step(
     }
 
     def compute(progress: Progress) -> CpAssessment:
-        return assess_cp_maps(
+        return cp_maps(
             scores,
             references=reference,
             grid=how.grid,
@@ -48,7 +48,6 @@ def cpmap_step(
             replicates=how.replicates,
             level=config.intervals.level,
             seed=config.seed,
-            progress=progress,
         )
 
     weight = 1 + len(scores) * len(scores.systems) * how.replicates / 3e6

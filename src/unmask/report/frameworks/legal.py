@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.figures import Figure, RiskLine
 from unmask.figures.legal_panel import legal_panel
@@ -20,19 +22,20 @@ from unmask.privacy.legal import (
     Ranks,
     Strongest,
     inference,
-    legal_sweep,
+    legal,
     strongest_of,
-    sweep_warnings,
+    sweep_notices,
 )
 from unmask.privacy.legal import Attacker as LegalAttacker
 from unmask.privacy.similarity import ALL
-from unmask.report.cache import Progress, Step, digest_of_embeddings
+from unmask.report.cache import Cache, Progress, Step, Work, cache_of, digest_of_embeddings
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.document import Row
-from unmask.report.frameworks.attacks import NO_EXTRACTOR, Attack, Variant, shown
+from unmask.report.frameworks.attacks import NO_EXTRACTOR, Attack, Variant, attacks_of, shown
 from unmask.report.headline import CONTROL, WORST
-from unmask.report.inputs import Inputs
+from unmask.report.inputs import Inputs, read_inputs
 from unmask.report.section import VAUQUIER_2025, Choice, Method, Section, TableBlock
+from unmask.run import reporting
 
 TITLES = {
     "linkability": "Linkability",
@@ -60,29 +63,47 @@ def with_fitting_lengths(
     return config.model_copy(update={"legal": legal}), (note,)
 
 
-def sweep_step(attack: Attack, config: Config) -> Step:
-    """All curves of one attacker, in every variant."""
-    how = config.legal
-    options: dict[str, Any] = {
-        "counts": how.counts,
-        "lengths": how.lengths,
-        "metrics": how.metrics,
-        "linkability_enrol": how.linkability_enrol,
-        "singling_out_enrol": how.singling_out_enrol,
-        "folds": how.folds,
-        "draws": how.draws,
-        "max_enrol": how.max_enrol,
+def legal_options(config: Config) -> dict[str, Any]:
+    """Options of :func:`unmask.legal` but attributes, which are probed once for all attackers."""
+    return {
+        **config.legal.model_dump(exclude={"attributes"}),
         "level": config.intervals.level,
         "replicates": config.intervals.replicates,
         "seed": config.seed,
     }
 
+
+def legal_attackers(config: Config, path: Path) -> tuple[dict[str, LegalAttacker], dict[str, Any]]:
+    """Attackers and options of :func:`unmask.legal` that the config at ``path`` names.
+
+    The control has the first back-end; names begin with the safeguard where there are several.
+    """
+    work = Work(Cache(cache_of(path.with_suffix(""))))
+    inputs = read_inputs(config, work, base=path.resolve().parent)
+    attacks = attacks_of(config, inputs)
+    if not attacks.of:
+        raise InputError(f"{path}: expected original and protected voices to attack, found none")
+    (control,) = attacks.of[ORIGINAL]
+    found = {ORIGINAL: LegalAttacker(control.enrol, control.test, consistency=False)}
+    for name, some in attacks.of.items():
+        for attack in some if name != ORIGINAL else ():
+            for label, attacker in _attackers(attack).items():
+                found[label if len(attacks.of) == 2 else f"{name}, {label}"] = attacker
+    config, _ = with_fitting_lengths(config, attacks.of)
+    return found, {**legal_options(config), "attributes": config.legal.attributes}
+
+
+def sweep_step(attack: Attack, config: Config) -> Step:
+    """All curves of one attacker, in every variant."""
+    options = legal_options(config)
+
     def compute(progress: Progress) -> LegalSweep:
-        return legal_sweep(_attackers(attack), **options, progress=progress)
+        with reporting(progress):
+            return legal(_attackers(attack), **options)
 
     what = f"linkability and singling out of {attack.safeguard}, {attack.attacker}"
     params = {**options, "backends": attack.backends}
-    return Step(what, attack.inputs, params, compute, weight=1.0 * len(how.lengths))
+    return Step(what, attack.inputs, params, compute, weight=1.0 * len(config.legal.lengths))
 
 
 def _attackers(attack: Attack) -> dict[str, LegalAttacker]:
@@ -112,7 +133,7 @@ def consistency_steps(config: Config, runs: Mapping[str, Attack]) -> dict[str, S
     for name, one in runs.items():
 
         def compute(progress: Progress, a: Attack = one) -> LegalSweep:
-            return legal_sweep({CONSISTENCY: LegalAttacker(a.enrol, a.test)}, **options)
+            return legal({CONSISTENCY: LegalAttacker(a.enrol, a.test)}, **options)
 
         steps[name] = Step(f"{CONSISTENCY} of {name}", one.inputs, options, compute, weight=0.5)
     return steps
@@ -274,7 +295,7 @@ class LegalResults:
             original=ORIGINAL,
             asked=None,
             seed=self.config.seed,
-            warnings=tuple(dict.fromkeys(sweep_warnings(curves, probes, {}, ORIGINAL))),
+            notices=tuple(dict.fromkeys(sweep_notices(curves, probes, {}, ORIGINAL))),
         )
 
 

@@ -27,6 +27,7 @@ from unmask.report.frameworks.attacks import (
 )
 from unmask.report.inputs import Inputs
 from unmask.report.section import NOE_2022, Choice, Method, Section, TableBlock
+from unmask.run import reporting
 from unmask.trials import Scores
 
 _EVIDENCE = ("d_ece", "l_w", "tag", "min_cllr")
@@ -60,15 +61,15 @@ def table_steps(config: Config, inputs: Inputs) -> dict[str, Step]:
 
         def compute(progress: Progress, s: Scores = scores) -> TableResult:
             grouped = how.by if how.by is not None and _has(s, how.by) else None
-            found = evaluate(
-                s,
-                by=grouped,
-                battery=Battery(p_target=how.p_target, fpr=how.fpr),
-                replicates=replicates,
-                level=config.intervals.level,
-                seed=config.seed,
-                progress=progress,
-            )
+            with reporting(progress):
+                found = evaluate(
+                    s,
+                    by=grouped,
+                    battery=Battery(p_target=how.p_target, fpr=how.fpr),
+                    replicates=replicates,
+                    level=config.intervals.level,
+                    seed=config.seed,
+                )
             rocs = {r.system: r.roc for r in found if r.group is None}
             return TableResult(
                 found,

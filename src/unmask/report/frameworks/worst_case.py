@@ -14,13 +14,7 @@ from unmask.report.cache import Progress, Step, digest_of_scores
 from unmask.report.config import Config
 from unmask.report.document import Row
 from unmask.report.section import SHOLOKHOV_2020, Method, Section, TableBlock
-from unmask.stress.worst_case import (
-    GROUPS,
-    LEAST_SPEAKERS,
-    PairScores,
-    WorstCase,
-    measure_worst_case,
-)
+from unmask.stress import GROUPS, LEAST_SPEAKERS, PairScores, WorstCase, worst_case
 from unmask.trials import Scores
 
 RATES = (0.01, 0.001)
@@ -89,7 +83,7 @@ def worst_case_step(name: str, scores: Scores, config: Config) -> Step:
             ]
             # The ROC accepts scores of at least its threshold, a false alarm lies above it.
             thresholds.append(float(np.nextafter(roc.eer_point().threshold, -np.inf)))
-            found = measure_worst_case(
+            found = worst_case(
                 pairs,
                 thresholds,
                 counts=counts,

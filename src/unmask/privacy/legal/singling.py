@@ -1,0 +1,319 @@
+"""Singling Out: can a predicate isolate one person of N? (Vauquier 2025, 2.1)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy.special import betaincinv
+
+from unmask.base import FloatArray, IntArray, reject_nan
+from unmask.errors import InputError
+from unmask.estimate import Notice, Parameter
+from unmask.privacy.legal.conversations import (
+    MOST_CONVERSATIONS,
+    SINGLING_OUT_ENROL,
+    Conversations,
+    EnrolLength,
+    as_counts,
+    locate,
+    setting,
+)
+from unmask.privacy.legal.curve import (
+    BOTH_SIDES,
+    Resampling,
+    RiskCurve,
+    one_speaker_note,
+    recording_noise,
+    risk_interval,
+)
+from unmask.privacy.legal.isolation import DRAWS_WITHOUT, Population
+from unmask.privacy.legal.predicates import (
+    GivenScores,
+    Outcome,
+    Predicates,
+    Protocol,
+    single_out_all,
+)
+from unmask.scoring import Backend
+from unmask.trials import Embeddings
+
+_NODES = 64
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SinglingOut(RiskCurve):
+    """Singling Out over numbers N of test speakers; made by :func:`singling_out`.
+
+    ``chance`` is exp(−1), as in the paper; ``chance_exact`` is (1 − 1/N)^(N−1), what a random
+    predicate of mean exactly 1/N reaches; ``chance_calibrated`` is what scores without speaker
+    information reach, their threshold estimated from calibration entries: an attack is better than
+    chance if it exceeds that. ``threshold_rank`` is k, averaged over enrolment speakers.
+    """
+
+    chance_exact: FloatArray
+    chance_calibrated: FloatArray
+    threshold_rank: FloatArray
+    folds: int
+    draws: int
+
+    @property
+    def chance_level(self) -> FloatArray:
+        """What scores without speaker information reach."""
+        return self.chance_calibrated
+
+    def _params(self, i: int) -> dict[str, Parameter]:
+        return {
+            **super()._params(i),
+            "folds": self.folds,
+            "draws": self.draws,
+            "k": round(float(self.threshold_rank[i]), 3),
+        }
+
+
+def singling_out_from_scores(
+    scores: npt.ArrayLike,
+    enrol_speaker: npt.ArrayLike,
+    test_speaker: npt.ArrayLike,
+    *,
+    counts: npt.ArrayLike,
+    folds: int = 10,
+    draws: int = 5,
+    seed: int = 0,
+    matches: npt.ArrayLike | None = None,
+) -> FloatArray:
+    """Singling Out for every N in ``counts`` from enrolment speakers × test conversations.
+
+    ``enrol_speaker`` and ``test_speaker`` are codes 0, 1, …, of rows and columns of ``scores``;
+    each speaker needs at least two conversations. ``folds`` and ``draws`` are those of
+    :func:`singling_out`, drawn with ``seed``. ``matches`` is side information: a pair where it is
+    False cannot satisfy the predicate.
+    """
+    matrix = np.asarray(scores, dtype=np.float64)
+    rows, columns = np.asarray(enrol_speaker), np.asarray(test_speaker)
+    if matrix.ndim != 2 or matrix.shape != (rows.size, columns.size) or not matrix.size:
+        raise InputError(
+            "scores: expected a matrix of enrolment speakers × test conversations"
+            f" ({rows.size} × {columns.size}), found shape {matrix.shape}"
+        )
+    reject_nan(matrix.reshape(-1), "pair")
+    if matches is not None:
+        allowed = np.asarray(matches, dtype=bool)
+        if allowed.shape != matrix.shape:
+            raise InputError(f"matches: expected shape {matrix.shape}, found {allowed.shape}")
+        matrix = np.where(allowed, matrix, -np.inf)
+    order = np.argsort(columns, kind="stable")
+    names, owner = np.unique(columns[order], return_inverse=True)
+    absent = ~np.isin(rows, names)
+    if absent.any():
+        raise InputError(
+            f"enrolment speakers: expected every one in test, found {int(absent.sum())} absent"
+        )
+    population = Population.of(owner)
+    few = population.per_speaker < 2
+    if few.any():
+        raise InputError(
+            "test speakers: expected at least 2 conversations each, found"
+            f" {int(few.sum())} with one (first: {names[few][0]})"
+        )
+    sizes = as_counts(counts, speakers=len(names), least=2, where="test")
+    protocol = Protocol.of(
+        population,
+        np.searchsorted(names, rows),
+        sizes,
+        folds=folds,
+        draws=draws,
+        seed=np.random.SeedSequence(seed),
+    )
+    outcome = single_out_all(GivenScores(protocol, matrix[:, order]))
+    return np.asarray(outcome.success[0].mean(axis=0))
+
+
+def singling_out(
+    enrol: Embeddings,
+    test: Embeddings,
+    *,
+    counts: npt.ArrayLike,
+    length: int = 1,
+    folds: int = 10,
+    draws: int = 5,
+    max_enrol: int = 495,
+    seed: int = 0,
+    enrol_length: EnrolLength = None,
+    max_conversations: int = MOST_CONVERSATIONS,
+    backend: Backend | str = "cosine",
+    side: Sequence[str] = (),
+    allow_shared_utterances: bool = False,
+    level: float = 0.95,
+    replicates: int = 1000,
+) -> SinglingOut:
+    """Probability that a predicate made from one enrolment speaker isolates one of N (eq. 1, 2).
+
+    ``counts`` are the numbers N of test speakers. Each speaker of ``test`` gives up to
+    ``max_conversations`` disjoint conversations of ``length`` utterances; in a fold one is the test
+    entry and the others calibrate. The threshold lies midway between the k-th and the (k+1)-th best
+    of all calibration scores, k the number of calibration entries of the enrolment speaker
+    (footnote 4). Success: exactly one of the N test entries scores above it, whoever it is. Test
+    speakers with fewer than 2·``length`` utterances are left out and counted. Averaged over
+    ``folds``, ``draws`` of N test speakers (the enrolment speaker always among them) and at most
+    ``max_enrol`` speakers of ``enrol``, all drawn with ``seed`` like the utterances. Enrolment
+    averages ``enrol_length`` utterances: by default 30, or all where there are fewer, as in the
+    paper. ``backend`` is ``"cosine"`` or a trained one. ``side`` names columns without which a
+    predicate does not hold. ``allow_shared_utterances`` lets utterances be on both sides, which is
+    a leak. The score interval over enrolment and test speakers has ``level``; none is made where
+    ``replicates`` is 0. Predicates are tried on the current place.
+    """
+    lengths = SINGLING_OUT_ENROL if enrol_length is None else enrol_length, length
+    both = setting(
+        enrol, test, lengths, (2, max_conversations), backend, side, allow_shared_utterances, seed
+    )
+    known, entries = both.known, both.asked
+    attackers = _choose(known, entries.names, max_enrol, np.random.default_rng(both.seeds[0]))
+    names = known.names.gather(attackers)
+    sizes = as_counts(
+        counts, speakers=len(entries.names), least=2, where=f"test with {2 * length} utterances"
+    )
+    protocol = Protocol.of(
+        Population.of(entries.speakers),
+        locate(names, entries.names, who="enrolment speakers", where="test"),
+        sizes,
+        folds=folds,
+        draws=draws,
+        seed=both.seeds[1],
+    )
+    enrol_side, test_side = both.codes
+    if enrol_side is not None:
+        enrol_side = enrol_side[attackers]
+    predicates = Predicates(protocol, *both.rows(attackers), enrol_side, test_side)
+    outcome = single_out_all(predicates)
+    how = Resampling(level, replicates, seed)
+    ranks = np.full(len(sizes), protocol.ranks.mean())
+    recordings = (outcome.trials > 0).sum(axis=1)
+    chance = mean_calibrated_chance(protocol.population.per_speaker, protocol.speakers, sizes)
+
+    def curve(s: int) -> SinglingOut:
+        success = outcome.success[s]
+        value, variance = success.mean(axis=0), both_sides(outcome, s, protocol)
+        low, high = risk_interval(value, variance, len(names), how)
+        return SinglingOut(
+            metric="singling_out",
+            counts=sizes,
+            value=value,
+            low=low,
+            high=high,
+            chance=np.full(len(sizes), np.exp(-1.0)),
+            attacks=np.full(len(sizes), len(names) * folds * draws),
+            per_speaker=success,
+            recordings=recordings,
+            noise=_noise(outcome, s),
+            variance=variance,
+            speakers=names,
+            **both.fields(),
+            short=0 if enrol_length is None else known.short,
+            resampling=how,
+            method=BOTH_SIDES,
+            notes=(*one_speaker_note(len(names)), *_absent_note(known.names, entries.names)),
+            chance_exact=(1 - 1 / sizes) ** (sizes - 1),
+            chance_calibrated=chance,
+            threshold_rank=ranks,
+            folds=folds,
+            draws=draws,
+        )
+
+    return replace(curve(0), negated=replace(curve(1), variant="negated"))
+
+
+def both_sides(outcome: Outcome, s: int, protocol: Protocol) -> FloatArray:
+    """Variance of Singling Out for every N: enrolment and test speakers are both samples.
+
+    Without speaker j the value moves by J_j = −(s_j − s)/(E − 1) + D_j/E: its own predicate is
+    gone, s_j its success and s the mean over E enrolment speakers, and D_j sums over all other
+    predicates how their success changes without the test entries of j. The variance is Σ (J_j −
+    J)², less the squares of the terms of D_j, which the spread of s_j already holds; never below
+    that spread.
+    """
+    success = outcome.success[s]
+    enrolled = len(success)
+    if enrolled < 2:
+        return np.full(success.shape[1], np.nan)
+    draws, folds = protocol.slots.shape[:2]
+    attacks = min(draws, DRAWS_WITHOUT) * folds
+    moves = outcome.change[s].T / (attacks * enrolled)
+    moves[protocol.speakers] -= (success - success.mean(axis=0)) / (enrolled - 1)
+    total = ((moves - moves.mean(axis=0)) ** 2).sum(axis=0)
+    total -= outcome.squares[s] / (attacks * enrolled) ** 2
+    return np.asarray(np.maximum(total, success.var(axis=0, ddof=1) / enrolled))
+
+
+def _noise(outcome: Outcome, s: int) -> FloatArray:
+    """Variance of the outcome of one test conversation about its speaker's mean, pooled."""
+    tried = outcome.trials > 0
+    shares = (outcome.won[s] / np.maximum(outcome.trials, 1)[:, None]).swapaxes(1, 2)[tried]
+    owner = np.nonzero(tried)[0]
+    means = np.stack([np.bincount(owner, column) for column in shares.T], axis=1)
+    return recording_noise(shares, owner, means / np.bincount(owner)[:, None])
+
+
+def _choose(
+    known: Conversations, eligible: pl.Series, most: int, rng: np.random.Generator
+) -> IntArray:
+    """At most ``most`` enrolment speakers who have test conversations, at random."""
+    if most < 1:
+        raise InputError(f"max_enrol: expected at least 1, found {most}")
+    able = np.flatnonzero(known.names.is_in(eligible.implode()).to_numpy())
+    if not able.size:
+        raise InputError(
+            "enrolment speakers: expected one with two test conversations, found none of"
+            f" {len(known.names)} (first: {known.names[0]})"
+        )
+    return np.sort(rng.choice(able, size=most, replace=False)) if able.size > most else able
+
+
+def _absent_note(known: pl.Series, tested: pl.Series) -> tuple[Notice, ...]:
+    """Count the enrolment speakers whose own test speech is missing."""
+    absent = int((~known.is_in(tested.implode())).sum())
+    if not absent:
+        return ()
+    sentence = (
+        f"singling_out: {absent} of {len(known)} enrolment speakers have no two test conversations"
+        " and are left out"
+    )
+    return (Notice("left-out", "singling_out", sentence),)
+
+
+def calibrated_chance(count: float, rank: int, entries: float) -> float:
+    """Probability that exactly one of N exchangeable test entries passes a calibrated threshold.
+
+    The threshold lies midway between the k-th and the (k+1)-th best of C calibration scores. Let m
+    be the share of scores above it. With y the share above the (k+1)-th, Beta(k+1, C−k), and v the
+    largest of k uniform numbers, m = y·(1 + v)/2 where scores are evenly spread about the
+    threshold, and the probability is E N·m·(1 − m)^(N−1). For large N and C = k·N it is
+    (k/(k+1))^k · 2k/(2k+1) · (k/(k+1) + 1/(2k+1)): 5/18 for k = 1, 0.308 for k = 2, 0.350 for
+    k = 9. Integrated by Gauss and Legendre's rule over the probabilities of y and v.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    at, weights = (nodes + 1) / 2, weights / 2
+    above = betaincinv(rank + 1, entries - rank, at)[:, None]
+    share = above * (1 + at ** (1 / rank)) / 2
+    return float(weights @ (count * share * (1 - share) ** (count - 1)) @ weights)
+
+
+def mean_calibrated_chance(
+    per_speaker: IntArray, speakers: IntArray, counts: IntArray
+) -> FloatArray:
+    """The same for every N, averaged over enrolment speakers.
+
+    Of the test speakers with ``per_speaker`` conversations each, a draw holds the enrolment speaker
+    with k calibration entries, and N − 1 others with as many as they have on average.
+    """
+    ranks, times = np.unique(per_speaker[speakers] - 1, return_counts=True)
+    everyone, total = len(per_speaker), int((per_speaker - 1).sum())
+    found = np.empty((len(counts), len(ranks)))
+    for c, count in enumerate(counts):
+        for r, rank in enumerate(ranks):
+            others = (total - rank) / max(everyone - 1, 1)
+            found[c, r] = calibrated_chance(int(count), int(rank), rank + (count - 1) * others)
+    return np.asarray(found @ times / times.sum())

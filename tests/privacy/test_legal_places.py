@@ -1,0 +1,219 @@
+"""What is counted elsewhere, on other devices, or after a fault, is the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.helpers.populations import population
+
+import unmask as um
+from unmask.privacy.legal import links as legal_links
+from unmask.privacy.legal import lists as legal_lists
+from unmask.privacy.legal import predicates as legal_predicates
+from unmask.privacy.legal.isolation import Population
+from unmask.privacy.legal.lists import Lists
+from unmask.privacy.legal.predicates import Predicates, Protocol
+from unmask.privacy.legal.verification import _coarse
+from unmask.run import NUMPY, Torch, place, places, ranges_of, reporting, store
+
+
+@pytest.fixture
+def sets(monkeypatch):
+    monkeypatch.setattr(legal_links, "ROWS", 40)
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(150, 12))
+    names = [f"s{i}" for i in range(150)]
+    sex = {"sex": [("f", "m")[i % 2] for i in range(150)]}
+    return [
+        um.Embeddings(
+            means + 1.3 * rng.normal(size=means.shape),
+            names,
+            [f"{side}{name}" for name in names],
+            columns=sex,
+        )
+        for side in "et"
+    ]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("side", [(), ("sex",)])
+def test_workers_change_nothing(sets, workers, side):
+    options = {"counts": [2, 20, 150], "side": side, "replicates": 50}
+    wanted = um.linkability(*sets, **options)
+    told = []
+    with place(workers=workers), reporting(lambda *numbers: told.append(numbers)):
+        found = um.linkability(*sets, **options)
+    assert found.value.tolist() == wanted.value.tolist()
+    assert found.low.tolist() == wanted.low.tolist()
+    assert found.above.at_or_above.tolist() == wanted.above.at_or_above.tolist()
+    assert found.above.above.tolist() == wanted.above.above.tolist()
+    assert told[-1] == (4, 4)
+
+
+SPEAKERS = 1300
+SWEEP = {
+    "counts": [20, 500, SPEAKERS], "lengths": [1], "draws": 2, "folds": 3, "max_enrol": 70,
+    "replicates": 40, "side": ["gender"], "attributes": ["gender"],
+    "variants": ["plain", "negated"],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def attackers():
+    enrol = population(SPEAKERS, 1, noise=1.0, tag="e", columns=True)
+    test = population(SPEAKERS, 2, noise=1.5, tag="t", columns=True)
+    return {"original": um.Attacker(enrol, test)}
+
+
+@pytest.fixture(scope="module")
+def wanted(attackers):
+    """Every estimate with its interval, to the last bit: more than one task for each metric."""
+    with place(workers=1):
+        return repr(um.legal(attackers, **SWEEP).estimates)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"workers": 3}, {"on": "processes", "workers": 2}, {"on": "dask", "workers": 2}],
+    ids=lambda options: options.get("on", "local"),
+)
+def test_a_sweep_elsewhere_is_the_same_sweep(attackers, wanted, options, monkeypatch):
+    if options.get("on") == "dask":
+        pytest.importorskip("distributed")
+    opened = []
+    really = places.Place._open
+    monkeypatch.setattr(places.Place, "_open", lambda self: opened.append(self.on) or really(self))
+    with place(**options):
+        assert repr(um.legal(attackers, **SWEEP).estimates) == wanted
+    elsewhere = [on for on in opened if on != "local"]
+    assert len(elsewhere) == ("on" in options), "one place serves all jobs of a sweep"
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_sweep_on_devices_is_the_same_sweep(attackers, wanted, kept, tmp_path):
+    pytest.importorskip("torch")
+    with place("cuda", devices=["cpu", "cpu"], state=tmp_path if kept else None):
+        found = um.legal(attackers, **SWEEP)
+    assert repr(found.estimates) == wanted
+    assert not kept or len(list(tmp_path.iterdir())) == 3
+
+
+KILLED = """
+import os, signal, sys
+from tests.helpers.populations import population
+from tests.privacy.test_legal_places import SPEAKERS, SWEEP
+import unmask as um
+from unmask.privacy.legal.predicates import Protocol
+from unmask.run import job, place
+
+attack, tried = Protocol.attack, []
+
+
+def dying(*arguments):
+    tried.append(1)
+    if len(tried) > 40:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return attack(*arguments)
+
+
+Protocol.attack = dying
+job.SAVE_EVERY = 0.0
+enrol = population(SPEAKERS, 1, noise=1.0, tag="e", columns=True)
+test = population(SPEAKERS, 2, noise=1.5, tag="t", columns=True)
+metrics = ["linkability", "singling_out", "one_minus_eer"]
+with place(workers=1, state=sys.argv[1]):
+    um.legal({"original": um.Attacker(enrol, test)}, **SWEEP, metrics=metrics)
+"""
+
+
+def test_a_sweep_that_is_killed_goes_on(attackers, wanted, tmp_path):
+    script, state = tmp_path / "killed.py", tmp_path / "state"
+    script.write_text(textwrap.dedent(KILLED))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run([sys.executable, script, state], env=environment)
+    assert ended.returncode == -signal.SIGKILL
+    done = {path: path.stat().st_mtime_ns for path in state.glob("*/results-*.npz")}
+    assert len(done) == 4, "three tasks of Linkability and one of three of Singling Out"
+    with place("processes", workers=1, state=state):
+        found = um.legal(attackers, **SWEEP)
+    assert repr(found.estimates) == wanted
+    assert {path: path.stat().st_mtime_ns for path in done} == done
+
+
+def isolating(sides):
+    rng = np.random.default_rng(1)
+    population = Population.of(np.repeat(np.arange(200), 3))
+    protocol = Protocol.of(
+        population, np.arange(0, 200, 4), np.array([2, 30, 200]),
+        folds=3, draws=2, seed=np.random.SeedSequence(5).spawn(4)[3],
+    )  # fmt: skip
+    codes = (rng.integers(0, 3, 50), rng.integers(0, 3, 200)) if sides else (None, None)
+    return Predicates(protocol, rng.normal(size=(50, 9)), rng.normal(size=(600, 9)), *codes)
+
+
+@pytest.mark.parametrize("sides", [False, True])
+def test_predicates_travel_and_go_to_a_device(sides):
+    pytest.importorskip("torch")
+    predicates = isolating(sides)
+    again = store.from_bytes(store.to_bytes(predicates))
+    whole = legal_predicates.isolate(NUMPY, predicates, (0, 50))
+    for rows in ranges_of(50, 7):
+        for xp, shared in ((NUMPY, again), (Torch("cpu"), predicates)):
+            found = legal_predicates.isolate(xp, shared, rows)
+            assert found["won"].tolist() == whole["won"][:, slice(*rows)].tolist()
+    every = legal_predicates.single_out_all(predicates, speakers=7)
+    for name in ("won", "change", "squares"):
+        assert getattr(every, name).tolist() == whole[name].tolist()
+    assert every.success.tolist() == (whole["won"].sum(axis=3) / 6).tolist()
+
+
+@pytest.mark.parametrize("sides", [False, True])
+@pytest.mark.parametrize("levels", [None, 3])
+def test_lists_are_counted_alike_on_a_device(sides, levels, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(legal_lists, "_DEVICE_SCORES", 5_000)
+    rng = np.random.default_rng(2)
+    enrol, test = rng.normal(size=(1100, 4)), rng.normal(size=(300, 4))
+    if levels:
+        enrol, test = np.round(enrol * levels), np.round(test * levels)
+    place = np.sort(rng.choice(1100, 300, replace=False))
+    codes = (rng.integers(0, 2, 300), rng.integers(0, 2, 1100)) if sides else (None, None)
+    nothing = np.empty(0)
+    groups = rng.integers(0, 5, 1100)
+    groups[:5] = np.arange(5)
+    cuts = np.array([1, 19, 300, 1099])
+    lists = Lists(enrol, test, place, cuts, nothing, nothing, groups[place], groups, *codes)
+    scores = test @ enrol.T
+    if sides:
+        scores[codes[0][:, None] != codes[1]] = -np.inf
+    own = legal_lists.own_scores(NUMPY, lists, (0, 300))["own"]
+    assert own == pytest.approx(scores[np.arange(300), place], abs=1e-12)
+    there = legal_lists.own_scores(Torch("cpu"), lists, (0, 300))["own"]
+    assert there == pytest.approx(own, abs=1e-12)
+    knots, which = np.unique(own, return_inverse=True)
+    lists = replace(lists, knots=knots, coarse=_coarse(knots, which, 16))
+    whole = legal_lists.count_lists(NUMPY, lists, (0, 300))
+    spread = 0
+    for rows in [(0, 256), (256, 300)]:
+        one = legal_lists.count_lists(NUMPY, lists, rows)
+        other = legal_lists.count_lists(Torch("cpu"), lists, rows)
+        spread = spread + one["spread"].astype(int)
+        for name in ("counts", "spread", "extra"):
+            assert one[name].tolist() == other[name].tolist(), name
+    assert spread.tolist() == whole["spread"].tolist()
+    assert whole["spread"].sum(axis=(1, 2, 3)).tolist() == whole["counts"].sum(axis=1).tolist()
+    others = scores.copy()
+    others[np.arange(300), place] = np.nan
+    for n, (start, stop) in enumerate([(0, 1), (1, 19), (19, 300), (300, 1099)]):
+        part = others[:, start:stop]
+        met = [int((part == knot).sum()) for knot in knots[:40]]
+        assert whole["counts"][n, 1:80:2].tolist() == met
+        assert whole["counts"][n].sum() == np.isfinite(part).sum() + (part == -np.inf).sum()
+        assert (whole["extra"][n] >= 0).tolist() == (place < stop).tolist()
