@@ -2,17 +2,24 @@
 
 from unmask.base.arrays import (
     BoolArray,
+    Codes,
     Codes32,
     FloatArray,
+    Floats,
+    Index,
     IntArray,
+    Labels,
+    Mask,
     Rows32,
+    Vectors,
+    as_index,
     as_scores,
     as_weights,
     length_normalised,
+    read_only,
     reject_nan,
     weighted_sum,
 )
-from unmask.base.columns import Codes, Floats, Index, Labels, Mask, Vectors, as_index, read_only
 from unmask.base.display import Tabular, estimate_row
 from unmask.base.intervals import (
     FEW_SPEAKERS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,14 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 Rows32 = npt.NDArray[np.float32]
 Codes32 = npt.NDArray[np.int32]
+Codes = Codes32
+Labels = npt.NDArray[np.int8]
+Floats = FloatArray
+Vectors = npt.NDArray[np.floating[Any]]
+Mask = BoolArray
+Index = IntArray
+
+T = TypeVar("T", bound=np.generic)
 
 
 def as_scores(values: npt.ArrayLike, name: str) -> FloatArray:
@@ -79,3 +87,20 @@ def _numbers(values: Any, name: str) -> FloatArray:
         raise InputError(
             f"{name}: expected numbers, found {type(values).__name__}: {error}"
         ) from None
+
+
+def read_only(array: npt.NDArray[T]) -> npt.NDArray[T]:
+    """Return a view that cannot be written through; the caller's own array stays as it was."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def as_index(selection: Any, length: int) -> Index:
+    """Turn a boolean mask or an array of positions into positions."""
+    array = np.asarray(selection)
+    if array.dtype == np.bool_:
+        if array.shape != (length,):
+            raise ValueError(f"a mask of {length} entries is needed, got shape {array.shape}")
+        return np.flatnonzero(array)
+    return array.astype(np.int64, casting="same_kind") if array.size else np.zeros(0, np.int64)

@@ -12,7 +12,6 @@ from unmask.run.files import (
 )
 from unmask.run.job import Range, accumulate, ranges_of, run
 from unmask.run.places import (
-    Lost,
     Place,
     check_place,
     current_place,
@@ -30,7 +29,6 @@ from unmask.run.xp import NUMPY, Numpy, Torch, Xp, narrow
 __all__ = [
     "NUMPY",
     "Arrays",
-    "Lost",
     "Numpy",
     "Place",
     "Progress",

@@ -9,15 +9,10 @@ from unmask.scoring.backend import (
     score_blocks,
     train,
 )
-from unmask.scoring.cosine import Cosine, Whitening, product_block
-from unmask.scoring.moments import (
-    Moments,
-    as_vectors,
-    average_groups,
-    discriminants,
-)
+from unmask.scoring.cosine import Cosine, Whitening
+from unmask.scoring.moments import average_groups
 from unmask.scoring.pairs import BLOCK, MOST_TRIALS, Pairs
-from unmask.scoring.plda import Models, Plda, llr_block
+from unmask.scoring.plda import Plda
 from unmask.scoring.reducers.among import (
     UNIT,
     CountAmong,
@@ -43,21 +38,15 @@ __all__ = [
     "CountAmong",
     "CountBySpeaker",
     "Layout",
-    "Models",
-    "Moments",
     "Pairs",
     "Plda",
     "Tally",
     "TargetScores",
     "Whitening",
     "add_counts",
-    "as_vectors",
     "average_groups",
     "backend_named",
-    "discriminants",
-    "llr_block",
     "packed",
-    "product_block",
     "product_sides",
     "score_blocks",
     "shards_of",

@@ -130,8 +130,13 @@ class Plda:
         return np.column_stack([latent * np.sqrt(psi / (1 + 2 * psi)), constant / 2 - own])
 
     def score_block(self, enrol: Rows, test: Rows) -> Rows:
-        """LLRs of every prepared enrolment row against every prepared test row."""
-        return llr_block(enrol, test)
+        """LLRs of every prepared enrolment row against every prepared test row: a product plus the
+        own terms of either side.
+        """
+        scores = enrol[:, :-1] @ test[:, :-1].T
+        scores += enrol[:, -1:]
+        scores += test[:, -1]
+        return np.asarray(scores)
 
     def enrol(self, vectors: npt.ArrayLike, models: Codes) -> Models:
         """Enrol each model with all its vectors; models in order of their code."""
@@ -179,14 +184,6 @@ class Plda:
             arrays["within"],
             int(arrays["iterations"]),
         )
-
-
-def llr_block(enrol: Rows, test: Rows) -> Rows:
-    """LLRs of rows that :meth:`Plda.prepare` made: a product plus the own terms of either side."""
-    scores = enrol[:, :-1] @ test[:, :-1].T
-    scores += enrol[:, -1:]
-    scores += test[:, -1]
-    return np.asarray(scores)
 
 
 def em_step(
