@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
+from scipy.special import expit, logit, ndtri, stdtrit
 
 from unmask.base.arrays import FloatArray
 
@@ -104,16 +104,6 @@ def exact_bound(side: Side, units: int, *, level: float) -> float:
     """
     bound = 1 - float(((1 - level) / 2) ** (1 / units))
     return bound if side == "high" else 1 - bound
-
-
-def clopper_pearson(successes: int, units: int, *, level: float) -> tuple[float, float]:
-    """Exact interval of a share, from the number of successes."""
-    tail = (1 - level) / 2
-    low = float(betaincinv(successes, units - successes + 1, tail)) if successes else 0.0
-    high = (
-        float(betaincinv(successes + 1, units - successes, 1 - tail)) if successes < units else 1.0
-    )
-    return low, high
 
 
 def scale_of(bounds: tuple[float, float]) -> Scale:

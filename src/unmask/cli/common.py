@@ -20,8 +20,8 @@ from rich.progress import (
 )
 
 from unmask.base import visible
-from unmask.engine import Progress as Callback
 from unmask.report import Document, render
+from unmask.run import Progress as Callback
 from unmask.run import write_whole
 
 

@@ -25,7 +25,6 @@ from unmask.engine.operating import Cost, Pav, Polygon, equal_error, equal_error
 from unmask.engine.pairing import cross_pairing, roc_of_pairs
 from unmask.engine.roc import Roc
 from unmask.engine.stream import stream_scores
-from unmask.run import Progress
 
 __all__ = [
     "Array",
@@ -42,7 +41,6 @@ __all__ = [
     "Pav",
     "PavMap",
     "Polygon",
-    "Progress",
     "Reliability",
     "Roc",
     "SystemResult",

@@ -12,7 +12,6 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy.optimize import minimize
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
@@ -272,6 +271,8 @@ class Probe:
 
         The bias is not penalised. A class that does not occur is never predicted.
         """
+        from scipy.optimize import minimize
+
         mean, scale = vectors.mean(axis=0), vectors.std(axis=0)
         scale = np.where(scale > _NEGLIGIBLE, scale, 1.0)
         features = (vectors - mean) / scale

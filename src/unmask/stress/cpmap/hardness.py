@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from unmask.base import BoolArray, FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
@@ -71,6 +70,8 @@ def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name
 
 def combined(rows: list[FloatArray], *, combine: str, name: str) -> FloatArray:
     """One reference score per trial: that of one system, or the mean over systems."""
+    from scipy.stats import rankdata
+
     if len(rows) == 1:
         return rows[0]
     if combine == "rank":

@@ -21,7 +21,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import least_squares
 from scipy.special import ndtr, ndtri, softmax
 
 from unmask.base import FloatArray, IntArray
@@ -162,6 +161,8 @@ def fit_location_scale(
     few
     steps only where it is ``brief``.
     """
+    from scipy.optimize import least_squares
+
     names = recipe.parameters
     begin = _start(moments) | (dict(start.given) if start is not None else {})
     if recipe.general and start is None:

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy.optimize import least_squares
 from scipy.special import ndtr, ndtri
 
 from unmask.base import FloatArray, IntArray
@@ -155,6 +154,8 @@ def fit_plda(
     brief: bool = False,
 ) -> Plda:
     """Levenberg–Marquardt over log d_k (and an affine map without warping), warping eliminated."""
+    from scipy.optimize import least_squares
+
     warped = name.endswith("+")
     root = np.sqrt(surface.weights)[:, None]
     if start is not None:

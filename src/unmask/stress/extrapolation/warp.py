@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.interpolate import CubicSpline, PchipInterpolator
-from scipy.optimize import isotonic_regression
 
 from unmask.base import FloatArray
 
@@ -27,6 +25,8 @@ def eliminate(
     ``table`` holds the model's rates (counts, axis), ``wanted`` the empirical ones (counts,
     thresholds), ``weights`` one weight per count.
     """
+    from scipy.interpolate import CubicSpline
+
     cost = (weights @ table**2)[:, None] - 2 * (table.T * weights) @ wanted
     start = axis[np.argmin(cost, axis=0)]
     spline = CubicSpline(axis, table, axis=1)
@@ -50,6 +50,8 @@ class Warp:
     @classmethod
     def through(cls, thresholds: FloatArray, values: FloatArray, certainty: FloatArray) -> Warp:
         """Rising least-squares fit; ``certainty`` weighs each value."""
+        from scipy.optimize import isotonic_regression
+
         risen = isotonic_regression(values, weights=np.maximum(certainty, 1e-9)).x
         span = float(risen[-1] - risen[0]) or 1.0
         rise = np.linspace(0.0, 1e-6 * span, risen.size)
@@ -57,6 +59,8 @@ class Warp:
 
     def __call__(self, thresholds: FloatArray) -> FloatArray:
         """Warped thresholds; ±inf stay."""
+        from scipy.interpolate import PchipInterpolator
+
         known, values = self.thresholds, self.values
         inside = np.clip(thresholds, known[0], known[-1])
         result = PchipInterpolator(known, values)(inside)

@@ -26,7 +26,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
-from scipy.stats import beta
 
 from unmask.base import FloatArray, IntArray, quantile_t
 from unmask.errors import InputError
@@ -226,4 +225,6 @@ def interval(
 
 def _upper(hits: FloatArray, others: FloatArray, tail: float) -> FloatArray:
     """Clopper–Pearson upper bound of hits/(hits + others)."""
+    from scipy.stats import beta
+
     return np.asarray(beta.ppf(1 - tail, hits + 1, np.maximum(others, 1e-9)))
