@@ -223,7 +223,7 @@ def blocks(target: Any, parts: Sequence[Any]) -> Numbers:
 
 def calibrations(target: Any, nontarget: Any, scores: Any) -> Numbers:
     """Both calibrations, and what they make of scores."""
-    linear, steps = um.fit_linear(target, nontarget), um.fit_isotonic(target, nontarget)
+    linear, steps = um.calibrate(target, nontarget), um.calibrate(target, nontarget, "isotonic")
     return {
         "linear/scale": linear.scale,
         "linear/offset": linear.offset,
@@ -391,11 +391,10 @@ def linkability(
     **options: Any,
 ) -> Numbers:
     """Linkability with ranks: exact, or by ``draws``."""
-    with contextlib.nullcontext():
-        made = um.linkability(
-            voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
-            **options,
-        )  # fmt: skip
+    made = um.linkability(
+        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+        **options, **at,
+    )  # fmt: skip
     found = _curve(made)
     found |= {"at_or_above": made.above.at_or_above, "above": made.above.above}
     return found | (_ranks(made.ranks) if made.ranks is not None else {})
@@ -418,11 +417,10 @@ def verification(
     **options: Any,
 ) -> Numbers:
     """1 − EER."""
-    with contextlib.nullcontext():
-        made = um.one_minus_eer(
-            voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
-            **options,
-        )  # fmt: skip
+    made = um.one_minus_eer(
+        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+        **options, **at,
+    )  # fmt: skip
     return _curve(made)
 
 
@@ -435,11 +433,10 @@ def singling_out(
     **options: Any,
 ) -> Numbers:
     """Singling Out."""
-    with contextlib.nullcontext():
-        made = um.singling_out(
-            voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
-            **options,
-        )  # fmt: skip
+    made = um.singling_out(
+        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+        **options, **at,
+    )  # fmt: skip
     names = ["chance_exact", "chance_calibrated", "threshold_rank"]
     return _curve(made) | _fields(made, names)
 
@@ -481,8 +478,7 @@ def legal_sweep(
     }
     if backends:
         attackers = um.with_backends(attackers, backends)
-    with contextlib.nullcontext():
-        made = um.legal(attackers, replicates=40, seed=6, **options)
+    made = um.legal(attackers, replicates=40, seed=6, **options, **at)
     found = _estimates(made.estimates)
     for (attacker, metric, length), curve in made.curves.items():
         found |= _curve(curve, f"{attacker}/{metric}/{length}/")

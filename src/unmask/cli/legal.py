@@ -12,7 +12,7 @@ import typer
 from unmask.cli import common
 from unmask.errors import InputError
 from unmask.figures import legal_figures, save_all
-from unmask.privacy.legal import METRICS, NAMES, VARIANTS, Attacker, with_backends
+from unmask.privacy.legal import BACKENDS, METRICS, VARIANTS, Attacker, with_backends
 from unmask.privacy.legal import legal as attack
 from unmask.report import document_of_legal, legal_attackers, load_config
 from unmask.run import place, reporting
@@ -198,8 +198,8 @@ def _attackers(
                 f"--enrols: expected an attacker and original, own or attacked, found {name}={what}"
             )
     for backend in backends:
-        if backend not in NAMES:
-            raise InputError(f"back-end: expected {', '.join(NAMES)}, found {backend}")
+        if backend not in BACKENDS:
+            raise InputError(f"back-end: expected {', '.join(BACKENDS)}, found {backend}")
     trained = [name for name in backends if name != "cosine"]
     if trained and all(len(paths) == 2 for paths in files.values()):
         raise InputError(

@@ -2,13 +2,11 @@
 
 from unmask.privacy.legal.attack import (
     BACKENDS,
-    NAMES,
     Attacker,
     HeldOut,
     attack_scenarios,
     centred,
     pooled,
-    train_backend,
     with_backends,
 )
 from unmask.privacy.legal.curve import (
@@ -48,7 +46,6 @@ __all__ = [
     "CENTRED",
     "CENTRED_NEGATED",
     "METRICS",
-    "NAMES",
     "NEGATED",
     "PLAIN",
     "SPLITS",
@@ -83,7 +80,6 @@ __all__ = [
     "singling_out_from_scores",
     "strongest_of",
     "sweep_notices",
-    "train_backend",
     "variant_name",
     "with_backends",
 ]

@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, lazy, length_normalised
+from unmask.base import BoolArray, FloatArray, lazy
 from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.privacy.legal.curve import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, VARIANTS
-from unmask.scoring import (
-    Backend,
-    Cosine,
-    Moments,
-    Plda,
-    Whitening,
-    as_vectors,
-    average_groups,
-    discriminants,
-    score_blocks,
-)
+from unmask.scoring import Backend, average_groups, backend_named, score_blocks, train
 from unmask.trials import Embeddings
 
-NAMES = ("cosine", "wccn", "plda")
-SHRINKAGE = 0.1
-LDA_DIRECTIONS = 20
-
-
-def train_backend(name: str, train: Embeddings | None = None) -> Backend:
-    """A back-end by name; ``wccn`` and ``plda`` need the attacker's own training speech."""
-    if name not in NAMES:
-        raise InputError(f"back-end: expected {', '.join(NAMES)}, found {name}")
-    if name == "cosine":
-        return Cosine()
-    if train is None:
-        raise InputError(f"back-end {name}: expected embeddings to train on, found none")
-    return Whitening.fit(train) if name == "wccn" else Plda.fit(train)
+BACKENDS = ("cosine", "wccn", "plda")
+"""Back-ends that an attacker can name."""
+TRIED = ("cosine", "centred", "wccn", "lda", "plda")
+"""Back-ends that held-out attacks try."""
 
 
 def centred(embeddings: Embeddings) -> Embeddings:
@@ -97,9 +77,7 @@ class Attacker:
 
     def trained(self) -> Backend:
         """The back-end, ready to score."""
-        if isinstance(self.backend, str):
-            return train_backend(self.backend, self.train)
-        return self.backend
+        return backend_named(self.backend, self.train)
 
     @property
     def is_consistency(self) -> bool:
@@ -146,51 +124,35 @@ class Attacker:
         return scores[same], scores[~same]
 
     def held_out(
-        self,
-        backends: Mapping[str, Callable[[Embeddings], Backend]] | None = None,
-        *,
-        folds: int = 2,
-        seed: int = 0,
+        self, backends: Sequence[str] | None = None, *, folds: int = 2, seed: int = 0
     ) -> HeldOut:
-        """Attack in ``folds`` groups of speakers, each with back-ends trained on the others.
+        """Attack in ``folds`` groups of speakers, each with ``backends`` trained on the others.
 
-        ``backends`` trains each, by name: by default all of :data:`BACKENDS` where there is speech
-        to train on, else the cosine. Where enrolment and test share utterances, half of each
-        speaker's utterances (every second one by name) enrols and the other half tests, so that no
-        utterance meets its own protected version. The groups depend on the speakers' names and the
-        ``seed`` alone, so all attackers of one test set try the same trials.
+        By default these are all of :data:`TRIED` where there is speech to train on, else the
+        cosine. Where enrolment and test share utterances, half of each speaker's utterances (every
+        second one by name) enrols and the other half tests, so that no utterance meets its own
+        protected version. The groups depend on the speakers' names and the ``seed`` alone, so all
+        attackers of one test set try the same trials.
         """
         if backends is None:
-            backends = BACKENDS if self.train is not None else {"cosine": BACKENDS["cosine"]}
+            backends = TRIED if self.train is not None else TRIED[:1]
         names = sorted(set(self.test.speakers.to_series()) & set(self.enrol.speakers.to_series()))
         if len(names) < 2 * folds or folds < 1:
             raise InputError(
                 "attack: expected at least 2 speakers per fold in enrolment and test, found"
                 f" {len(names)} for {folds} folds"
             )
-        if self.train is None and set(backends) != {"cosine"}:
-            raise InputError("attack: back-ends other than cosine need a training set")
         enrol, test = _apart(self.enrol.normalised(), self.test.normalised())
         order = np.random.default_rng(seed).permutation(len(names))
         parts = []
         for n in range(folds):
             group = {names[i] for i in order[n::folds]}
-            fold = replace(
-                self,
-                enrol=_among(enrol, group, inside=True),
-                test=_among(test, group, inside=True),
-                train=None
-                if self.train is None
-                else _among(self.train, group, inside=False).normalised(),
-            )
-            parts.append(
-                {
-                    name: replace(
-                        fold, backend=Cosine() if fold.train is None else train(fold.train)
-                    )
-                    for name, train in backends.items()
-                }
-            )
+            data = None
+            if self.train is not None:
+                data = _among(self.train, group, inside=False).normalised()
+            known, asked = (_among(one, group, inside=True) for one in (enrol, test))
+            fold = replace(self, enrol=known, test=asked, train=data)
+            parts.append({name: replace(fold, backend=train(name, data)) for name in backends})
         return HeldOut(tuple(parts))
 
 
@@ -291,39 +253,6 @@ def one_run(enrol: Embeddings, test: Embeddings) -> bool:
     direction = np.random.default_rng(0).normal(size=enrol.dimension)
     along = [(one.vectors * direction).sum(axis=1) for one in (enrol, test)]
     return bool(np.isin(*along).any())
-
-
-class _Projected(Whitening):
-    """Length-normalise, centre, project by any matrix, and take the cosine."""
-
-    @property
-    def name(self) -> str:
-        return self.covariance
-
-
-def _about_mean(training: Embeddings) -> Backend:
-    """Cosine about the mean of the training vectors."""
-    rows = length_normalised(as_vectors(training.vectors))
-    return _Projected(rows.mean(axis=0), np.eye(training.dimension), "centred")
-
-
-def _lda(training: Embeddings) -> Backend:
-    """Cosine in the directions of largest between- over within-speaker variance."""
-    rows = length_normalised(as_vectors(training.vectors))
-    centre = rows.mean(axis=0)
-    directions = min(LDA_DIRECTIONS, training.n_speakers - 1, training.dimension)
-    moments = Moments.of(rows - centre, training.speakers.codes)
-    return _Projected(centre, discriminants(moments, directions, SHRINKAGE), "lda")
-
-
-BACKENDS: Mapping[str, Callable[[Embeddings], Backend]] = {
-    "cosine": lambda training: Cosine(),
-    "centred": _about_mean,
-    "wccn": lambda training: Whitening.fit(training, shrinkage=SHRINKAGE),
-    "lda": _lda,
-    "plda": lambda training: Plda.fit(training, shrinkage=SHRINKAGE),
-}
-"""Back-ends that are trained on few held-out speakers, with shrinkage; cosine needs no training."""
 
 
 def _matrix(backend: Backend, enrol: npt.ArrayLike, test: Embeddings) -> FloatArray:

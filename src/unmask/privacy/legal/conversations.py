@@ -15,8 +15,7 @@ import polars as pl
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.privacy.legal.attack import train_backend
-from unmask.scoring import Backend, product_sides
+from unmask.scoring import Backend, backend_named, product_sides
 from unmask.trials import Embeddings
 
 EnrolLength = int | Literal["all"] | None
@@ -324,7 +323,7 @@ def setting(
     return Setting(
         known,
         asked,
-        train_backend(backend) if isinstance(backend, str) else backend,
+        backend_named(backend),
         length,
         enrol_length,
         tuple(side),

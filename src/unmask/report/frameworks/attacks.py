@@ -21,14 +21,13 @@ from unmask.privacy.legal import (
     VARIANTS,
     centred,
     count_above_in_scores,
-    train_backend,
     variant_name,
 )
 from unmask.report.cache import Progress, Step, digest_of_embeddings
 from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
 from unmask.report.inputs import Inputs
 from unmask.run import reporting
-from unmask.scoring import average_groups, score_blocks
+from unmask.scoring import average_groups, backend_named, score_blocks
 from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores
 
 NOT_GIVEN = {
@@ -116,7 +115,7 @@ class Attack:
         enrol, train, test = self.enrol, self.train, self.test
         if variant.centred:
             enrol, train, test = centred(enrol), centred(train), centred(test)
-        backend = train_backend(variant.backend, train)
+        backend = backend_named(variant.backend, train)
         models = backend.prepare(average_groups(enrol.vectors, self._models[0]))
         tests = backend.prepare(test.vectors)
         parts = [np.asarray(part, float) for _, _, part in score_blocks(backend, models, tests)]
