@@ -34,7 +34,7 @@ Vectors = npt.NDArray[np.floating[Any]]
 
 
 class Shard(Protocol):
-    """Part of a set of embeddings: identifiers at hand, vectors in slices."""
+    """Part of a set of embeddings, in memory (`Embeddings`) or in a file: vectors in slices."""
 
     @property
     def speakers(self) -> Ids: ...
@@ -50,33 +50,6 @@ class Shard(Protocol):
 
     def slices(self) -> Iterator[tuple[int, Vectors]]:
         """Vectors with the row of the first, from front to back."""
-
-
-@dataclass(frozen=True, eq=False)
-class Held:
-    """Embeddings in memory."""
-
-    embeddings: Embeddings
-
-    @property
-    def speakers(self) -> Ids:
-        return self.embeddings.speakers
-
-    @property
-    def utterances(self) -> Ids | None:
-        return self.embeddings.utterances
-
-    @property
-    def dimension(self) -> int:
-        return self.embeddings.dimension
-
-    @property
-    def source(self) -> Source | None:
-        return self.embeddings.source
-
-    def slices(self) -> Iterator[tuple[int, Vectors]]:
-        for start in range(0, len(self.embeddings), SLICE):
-            yield start, self.embeddings.vectors[start : start + SLICE]
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +110,7 @@ def shards_of(
 ) -> list[Shard]:
     """One shard per file; all must have one dimension, which is known before any work."""
     if isinstance(embeddings, Embeddings):
-        return [Held(embeddings)]
+        return [embeddings]
     paths = [embeddings] if isinstance(embeddings, str | Path) else list(embeddings)
     if not paths:
         raise InputError("expected files of embeddings, found none")
@@ -163,7 +136,7 @@ def _shard(path: Path, speakers: Speakers | None) -> Shard:
             uttered = columns.get("utterances")
             uttered = None if uttered is None else text_ids(uttered, "utterances", str(path))
             return Filed(path, member, spoken, uttered, dimension, _source(path, spoken))
-    return Held(read_embeddings(path, speakers=speakers))
+    return read_embeddings(path, speakers=speakers)
 
 
 def _npy_shard(path: Path, speakers: Speakers) -> Shard:
@@ -173,7 +146,7 @@ def _npy_shard(path: Path, speakers: Speakers) -> Shard:
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: the npy file cannot be read ({error})") from None
     if rule.table is None or vectors.ndim != 2 or rule.table.height != len(vectors):
-        return Held(read_embeddings(path, speakers=speakers))
+        return read_embeddings(path, speakers=speakers)
     uttered = Ids.from_strings(rule.table["utterance"])
     spoken = assign(uttered, rule)
     return Filed(path, "", spoken, uttered, vectors.shape[1], _source(path, spoken))

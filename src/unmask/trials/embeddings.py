@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Self
@@ -16,13 +16,15 @@ from unmask.trials.ids import Ids, text_ids
 from unmask.trials.source import Source
 
 Strings = Ids | Iterable[Any]
+SLICE = 1 << 14
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Embeddings:
     """One vector per utterance, with speaker, and where known utterance, session and metadata.
 
-    Vectors of single precision stay so; everything else becomes double precision.
+    :func:`read_embeddings` and encoders make it, back-ends and pairings take it. Vectors of single
+    precision stay so; everything else becomes double precision.
     """
 
     vectors: Vectors
@@ -59,6 +61,11 @@ class Embeddings:
 
     def __len__(self) -> int:
         return len(self.vectors)
+
+    def slices(self, size: int = SLICE) -> Iterator[tuple[int, Vectors]]:
+        """Vectors, ``size`` at a time, with the row of the first, from front to back."""
+        for start in range(0, len(self), size):
+            yield start, self.vectors[start : start + size]
 
     @property
     def dimension(self) -> int:

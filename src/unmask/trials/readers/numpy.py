@@ -110,39 +110,32 @@ def _numbers(array: np.ndarray, name: str, what: str) -> np.ndarray:
 
 
 def _by_class(name: str, stem: str, target: np.ndarray, nontarget: np.ndarray) -> Parsed:
-    parts = [_numbers(target, name, "target scores"), _numbers(nontarget, name, "nontarget scores")]
-    scores = np.concatenate(parts)
-    if not len(scores):
+    parts = [
+        _numbers(target, name, "target scores"),
+        _numbers(nontarget, name, "nontarget scores"),
+    ]
+    label = np.repeat(np.array([TARGET, NONTARGET], np.int8), [len(part) for part in parts])
+    if not len(label):
         raise no_trials(name)
-    return Parsed(
-        name,
-        NPZ,
-        lambda row: f"{name}, entry {row + 1}",
-        label=np.repeat(np.array([TARGET, NONTARGET], np.int8), [len(part) for part in parts]),
-        systems={stem: scores},
-        remarks=("scores of the two classes, no identifiers of trials",),
-    )
+    return _unnamed(name, stem, np.concatenate(parts), label, "scores of the two classes")
 
 
 def _with_labels(name: str, stem: str, scores: np.ndarray, labels: np.ndarray) -> Parsed:
-    def where(row: int) -> str:
-        return f"{name}, entry {row + 1}"
-
     values = _numbers(scores, name, "scores")
     if labels.shape != values.shape or not len(values):
         raise InputError(
             f"{name}: expected as many labels as scores, at least one, found {labels.shape} and "
             f"{values.shape}"
         )
-    label = _labels_of(_words(labels, name), where)
-    return Parsed(
-        name,
-        NPZ,
-        where,
-        label=label,
-        systems={stem: values},
-        remarks=("scores and labels, no identifiers of trials",),
-    )
+    label = _labels_of(_words(labels, name), lambda row: f"{name}, entry {row + 1}")
+    return _unnamed(name, stem, values, label, "scores and labels")
+
+
+def _unnamed(name: str, stem: str, scores: Floats, label: Labels, what: str) -> Parsed:
+    """Scores and labels of trials without names."""
+    remark = f"{what}, no identifiers of trials"
+    where = lambda row: f"{name}, entry {row + 1}"  # noqa: E731
+    return Parsed(name, NPZ, where, label=label, systems={stem: scores}, remarks=(remark,))
 
 
 def _words(labels: np.ndarray, name: str) -> pl.Series:
