@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unmask.base import chosen, draw, draws, generator, in_order, weighted_means
+from unmask.base import draw, draws, generator, in_order
 from unmask.engine import evaluate, units_of
 from unmask.errors import InputError
 from unmask.privacy.similarity.resampling import Setup
@@ -16,7 +16,8 @@ def test_a_replicate_draws_as_many_as_there_are_and_depends_on_nothing_else():
     assert (times.sum(axis=1) == 7).all()
     assert np.array_equal(times[4:9], draws(7, 5, 3, first=4))
     assert np.array_equal(times[6], draw(7, 3, 6))
-    assert np.array_equal(times[6], np.bincount(chosen(7, 3, 6), minlength=7))
+    numbers = generator(3, 6).integers(0, 7, 7)
+    assert np.array_equal(times[6], np.bincount(numbers, minlength=7))
     assert not np.array_equal(times, draws(7, 20, 4))
 
 
@@ -41,12 +42,6 @@ def test_no_replicates():
 
 def test_names_have_their_place_in_the_order_of_all_of_them():
     assert in_order(["ζ", "b", "a", "B"]).tolist() == [3, 2, 1, 0]
-
-
-def test_means_of_resamples_are_means_of_the_drawn():
-    values = np.arange(12.0).reshape(4, 3) ** 2
-    expected = [values[chosen(4, 1, index)].mean(axis=0) for index in range(6)]
-    assert weighted_means(values, draws(4, 6, 1)) == pytest.approx(np.array(expected))
 
 
 def listed(order):

@@ -9,7 +9,7 @@ import unmask as um
 from unmask.engine import Battery
 from unmask.engine.comparison import compare
 from unmask.engine.evaluation import evaluate, group_masks
-from unmask.trials import Ids, Scores
+from unmask.trials import NONTARGET, TARGET, Ids, Scores
 
 
 def make_scores(speakers=8, sexes=True, with_speakers=True, seed=0):
@@ -193,3 +193,47 @@ def test_comparison_needs_two_names():
         compare(scores, "good", "good")
     with pytest.raises(um.InputError, match="found 'best'"):
         compare(scores, "good", "best")
+
+
+def test_results_show_themselves():
+    rng = np.random.default_rng(3)
+    label = np.repeat(np.array([TARGET, NONTARGET], np.int8), [40, 200])
+    systems = {name: rng.normal(label == TARGET) for name in ("plda", "cosine")}
+    scores = Scores(None, None, label, systems=systems)
+    result = evaluate(scores, replicates=0)
+    assert result["plda"]["eer"] is result.results[0]["eer"]
+    assert result["cosine", None] is result.results[1]
+    with pytest.raises(KeyError):
+        result["wccn"]
+    shown = f"{100 * result['plda']['eer'].value:.4g}"
+    lines = repr(result).splitlines()
+    assert lines[:2] == ["Evaluation", lines[1]]
+    assert lines[1].split() == [
+        "system",
+        "metric",
+        "params",
+        "value",
+        "unit",
+        "chance",
+        "threshold",
+    ]
+    assert lines[2].split()[:5] == ["plda", "eer", "est=rocch", shown, "%"]
+    assert f"<td>{shown}</td>" in result._repr_html_()
+    frame = result.to_polars()
+    assert frame.height == len(result.rows()) == 2 * len(result["plda"].estimates)
+    assert frame["value"][0] == result["plda"]["eer"].value
+    assert frame.filter(frame["metric"] == "tag")["text"].to_list() == [
+        one["tag"].value for one in result
+    ]
+
+
+def test_comparisons_show_themselves():
+    rng = np.random.default_rng(4)
+    label = np.repeat(np.array([TARGET, NONTARGET], np.int8), [40, 200])
+    systems = {name: rng.normal(2.0 * (label == TARGET)) for name in ("a", "b")}
+    result = compare(Scores(None, None, label, systems=systems), replicates=30)
+    row = result.rows()[0]
+    assert (row["first"], row["second"]) == (result["eer"].first.value, result["eer"].second.value)
+    assert row["second_better"] == result["eer"].second_better
+    assert "of=b − a" in repr(result)
+    assert result.to_polars().height == len(result.differences)

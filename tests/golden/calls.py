@@ -223,7 +223,7 @@ def blocks(target: Any, parts: Sequence[Any]) -> Numbers:
 
 def calibrations(target: Any, nontarget: Any, scores: Any) -> Numbers:
     """Both calibrations, and what they make of scores."""
-    linear, steps = um.fit_linear(target, nontarget), um.fit_isotonic(target, nontarget)
+    linear, steps = um.calibrate(target, nontarget), um.calibrate(target, nontarget, "isotonic")
     return {
         "linear/scale": linear.scale,
         "linear/offset": linear.offset,

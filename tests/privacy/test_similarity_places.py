@@ -193,7 +193,7 @@ def test_a_device_gives_the_same_numbers_to_the_user(voices, matrices):
         with pytest.raises(um.InputError, match=r"PP: expected numbers, found NaN as score of 1 p"):
             um.pseudonymisation(*matrices[:2], broken, voices[0].speakers)
     assert found.deid == pytest.approx(wanted[0].deid, abs=1e-9)
-    assert found.negated_deid == pytest.approx(wanted[0].negated_deid, abs=1e-9)
+    assert found.attacks["negated"] == pytest.approx(wanted[0].attacks["negated"], abs=1e-9)
     assert found.interval("g_vd").low == pytest.approx(wanted[0].interval("g_vd").low, abs=1e-6)
     assert sessions.interval("g_vd_within").low == pytest.approx(
         wanted[1].interval("g_vd_within").low, abs=1e-6

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from unmask import InputError
-from unmask.scoring import Plda, resolve
+from unmask.scoring import Plda, backend_named
 from unmask.scoring.moments import Moments
 from unmask.scoring.plda import em_step
 
@@ -169,4 +169,4 @@ def test_bad_files_and_bad_sets_are_named(tmp_path: Path):
     with pytest.raises(InputError, match="shrinkage"):
         Plda.fit(data, shrinkage=2.0)
     with pytest.raises(InputError, match="cosine"):
-        resolve("magic")
+        backend_named("magic")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.run.disk import cache_directory
+from unmask.run import cache_directory
 from unmask.speech.encoders import Encoder, Wrapped, fingerprint_of, load_encoder, runs_code
 from unmask.speech.encoders import weights as weights_module
 from unmask.speech.encoders.weights import install, installed_path, weights_path

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from unmask.errors import InputError
 from unmask.stress import (
     PairScores,
+    groups_of,
+    pairs,
     simulate_worst_case,
     worst_case,
     worst_case_by_target,
@@ -17,6 +19,7 @@ from unmask.stress import (
 )
 from unmask.stress.impostors.inputs import pairs_of_blocks
 from unmask.stress.impostors.ranks import closest_weights
+from unmask.trials import Embeddings
 
 LEVELS = np.linspace(-2.5, 2.5, 9)
 
@@ -165,17 +168,15 @@ def test_embeddings_are_scored_pair_by_pair() -> None:
 
 
 def test_groups_keep_pairs_of_their_own() -> None:
-    scores = cube(8, 8, 2)
-    pairs = PairScores.from_array(scores, present=~np.eye(8, dtype=bool))
-    women = {str(k): "f" if k < 4 else "m" for k in range(8)}
-    groups = pairs.by_group(women)
-    wanted = PairScores.from_array(scores[4:, 4:], present=~np.eye(4, dtype=bool))
-    np.testing.assert_allclose(
-        worst_case_false_alarms(groups["m"], LEVELS, counts=[1, 3]),
-        worst_case_false_alarms(wanted, LEVELS, counts=[1, 3]),
-    )
-    with pytest.raises(InputError, match="group f: expected at least 2 speakers, found 1"):
-        pairs.by_group({str(k): "f" if k == 0 else "m" for k in range(8)})
+    rng = np.random.default_rng(0)
+    sex = ["f"] * 12 + ["m"] * 12
+    names = [f"s{k}" for k in range(8) for _ in range(3)]
+    voices = Embeddings(rng.normal(size=(24, 5)), names, columns={"sex": sex})
+    parts, left_out = groups_of(voices, "sex")
+    assert (list(parts), left_out) == (["f", "m"], ())
+    assert pairs(parts["m"]).target_names == ("s4", "s5", "s6", "s7")
+    with pytest.raises(InputError, match="no column age to group by: the columns are sex"):
+        groups_of(voices, "age")
 
 
 def test_without_a_split_the_rates_are_the_exact_ones() -> None:

@@ -32,12 +32,10 @@ from unmask.base.properties import lazy
 from unmask.base.resampling import (
     MetricRange,
     Replicates,
-    chosen,
     draw,
     draws,
     generator,
     in_order,
-    weighted_means,
 )
 from unmask.base.text import no_formula, one_line, visible
 
@@ -66,7 +64,6 @@ __all__ = [
     "as_weights",
     "bias_corrected",
     "ceiling",
-    "chosen",
     "draw",
     "draws",
     "estimate_row",
@@ -85,6 +82,5 @@ __all__ = [
     "reject_nan",
     "score_interval",
     "visible",
-    "weighted_means",
     "weighted_sum",
 ]

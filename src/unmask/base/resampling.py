@@ -15,9 +15,8 @@ The contract, which every room keeps:
   rest on the same resamples.
 - Nothing else is taken from these generators: what needs other random numbers takes another seed.
 
-``draw`` gives the m_k of one replicate, ``draws`` those of all of them (replicates × units), and
-``chosen`` the units themselves, for statistics that cannot be weighted. :class:`Replicates` holds
-what metrics became in every replicate, and gives their intervals.
+``draw`` gives the m_k of one replicate, ``draws`` those of all of them (replicates × units).
+:class:`Replicates` holds what metrics became in every replicate, and gives their intervals.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from unmask.base.arrays import FloatArray, IntArray
 from unmask.base.intervals import Side, bias_corrected
@@ -38,11 +36,6 @@ from unmask.estimate import Interval
 def generator(seed: int, index: int) -> np.random.Generator:
     """Random numbers of replicate ``index`` of ``seed``, wherever and whenever it is drawn."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
-
-
-def chosen(count: int, seed: int, index: int) -> IntArray:
-    """The ``count`` units of replicate ``index`` of ``seed``, drawn from ``count`` units."""
-    return generator(seed, index).integers(0, count, count)
 
 
 def draw(sizes: int | Sequence[int], seed: int, index: int) -> FloatArray:
@@ -76,16 +69,6 @@ def in_order(names: Sequence[str]) -> IntArray:
     number = np.empty(len(names), np.int64)
     number[sorted(range(len(names)), key=lambda k: names[k])] = np.arange(len(names))
     return number
-
-
-def weighted_means(values: npt.ArrayLike, times: FloatArray) -> FloatArray:
-    """Mean over the units of every resample (row of ``times``): Σ m_k·v_k / Σ m_k.
-
-    ``values`` has a row for each unit and any further axes, which stay behind that of resamples.
-    """
-    rows = np.asarray(values, dtype=np.float64)
-    total = times.sum(axis=1).reshape(-1, *[1] * (rows.ndim - 1))
-    return np.asarray(np.tensordot(times, rows, axes=1) / total)
 
 
 class MetricRange(NamedTuple):

@@ -17,7 +17,7 @@ from unmask.cli import common
 from unmask.errors import InputError
 from unmask.report import Config, Told, config_schema, load_config, summary_table, write_report
 from unmask.report.assess import assess as run_assessment
-from unmask.run import HERE, Where
+from unmask.run import place
 
 
 def assess(
@@ -69,21 +69,14 @@ def assess(
         print(f"{config}: fine")
         return
     folder = output or config.with_name(f"{config.stem}-report")
-    run(
-        read,
-        folder,
-        where=Where(on, workers, state),
-        cache=cache,
-        allow_code=allow_code,
-        quiet=quiet,
-    )
+    with place(on, workers=workers, state=state):
+        run(read, folder, cache=cache, allow_code=allow_code, quiet=quiet)
 
 
 def run(
     config: Config,
     output: Path,
     *,
-    where: Where = HERE,
     cache: Path | None = None,
     allow_code: bool = False,
     quiet: bool,
@@ -93,9 +86,6 @@ def run(
         assessment = run_assessment(
             config,
             output,
-            on=where.on,
-            workers=where.workers,
-            state=where.state,
             cache=cache,
             allow_code=allow_code,
             told=told,

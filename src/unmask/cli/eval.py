@@ -15,7 +15,7 @@ from unmask.engine import evaluate as evaluate_scores
 from unmask.figures import save_all
 from unmask.report import counted_figures, document_of_evaluation
 from unmask.report.detection_figures import detection_figures
-from unmask.run import Where, place, reporting
+from unmask.run import Place, place, reporting
 
 
 def evaluate(
@@ -80,7 +80,7 @@ def evaluate(
     quiet: common.QuietOption = False,
 ) -> None:
     """Detection and ZEBRA table of one system or several, with intervals."""
-    Where(on, workers, state)
+    Place(on, workers)
     battery = Battery(
         p_target=tuple(p_target or (0.01,)),
         c_miss=c_miss,

@@ -17,7 +17,7 @@ from unmask.privacy.similarity import read_matrices, safeguards
 from unmask.report import document_of_privacy
 from unmask.report.privacy_figures import privacy_figures
 from unmask.run import place, reporting
-from unmask.scoring import Backend, Plda, Whitening, resolve
+from unmask.scoring import backend_named
 from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores
 
 
@@ -119,6 +119,8 @@ def privacy(
         raise InputError("--again needs embeddings or score files, found --matrices")
     if not embeddings and (train or backend != "cosine"):
         raise InputError("--backend and --train need embeddings, found scores")
+    if backend in ("wccn", "plda") and train is None:
+        raise InputError(f"--backend {backend} needs --train: embeddings to train it on")
     if not embeddings and (by is not None or sessions):
         raise InputError("--by and --sessions need embeddings, found scores")
     if scores:
@@ -148,7 +150,8 @@ def privacy(
             load = partial(read_embeddings, speakers=speakers)
             data = load(original), _read(protected, "--protected", load)
             more["again"] = _read(again, "--again", load)
-            more["backend"] = _scorer(backend, None if train is None else load(train), lda)
+            training = None if train is None else load(train)
+            more["backend"] = backend_named(backend, training, **({"lda": lda} if lda else {}))
             more |= {"by": by, "with_sessions": sessions}
         more |= {**options, "laplace": laplace}
         assessment = safeguards(*data, **more)
@@ -183,17 +186,6 @@ def _three(paths: str) -> list[str]:
     if len(files) != 3:
         raise InputError(f"--scores: expected three files OO,OP,PP, found {len(files)}: {paths}")
     return files
-
-
-def _scorer(backend: str, data: Embeddings | None, lda: int | None) -> Backend:
-    """The back-end, trained where it has to be."""
-    if backend.endswith(".npz"):
-        return Plda.load(backend)
-    if backend not in ("wccn", "plda"):
-        return resolve(backend)
-    if data is None:
-        raise InputError(f"--backend {backend} needs --train: embeddings to train it on")
-    return Plda.fit(data, lda=lda) if backend == "plda" else Whitening.fit(data)
 
 
 def _refuse_place(options: Mapping[str, Any]) -> None:

@@ -1,12 +1,7 @@
 """The ROC statistic and all that follows from it."""
 
 from unmask.engine.bootstrap import Units, auto_replicates, speaker_count, units_of
-from unmask.engine.calibration import (
-    IsotonicCalibration,
-    LinearCalibration,
-    calibrate,
-    weighted_line,
-)
+from unmask.engine.calibration import IsotonicCalibration, LinearCalibration, calibrate
 from unmask.engine.comparison import Comparison, compare
 from unmask.engine.curves import Array, DetCurve, EceProfile, Histogram, PavMap, Reliability
 from unmask.engine.evaluation import Battery, Evaluation, SystemResult, evaluate, group_masks
@@ -76,7 +71,6 @@ __all__ = [
     "stream_scores",
     "tpr_at_fpr",
     "units_of",
-    "weighted_line",
     "zebra",
     "zebra_of",
 ]

@@ -63,7 +63,7 @@ class Units:
 
     @classmethod
     def trials(cls, targets: int, nontargets: int) -> Units:
-        """The trial bootstrap, within ``targets`` and ``nontargets``, where no speakers are known."""
+        """The trial bootstrap of ``targets`` and ``nontargets``, where no speakers are known."""
         numbers = np.arange(targets + nontargets)
         return cls("trial", numbers[:targets], numbers[targets:], None, (targets, nontargets))
 

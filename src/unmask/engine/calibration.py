@@ -97,22 +97,14 @@ def _linear(a: FloatArray, b: FloatArray, prior: float) -> LinearCalibration:
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise InputError("linear calibration needs finite scores: some are infinite")
     log_odds = -Cost(prior, 1.0, 1.0).bayes_threshold
+    scores = np.concatenate([a, b])
+    centre, spread = float(scores.mean()), float(scores.std())
+    if spread == 0:
+        return LinearCalibration(0.0, 0.0)
     label = np.concatenate([np.ones(a.size), -np.ones(b.size)])
     weight = np.concatenate(
         [np.full(a.size, prior / a.size), np.full(b.size, (1 - prior) / b.size)]
     )
-    return weighted_line(np.concatenate([a, b]), label, weight, log_odds)
-
-
-def weighted_line(
-    scores: FloatArray, label: FloatArray, weight: FloatArray, log_odds: float = 0.0
-) -> LinearCalibration:
-    """Logistic regression of a ``label`` (1 or −1) on each of the ``scores``, with a ``weight``
-    each, at the prior ``log_odds``.
-    """
-    centre, spread = float(scores.mean()), float(scores.std())
-    if spread == 0:
-        return LinearCalibration(0.0, 0.0)
     slope, bias, separable = _newton((scores - centre) / spread, label, weight, log_odds)
     scale = slope / spread
     return LinearCalibration(scale, bias - scale * centre, separable)

@@ -251,7 +251,7 @@ class Roc:
         raise InputError(f"EER estimator: expected rocch or raw, found {estimator}")
 
     def eer(self, *, estimator: str = "rocch") -> float:
-        """Equal error rate; ``estimator``: on the convex hull (``rocch``) or the polygon (``raw``)."""
+        """Equal error rate; ``estimator``: on the hull (``rocch``) or the polygon (``raw``)."""
         return self.eer_point(estimator=estimator).value
 
     def min_dcf_point(
@@ -264,7 +264,7 @@ class Roc:
         return self._point(*operating.least_cost(self.polygon, cost))
 
     def min_dcf(self, *, p_target: float = 0.01, c_miss: float = 1.0, c_fa: float = 1.0) -> float:
-        """Least cost at prior ``p_target`` and costs ``c_miss``, ``c_fa`` (:meth:`min_dcf_point`)."""
+        """The cost of :meth:`min_dcf_point` at ``p_target`` with costs ``c_miss`` and ``c_fa``."""
         return self.min_dcf_point(p_target=p_target, c_miss=c_miss, c_fa=c_fa).value
 
     def at_threshold(self, threshold: float) -> OperatingPoint:

@@ -34,7 +34,6 @@ from unmask.report.frameworks.attacks import (
 from unmask.report.headline import Card, Notice, cards, weak_control
 from unmask.report.inputs import Inputs, read_inputs
 from unmask.report.section import Section, TableBlock
-from unmask.run import Where, by_default
 from unmask.trials import Scores
 
 K = TypeVar("K")
@@ -78,9 +77,6 @@ def assess(
     config: Config,
     output: str | Path,
     *,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
     cache: str | Path | None = None,
     allow_code: bool = False,
     told: Told | None = None,
@@ -88,18 +84,16 @@ def assess(
     """Run what the config names; finished steps are kept in ``cache`` and reused.
 
     That folder belongs to ``output`` and lies outside it (:func:`unmask.report.cache.cache_of`
-    unless given), since steps hold names and voiceprints. ``on``, ``workers`` and ``state`` say
-    where scores are counted, as in :func:`unmask.cross_pairing`. ``allow_code`` lets the
+    unless given), since steps hold names and voiceprints. Scores are counted on the current
+    :func:`~unmask.run.place`. ``allow_code`` lets the
     config name Python to import as an encoder. Nothing but the cache is written:
     :func:`unmask.report.writing.write_report` does the rest.
     """
-    where = Where(on, workers, state)
     folder = Path(output)
     work = Work(Cache(Path(cache) if cache is not None else cache_of(folder)), told=told)
     inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code)
     wanted = config.frameworks or FRAMEWORKS
-    with by_default(where):
-        return _Run(config, inputs, work, frozenset(wanted)).result()
+    return _Run(config, inputs, work, frozenset(wanted)).result()
 
 
 class _Run:

@@ -24,8 +24,7 @@ import numpy.typing as npt
 import polars as pl
 
 from unmask.errors import InputError
-from unmask.run.disk import check_room
-from unmask.run.files import atomic_path
+from unmask.run.files import atomic_path, check_room
 
 Arrays = dict[str, npt.NDArray[Any]]
 _TREE = "tree"

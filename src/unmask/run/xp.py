@@ -48,10 +48,6 @@ class Numpy:
         """Zeros of a type: int64, float64, bool …"""
         return np.zeros(shape, kind)
 
-    def full(self, shape: int | tuple[int, ...], value: float, kind: str = "int64") -> Any:
-        """A value everywhere."""
-        return np.full(shape, value, kind)
-
     def arange(self, start: int, stop: int) -> Any:
         """Start … stop − 1."""
         return np.arange(start, stop)
@@ -112,15 +108,6 @@ class Numpy:
     def weighted_sum(self, values: Any, weights: Any) -> float:
         """Σ w·v, where an infinite value of weight 0 counts for nothing."""
         return weighted_sum(values, weights)
-
-    def order(self, values: Any) -> tuple[Any, Any]:
-        """Values of each row from high to low, and their columns."""
-        columns = np.argsort(-values, axis=-1, kind="stable")
-        return np.take_along_axis(values, columns, axis=-1), columns
-
-    def take_along(self, values: Any, index: Any, axis: int) -> Any:
-        """Values at an index of the same shape along an axis."""
-        return np.take_along_axis(values, index, axis)
 
     def softplus(self, scores: Any, *, wide: bool, out: Any = None) -> Any:
         """log(1 + eˢ); on a processor in double precision if ``wide``, for scores may be large, and
@@ -183,10 +170,6 @@ class Torch:
     def zeros(self, shape: int | tuple[int, ...], kind: str = "int64") -> Any:
         return self.torch.zeros(shape, dtype=self._type(kind), device=self.device)
 
-    def full(self, shape: int | tuple[int, ...], value: float, kind: str = "int64") -> Any:
-        shape = (shape,) if isinstance(shape, int) else shape
-        return self.torch.full(shape, value, dtype=self._type(kind), device=self.device)
-
     def arange(self, start: int, stop: int) -> Any:
         return self.torch.arange(start, stop, device=self.device)
 
@@ -244,13 +227,6 @@ class Torch:
 
     def weighted_sum(self, values: Any, weights: Any) -> float:
         return float(self.torch.where(weights > 0, values * weights, 0.0).sum())
-
-    def order(self, values: Any) -> tuple[Any, Any]:
-        ordered, columns = values.sort(dim=-1, descending=True)
-        return ordered, columns
-
-    def take_along(self, values: Any, index: Any, axis: int) -> Any:
-        return values.gather(axis, index)
 
     def softplus(self, scores: Any, *, wide: bool, out: Any = None) -> Any:
         return self.torch.nn.functional.softplus(scores)

@@ -31,8 +31,6 @@ from unmask.scoring.reducers.by_speaker import BySpeaker, CountBySpeaker
 from unmask.scoring.shards import shards_of
 from unmask.scoring.sides import Layout
 
-resolve = backend_named
-
 __all__ = [
     "BLOCK",
     "MOST_TRIALS",
@@ -61,7 +59,6 @@ __all__ = [
     "packed",
     "product_block",
     "product_sides",
-    "resolve",
     "score_blocks",
     "shards_of",
     "train",

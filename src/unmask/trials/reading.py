@@ -34,13 +34,7 @@ from unmask.trials.readers.numpy import load_npy, load_npz, parse_npz
 from unmask.trials.readers.tables import Parsed, load_parquet, open_table
 from unmask.trials.scores import Scores
 from unmask.trials.source import Source
-from unmask.trials.speakers import (
-    SpeakerRule,
-    Speakers,
-    assign,
-    assign_speakers,
-    speaker_rule,
-)
+from unmask.trials.speakers import SpeakerRule, Speakers, assign, assign_speakers, speaker_rule
 from unmask.trials.trial_list import OnProblem, TrialList, Trials, check_choice
 
 VECTORS = ("embeddings", "embedding", "vectors", "vector", "xvectors", "xvector", "emb")
@@ -287,11 +281,7 @@ def _container(source: Input) -> str:
 
 
 def _embeddings(
-    source: Input,
-    *,
-    format: str | None,
-    speakers: Speakers | None,
-    directory: str | None = None,
+    source: Input, *, format: str | None, speakers: Speakers | None, directory: str | None = None
 ) -> Embeddings:
     """Read embeddings from an opened input; ``directory`` is the Kaldi directory it belongs to."""
     name = directory or source.name

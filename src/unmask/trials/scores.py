@@ -25,14 +25,7 @@ from unmask.trials.problems import (
 )
 from unmask.trials.source import Source
 from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
-from unmask.trials.trial_list import (
-    NONTARGET,
-    TARGET,
-    OnProblem,
-    TrialList,
-    Trials,
-    joint_codes,
-)
+from unmask.trials.trial_list import NONTARGET, TARGET, OnProblem, TrialList, Trials, joint_codes
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,11 +167,7 @@ class Scores(TrialList):
         return replace(self, systems={name: self.scores(name) for name in names})
 
     def with_key(
-        self,
-        trials: Trials,
-        *,
-        missing: OnProblem = "error",
-        duplicates: OnProblem = "error",
+        self, trials: Trials, *, missing: OnProblem = "error", duplicates: OnProblem = "error"
     ) -> Self:
         """Take labels, speakers and metadata from a key, joined by (enrol, test[, side]).
 

@@ -183,9 +183,7 @@ def _write_table(frame: pl.DataFrame, path: str | Path) -> None:
                 )
     with atomic_file(path) as file:
         frame.write_csv(
-            file,
-            separator="," if comma else "\t",
-            quote_style="necessary" if comma else "never",
+            file, separator="," if comma else "\t", quote_style="necessary" if comma else "never"
         )
 
 

@@ -1,6 +1,6 @@
 """Voice similarity matrices, DeID and gain of voice distinctiveness (Noé 2020, 2022)."""
 
-from unmask.privacy.similarity.attackers import PLAIN, SpeakerProtection, StrongestAttack
+from unmask.privacy.similarity.attackers import PLAIN, SpeakerProtection
 from unmask.privacy.similarity.distortion import calibration_distortion
 from unmask.privacy.similarity.matrix import SimilaritySet
 from unmask.privacy.similarity.pseudonyms import (
@@ -29,7 +29,6 @@ __all__ = [
     "SessionAssessment",
     "SimilaritySet",
     "SpeakerProtection",
-    "StrongestAttack",
     "calibration_distortion",
     "pseudonymisation",
     "quadrants",

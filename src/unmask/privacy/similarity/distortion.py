@@ -38,7 +38,7 @@ from unmask.privacy.zebra import (
     distortion_of,
 )
 from unmask.run import NUMPY
-from unmask.scoring import Backend, resolve
+from unmask.scoring import Backend, backend_named
 from unmask.trials import Embeddings, Scores
 
 MOST_PAIRS = 50_000_000
@@ -107,7 +107,7 @@ def cross_scores(
             f"{len(segments) ** 2:,} comparisons are more than calibration takes at once"
             f" ({MOST_PAIRS:,}): choose fewer segments"
         )
-    scorer = resolve(backend)
+    scorer = backend_named(backend)
     source = EmbeddingPairs.of(
         scorer,
         prepared(scorer, original, segments.order),

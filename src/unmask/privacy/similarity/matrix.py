@@ -115,12 +115,6 @@ class SimilaritySet:
         return np.diag(self.matrix).copy()
 
     @cached_property
-    def mean_llr(self) -> FloatArray:
-        """Mean oracle LLR of every pair of speakers, with Laplace."""
-        with np.errstate(invalid="ignore"):
-            return np.asarray(self.sums.llr / self.sums.count)
-
-    @cached_property
     def zebra(self) -> Zebra:
         """D_ECE, l_w and tag of the set."""
         return zebra_of(self.roc)

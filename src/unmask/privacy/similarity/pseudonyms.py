@@ -39,7 +39,7 @@ from unmask.privacy.similarity.result import SETS, Pseudonymisation, assessed
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
 from unmask.privacy.zebra import CalibrationDistortion
 from unmask.run import part, reporting
-from unmask.scoring import Backend, resolve
+from unmask.scoring import Backend, backend_named
 from unmask.trials import Embeddings, Ids, Scores
 
 ALL = "all"
@@ -124,7 +124,7 @@ def pseudonymisation(
     if len(data) == 3 and all(isinstance(one, Scores) for one in data):
         return _of_lists(dict(zip(SETS, data, strict=True)), setup, system)
     if len(data) == 2 and all(isinstance(one, Embeddings) for one in data):
-        scorer = resolve(backend)
+        scorer = backend_named(backend)
         check_backend(scorer)
         original, protected = data
         segments, order = aligned(original, protected)

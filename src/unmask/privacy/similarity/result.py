@@ -140,11 +140,6 @@ class Pseudonymisation:
         return float(gain(max(0.0, 1 - pp), 1 - oo))
 
     @property
-    def negated_deid(self) -> float:
-        """DeID as an attacker finds it who negates the OP scores."""
-        return self.attacks[NEGATED]
-
-    @property
     def strongest(self) -> StrongestAttack:
         """The attacker who finds most, and DeID against it.
 

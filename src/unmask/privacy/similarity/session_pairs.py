@@ -36,7 +36,7 @@ from unmask.privacy.similarity.resampling import (
     lost,
     ratio,
 )
-from unmask.scoring import Backend, resolve
+from unmask.scoring import Backend, backend_named
 from unmask.trials import Embeddings
 
 
@@ -153,7 +153,7 @@ def sessions(
     ``level`` and ``seed`` as in :func:`pseudonymisation`.
     """
     setup = Setup(mean, "all", replicates, level, seed)
-    scorer = resolve(backend)
+    scorer = backend_named(backend)
     check_backend(scorer)
     if protected.sessions is None:
         raise InputError("sessions: expected a session for every protected segment, found none")

@@ -57,8 +57,8 @@ class DeltaCpMap(Cells):
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """Win, tie and lose as estimates."""
-        made = self.intervals
-        grid = {"ci_grid": "{}x{}".format(*made.grid)} if made is not None else {}
+        intervals = self.intervals
+        grid = {"ci_grid": "{}x{}".format(*intervals.grid)} if intervals is not None else {}
         params = self.params(None) | {"tolerance": self.tolerance, **grid}
         n = {**self.n, "cells": int(self.well_defined.sum())}
         return tuple(
@@ -66,7 +66,7 @@ class DeltaCpMap(Cells):
                 f"cp_{outcome}",
                 getattr(self, outcome),
                 "%",
-                interval=made and getattr(made, outcome),
+                interval=intervals and getattr(intervals, outcome),
                 n=n,
                 params=params,
             )

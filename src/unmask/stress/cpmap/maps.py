@@ -120,13 +120,13 @@ class Cells:
 
     def params(self, interval_grid: tuple[int, int] | None) -> dict[str, Parameter]:
         """How numbers over the cells were made."""
-        made = {} if interval_grid is None else {"ci_grid": "{}x{}".format(*interval_grid)}
+        extra = {} if interval_grid is None else {"ci_grid": "{}x{}".format(*interval_grid)}
         return {
             "metric": self.metric.name,
             **self.metric.params,
             "hardness": self.hardness,
             "grid": f"{self.x.size}x{self.y.size}",
-            **made,
+            **extra,
         }
 
     def frame(self, name: str, values: FloatArray) -> pl.DataFrame:
@@ -193,13 +193,15 @@ class CpMap(Cells):
 
     def estimates(self, *, below: float = 0.05) -> tuple[Estimate, ...]:
         """The summary as estimates, with intervals where there are any for this level."""
-        summary, metric, made = self.summary(below=below), self.metric, self.intervals
-        params = self.params(made and made.grid)
-        share = made.share_below if made is not None and made.below == below else None
+        summary, metric, intervals = self.summary(below=below), self.metric, self.intervals
+        params = self.params(intervals and intervals.grid)
+        share = (
+            intervals.share_below if intervals is not None and intervals.below == below else None
+        )
         cells, tenth = summary.well_defined, {name: -(-n // 10) for name, n in self.n.items()}
         rows = (
-            (metric.name, summary.full, made and made.full, self.n, metric.params),
-            ("cp_mean", summary.mean, made and made.mean, self.n, params),
+            (metric.name, summary.full, intervals and intervals.full, self.n, metric.params),
+            ("cp_mean", summary.mean, intervals and intervals.mean, self.n, params),
             (
                 "cp_share_below",
                 summary.share_below,
@@ -210,7 +212,7 @@ class CpMap(Cells):
             (
                 "cp_hardest_decile",
                 summary.hardest_decile,
-                made and made.hardest_decile,
+                intervals and intervals.hardest_decile,
                 tenth,
                 params,
             ),

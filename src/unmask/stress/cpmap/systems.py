@@ -72,16 +72,16 @@ class CpAssessment:
 
     def position_estimates(self, system: str, position: CpPosition) -> tuple[Estimate, ...]:
         """The metric on a trial config, where it stands, and its gap to all trials."""
-        metric, made = self.maps[system].metric, position.intervals
+        metric, intervals = self.maps[system].metric, position.intervals
         n = {"target": position.targets, "nontarget": position.nontargets}
-        values = [(metric.name, position.value, metric.unit, made and made.value)]
+        values = [(metric.name, position.value, metric.unit, intervals and intervals.value)]
         if position.placed:
             values += [
-                ("cp_x", position.x, "%", made and made.x),
-                ("cp_y", position.y, "%", made and made.y),
+                ("cp_x", position.x, "%", intervals and intervals.x),
+                ("cp_y", position.y, "%", intervals and intervals.y),
                 ("cp_cell", position.cell, metric.unit, None),
             ]
-        values.append(("cp_gap", position.gap, metric.unit, made and made.gap))
+        values.append(("cp_gap", position.gap, metric.unit, intervals and intervals.gap))
         return self._signed(
             tuple(
                 Estimate(name, value, unit, interval=interval, n=n, params=metric.params)
@@ -188,7 +188,7 @@ def cp_maps(
         units, remarks = units_of(scores)
         warnings += remarks
         columns, rows = check_grid(grid)
-        made = cp_intervals(
+        uncertainty = cp_intervals(
             list(classes.values()),
             units,
             compared=[(names.index(old), names.index(new)) for old, new in compared],
@@ -201,7 +201,8 @@ def cp_maps(
             seed=seed,
             **hardness,
         )
-        for name, of_map, of_configs in zip(names, made.maps, made.positions, strict=True):
+        sure = uncertainty.maps, uncertainty.positions
+        for name, of_map, of_configs in zip(names, *sure, strict=True):
             maps[name] = replace(maps[name], intervals=of_map)
             positions[name] = tuple(
                 replace(one, intervals=intervals)
@@ -209,7 +210,7 @@ def cp_maps(
             )
         pairs = [
             replace(one, intervals=intervals)
-            for one, intervals in zip(pairs, made.deltas, strict=True)
+            for one, intervals in zip(pairs, uncertainty.deltas, strict=True)
         ]
     warnings += _few(maps[names[0]])
     return CpAssessment(

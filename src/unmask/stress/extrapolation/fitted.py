@@ -217,20 +217,20 @@ class Extrapolation:
                 return self._values(some, levels)
             return self.predict_interval(some, levels, level=level).high
 
-        found = np.empty(n.size)
+        answers = np.empty(n.size)
         for k, row in enumerate(rates(n, grid)):
-            place = int(np.argmax(row <= rate))
-            if row[place] > rate or place == 0:
-                found[k] = np.inf if row[-1] > rate else -np.inf
+            index = int(np.argmax(row <= rate))
+            if row[index] > rate or index == 0:
+                answers[k] = np.inf if row[-1] > rate else -np.inf
                 continue
-            fine = np.linspace(grid[place - 1], grid[place], _STEPS)
-            found[k] = fine[np.argmax(rates(n[k : k + 1], fine)[0] <= rate)]
-        return found
+            fine = np.linspace(grid[index - 1], grid[index], _STEPS)
+            answers[k] = fine[np.argmax(rates(n[k : k + 1], fine)[0] <= rate)]
+        return answers
 
     def _warnings(
         self, n: IntArray, levels: FloatArray, low: FloatArray, high: FloatArray
     ) -> tuple[str, ...]:
-        told = list(self.notes)
+        lines = list(self.notes)
         far = n > FAR * self.max_count
         if far.any():
             gap = np.where(far[:, None], high - low, -1.0)
@@ -244,13 +244,13 @@ class Extrapolation:
                     f"; models that fit about as well span {100 * low[c, t]:.1f} to"
                     f" {100 * high[c, t]:.1f} % at threshold {levels[t]:.4g}"
                 )
-            told.append(line)
+            lines.append(line)
         if (levels > self.thresholds[1]).any():
-            told.append(
+            lines.append(
                 f"thresholds above {self.thresholds[1]:.4g}, the highest impostor score seen, are"
                 " extrapolated in the score as well"
             )
-        return tuple(told)
+        return tuple(lines)
 
     def save(self, path: str | Path) -> Path:
         """Write everything to an npz file, without pickle, whole or not at all."""

@@ -1,6 +1,7 @@
 """Location-scale models (Sholokhov 2020, section 3.1), trained on P_FA^N directly.
 
-The scores of a pair are location + scale·e with e from a base distribution. In units of the spread
+The scores of a pair are location + scale·e with e from a base distribution, and the closest of N
+impostors has the largest of N locations (steps 1 to 3 of the section). In units of the spread
 of locations, for a target with effect b ~ N(0, 1):
 
     location = ω·b + exp(η·b)·Q(z),  Q(z) = (exp(κz) − 1)/κ,  z ~ N(0, 1)
@@ -59,10 +60,10 @@ class Recipe:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        place = () if self.warped else ("location", "log_spread")
+        affine = () if self.warped else ("location", "log_spread")
         scale = ("log_scale_spread",) if self.general else ("log_scale", "log_scale_spread")
         base = tuple(f"base{k}" for k in range(KNOTS.size - 1)) if self.general else ()
-        return (*place, *scale, *self.extras, *base)
+        return (*affine, *scale, *self.extras, *base)
 
 
 RECIPES: dict[str, Recipe] = {
@@ -184,7 +185,7 @@ def fit_location_scale(
         near = [_HOLD[name] * (given[name] - _FAMILY_START[name]) for name in _FAMILY]
         return np.concatenate([away, near])
 
-    found = least_squares(
+    solution = least_squares(
         residual,
         [begin[name] for name in names],
         bounds=(
@@ -197,7 +198,7 @@ def fit_location_scale(
         xtol=1e-6,
         max_nfev=3 if brief else (12 if recipe.general or start is not None else 40),
     )
-    given = dict(zip(names, (float(value) for value in found.x), strict=True))
+    given = dict(zip(names, (float(value) for value in solution.x), strict=True))
     warp = None
     if recipe.warped:
         table = rate_table(given, surface.counts, _AXIS)

@@ -129,9 +129,9 @@ def _residuals(pairs: PairScores) -> tuple[float, float, float, FloatArray]:
     location = pairs.similarity
     order = np.argsort(location)
     bins = np.array_split(order[order.size // 2 :], 12 if order.size >= 240 else 3)
-    place = np.array([location[b].mean() for b in bins])
+    middle = np.array([location[b].mean() for b in bins])
     log_rms = np.array([0.5 * np.log(np.mean(pairs.deviation[b] ** 2) + 1e-300) for b in bins])
-    slope = float(np.polyfit(place, log_rms, 1)[0]) if np.ptp(place) > 0 else 0.0
+    slope = float(np.polyfit(middle, log_rms, 1)[0]) if np.ptp(middle) > 0 else 0.0
     near = order[-max(int(_NEAR * order.size), 20) :]
     chosen = np.zeros(order.size, dtype=np.bool_)
     chosen[near] = True

@@ -1,12 +1,12 @@
 """The training recipe of Sholokhov 2020, section 3.3, for comparison (extra ``torch``).
 
-Mean squared error between simulated and empirical P_FA^N(τ) at cells drawn uniformly from [1,
-N_max] × [τ_min, τ_max]; the step function is a scaled sigmoid, and Adam follows the noisy gradient
-in batches of 20. Location-scale models only: for PLDA the recipe replaces the choice of the closest
-impostor by a softmax-weighted mean of identity variables and does not find the fit. Start values
-are moments of the scores, since from a poor start a learning rate of 10⁻³ converges slowly. The
-trained parameters are handed to the same models as those of the exact fit, so that predictions
-differ by the training alone.
+Mean squared error between simulated and empirical P_FA^N(τ), both by eq. 4, at cells drawn
+uniformly from [1, N_max] × [τ_min, τ_max]; the step function is a scaled sigmoid, and Adam follows
+the noisy gradient in batches of 20. Location-scale models only: for PLDA the recipe replaces the
+choice of the closest impostor by a softmax-weighted mean of identity variables and does not find
+the fit. Start values are moments of the scores, since from a poor start a learning rate of 10⁻³
+converges slowly. The trained parameters are handed to the same models as those of the exact fit, so
+that predictions differ by the training alone.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ class _Cells:
         grid = np.linspace(float(scores.min()), float(scores.max()), _GRID)
         distinct, row = np.unique(counts, return_inverse=True)
         rates = crossed_rates(crossed, grid, distinct, None).values
-        place = (thresholds - grid[0]) / (grid[1] - grid[0])
-        left = np.minimum(place.astype(np.int64), _GRID - 2)
-        share = place - left
+        position = (thresholds - grid[0]) / (grid[1] - grid[0])
+        left = np.minimum(position.astype(np.int64), _GRID - 2)
+        share = position - left
         values = rates[row, left] * (1 - share) + rates[row, left + 1] * share
         return cls(counts, thresholds, values)
 
@@ -133,8 +133,8 @@ class _Trainer:
         scale = [varied] if self.general else [math.log(relative), varied]
         self.base = self._parameter(list(gaussian_base(relative).values()))
         self.shape = self._parameter(scale)
-        place = [self.first, self.rises] if self.warped else [self.affine]
-        self.trained = [self.shape, *place, *([self.base] if self.general else [])]
+        axis = [self.first, self.rises] if self.warped else [self.affine]
+        self.trained = [self.shape, *axis, *([self.base] if self.general else [])]
 
     def _parameter(self, values: Any) -> Any:
         return self.torch.tensor(np.asarray(values), dtype=self.torch.float32, requires_grad=True)
@@ -181,9 +181,9 @@ class _Trainer:
             return (thresholds - self.affine[0]) / torch.exp(self.affine[1])
         values = torch.cat([self.first, self.first + self._softplus(self.rises).cumsum(0)])
         step = float(self.knots[1] - self.knots[0])
-        place = ((thresholds - float(self.knots[0])) / step).clamp(0, _KNOTS - 1 - 1e-4)
-        left = place.floor().long()
-        return values[left] + (place - left) * (values[left + 1] - values[left])
+        position = ((thresholds - float(self.knots[0])) / step).clamp(0, _KNOTS - 1 - 1e-4)
+        left = position.floor().long()
+        return values[left] + (position - left) * (values[left + 1] - values[left])
 
     def _softplus(self, values: Any) -> Any:
         return self.torch.nn.functional.softplus(values)
@@ -207,10 +207,10 @@ class _Trainer:
         steps = torch.softmax(self.base, dim=0)
         heights = torch.cat([torch.zeros(1), steps.cumsum(0)])
         uniform = torch.rand(*size, generator=self.draw)
-        place = torch.searchsorted(heights.detach(), uniform, right=True) - 1
-        place = place.clamp(0, len(KNOTS) - 2)
-        share = (uniform - heights[place]) / steps[place]
-        return knots[place] + share * (knots[place + 1] - knots[place])
+        position = torch.searchsorted(heights.detach(), uniform, right=True) - 1
+        position = position.clamp(0, len(KNOTS) - 2)
+        share = (uniform - heights[position]) / steps[position]
+        return knots[position] + share * (knots[position + 1] - knots[position])
 
     def model(self) -> Model:
         """The trained parameters in the model that predicts from them."""

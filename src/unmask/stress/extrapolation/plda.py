@@ -1,9 +1,9 @@
 """PLDA in score space (Sholokhov 2020, sections 2.3 and 3.2) without drawing impostors.
 
-Identity variables are N(0, 1) and residuals N(0, d_k) in each of D dimensions. With t = 1 + d,
-a = 1/(t² − 1), b = a/t, the log-likelihood ratio of two vectors is, up to a constant,
-Σ a·φ_e·φ_t − ½b·(φ_e² + φ_t²). For a target y_e, an impostor's similarity S = Σ a·y_e·y_t − ½b·y_t²
-has the cumulant generating function
+Vectors are φ = y + ε (eq. 5, centred), identity variables y of N(0, 1) and residuals ε of N(0, d_k)
+in each of D dimensions. With t = 1 + d, a = 1/(t² − 1), b = a/t, the log-likelihood ratio of two
+vectors (eq. 6) is, up to a constant, Σ a·φ_e·φ_t − ½b·(φ_e² + φ_t²). For a target y_e, an
+impostor's similarity S = Σ a·y_e·y_t − ½b·y_t² has the cumulant generating function
 
     K(θ) = Σ −½ log(1 + bθ) + ½ θ²a²y_e²/(1 + bθ).
 
@@ -102,9 +102,9 @@ def _tilts(
     r = np.sign(theta) * np.sqrt(2 * half.sum(axis=2))
     star = np.maximum.accumulate(r + np.log(theta * np.sqrt(curve) / r) / r, axis=1)
     stretched = np.arcsinh(10 * theta * spread[:, None])
-    found = np.stack([np.interp(quantiles, s, x) for s, x in zip(star, stretched, strict=True)])
+    tilt = np.stack([np.interp(quantiles, s, x) for s, x in zip(star, stretched, strict=True)])
     lowest = theta[:, :1]
-    return np.asarray(np.maximum(np.sinh(found) / (10 * spread[:, None]), lowest))
+    return np.asarray(np.maximum(np.sinh(tilt) / (10 * spread[:, None]), lowest))
 
 
 def score_moments(within: FloatArray) -> tuple[float, float]:
@@ -178,7 +178,7 @@ def fit_plda(
 
     limit = np.full(begin.size, np.inf)
     limit[:DIMENSION] = 6.0
-    found = least_squares(
+    solution = least_squares(
         residual,
         begin,
         bounds=(-limit, limit),
@@ -188,9 +188,9 @@ def fit_plda(
         xtol=1e-4,
         max_nfev=3 if brief else 15,
     )
-    within = np.exp(found.x[:DIMENSION])
+    within = np.exp(solution.x[:DIMENSION])
     if not warped:
-        return Plda(name, within, found.x[DIMENSION:], None)
+        return Plda(name, within, solution.x[DIMENSION:], None)
     table = rate_table(within, surface.counts, _AXIS, EDGES)
     warp = fitted_warp(table, _AXIS, surface.thresholds, surface.values, surface.weights)
     return Plda(name, within, np.zeros(2), warp)

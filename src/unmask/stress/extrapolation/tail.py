@@ -39,7 +39,7 @@ class TailModel(Model):
 
     def table(self, counts: IntArray, axis: FloatArray) -> FloatArray:
         """P_N (counts, axis) without warping."""
-        place, scale, slope = self.near
+        middle, scale, slope = self.near
         share = (np.arange(self.residuals.size) + 0.5) / self.residuals.size
         below = np.concatenate([[0.0], share, [1.0]])
         step = np.diff(self.residuals)[[0, -1]] * 4
@@ -50,7 +50,7 @@ class TailModel(Model):
         finite = np.nan_to_num(axis, posinf=1e12, neginf=-1e12)
         for centre, spread in zip(self.centre, self.spread, strict=True):
             location = centre + spread * self.quantile
-            width = scale * np.exp(np.clip(slope * (location - place), -3, 3))
+            width = scale * np.exp(np.clip(slope * (location - middle), -3, 3))
             away = (finite - location[:, None]) / width[:, None]
             rates += rising(1.0 - np.interp(away, knots, below))
         return closest_mass(counts) @ (rates / self.centre.size)

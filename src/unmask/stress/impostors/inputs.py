@@ -49,7 +49,7 @@ def pairs(
             raise InputError("worst case: expected the speaker of each side of a trial, found none")
         rows = np.flatnonzero(data.is_nontarget)
         sides = data.enrol_speaker.take(rows), data.test_speaker.take(rows)
-        made = PairScores.from_trials(*sides, data.scores(system)[rows], both_ways=both_ways)
+        kept = PairScores.from_trials(*sides, data.scores(system)[rows], both_ways=both_ways)
     elif isinstance(data, Embeddings):
         scorer = backend_named(backend)
         vectors = scorer.prepare(data.vectors)
@@ -60,14 +60,14 @@ def pairs(
             return np.asarray(scorer.score_block(vectors[codes == speaker], vectors), np.float64)
 
         chosen = None if targets is None else evenly(len(names), targets)
-        made = pairs_of_blocks(
+        kept = pairs_of_blocks(
             block, codes, names, per_pair=per_pair, targets=chosen, attack=attack
         )
     else:
-        made = data if isinstance(data, PairScores) else PairScores.from_array(data)
+        kept = data if isinstance(data, PairScores) else PairScores.from_array(data)
     if skip_single:
-        made = made.without_single_scores()
-    return made if min_impostors is None else made.with_impostors(min_impostors)
+        kept = kept.without_single_scores()
+    return kept if min_impostors is None else kept.with_impostors(min_impostors)
 
 
 def pairs_of_blocks(

@@ -6,7 +6,7 @@ flat array, pair after pair, and a target's pairs lie next to each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -213,26 +213,6 @@ class PairScores:
     def attacked(self, scores: FloatArray, sizes: IntArray, means: FloatArray) -> PairScores:
         """The same pairs, attacked with these scores and chosen by these means."""
         return replace(self, scores=scores, start=from_zero(sizes), means=means)
-
-    def by_group(self, groups: Mapping[str, str]) -> dict[str, PairScores]:
-        """Pairs within each group, such as one gender; ``groups`` maps a speaker to their group."""
-        missing = sorted({*self.target_names, *self.impostor_names} - set(groups))
-        if missing:
-            raise InputError(
-                f"groups: expected a group for every speaker, found none for {len(missing)},"
-                f" the first {missing[0]}"
-            )
-        labels = sorted(set(groups.values()))
-        of_target = np.array([labels.index(groups[name]) for name in self.target_names])
-        of_impostor = np.array([labels.index(groups[name]) for name in self.impostor_names])
-        result = {}
-        for code, label in enumerate(labels):
-            speakers = sum(group == label for group in groups.values())
-            if speakers < 2:
-                raise InputError(f"group {label}: expected at least 2 speakers, found {speakers}")
-            inside = (of_target[self.target] == code) & (of_impostor[self.impostor] == code)
-            result[label] = self.select(inside).checked()
-        return result
 
     def tie(self, similarity: FloatArray) -> float:
         """Similarities that differ by no more are equal: 2⁻⁴⁰ of their range, above rounding."""

@@ -33,11 +33,12 @@ _SUFFIXES = {
 
 
 class _Hashing(io.RawIOBase):
-    """A raw stream that hashes what is read through it."""
+    """A raw stream that hashes and counts what is read through it."""
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
         self.digest = hashlib.sha256()
+        self.count = 0
 
     def readable(self) -> bool:
         return True
@@ -45,6 +46,7 @@ class _Hashing(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         size: int = self._raw.readinto(buffer)  # type: ignore[attr-defined]
         self.digest.update(memoryview(buffer)[:size])
+        self.count += size
         return size
 
 
@@ -90,7 +92,7 @@ class Input:
     @property
     def position(self) -> int:
         """How many bytes have been read, as stored."""
-        return self._file.tell()
+        return self._hashing.count
 
     @property
     def stem(self) -> str:

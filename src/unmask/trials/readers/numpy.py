@@ -110,10 +110,7 @@ def _numbers(array: np.ndarray, name: str, what: str) -> np.ndarray:
 
 
 def _by_class(name: str, stem: str, target: np.ndarray, nontarget: np.ndarray) -> Parsed:
-    parts = [
-        _numbers(target, name, "target scores"),
-        _numbers(nontarget, name, "nontarget scores"),
-    ]
+    parts = [_numbers(target, name, "target scores"), _numbers(nontarget, name, "nontarget scores")]
     scores = np.concatenate(parts)
     if not len(scores):
         raise no_trials(name)

@@ -447,12 +447,7 @@ def open_table(
 
 
 def open_typed(
-    rows: TypedRows,
-    stem: str,
-    format: Format,
-    *,
-    as_key: bool,
-    systems: Sequence[str] | None,
+    rows: TypedRows, stem: str, format: Format, *, as_key: bool, systems: Sequence[str] | None
 ) -> Table:
     """A table that carries types; roles are told by the names of its columns."""
     schema = rows.schema

@@ -75,13 +75,7 @@ class TextTable:
     """
 
     def __init__(
-        self,
-        source: Input,
-        dialect: Dialect,
-        names: Sequence[str],
-        *,
-        header: bool,
-        layout: str,
+        self, source: Input, dialect: Dialect, names: Sequence[str], *, header: bool, layout: str
     ) -> None:
         self.source = source
         self.dialect = dialect
