@@ -212,7 +212,7 @@ def test_what_becomes_of_a_success_without_a_speaker_equals_the_definition():
     for c, count in enumerate(counts):
         for draw in draws[:2]:
             for j in range(24):
-                if j != 6 and draw.place[j] < count:
+                if j != 6 and draw.position[j] < count:
                     fewer = np.where(people.owner == j, -np.inf, scores)
                     change = brute(fewer, people, draw, count) - brute(scores, people, draw, count)
                     expected[c, j] += round(5 * change)

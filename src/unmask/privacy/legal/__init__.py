@@ -16,7 +16,6 @@ from unmask.privacy.legal.curve import (
     PLAIN,
     VARIANTS,
     Curve,
-    Resampling,
     RiskCurve,
     variant_name,
 )
@@ -59,7 +58,6 @@ __all__ = [
     "LegalSweep",
     "Linkability",
     "Ranks",
-    "Resampling",
     "RiskCurve",
     "SinglingOut",
     "Strongest",

@@ -59,11 +59,11 @@ class Population:
 class Draw:
     """One draw of test speakers for one enrolment speaker: ``order`` begins with that speaker.
 
-    The first N of it are the test speakers, for every N. ``place`` is its inverse.
+    The first N of it are the test speakers, for every N. ``position`` is its inverse.
     """
 
     order: IntArray
-    place: IntArray
+    position: IntArray
     slots: Slots
 
     @classmethod
@@ -73,9 +73,9 @@ class Draw:
         at = int(np.flatnonzero(order == speaker)[0])
         order[1 : at + 1] = order[:at].copy()
         order[0] = speaker
-        place = np.empty(speakers, dtype=np.int64)
-        place[order] = np.arange(speakers)
-        return cls(order, place, slots)
+        position = np.empty(speakers, dtype=np.int64)
+        position[order] = np.arange(speakers)
+        return cls(order, position, slots)
 
 
 class Best:
@@ -111,7 +111,7 @@ class Best:
         else:
             chosen, bound = self.best(int(2 * depth / share))
             if count < everyone:
-                chosen = chosen[draw.place[self.population.owner[chosen]] < count]
+                chosen = chosen[draw.position[self.population.owner[chosen]] < count]
         if len(chosen) > depth:
             scores = self.scores[chosen]
             kept = np.argpartition(-scores, depth)

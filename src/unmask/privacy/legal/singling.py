@@ -311,9 +311,9 @@ def mean_calibrated_chance(
     """
     ranks, times = np.unique(per_speaker[speakers] - 1, return_counts=True)
     everyone, total = len(per_speaker), int((per_speaker - 1).sum())
-    found = np.empty((len(counts), len(ranks)))
+    chances = np.empty((len(counts), len(ranks)))
     for c, count in enumerate(counts):
         for r, rank in enumerate(ranks):
             others = (total - rank) / max(everyone - 1, 1)
-            found[c, r] = calibrated_chance(int(count), int(rank), rank + (count - 1) * others)
-    return np.asarray(found @ times / times.sum())
+            chances[c, r] = calibrated_chance(int(count), int(rank), rank + (count - 1) * others)
+    return np.asarray(chances @ times / times.sum())
