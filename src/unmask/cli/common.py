@@ -11,13 +11,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from unmask.base import visible
 from unmask.engine import Progress as Callback
@@ -77,8 +71,7 @@ OnOption = Annotated[
     ),
 ]
 WorkersOption = Annotated[
-    int | None,
-    typer.Option("--workers", min=1, help="Workers.", show_default="one per processor"),
+    int | None, typer.Option("--workers", min=1, help="Workers.", show_default="one per processor")
 ]
 StateOption = Annotated[
     Path | None,
@@ -106,8 +99,7 @@ DuplicatesOption = Annotated[
     Missing, typer.Option("--duplicates", help="Repeated trials: skip keeps the first.")
 ]
 InputFormatOption = Annotated[
-    str | None,
-    typer.Option("--format-in", help="Format of the scores, see unmask formats."),
+    str | None, typer.Option("--format-in", help="Format of the scores, see unmask formats.")
 ]
 
 

@@ -106,9 +106,7 @@ def _profiles(
             ),
         ).axis(tickCount=10 if is_wide(width) else 5),
         alt.Y(
-            "bits:Q",
-            title="Empirical cross-entropy (bits)",
-            scale=alt.Scale(domain=[0, HIGHEST]),
+            "bits:Q", title="Empirical cross-entropy (bits)", scale=alt.Scale(domain=[0, HIGHEST])
         ).axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".1f"),
         system_colour(list(lines), colours, notes=notes, width=width, first=_PRIOR),
         tooltip=[

@@ -49,9 +49,7 @@ def ece_profile(
             scale=alt.Scale(domain=[lowest, highest], nice=False),
         ).axis(tickCount=10 if is_wide(width) else 5),
         alt.Y(
-            "bits:Q",
-            title="Empirical cross-entropy (bits)",
-            scale=alt.Scale(domain=[0, HIGHEST]),
+            "bits:Q", title="Empirical cross-entropy (bits)", scale=alt.Scale(domain=[0, HIGHEST])
         ).axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".1f"),
         system_colour(list(curves), colours, width=width, first=_PRIOR),
         line_kind({_ORACLE: SOLID, _ACTUAL: DASHED}, width=width),

@@ -31,8 +31,7 @@ def score_histograms(
     height = 240 if len(curves) == 1 and width > NARROW else 150
     panels = [
         _panel(system, curve, first=i % columns == 0, alone=len(curves) == 1).properties(
-            width=int(inner),
-            height=height,
+            width=int(inner), height=height
         )
         for i, (system, curve) in enumerate(curves.items())
     ]
@@ -61,11 +60,7 @@ def _panel(system: str, curve: Histogram, *, first: bool, alone: bool) -> Layers
         legend=alt.Legend(title=None, orient="bottom", symbolType="square", direction="horizontal"),
     )
     steps = join(
-        table(
-            trials=kind,
-            score=curve.edges,
-            density=np.append(density, density[-1:]),
-        )
+        table(trials=kind, score=curve.edges, density=np.append(density, density[-1:]))
         for kind, density in ((_NONTARGET, curve.nontarget), (_TARGET, curve.target))
     )
     areas = (

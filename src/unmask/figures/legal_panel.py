@@ -58,12 +58,7 @@ def legal_panel(
     inner = int((width - 62 - 34 * across) / across)
     panels = [
         _panel(
-            sweep,
-            metric,
-            length,
-            colour,
-            first=i == 0 or across == 1,
-            top=row == 0 or across == 1,
+            sweep, metric, length, colour, first=i == 0 or across == 1, top=row == 0 or across == 1
         ).properties(width=min(inner, 380), height=150)
         for row, metric in enumerate(sweep.metrics)
         for i, length in enumerate(sweep.lengths)
@@ -87,11 +82,7 @@ def _panel(
         "count:Q",
         title=who,
         scale=alt.Scale(type="log", domain=[least, max(most, least + 1)], nice=False),
-        axis=alt.Axis(
-            values=count_ticks(least, most),
-            format=",",
-            labelFlush=True,
-        ),
+        axis=alt.Axis(values=count_ticks(least, most), format=",", labelFlush=True),
     )
     y, low = (_percent(column, label if first else None) for column in ("value", "low"))
     rows = join(_rows(n, c) for n, c in curves.items())
@@ -193,7 +184,7 @@ def _caption(sweep: LegalSweep) -> str:
     parts = [
         "Lower is more protective; the distance to the black dashed line (chance) is what the"
         " attacker gains. Each attacker reads its scores in the way, plain, negated or centred,"
-        " that succeeds most with most speakers. Bands are intervals over speakers.",
+        " that succeeds most with most speakers. Bands are intervals over speakers."
     ]
     if sweep.original is not None:
         parts.append(

@@ -76,9 +76,7 @@ def speaker_risks(
         legend=legend,
     )
     dash = alt.StrokeDash(
-        "attacker:N",
-        scale=alt.Scale(domain=names, range=[dashes[n] for n in names]),
-        legend=legend,
+        "attacker:N", scale=alt.Scale(domain=names, range=[dashes[n] for n in names]), legend=legend
     )
     chance = float(next(iter(curves.values())).chance[next(iter(places.values()))])
     layers = [

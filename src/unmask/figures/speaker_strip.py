@@ -70,9 +70,7 @@ def speaker_strip(
     )
     y = alt.Y("lift:Q", title=None, scale=alt.Scale(domain=[0, height]), axis=None)
     colour = alt.Color(
-        "system:N",
-        scale=alt.Scale(domain=names, range=[colours[n] for n in names]),
-        legend=None,
+        "system:N", scale=alt.Scale(domain=names, range=[colours[n] for n in names]), legend=None
     )
     dots = (
         alt.Chart()

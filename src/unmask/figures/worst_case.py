@@ -65,9 +65,7 @@ def worst_case_curves(
     )
     last = float(max(far.counts[-1], exact.counts[-1]))
     x = alt.X(
-        "count:Q",
-        title=_COUNT_AXIS,
-        scale=alt.Scale(type="log", domain=[1, last], nice=False),
+        "count:Q", title=_COUNT_AXIS, scale=alt.Scale(type="log", domain=[1, last], nice=False)
     ).axis(values=[10.0**k for k in range(int(np.log10(last)) + 1)], format="~s")
     y = alt.Y("rate:Q", title="Worst-case false-alarm rate (%)", scale=alt.Scale(domain=[0, 100]))
     band = (

@@ -88,11 +88,7 @@ def worst_case_growth(
     base = alt.Chart(rows)
     chart = alt.layer(
         base.mark_area(fillOpacity=0.12, strokeWidth=0, clip=True).encode(
-            x,
-            vertical("low:Q"),
-            alt.Y2("high:Q"),
-            colour,
-            detail,
+            x, vertical("low:Q"), alt.Y2("high:Q"), colour, detail
         ),
         base.mark_line(clip=True).encode(x, y, colour, dash),
         base.mark_point(filled=True, size=20, opacity=1).encode(

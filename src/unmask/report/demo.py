@@ -53,9 +53,7 @@ def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = N
         "intervals": {"replicates": chosen},
         "original": {"embeddings": "data/original.npz"},
         "safeguards": [{"name": name, **given} for name, given in SAFEGUARDS.items()],
-        "scores": [
-            {"name": ENCODERS, "files": ["data/encoders.parquet"]},
-        ],
+        "scores": [{"name": ENCODERS, "files": ["data/encoders.parquet"]}],
         "legal": {"attributes": {"gender": []}},
         "verification": {"replicates": min(chosen, QUICK)},
         "figures": ["svg", "png"],

@@ -193,10 +193,7 @@ def _table(one: ScoreTable) -> Scores:
     key = read_key(one.key) if one.key is not None else None
     found = [
         read_scores(
-            path,
-            key=key,
-            speakers=one.speakers,
-            systems=list(one.systems) if one.systems else None,
+            path, key=key, speakers=one.speakers, systems=list(one.systems) if one.systems else None
         )
         for path in one.files
     ]

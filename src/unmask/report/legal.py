@@ -22,10 +22,7 @@ def document_of_legal(sweep: LegalSweep) -> Document:
     rows = [
         Row(
             {"attacker": attacker, "L": str(length), "N": str(count)},
-            (
-                *_estimates(sweep, attacker, length, count),
-                *_ranks(sweep, attacker, length, count),
-            ),
+            (*_estimates(sweep, attacker, length, count), *_ranks(sweep, attacker, length, count)),
         )
         for attacker in sweep.attackers
         for length in sweep.lengths

@@ -92,10 +92,7 @@ def section(found: Mapping[str, CpAssessment]) -> Section:
             for system in result.maps
         ]
         deltas += [
-            Row(
-                {"table": name, "systems": f"{d.reference} → {d.test}"},
-                result.delta_estimates(d),
-            )
+            Row({"table": name, "systems": f"{d.reference} → {d.test}"}, result.delta_estimates(d))
             for d in result.deltas
         ]
     blocks = [TableBlock("C-P maps in numbers", tuple(rows))]

@@ -34,11 +34,7 @@ from unmask.report.headline import CONTROL, WORST
 from unmask.report.inputs import Inputs
 from unmask.report.section import VAUQUIER_2025, Choice, Method, Section, TableBlock
 
-TITLES = {
-    "linkability": "Linkability",
-    "singling_out": "Singling Out",
-    "one_minus_eer": "1 − EER",
-}
+TITLES = {"linkability": "Linkability", "singling_out": "Singling Out", "one_minus_eer": "1 − EER"}
 
 
 def with_fitting_lengths(
