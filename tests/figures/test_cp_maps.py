@@ -10,10 +10,14 @@ import unmask as um
 from unmask.estimate import Interval
 from unmask.figures import NARROW, save
 from unmask.figures.cp_cells import Shades, kept, panel_for
-from unmask.figures.cp_map import cp_map_figure
-from unmask.figures.delta_cp_map import delta_cp_map_figure, reach
-from unmask.figures.roadmap import roadmap_figure, rows_of
-from unmask.figures.trial_bias import trial_bias_figure
+from unmask.figures.cp_maps import (
+    cp_map_figure,
+    delta_cp_map_figure,
+    reach,
+    roadmap_figure,
+    rows_of,
+)
+from unmask.figures.densities import trial_bias_figure
 from unmask.stress import CpMetric, DeltaIntervals, contour, trial_bias
 
 

@@ -8,11 +8,9 @@ import pytest
 from unmask import InputError, calibration_distortion, pseudonymisation, zebra_profiles, zoo_of_set
 from unmask.estimate import Interval
 from unmask.figures import save
-from unmask.figures.disclosure import calibration_profiles, disclosure_profiles
-from unmask.figures.distinctiveness import Point, distinctiveness
-from unmask.figures.protection import speaker_protection
-from unmask.figures.similarity import similarity_matrices
-from unmask.figures.zoo import zoo_plots
+from unmask.figures.evidence import calibration_profiles, disclosure_profiles
+from unmask.figures.safeguards import Point, distinctiveness, speaker_protection
+from unmask.figures.similarity import similarity_matrices, zoo_plots
 from unmask.privacy.similarity.safeguards import PrivacyAssessment, Safeguard
 from unmask.privacy.similarity.view import quadrants, single
 from unmask.report.privacy_figures import privacy_figures

@@ -14,7 +14,7 @@ from unmask.engine import speaker_count
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.figures import Strip, system_colours
-from unmask.figures.speaker_strip import speaker_strip
+from unmask.figures.speakers import speaker_strip
 from unmask.report.cache import Cache, Step, Told, Work, cache_of
 from unmask.report.config import FRAMEWORKS, ORIGINAL, Config
 from unmask.report.document import Document, Row

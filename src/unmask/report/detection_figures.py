@@ -11,8 +11,7 @@ from unmask.figures import (
     score_histograms,
     system_colours,
 )
-from unmask.figures.det import det
-from unmask.figures.roc_hull import roc_hull
+from unmask.figures.tradeoff import det, roc_hull
 from unmask.trials import Scores
 
 

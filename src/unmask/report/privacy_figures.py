@@ -16,7 +16,7 @@ from unmask.figures import (
     system_colours,
     zoo_plots,
 )
-from unmask.figures.distinctiveness import distinctiveness
+from unmask.figures.safeguards import distinctiveness
 from unmask.privacy import zoo_of_set
 from unmask.privacy.similarity import (
     PrivacyAssessment,

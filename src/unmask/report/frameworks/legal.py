@@ -10,8 +10,7 @@ import numpy as np
 
 from unmask.estimate import Estimate
 from unmask.figures import Figure, RiskLine
-from unmask.figures.legal_panel import legal_panel
-from unmask.figures.risk_comparison import risk_comparison
+from unmask.figures.legal import legal_panel, risk_comparison
 from unmask.privacy.legal import (
     PLAIN,
     Curve,

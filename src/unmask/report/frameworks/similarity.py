@@ -7,7 +7,7 @@ from typing import Any
 
 from unmask.estimate import Estimate
 from unmask.figures import Figure, Point, similarity_matrices, speaker_protection, zoo_plots
-from unmask.figures.distinctiveness import distinctiveness
+from unmask.figures.safeguards import distinctiveness
 from unmask.privacy import (
     Pseudonymisation,
     pseudonymisation_from_embeddings,

@@ -10,7 +10,7 @@ from unmask.engine import Battery, Evaluation, curves, evaluate
 from unmask.estimate import Estimate
 from unmask.figures import ORIGINAL as GREY
 from unmask.figures import calibration_profiles, disclosure_profiles
-from unmask.figures.det import det
+from unmask.figures.tradeoff import det
 from unmask.privacy.similarity import calibration_distortion_from_scores
 from unmask.privacy.zebra import CalibrationDistortion, Disclosure, disclosure_of
 from unmask.report.cache import Progress, Step, digest_of_scores

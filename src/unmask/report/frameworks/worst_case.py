@@ -9,7 +9,7 @@ import numpy as np
 
 from unmask.engine import Roc
 from unmask.figures import GrowthLine
-from unmask.figures.worst_case_growth import worst_case_growth
+from unmask.figures.worst_case import worst_case_growth
 from unmask.report.cache import Progress, Step, digest_of_scores
 from unmask.report.config import Config
 from unmask.report.document import Row

@@ -1,18 +1,20 @@
-"""Densities of target and nontarget scores."""
+"""Densities of target and nontarget scores, by system and by trial config."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import altair as alt
 import numpy as np
 
 from unmask.engine import Histogram
-from unmask.figures.data import join, require_systems, table
-from unmask.figures.encode import panel_columns, panel_title
-from unmask.figures.figure import Figure, Layers
+from unmask.errors import InputError
+from unmask.figures.cp_cells import heading
+from unmask.figures.encode import is_wide, panel_columns, panel_title, percent, tips
+from unmask.figures.figure import Figure, Layers, join, require_systems, table
 from unmask.figures.theme import DASHED, INK, NARROW, NONTARGET, TARGET, WIDE, shorten
+from unmask.stress.cpmap import ConfigScores
 
 _TARGET, _NONTARGET = "target (same voice)", "nontarget (other voice)"
 
@@ -76,7 +78,7 @@ def _panel(system: str, curve: Histogram, *, first: bool, alone: bool) -> Layers
         layers.append(
             rule.encode(
                 alt.X("score:Q"),
-                tooltip=[alt.Tooltip("score:Q", title="EER threshold", format=".4~g")],
+                tooltip=tips("score:Q|EER threshold|.4~g"),
             )
         )
     layers.append(_bins(system, curve))
@@ -103,13 +105,10 @@ def _bins(system: str, curve: Histogram) -> alt.Chart:
             alt.X2("end:Q"),
             alt.Y("density:Q"),
             y2=alt.datum(0),
-            tooltip=[
-                alt.Tooltip("system:N", title="System"),
-                alt.Tooltip("score:Q", title="Scores from", format=".4~g"),
-                alt.Tooltip("end:Q", title="Scores to", format=".4~g"),
-                alt.Tooltip("target:Q", title="Target density", format=".4~g"),
-                alt.Tooltip("nontarget:Q", title="Nontarget density", format=".4~g"),
-            ],
+            tooltip=tips(
+                "system:N|System; score:Q|Scores from|.4~g; end:Q|Scores to|.4~g; "
+                "target:Q|Target density|.4~g; nontarget:Q|Nontarget density|.4~g"
+            ),
         )
     )
     return drawn
@@ -131,3 +130,73 @@ def _caption(curves: Mapping[str, Histogram]) -> str:
     if unset:
         parts.append(f"The EER threshold lies at infinity for {', '.join(unset)}.")
     return " ".join(parts)
+
+
+_TARGET, _NONTARGET = "target (same voice)", "nontarget (other voice)"
+
+
+def trial_bias_figure(
+    configs: Sequence[ConfigScores],
+    *,
+    width: float = WIDE,
+    name: str = "trial_bias",
+    title: str = "Trial bias: the same system on other trials",
+) -> Figure:
+    """One panel per trial config below the other, all on the same axes."""
+    if not configs:
+        raise InputError("trial bias: expected at least one trial config, found none")
+    top = 1.06 * max(float(max(c.target.max(), c.nontarget.max())) for c in configs)
+    panels = [
+        _config_panel(config, top=top or 1.0, last=i == len(configs) - 1).properties(
+            width=460 if is_wide(width) else 250, height=120
+        )
+        for i, config in enumerate(configs)
+    ]
+    chart = alt.vconcat(*panels, spacing=30).properties(
+        description=f"Score densities of {', '.join(c.name for c in configs)}"
+    )
+    rates = "; ".join(f"{c.name}: {percent(c.eer)}" for c in configs)
+    caption = (
+        "Densities of the scores of one system on different trial configs, all on one axis. The "
+        "system is the same; what differs is how hard the trials are. Dashed: the threshold of the "
+        f"equal error rate ({rates})."
+    )
+    return Figure(name, title, caption, chart)
+
+
+def _config_panel(config: ConfigScores, *, top: float, last: bool) -> Layers:
+    ends = [float(config.edges[0]), float(config.edges[-1])]
+    x = alt.X(
+        "score:Q", title="Score" if last else None, scale=alt.Scale(domain=ends, nice=False)
+    ).axis(tickCount=6, grid=False)
+    y = alt.Y("density:Q", title="Density", scale=alt.Scale(domain=[0, top], nice=False))
+    colour = alt.Color(
+        "trials:N",
+        scale=alt.Scale(domain=[_TARGET, _NONTARGET], range=[TARGET, NONTARGET]),
+        legend=alt.Legend(title=None, orient="bottom", symbolType="square", direction="horizontal"),
+    )
+    steps = join(
+        table(trials=kind, score=config.edges, density=np.append(density, density[-1:]))
+        for kind, density in ((_NONTARGET, config.nontarget), (_TARGET, config.target))
+    )
+    layers: list[alt.Chart] = [
+        alt.Chart(steps)
+        .mark_area(interpolate="step-after", fillOpacity=0.25, line={"strokeWidth": 1.4})
+        .encode(
+            x,
+            y.stack(None).axis(tickCount=3),
+            colour,
+            tooltip=tips("trials:N|Trials; score:Q|Scores from|.4~g; density:Q|Density|.4~g"),
+        )
+    ]
+    if math.isfinite(config.threshold):
+        rule = alt.Chart(table(score=config.threshold)).mark_rule(
+            color=INK, strokeDash=list(DASHED), strokeWidth=1.2
+        )
+        layers.append(rule.encode(alt.X("score:Q")))
+    layers += heading(
+        shorten(config.name),
+        f"EER {percent(config.eer)}, {config.targets:,} target and "
+        f"{config.nontargets:,} nontarget trials",
+    )
+    return alt.layer(*layers)
