@@ -6,7 +6,7 @@ CORE := $(VENV)/.core
 FULL := $(VENV)/.full
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint bench coverage docs clean
+.PHONY: demo test lint golden bench coverage docs clean
 
 demo: $(CORE)
 	$(BIN)/unmask demo
@@ -18,6 +18,9 @@ lint: $(FULL)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+golden: $(FULL)
+	$(BIN)/python -m tests.golden
 
 bench: $(FULL)
 	$(BIN)/python -m benchmarks

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from unmask.estimate import Interval
+
 
 @dataclass
 class Tally:
@@ -17,6 +19,11 @@ class Tally:
     def add(self, low: float, high: float) -> None:
         """One more interval; one whose ends are NaN was not given."""
         self.ends.append((low, high))
+
+    def add_interval(self, interval: Interval | None) -> None:
+        """One more interval, or none."""
+        nothing = float("nan"), float("nan")
+        self.add(*(nothing if interval is None else (interval.low, interval.high)))
 
     @property
     def given(self) -> float:
@@ -48,7 +55,7 @@ class Tally:
 def header() -> None:
     """The first line of a table."""
     print(
-        f"{'population':<16}{'speakers':>9}  {'number':<16}{'truth':>8}{'coverage':>10}"
+        f"{'population':<16}{'speakers':>9}  {'number':<22}{'truth':>8}{'coverage':>10}"
         f"{'width':>8}{'above':>7}{'below':>7}{'given':>7}"
     )
 
@@ -57,7 +64,7 @@ def line(population: str, speakers: int, number: str, tally: Tally) -> None:
     """One line: coverage, width, and on which side intervals miss."""
     above, below = tally.missed
     print(
-        f"{population:<16}{speakers:>9}  {number:<16}{tally.truth:>8.4f}"
+        f"{population:<16}{speakers:>9}  {number:<22}{tally.truth:>8.4f}"
         f"{100 * tally.coverage:>9.1f}%{tally.width:>8.4f}{100 * above:>6.1f}%{100 * below:>6.1f}%"
         f"{100 * tally.given:>6.0f}%",
         flush=True,

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmask import InputError, Roc
+from unmask.base import intervals
 from unmask.engine.battery import Battery
 from unmask.engine.bootstrap import (
     Draws,
@@ -18,6 +19,7 @@ from unmask.engine.bootstrap import (
     replicate,
     replicates_on_device,
 )
+from unmask.engine.replicates import Replicates
 from unmask.run.job import Where
 
 BATTERY = Battery()
@@ -180,3 +182,32 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
             covered[units.method] += interval.low <= truth <= interval.high
     assert covered["speaker"] / runs > 0.85
     assert covered["speaker"] > covered["trial"]
+
+
+def test_a_difference_takes_out_its_bias_once():
+    """By hand: on the scale of the difference, less the mean shift of the replicates once."""
+    rng = np.random.default_rng(8)
+    drawn = np.stack([0.10 + 0.01 * rng.normal(size=300), 0.16 + 0.01 * rng.normal(size=300)])
+    made = Replicates(
+        {"eer": drawn}, {"eer": np.array([0.1, 0.15])}, 20, "speaker", 0, 300, Battery().ranges
+    )
+    found = made.difference("eer", level=0.95, first=0, second=1)
+    expected = intervals.bias_corrected(
+        0.15 - 0.1, drawn[1] - drawn[0], 20, level=0.95, bounds=(-0.5, 0.5)
+    )
+    assert (found.low, found.high) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("separation", "reaches"), [(0.0, True), (2.0, False)])
+def test_numbers_of_a_hull_reach_chance_where_the_raw_eer_does(separation, reaches):
+    rng = np.random.default_rng(11)
+    target, nontarget = rng.normal(separation, 1, 60), rng.normal(0, 1, 300)
+    units, battery = Units.trials(60, 300), Battery()
+    system = Resampled.of(target, nontarget, units, thresholds=battery.thresholds)
+    drawn = bootstrap([system], units, battery.values, ranges=battery.ranges, replicates=60)
+    found = battery.intervals(drawn, level=0.95)
+    assert (found["eer_raw"].low <= 0.5 <= found["eer_raw"].high) == reaches
+    assert (found["eer"].high == 0.5) == reaches
+    assert (found["min_cllr"].high == 1.0) == reaches
+    assert (found["d_ece"].low == found["d_sys"].low == 0.0) == reaches
+    assert found["tpr@0.01"] == drawn.interval("tpr@0.01", level=0.95)

@@ -643,3 +643,14 @@ def test_lists_that_do_not_fit_are_named(matrices):
     upper = np.flatnonzero(np.triu(np.ones((n, n)), 1).reshape(-1))
     with pytest.raises(InputError, match="pairs=upper"):
         pseudonymisation_from_scores(*(scores_of(matrix, speakers, order=upper) for matrix in sets))
+
+
+@pytest.mark.parametrize(("signed", "reaches"), [(0.01, True), (0.2, False)])
+def test_an_interval_reaches_chance_where_signed_evidence_may_be_none(signed, reaches):
+    rng = np.random.default_rng(6)
+    evidence = Statistic(signed, signed + rng.normal(0, 0.02, 200), 200, bounds=(-1.0, 1.0))
+    drawn = 0.1 + rng.uniform(0, 0.02, 200)
+    alone = Statistic(0.1, drawn, 200, bounds=(0.0, 0.72)).ends(20, 0.95)
+    found = Statistic(0.1, drawn, 200, bounds=(0.0, 0.72), evidence=evidence).ends(20, 0.95)
+    assert alone[0] > 0
+    assert found == ((0.0, alone[1]) if reaches else alone)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import genpareto
 
@@ -21,6 +23,7 @@ from unmask.stress import (
 from unmask.stress.extrapolation import CANDIDATES, MODELS, location, plda
 from unmask.stress.extrapolation.base import Surface
 from unmask.stress.extrapolation.grid import EDGES, FIT_EDGES, closest_mass
+from unmask.stress.extrapolation.measured import Measured
 from unmask.stress.extrapolation.models import fit_model
 from unmask.stress.extrapolation.moments import Moments, pareto_tail
 from unmask.stress.extrapolation.warp import Warp, eliminate
@@ -214,6 +217,8 @@ def test_auto_is_the_mean_of_the_models_that_fit_about_as_well(
     assert np.isnan(far.low).all()
     again = Extrapolation.load(chosen.save(tmp_path / "auto.npz"))
     assert again.name == chosen.name
+    assert again.measured is not None
+    np.testing.assert_array_equal(again.measured.rates(levels), chosen.measured.rates(levels))
     np.testing.assert_array_equal(again.predict([10**7], levels), far.values)
 
 
@@ -248,6 +253,63 @@ def test_ends_rise_with_the_voices_and_fall_with_the_threshold(fitted: Extrapola
     some = fitted.predict_interval(counts, levels[10:20])
     assert (found.high[:, 10:20] <= some.high + 1e-12).all()
     assert ((found.low <= found.values) & (found.values <= found.high)).all()
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    cases=st.floats(5, 500),
+    level=st.sampled_from([0.9, 0.95, 0.99]),
+    most=st.integers(3, 400),
+)
+def test_no_end_of_more_voices_lies_below_the_measured_one(
+    seed: int, cases: float, level: float, most: int
+) -> None:
+    """P_FA^N rises with N: so do both ends, whatever the model says."""
+    rng = np.random.default_rng(seed)
+    axis = np.linspace(-3, 5, 20)
+
+    def drawn(scale: float) -> location.LocationScale:
+        numbers = {
+            "location": scale * rng.normal(),
+            "log_spread": scale * rng.normal(),
+            "log_scale": -0.5 + scale * rng.normal(),
+            "log_scale_spread": -2.0,
+        }
+        return location.LocationScale("ls", numbers, None)
+
+    measured = Measured(
+        axis,
+        ndtr(rng.normal(1, 1) - axis) * rng.choice([0.0, 0.05, 1.0]),
+        ndtr(rng.normal(1, 1, (8, 1)) - axis),
+        cases,
+    )
+    models = tuple(drawn(0.1) for _ in range(8))
+    fitted = Extrapolation(
+        drawn(0.8), models, (drawn(0.3),), None, {}, most, (-3.0, 5.0), 0, (), measured
+    )
+    counts = np.array([1, most - 1, most, most + 1, 2 * most, 10**6])
+    levels = np.sort(rng.uniform(-4, 6, 9))
+    found = fitted.predict_interval(counts, levels, level=level)
+    for end in (found.low, found.values, found.high):
+        assert (np.diff(end, axis=0) >= 0).all()
+        assert (np.diff(end, axis=1) <= 0).all()
+    assert ((found.low <= found.values) & (found.values <= found.high)).all()
+    low, high = measured.ends(levels, level)
+    assert (found.low[2:] >= low - 1e-15).all()
+    assert (found.values[2:] >= measured.rates(levels) - 1e-15).all()
+    assert (found.high[2:] >= high - 1e-15).all()
+
+
+def test_above_every_score_the_upper_end_is_that_of_no_case_in_so_many(
+    fitted: Extrapolation,
+) -> None:
+    assert fitted.measured is not None
+    top = fitted.thresholds[1]
+    low, high = fitted.measured.ends(np.array([top, top + 1]), 0.99)
+    np.testing.assert_array_equal(low, 0.0)
+    np.testing.assert_allclose(high, 1 - 0.005 ** (1 / 120), rtol=1e-6)
+    assert fitted.predict_interval([119, 10**5], [50.0]).high.min() >= high[1] - 1e-12
+    assert fitted.threshold_for(0.01, 1000, level=0.99) == np.inf
 
 
 def test_the_safe_threshold_keeps_the_upper_end_to_the_rate(fitted: Extrapolation) -> None:

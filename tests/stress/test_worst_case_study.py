@@ -74,6 +74,21 @@ def score_file(population: Population, tmp_path_factory: pytest.TempPathFactory)
     return path
 
 
+def test_bands_and_rates_never_fall_from_the_measured_to_the_extrapolated_part(
+    study: WorstCaseStudy,
+) -> None:
+    exact = study.empirical
+    for found in (study.predicted, *study.compared.values()):
+        more = found.counts >= exact.impostors
+        for seen, far in (
+            (exact.values, found.values),
+            (exact.low, found.low),
+            (exact.high, found.high),
+        ):
+            joined = np.concatenate([seen, far[more]])
+            assert (np.diff(joined, axis=0) >= 0).all()
+
+
 def run(*arguments: str) -> None:
     app([*arguments, "--quiet"], standalone_mode=False)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from unmask.estimate import Estimate, Interval, Parameter
 WITH_TRIALS = "follows the number of trials, which resampling makes fewer"
 NOT_ASKED = "no replicates were asked for"
 UNMOVED = "no resampling moves it"
+_NO_EVIDENCE = 0.5
 _SHARE = MetricRange(0.0, 1.0)
 _LOSS = MetricRange(0.0, np.inf)
 _RAW_EER = MetricRange(0.0, 1.0, longer="high")
@@ -125,12 +126,24 @@ class Battery:
     def intervals(
         self, replicates: Replicates, *, level: float, system: int = 0
     ) -> dict[str, Interval]:
-        """The interval of each metric that has one."""
-        return {
+        """The interval of each metric that has one.
+
+        A hull moves off chance, where its numbers end, in any sample. The raw EER does not: where
+        its interval holds 50 %, those of a hull reach chance.
+        """
+        found = {
             key: replicates.interval(key, level=level, system=system)
             for key, measured in self.measured().items()
             if not measured.no_interval
         }
+        raw = found["eer_raw"]
+        if raw.low <= _NO_EVIDENCE <= raw.high:
+            for key, measured in self.measured().items():
+                if measured.range.overfit == HULL:
+                    low, high = found[key].low, found[key].high
+                    ends = min(low, measured.chance), max(high, measured.chance)
+                    found[key] = replace(found[key], low=ends[0], high=ends[1])
+        return found
 
     def estimates(
         self,

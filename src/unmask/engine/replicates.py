@@ -52,11 +52,15 @@ class Replicates:
         )
 
     def difference(self, metric: str, *, level: float, first: int, second: int) -> Interval:
-        """Interval of second − first over shared draws, likewise; neither end is the longer one."""
+        """Interval of second − first over shared draws, likewise; neither end is the longer one.
+
+        Hulls through the same trials overfit nearly alike: what is left of their bias is taken as
+        resampling shows it, since more of it would be more of its noise.
+        """
         rows, exact = self.values[metric], self.sample[metric]
         delta = _minus(exact[second : second + 1], exact[first : first + 1])
-        low, high, overfit, _ = self.ranges.get(metric, MetricRange())
-        widest = MetricRange(low - high, high - low, overfit)
+        low, high, *_ = self.ranges.get(metric, MetricRange())
+        widest = MetricRange(low - high, high - low)
         return self._corrected(float(delta[0]), _minus(rows[second], rows[first]), level, widest)
 
     def share_below(self, metric: str, *, first: int, second: int) -> float:

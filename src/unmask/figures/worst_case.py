@@ -224,9 +224,10 @@ def _caption(study: WorstCaseStudy, rivals: bool) -> str:
         f"Solid: rates over all subsets of the {study.empirical.impostors:,} impostors at"
         f" hand; dashed: {study.predicted.model} beyond them. Bands:"
         f" {100 * study.predicted.level:g} % intervals over speakers, as targets and as impostors;"
-        " beyond the impostors at hand they also hold the models' spread and the reach. At N = 1"
-        " the curve starts at the ordinary false-alarm rate; the faster it climbs, the less that"
-        " rate says about an adversary who may choose."
+        " beyond the impostors at hand they also hold the models' spread and the reach. A curve"
+        " starts at N = 1, an impostor whom nobody chose: the false-alarm rate in which every pair"
+        " of speakers counts alike, however many trials it has. The faster the curve climbs, the"
+        " less that rate says about an adversary who may choose."
     )
     if rivals:
         caption += " Dotted: models that fit the measured part about as well."
@@ -289,7 +290,7 @@ _TICKS = tuple(step * 10**power for power in range(9) for step in (1, 2, 5))
 
 @dataclass(frozen=True, eq=False)
 class GrowthLine:
-    """A system at the threshold in ``place``, whose ordinary false-alarm rate is ``rate``."""
+    """A system at the threshold in ``place``, whose false-alarm rate over trials is ``rate``."""
 
     system: str
     rate: float
@@ -335,7 +336,7 @@ def worst_case_growth(
     colour = system_colour(names, colours, width=width)
     dash = alt.StrokeDash(
         "threshold:N",
-        title="Threshold: false alarms of one impostor",
+        title="Threshold: false alarms over trials",
         scale=alt.Scale(
             domain=[labels[rate] for rate in rates],
             range=[list(DASHES[i % len(DASHES)]) for i in range(len(rates))],
@@ -358,7 +359,9 @@ def worst_case_growth(
     ).properties(width=main_panel(width), height=main_panel(width) * 0.7)
     caption = (
         "The further a line rises to the right, the more an adversary gains by choosing the voice"
-        " that sounds most like the target. N = 1 is the ordinary false-alarm rate; dashes tell"
-        " the threshold. Bands are intervals over speakers, as targets and as impostors."
+        " that sounds most like the target. Dashes tell the threshold by its false-alarm rate over"
+        " all trials; at N = 1 every pair of speakers counts alike, however many trials it has, so"
+        " a line may start beside that rate. Bands are intervals over speakers, as targets"
+        " and as impostors."
     )
     return Figure(name, title, caption, chart)

@@ -53,9 +53,14 @@ def document_of_worst_case(
 def _safe(need: Needed, study: WorstCaseStudy) -> str:
     if not np.isfinite(need.high):
         return ""
-    return (
+    told = (
         f", and the rate may be {100 * need.high:.2g} % (upper end of the"
-        f" {100 * study.predicted.level:g} % interval); to keep that end there, accept above"
+        f" {100 * study.predicted.level:g} % interval)"
+    )
+    if not np.isfinite(need.safe_threshold):
+        return f"{told}; {study.empirical.targets:,} targets are too few to keep that end there"
+    return (
+        f"{told}; to keep that end there, accept above"
         f" {need.safe_threshold:.4g}: {100 * need.safe_p_miss:.2f} % misses"
     )
 

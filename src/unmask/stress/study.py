@@ -214,7 +214,7 @@ class Asked:
             points,
             count,
             empirical,
-            fitted.predict_interval(reach, levels, level=self.level),
+            fitted.predict_interval(reach, levels, level=self.level).above(empirical),
             grid,
             fitted.predict(reach, grid),
             tuple(self._needed(rate, count, fitted, roc) for rate in self.target_rates),
@@ -223,7 +223,7 @@ class Asked:
             pairs.skipped,
             sample,
             {
-                name: one.predict_interval(reach, levels, level=self.level)
+                name: one.predict_interval(reach, levels, level=self.level).above(empirical)
                 for name, one in others.items()
             },
         )

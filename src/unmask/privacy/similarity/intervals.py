@@ -79,7 +79,10 @@ def decibels(ends: Ends) -> Ends:
 class Statistic:
     """A number of all speakers, that of every resample, and how the ends of its interval read.
 
-    ``drawn`` are the values of :func:`resamples`, ``replicates`` of draws first.
+    ``drawn`` are the values of :func:`resamples`, ``replicates`` of draws first. A number on whose
+    bound chance lies (D_ECE 0, EER 50 %) is moved off it by any sample: ``evidence`` is the signed
+    dominance of the same comparisons, which chance leaves at 0 on average, and where the interval
+    of that holds 0, that of the number reaches ``chance``.
     """
 
     value: float
@@ -87,6 +90,8 @@ class Statistic:
     replicates: int
     read: Callable[[Ends], Ends] = same
     bounds: Bounds = ANY
+    evidence: Statistic | None = None
+    chance: float = 0.0
 
     def ends(self, speakers: int, level: float) -> Ends | None:
         """Both ends of the interval; None where no replicate differs.
@@ -105,6 +110,9 @@ class Statistic:
         low, high = bias_corrected(self.value, drawn, speakers, level=level, bounds=self.bounds)
         if edge is not None:
             low, high = min(low, edge[0]), max(high, edge[1])
+        signed = None if self.evidence is None else self.evidence.ends(speakers, level)
+        if signed is not None and signed[0] <= 0 <= signed[1]:
+            low, high = min(low, self.chance), max(high, self.chance)
         return None if np.isnan(low) else self.read((low, high))
 
     def _wider(self, drawn: FloatArray) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -31,6 +31,7 @@ from unmask.privacy.similarity.intervals import (
     POSITIVE,
     SAME,
     WITH_TRIALS,
+    Ends,
     Statistic,
     decibels,
     gain,
@@ -218,21 +219,29 @@ class Pseudonymisation:
             return ratio(pairs[name][0], pairs["oo"][0], pairs[name][1], pairs["oo"][1])
 
         number = self.replicates
+        evidence = {name: Statistic(*signed[name], number, bounds=(-1.0, 1.0)) for name in SETS}
+        most = (0.0, _LARGEST_D_ECE)
+
+        def twin(
+            pairs: Mapping[str, tuple[float, FloatArray]], name: str, read: Callable[[Ends], Ends]
+        ) -> Statistic:
+            return Statistic(*over_oo(pairs, name), number, read, POSITIVE, evidence[name])
+
         found = {
             "deid": Statistic(*over_oo(signed, "op"), number, lost),
             "g_vd": Statistic(*over_oo(signed, "pp"), number, decibels),
-            "d_ece": Statistic(*disclosed["op"], number, bounds=(0.0, _LARGEST_D_ECE)),
-            "d_ece_oo": Statistic(*disclosed["oo"], number, bounds=(0.0, _LARGEST_D_ECE)),
-            "deid_d_ece": Statistic(*over_oo(disclosed, "op"), number, lost, POSITIVE),
-            "deid_min_cllr": Statistic(*over_oo(information, "op"), number, lost, POSITIVE),
-            "g_d_ece": Statistic(*over_oo(disclosed, "pp"), number, decibels, POSITIVE),
-            "g_min_cllr": Statistic(*over_oo(information, "pp"), number, decibels, POSITIVE),
+            "d_ece": Statistic(*disclosed["op"], number, bounds=most, evidence=evidence["op"]),
+            "d_ece_oo": Statistic(*disclosed["oo"], number, bounds=most, evidence=evidence["oo"]),
+            "deid_d_ece": twin(disclosed, "op", lost),
+            "deid_min_cllr": twin(information, "op", lost),
+            "g_d_ece": twin(disclosed, "pp", decibels),
+            "g_min_cllr": twin(information, "pp", decibels),
             "deid_log": Statistic(*over_oo(logs, "op"), number, lost),
             "g_vd_log": Statistic(*over_oo(logs, "pp"), number, decibels),
         }
         for name in SETS:
             found[f"d_diag_{name}"] = Statistic(*signed[name], number, modulus, (-1.0, 1.0))
-            found[f"d_diag_{name}_signed"] = Statistic(*signed[name], number, bounds=(-1.0, 1.0))
+            found[f"d_diag_{name}_signed"] = evidence[name]
             found[f"d_diag_{name}_log"] = Statistic(*logs[name], number, modulus)
         for name, attack in self.attacks.items():
             made = deid_statistic(attack, oo, number)

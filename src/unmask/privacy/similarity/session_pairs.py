@@ -74,6 +74,9 @@ class SessionAssessment:
         between = self.sets["pp_between"]
         if between.resampled is None:
             return {}
+        evidence = Statistic(
+            between.signed, between.resampled.signed, self.replicates, bounds=(-1.0, 1.0)
+        )
         return {
             "g_vd_within": Statistic(*self._over_original("within"), self.replicates, decibels),
             "unlinkability_between": Statistic(
@@ -84,9 +87,15 @@ class SessionAssessment:
                 between.resampled.d_ece,
                 self.replicates,
                 bounds=(0.0, 1 / (2 * np.log(2))),
+                evidence=evidence,
             ),
             "eer_between": Statistic(
-                between.roc.eer(), between.resampled.eer, self.replicates, bounds=(0.0, 0.5)
+                between.roc.eer(),
+                between.resampled.eer,
+                self.replicates,
+                bounds=(0.0, 0.5),
+                evidence=evidence,
+                chance=0.5,
             ),
         }
 

@@ -29,7 +29,7 @@ _STEPS = (1, 2, 5)
 
 @dataclass(frozen=True, eq=False)
 class SystemGrowth:
-    """One system: false alarms at thresholds whose ordinary rates are ``rates``."""
+    """One system: false alarms at thresholds whose false-alarm rates over trials are ``rates``."""
 
     system: str
     rates: tuple[float, ...]
@@ -220,9 +220,10 @@ def section(found: Mapping[str, Growth], colours: Mapping[str, str]) -> Section:
                 "Worst-case false alarms",
                 "P_FA^N(τ) = Σ_r w_r(N)·F_r(τ), w_r(N) = C(M−r, N−1)/C(M, N)",
                 "F_r is the rate of the r-th closest impostor's scores above τ. The expectation"
-                " over all subsets of N impostors is exact; N = 1 is the ordinary rate of pairs"
-                " weighed alike. Scores that choose the closest are kept apart from those that"
-                " attack. Intervals: speakers leave in groups, as targets and as impostors.",
+                " over all subsets of N impostors is exact; N = 1 is the rate of an impostor"
+                " whom nobody chose, all pairs of speakers weighed alike. Scores that choose the"
+                " closest are kept apart from those that attack. Intervals: speakers leave in"
+                " groups, as targets and as impostors.",
             ),
         ),
         citation=SHOLOKHOV_2020,

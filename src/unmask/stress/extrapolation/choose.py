@@ -14,6 +14,7 @@ from unmask.errors import InputError
 from unmask.stress.extrapolation.base import Model, Surface, checked_max_count
 from unmask.stress.extrapolation.compare import HELD_OUT, Judged, judge
 from unmask.stress.extrapolation.fitted import Extrapolation
+from unmask.stress.extrapolation.measured import Measured
 from unmask.stress.extrapolation.models import (
     CANDIDATES,
     FAMILY,
@@ -122,6 +123,13 @@ class Ready:
         """Range of the scores."""
         return float(self.pairs.scores.min()), float(self.pairs.scores.max())
 
+    @property
+    def measured(self) -> Measured:
+        """The rates with all impostors."""
+        whole = self.crossed.whole
+        cases = len(whole.target_names) * whole.max_count / self.count
+        return Measured.of(self.surface, cases, self.seen[1])
+
     def fitted(self, model: str, progress: Progress | None = None) -> Extrapolation:
         """Fit a model, or the mean of those that fit about equally well."""
         named = () if model == "auto" else (checked_name(model),)
@@ -155,7 +163,16 @@ class Ready:
             steps.done()
         steps.finish()
         return Extrapolation(
-            chosen, tuple(without), rivals, guard, errors, self.count, self.seen, self.seed, notes
+            chosen,
+            tuple(without),
+            rivals,
+            guard,
+            errors,
+            self.count,
+            self.seen,
+            self.seed,
+            notes,
+            self.measured,
         )
 
     def trained(self, model: str, progress: Progress | None = None) -> Extrapolation:
@@ -170,7 +187,9 @@ class Ready:
             seed=self.seed,
             progress=progress,
         )
-        return Extrapolation(trained, (), (), None, {}, self.count, self.seen, self.seed, (note,))
+        return Extrapolation(
+            trained, (), (), None, {}, self.count, self.seen, self.seed, (note,), self.measured
+        )
 
     def _moments_without(self, group: int) -> Moments:
         assert self.groups is not None

@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-from unmask.base import FloatArray, IntArray, reject_nan
+from unmask.base import BoolArray, FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
 from unmask.run import atomic_path
 from unmask.stress.extrapolation.base import Model
+from unmask.stress.extrapolation.measured import Measured
 from unmask.stress.extrapolation.models import restore_model
 from unmask.stress.extrapolation.stack import Stack
 from unmask.stress.worst_case.checks import as_counts
 from unmask.stress.worst_case.jackknife import METHOD, checked_level, deviation, reach
+from unmask.stress.worst_case.rates import WorstCase
 
 LEVEL = 0.99
 FAR = 10
 """A warning is due where N exceeds the impostors at hand so many times."""
 
-REACH = (0.02, 0.14)
-"""Standard error of the log-odds, downwards and upwards, for each factor e of N beyond the
-impostors at hand: families of voices that nobody saw make the rate higher, never lower."""
+FALLING = 0.05
+"""Standard error of the log-odds downwards, for each unit of log(N/M) beyond the M at hand."""
+
+RISING = 0.35
+"""The same upwards, for √log(N/M): families of voices that nobody saw make the rate higher, never
+lower, and of those that M voices just miss most are met at a few times M already."""
 
 _EDGE = 1e-4
 _STEPS = 201
-_FORMAT = "unmask-extrapolation-2"
+_FORMAT = "unmask-extrapolation-3"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +61,22 @@ class Prediction:
     groups: int
     seed: int
     warnings: tuple[str, ...]
+
+    def above(self, exact: WorstCase) -> Prediction:
+        """The same, with no rate and no end of more voices below that measured at these thresholds
+        with all impostors at hand.
+        """
+        more = (self.counts >= exact.counts[-1])[:, None]
+
+        def raised(rates: FloatArray, floor: FloatArray) -> FloatArray:
+            return np.where(more, np.fmax(rates, floor), rates)
+
+        return replace(
+            self,
+            values=raised(self.values, exact.values[-1]),
+            low=raised(self.low, exact.low[-1]),
+            high=raised(self.high, exact.high[-1]),
+        )
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -94,7 +115,8 @@ class Extrapolation:
 
     ``errors`` holds the held-out mean absolute error on hard thresholds of each model that was
     tried; ``rivals`` those models that did about as well, fitted to all counts; ``guard`` allows
-    for families of voices. ``thresholds`` is the range of scores the model has seen.
+    for families of voices. ``thresholds`` is the range of scores the model has seen, ``measured``
+    what was measured with all impostors, below which nothing of more voices is predicted.
     """
 
     model: Model
@@ -106,6 +128,7 @@ class Extrapolation:
     thresholds: tuple[float, float]
     seed: int
     notes: tuple[str, ...] = field(default=())
+    measured: Measured | None = None
 
     @property
     def name(self) -> str:
@@ -116,7 +139,7 @@ class Extrapolation:
 
     def predict(self, counts: npt.ArrayLike, thresholds: npt.ArrayLike) -> FloatArray:
         """P_FA^N(τ), an array (counts, thresholds); monotone in both and within [0, 1]."""
-        return _rates(self.model, as_counts(counts), _levels(thresholds))
+        return self._values(as_counts(counts), _levels(thresholds))
 
     def predict_interval(
         self, counts: npt.ArrayLike, thresholds: npt.ArrayLike, *, level: float = LEVEL
@@ -126,7 +149,7 @@ class Extrapolation:
         """
         checked_level(level)
         n, levels = as_counts(counts), _levels(thresholds)
-        values = _rates(self.model, n, levels)
+        values = self._values(n, levels)
         rivals = {rival.name: _rates(rival, n, levels) for rival in self._single()}
         every = np.stack([values, *rivals.values()])
         spread_low, spread_high = every.min(axis=0), every.max(axis=0)
@@ -147,6 +170,16 @@ class Extrapolation:
             self._warnings(n, levels, spread_low, spread_high),
         )
 
+    def _values(self, n: IntArray, levels: FloatArray) -> FloatArray:
+        rates = _rates(self.model, n, levels)
+        if self.measured is None:
+            return rates
+        return np.where(self._beyond(n), np.maximum(rates, self.measured.rates(levels)), rates)
+
+    def _beyond(self, n: IntArray) -> BoolArray:
+        """Counts of all impostors at hand or more."""
+        return np.asarray(n >= self.max_count)[:, None]
+
     def _single(self) -> tuple[Model, ...]:
         """The models whose spread counts: members of a mean, and rivals."""
         members = self.model.members if isinstance(self.model, Stack) else ()
@@ -164,11 +197,17 @@ class Extrapolation:
         beyond = np.log(np.maximum(n / self.max_count, 1.0))[:, None]
         models = _odds(every)
         variance = deviation(drawn) ** 2
-        down = variance + (REACH[0] * beyond) ** 2 + (middle - models.min(axis=0)) ** 2
-        up = variance + (REACH[1] * beyond) ** 2 + (models.max(axis=0) - middle) ** 2
+        down = variance + (FALLING * beyond) ** 2 + (middle - models.min(axis=0)) ** 2
+        up = variance + RISING**2 * beyond + (models.max(axis=0) - middle) ** 2
         low, high = expit(middle - quantile * np.sqrt(down)), expit(middle + quantile * np.sqrt(up))
         if self.guard is not None:
             high = np.maximum(high, _rates(self.guard, n, levels))
+        if self.measured is not None:
+            ends = self.measured.ends(levels, level)
+            low, high = (
+                np.where(self._beyond(n), np.maximum(end, floor), end)
+                for end, floor in zip((low, high), ends, strict=True)
+            )
         # A lower end holds for more voices and lower thresholds too, an upper end the other way.
         low = _monotone(np.minimum(low, values), n, levels)
         return low, -_monotone(-np.maximum(high, values), -n, -levels)
@@ -192,7 +231,7 @@ class Extrapolation:
 
         def rates(some: IntArray, levels: FloatArray) -> FloatArray:
             if level is None or not self.replicates:
-                return _rates(self.model, some, levels)
+                return self._values(some, levels)
             return self.predict_interval(some, levels, level=level).high
 
         found = np.empty(n.size)
@@ -245,6 +284,8 @@ class Extrapolation:
             arrays[f"{kind}_names"] = np.array([m.name for m in models], dtype=np.str_)
             for k, model in enumerate(models):
                 arrays |= {f"{kind}.{k}.{key}": v for key, v in model.numbers().items()}
+        if self.measured is not None:
+            arrays |= {f"measured.{key}": v for key, v in self.measured.numbers().items()}
         final = Path(path)
         with atomic_path(final) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays)
@@ -273,6 +314,7 @@ class Extrapolation:
             (float(arrays["thresholds"][0]), float(arrays["thresholds"][1])),
             int(arrays["seed"]),
             tuple(arrays["notes"].tolist()),
+            Measured.restore(_under(arrays, "measured.")) if "measured.cases" in arrays else None,
         )
 
 
@@ -292,10 +334,12 @@ def _odds(rates: FloatArray) -> FloatArray:
 def _models(arrays: Mapping[str, FloatArray], kind: str) -> tuple[Model, ...]:
     models = []
     for k, name in enumerate(arrays[f"{kind}_names"].tolist()):
-        start = f"{kind}.{k}."
-        own = {key[len(start) :]: v for key, v in arrays.items() if key.startswith(start)}
-        models.append(restore_model(str(name), own))
+        models.append(restore_model(str(name), _under(arrays, f"{kind}.{k}.")))
     return tuple(models)
+
+
+def _under(arrays: Mapping[str, FloatArray], start: str) -> dict[str, FloatArray]:
+    return {key[len(start) :]: v for key, v in arrays.items() if key.startswith(start)}
 
 
 def _levels(thresholds: npt.ArrayLike) -> FloatArray:

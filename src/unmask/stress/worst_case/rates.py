@@ -48,10 +48,11 @@ def worst_case_false_alarms(
     """Exact P_FA^N(τ), an array (counts, thresholds): no sampling.
 
     ``scores`` is targets × impostors × scores-per-pair, or :class:`PairScores` where pairs differ
-    in size or are missing. A score counts as a false alarm strictly above τ. N = 1 is the ordinary
-    false-alarm rate (of pairs weighed alike). Impostors of equal mean score are averaged over
-    their orders. With ``proxy`` (scores of another system for the same pairs, or a targets ×
-    impostors matrix of similarities) the adversary chooses by the proxy and attacks the real one.
+    in size or are missing. A score counts as a false alarm strictly above τ. N = 1 is the rate of
+    an impostor whom nobody chose, the mean over pairs of speakers. Impostors of equal mean score
+    are averaged over their orders. With ``proxy`` (scores of another system for the same pairs, or
+    a targets × impostors matrix of similarities) the adversary chooses by the proxy and attacks the
+    real one.
     """
     pairs = as_pairs(scores)
     flat, levels = _asked(pairs, thresholds, counts, proxy)
@@ -211,6 +212,10 @@ class WorstCase:
         if rates.without is not None:
             cases = targets * impostors / counts
             low, high = interval(rates.values, rates.without, level, cases=cases)
+            order = np.argsort(counts, kind="stable")
+            # Rates rise with N, and so do the ends: each is moved outwards where it would not.
+            low[order[::-1]] = np.minimum.accumulate(low[order[::-1]])
+            high[order] = np.maximum.accumulate(high[order])
         return cls(
             counts,
             np.atleast_1d(np.asarray(thresholds, dtype=np.float64)),

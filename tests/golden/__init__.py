@@ -1,0 +1,1 @@
+"""Golden digests: every number that a fixed set of workloads gives, pinned."""

@@ -1,0 +1,49 @@
+"""``python -m tests.golden``: the cases that moved; ``--pin`` takes today's numbers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.golden import calls
+from tests.golden.cases import CASES
+from tests.golden.digest import digest, moved
+
+PINNED = Path(__file__).with_name("digests.json")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.golden", description=__doc__)
+    parser.add_argument("--pin", action="store_true", help="rewrite the pinned digests")
+    parser.add_argument("part", nargs="?", default="", help="only cases with this in their name")
+    asked = parser.parse_args()
+    pinned: dict[str, Any] = json.loads(PINNED.read_text()) if PINNED.exists() else {}
+    chosen = {name: case for name, case in CASES.items() if asked.part in name}
+    found, told, start = {}, {}, time.monotonic()
+    with calls.places():
+        for name, case in chosen.items():
+            numbers = case.numbers()
+            found[name] = digest(numbers, case.single)
+            message = moved(numbers, pinned.get(name), case.single)
+            if message is not None:
+                told[name] = message
+    if not asked.part:
+        told |= {name: "pinned, but no case" for name in pinned if name not in CASES}
+    for name, message in told.items():
+        print(f"{name}: {message}")
+    seconds = time.monotonic() - start
+    print(f"{len(told)} of {len(chosen)} cases moved ({seconds:.0f} s)")
+    if asked.pin:
+        known = {name: pinned[name] for name in pinned if name in CASES} | found
+        ordered = {name: known[name] for name in CASES if name in known}
+        PINNED.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
+        return 0
+    return 1 if told else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,823 @@
+"""Every call of the package that the golden cases make: after a renaming only this file changes.
+
+A workload takes plain arrays and gives plain names with numbers. ``at`` says where it runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import unmask as um
+from unmask.engine.units import units_of
+from unmask.privacy.legal import counts as legal_counts
+from unmask.privacy.legal import lists_eer as legal_verification
+from unmask.privacy.similarity import count as similarity_count
+from unmask.privacy.similarity import matrix as similarity_matrix
+from unmask.privacy.similarity import total as similarity_total
+from unmask.privacy.similarity.distortion import (
+    calibration_distortion_from_embeddings,
+    calibration_distortion_from_scores,
+)
+from unmask.run import job
+from unmask.run.executors import kept_open
+from unmask.scoring import cross, on_cuda
+from unmask.stress import trial_bias, worst_case_by_target
+from unmask.stress.worst_case import flat as worst_case_flat
+from unmask.stress.worst_case import on_device as worst_case_on_device
+from unmask.stress.worst_case import voices as worst_case_voices
+from unmask.trials import write_embeddings, write_key, write_scores
+
+Numbers = dict[str, Any]
+Options = dict[str, Any]
+
+PLACES: dict[str, Options] = {
+    "local-1": {"on": "local", "workers": 1},
+    "local-3": {"on": "local", "workers": 3},
+    "processes": {"on": "processes", "workers": 2},
+    "dask": {"on": "dask", "workers": 2},
+    "cuda": {"on": "cuda"},
+}
+FEW_TRIALS = 2_000_000
+
+
+# Places.
+
+
+@contextlib.contextmanager
+def places() -> Iterator[None]:
+    """One pool of processes and one cluster for all workloads, which have several tasks each."""
+    patches = [
+        mock.patch.object(legal_counts, "ROWS", 40),
+        mock.patch.object(legal_verification, "ROWS", 256),
+        *(
+            mock.patch.object(module, "TRIALS", 1)
+            for module in (similarity_count, similarity_total, similarity_matrix)
+        ),
+        mock.patch.object(worst_case_voices, "ROWS", 40),
+        mock.patch.object(worst_case_flat, "SCORES", 4000),
+        mock.patch.object(worst_case_on_device, "SCORES", 1000),
+    ]
+    with contextlib.ExitStack() as stack:
+        for patch in patches:
+            stack.enter_context(patch)
+        stack.enter_context(kept_open())
+        yield
+
+
+@contextlib.contextmanager
+def place(name: str | None) -> Iterator[Options]:
+    """The options of a place; ``cuda`` is two devices of torch on the CPU."""
+    with contextlib.ExitStack() as stack:
+        if name == "cuda":
+            import torch
+
+            kernel = types.ModuleType("unmask.scoring.cuda_roc")
+            kernel.count_nontargets = _count_nontargets  # type: ignore[attr-defined]
+            modules = {"unmask.scoring.cuda_roc": kernel}
+            stack.enter_context(mock.patch.dict(sys.modules, modules))
+            stack.enter_context(mock.patch.object(torch.cuda, "device", contextlib.nullcontext))
+            for module in (on_cuda, cross, job):
+                faked = mock.patch.object(module, "devices", return_value=["cpu", "cpu"])
+                stack.enter_context(faked)
+        yield PLACES[name] if name else {}
+
+
+def _count_nontargets(
+    enrol: Any, test: Any, one: Any, other: Any, knots: Any, *, symmetric: bool, rows: Any
+) -> Any:
+    """What the kernel counts, from the whole matrix."""
+    scores = (enrol @ test.T).numpy()
+    counted = (one[:, None] != other[None, :]).numpy()
+    if symmetric:
+        counted &= np.triu(np.ones_like(counted), 1)
+    counted[: rows[0]] = counted[rows[1] :] = False
+    found = np.sort(scores[counted])
+    below = np.searchsorted(found, knots.numpy())
+    upto = np.searchsorted(found, knots.numpy(), side="right")
+    between = np.diff(np.concatenate([[0], np.stack([below, upto], 1).ravel(), [found.size]]))[::2]
+    return types.SimpleNamespace(equal=upto - below, between=between)
+
+
+# What is picked from results.
+
+
+def _estimates(estimates: Sequence[Any], at: str = "") -> Numbers:
+    """Value, interval, chance, threshold and counts of estimates, by metric."""
+    found: Numbers = {}
+    seen: dict[str, int] = {}
+    for estimate in estimates:
+        seen[estimate.metric] = number = seen.get(estimate.metric, 0) + 1
+        name = at + estimate.metric + (f"#{number}" if number > 1 else "")
+        if isinstance(estimate.value, str):
+            continue
+        found[name] = estimate.value
+        found |= _interval(estimate.interval, name)
+        if estimate.chance is not None:
+            found[f"{name}/chance"] = estimate.chance
+        if estimate.threshold is not None:
+            found[f"{name}/threshold"] = estimate.threshold
+        found |= {f"{name}/n/{kind}": count for kind, count in estimate.n.items()}
+    return found
+
+
+def _interval(interval: Any, name: str) -> Numbers:
+    if interval is None:
+        return {}
+    return {f"{name}/low": interval.low, f"{name}/high": interval.high}
+
+
+def _fields(result: Any, names: Sequence[str], at: str = "") -> Numbers:
+    return {at + name: getattr(result, name) for name in names}
+
+
+def _under(at: str, numbers: Mapping[str, Any]) -> Numbers:
+    return {f"{at}/{name}": value for name, value in numbers.items()}
+
+
+def _roc(roc: Any, at: str = "roc/") -> Numbers:
+    return _fields(roc, ["scores", "target", "equal", "between"], at)
+
+
+def _rates(roc: Any, at: str) -> Numbers:
+    """What does not depend on how the last bits of products part equal scores."""
+    found = _fields(roc, ["targets", "nontargets"], at)
+    for name in ("eer", "min_cllr", "d_ece", "l_w"):
+        found[at + name] = getattr(roc, name)()
+    found |= {f"{at}min_dcf/{p}": roc.min_dcf(p_target=p) for p in (0.01, 0.3)}
+    shares = np.linspace(0.02, 0.98, 25)
+    return found | {f"{at}tpr": [roc.tpr_at_fpr(share) for share in shares]}
+
+
+def _evaluation(evaluation: Any, of_roc: Any = _roc) -> Numbers:
+    found: Numbers = {}
+    for result in evaluation.results:
+        name = f"{result.system}/{result.group or 'all'}/"
+        found |= _estimates(result.estimates, name) | of_roc(result.roc, f"{name}roc/")
+    return found
+
+
+# Data.
+
+
+def voices(data: Mapping[str, Any]) -> um.Embeddings:
+    """Embeddings of arrays: vectors, speakers, utterances, sessions, columns."""
+    return um.Embeddings(
+        data["vectors"],
+        data["speakers"],
+        data.get("utterances"),
+        data.get("sessions"),
+        columns=data.get("columns", {}),
+    )
+
+
+def trials(data: Mapping[str, Any]) -> um.Scores:
+    """Scores of systems on one list of trials."""
+    ids = {
+        name: um.Ids.from_strings(data[name])
+        for name in ("enrol", "test", "enrol_speaker", "test_speaker")
+        if name in data
+    }
+    columns = {k: um.Ids.from_strings(v) for k, v in data.get("columns", {}).items()}
+    label = np.asarray(data["target"]).astype(np.int8)
+    every = {"enrol": None, "test": None, "enrol_speaker": None, "test_speaker": None} | ids
+    return um.Scores(label=label, columns=columns, systems=dict(data["systems"]), **every)
+
+
+def backend(name: str, data: Mapping[str, Any]) -> Any:
+    """A back-end, trained on the voices given where it needs training."""
+    if name == "plda":
+        return um.Plda.fit(voices(data))
+    if name == "plda-lda":
+        return um.Plda.fit(voices(data), lda=6, iterations=4)
+    if name in ("within", "total"):
+        return um.Whitening.fit(voices(data), covariance=name)
+    return name
+
+
+# Detection.
+
+
+def metrics(target: Any, nontarget: Any) -> Numbers:
+    """Every metric of two score arrays, and the points at which they are."""
+    found = um.detection(target, nontarget, p_target=0.05, fpr=(0.1, 0.01))
+    names = ["eer", "eer_raw", "min_dcf", "act_dcf", "cllr", "min_cllr", "d_ece", "l_w", "d_sys"]
+    numbers = _fields(found, [*names, "targets", "nontargets"])
+    numbers |= {f"tpr_at_fpr/{fpr}": value for fpr, value in found.tpr_at_fpr.items()}
+    for name, point in found.points.items():
+        numbers |= {
+            f"points/{name}/value": point.value,
+            f"points/{name}/threshold": point.threshold,
+        }
+    zebra = um.zebra(target, nontarget)
+    numbers |= _fields(zebra, ["d_ece", "l_w", "negated_d_ece", "negated_l_w"], "zebra/")
+    numbers["ece"] = um.ece(target, nontarget, log_odds=np.linspace(-4, 4, 9))
+    return numbers
+
+
+def weighted(
+    target: Any, nontarget: Any, target_weights: Any, nontarget_weights: Any, thresholds: Any
+) -> Numbers:
+    """The ROC statistic of weighted scores and what is read off it."""
+    roc = um.Roc.from_scores(
+        target,
+        nontarget,
+        target_weights=target_weights,
+        nontarget_weights=nontarget_weights,
+        thresholds=thresholds,
+        cllr=True,
+    )
+    return _roc(roc) | {
+        "eer": roc.eer(),
+        "eer_raw": roc.eer(estimator="raw"),
+        "min_dcf": roc.min_dcf(p_target=0.1),
+        "cllr": roc.cllr(),
+        "min_cllr": roc.min_cllr(),
+        "d_ece": roc.d_ece(),
+        "d_sys": roc.d_sys(),
+        "tpr_at_fpr": roc.tpr_at_fpr(0.05),
+        "negated_eer": roc.negated().eer(),
+        "at": [roc.at_threshold(threshold).value for threshold in thresholds],
+    }
+
+
+def blocks(target: Any, parts: Sequence[Any]) -> Numbers:
+    """The ROC statistic of nontarget scores that come in blocks."""
+    return _roc(um.Roc.from_blocks(target, parts, thresholds=[0.5]))
+
+
+def calibrations(target: Any, nontarget: Any, scores: Any) -> Numbers:
+    """Both calibrations, and what they make of scores."""
+    linear, steps = um.fit_linear(target, nontarget), um.fit_isotonic(target, nontarget)
+    return {
+        "linear/scale": linear.scale,
+        "linear/offset": linear.offset,
+        "linear/llr": linear.apply(scores),
+        "isotonic/score": steps.score,
+        "isotonic/llr": steps.llr,
+        "isotonic/applied": steps.apply(scores),
+    }
+
+
+@contextlib.contextmanager
+def _many(module: str, few: bool) -> Iterator[None]:
+    """Unless there are ``few`` trials, these are more than all are resampled of."""
+    module = f"unmask.engine.{module}"
+    with (
+        mock.patch(f"{module}.AUTO_TRIALS", FEW_TRIALS if few else 100),
+        mock.patch(f"{module}.AUTO_REPLICATES", 60),
+    ):
+        yield
+
+
+def evaluate(
+    data: Mapping[str, Any], at: Options, *, by: str | None = None, few: bool = True
+) -> Numbers:
+    """All metrics with intervals; ``few`` speakers are resampled trial by trial, else in bins."""
+    if few:
+        return _evaluation(um.evaluate(trials(data), by=by, replicates=60, seed=3, **at))
+    with _many("resample", few):
+        return _evaluation(um.evaluate(trials(data), by=by, seed=3, **at))
+
+
+def compare(data: Mapping[str, Any], at: Options) -> Numbers:
+    """Two systems: both sides, the difference, how often the second is better."""
+    result = um.compare(trials(data), replicates=60, seed=5, **at)
+    found: Numbers = {}
+    for side in ("first", "second", "difference"):
+        rows = [getattr(row, side) for row in result.differences]
+        found |= _estimates(rows, f"{side}/")
+    found["second_better"] = [row.second_better for row in result.differences]
+    return found
+
+
+def cross_pairing(
+    data: Mapping[str, Any],
+    at: Options,
+    *,
+    scoring: str = "cosine",
+    by_speaker: bool = False,
+    **options: Any,
+) -> Numbers:
+    """All pairs of a set; ``by_speaker``: intervals from counts by speaker."""
+    chosen = backend(scoring, data)
+    with _many("pairing", not by_speaker):
+        result = um.cross_pairing(
+            voices(data), backend=chosen, replicates=60, seed=2, block=256, **options, **at
+        )
+    found = _evaluation(result, _rates)
+    return {name.split("/", 1)[1]: value for name, value in found.items()}
+
+
+# Privacy.
+
+
+def _similarity(result: Any) -> Numbers:
+    found = _estimates(result.estimates) | _estimates(result.details, "details/")
+    for name, own in result.sets.items():
+        found[f"{name}/matrix"] = own.matrix
+        if own.negated is not None:
+            found[f"{name}/negated"] = own.negated
+        found |= _rates(own.roc, f"{name}/roc/")
+    return found
+
+
+def _people(result: Any) -> Numbers:
+    names = ["deid", "low", "high", "named", "d_ece", "l_w"]
+    return _fields(result.per_speaker, names, "speakers/")
+
+
+def similarity(
+    original: Mapping[str, Any],
+    protected: Mapping[str, Any],
+    at: Options,
+    *,
+    scoring: str = "cosine",
+    **options: Any,
+) -> Numbers:
+    """Pseudonymisation from embeddings."""
+    made = um.pseudonymisation_from_embeddings(
+        voices(original), voices(protected), backend=backend(scoring, original), replicates=40,
+        seed=1, **options, **at,
+    )  # fmt: skip
+    return _similarity(made) | _people(made)
+
+
+def similarity_of_matrices(
+    matrices: Sequence[Any], speakers: Sequence[str], at: Options, **options: Any
+) -> Numbers:
+    """Pseudonymisation from matrices of scores."""
+    made = um.pseudonymisation(*matrices, speakers, replicates=40, seed=1, **options, **at)
+    return _similarity(made) | _people(made)
+
+
+def similarity_of_scores(sets: Sequence[Mapping[str, Any]], **options: Any) -> Numbers:
+    """Pseudonymisation from three lists of trials."""
+    made = um.pseudonymisation_from_scores(
+        *(trials(data) for data in sets), replicates=40, seed=1, **options
+    )
+    return _similarity(made)
+
+
+def safeguards(
+    original: Mapping[str, Any], protected: Mapping[str, Any], again: Mapping[str, Any], at: Options
+) -> Numbers:
+    """A table of safeguards, by a column, with second runs and sessions."""
+    made = um.assess_safeguards(
+        voices(original),
+        {name: voices(data) for name, data in protected.items()},
+        again={name: voices(data) for name, data in again.items()},
+        by="gender",
+        with_sessions=True,
+        replicates=40,
+        seed=1,
+        **at,
+    )
+    found: Numbers = {}
+    for row in made:
+        name = f"{row.system}/{row.dataset}/"
+        found |= _estimates(row.estimates, name) | _estimates(row.details, f"{name}details/")
+    return found
+
+
+def sessions(
+    original: Mapping[str, Any], protected: Mapping[str, Any], at: Options, **options: Any
+) -> Numbers:
+    """Within and between sessions."""
+    made = um.assess_sessions(
+        voices(original), voices(protected), replicates=40, seed=1, **options, **at
+    )
+    found = _estimates(made.estimates)
+    for name, own in made.sets.items():
+        found[f"{name}/matrix"] = own.matrix
+    return found
+
+
+def _curve(curve: Any, at: str = "") -> Numbers:
+    names = ["counts", "value", "low", "high", "chance", "attacks", "left_out", "short"]
+    found = _fields(curve, names, at)
+    for name in ("per_speaker", "noise", "variance"):
+        if getattr(curve, name, None) is not None:
+            found[at + name] = getattr(curve, name)
+    found |= _estimates(curve.estimates, f"{at}estimates/")
+    for i in range(len(curve.counts)):
+        found |= _estimates(curve.details(i), f"{at}details/{i}/")
+    return found
+
+
+def _ranks(ranks: Any, at: str = "ranks/") -> Numbers:
+    names = ["ranks", "candidates", "distribution", "mean_d", "max_d", "identification_rate"]
+    return _fields(ranks, names, at) | _estimates(ranks.estimates, f"{at}estimates/")
+
+
+def linkability(
+    enrol: Mapping[str, Any],
+    test: Mapping[str, Any],
+    at: Options,
+    *,
+    scoring: str = "cosine",
+    **options: Any,
+) -> Numbers:
+    """Linkability with ranks: exact, or by ``draws``."""
+    made = um.linkability(
+        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+        **options, **at,
+    )  # fmt: skip
+    found = _curve(made)
+    found |= {"at_or_above": made.above.at_or_above, "above": made.above.above}
+    return found | (_ranks(made.ranks) if made.ranks is not None else {})
+
+
+def linkability_of_scores(scores: Any, column: Any, counts: Any, matches: Any) -> Numbers:
+    """Linkability and ranks of a matrix of scores."""
+    return {
+        "plain": um.linkability_from_scores(scores, column, counts=counts),
+        "matched": um.linkability_from_scores(scores, column, counts=counts, matches=matches),
+    } | _ranks(um.ranks_from_scores(scores, column, seed=3))
+
+
+def verification(
+    enrol: Mapping[str, Any],
+    test: Mapping[str, Any],
+    at: Options,
+    *,
+    scoring: str = "cosine",
+    **options: Any,
+) -> Numbers:
+    """1 − EER."""
+    made = um.verification(
+        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+        **options, **at,
+    )  # fmt: skip
+    return _curve(made)
+
+
+def singling_out(
+    enrol: Mapping[str, Any],
+    test: Mapping[str, Any],
+    at: Options,
+    *,
+    scoring: str = "cosine",
+    **options: Any,
+) -> Numbers:
+    """Singling Out."""
+    made = um.singling_out(
+        voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
+        **options, **at,
+    )  # fmt: skip
+    names = ["chance_exact", "chance_calibrated", "threshold_rank"]
+    return _curve(made) | _fields(made, names)
+
+
+def singling_out_of_scores(scores: Any, enrol: Any, test: Any, counts: Any) -> Numbers:
+    """Singling Out of a matrix of scores."""
+    return {
+        "value": um.singling_out_from_scores(
+            scores, enrol, test, counts=counts, folds=4, draws=3, seed=2
+        )
+    }
+
+
+def inference(
+    data: Mapping[str, Any], unprotected: Mapping[str, Any] | None, attribute: str, bands: Any = ()
+) -> Numbers:
+    """Inference of an attribute."""
+    made = um.inference(
+        voices(data),
+        attribute,
+        unprotected=None if unprotected is None else voices(unprotected),
+        bands=bands,
+        replicates=50,
+        seed=2,
+    )
+    return _estimates(made.estimates) | {"per_speaker": made.per_speaker}
+
+
+def legal_sweep(
+    sets: Mapping[str, tuple[Any, Any]],
+    at: Options,
+    *,
+    backends: Sequence[str] = (),
+    **options: Any,
+) -> Numbers:
+    """The whole sweep, with the strongest attackers."""
+    attackers = {
+        name: um.Attacker(voices(enrol), voices(test)) for name, (enrol, test) in sets.items()
+    }
+    if backends:
+        attackers = um.with_backends(attackers, backends)
+    made = um.legal_sweep(attackers, replicates=40, seed=6, **options, **at)
+    found = _estimates(made.estimates)
+    for (attacker, metric, length), curve in made.curves.items():
+        found |= _curve(curve, f"{attacker}/{metric}/{length}/")
+    for (attacker, length), ranks in made.ranks.items():
+        found |= _ranks(ranks, f"{attacker}/{length}/ranks/")
+    for metric in made.metrics:
+        for length in made.lengths:
+            for count in made.counts(length):
+                best = made.strongest(metric, length, count)
+                found |= _estimates([best.estimate], f"strongest/{metric}/{length}/{count}/")
+    return found
+
+
+def zebra_by_speaker(data: Mapping[str, Any]) -> Numbers:
+    """Disclosure by speaker."""
+    made = um.zebra_by_speaker(trials(data), system=next(iter(data["systems"])))
+    return _fields(made, ["d_ece", "l_w", "targets", "nontargets"])
+
+
+def zebra_profiles(data: Mapping[str, Any]) -> Numbers:
+    """ECE profiles of all systems."""
+    found: Numbers = {}
+    for name, made in um.zebra_profiles(trials(data), points=41).items():
+        names = ["min_cllr", "log_odds", "prior", "oracle"]
+        found |= _fields(made, names, f"{name}/") | _estimates(made.estimates, f"{name}/")
+        if made.actual is not None:
+            found |= {f"{name}/actual": made.actual, f"{name}/cllr": made.cllr}
+    return found
+
+
+def _distortion(made: Any) -> Numbers:
+    return _fields(made, ["c_ece", "cllr", "raw_cllr", "actual"]) | _estimates(
+        made.estimates, "estimates/"
+    )
+
+
+def distortion(first: Any, second: Any, method: str) -> Numbers:
+    """Calibration of one run on another, from arrays."""
+    return _distortion(um.calibration_distortion(first, second, method=method, points=41))
+
+
+def distortion_of_scores(
+    first: Mapping[str, Any], second: Mapping[str, Any], method: str
+) -> Numbers:
+    """The same from lists of trials, with intervals."""
+    made = calibration_distortion_from_scores(
+        trials(first), trials(second), system=next(iter(first["systems"])), method=method,
+        replicates=40, seed=1,
+    )  # fmt: skip
+    return _distortion(made)
+
+
+def distortion_of_embeddings(original: Any, first: Any, second: Any, method: str) -> Numbers:
+    """The same from embeddings, with intervals."""
+    made = calibration_distortion_from_embeddings(
+        voices(original), voices(first), voices(second), method=method, replicates=40, seed=1
+    )
+    return _distortion(made)
+
+
+def _zoo(made: Any) -> Numbers:
+    found = _fields(made, ["target", "impostor", "enrolled", "probing"])
+    for name, corner in made.corners.items():
+        found |= _fields(corner, ["count", "expected", "p_value"], f"{name}/")
+    return found | {f"{name}/count": len(who) for name, who in made.animals.items()}
+
+
+def zoo(data: Mapping[str, Any]) -> Numbers:
+    """The zoo of a list of trials."""
+    return _zoo(um.zoo_of_scores(trials(data), system=next(iter(data["systems"]))))
+
+
+def zoo_of_set(original: Mapping[str, Any], protected: Mapping[str, Any]) -> Numbers:
+    """The zoo of a similarity matrix."""
+    made = um.pseudonymisation_from_embeddings(voices(original), voices(protected), replicates=0)
+    return _zoo(um.zoo_of_set(made.sets["op"]))
+
+
+# Stress.
+
+
+def _map(made: Any, at: str = "") -> Numbers:
+    names = ["values", "x", "y", "well_defined", "targets", "nontargets", "hardest_decile"]
+    places = ["target_place", "nontarget_place"]
+    return _fields(made, [*names, *places], at) | _estimates(made.estimates(), f"{at}summary/")
+
+
+def cp_map(target: Any, nontarget: Any, **options: Any) -> Numbers:
+    """A C-P map."""
+    return _map(um.cp_map(target, nontarget, grid=12, **options))
+
+
+def cp_position(target: Any, nontarget: Any, chosen: Any, others: Any) -> Numbers:
+    """Where a part of the trials stands on a map."""
+    made = um.cp_position(um.cp_map(target, nontarget, grid=12), target, nontarget, chosen, others)
+    names = ["x", "y", "value", "cell", "gap", "targets", "nontargets", "easier", "misfit"]
+    return _fields(made, names)
+
+
+def _delta(made: Any, at: str = "") -> Numbers:
+    found = _fields(made, ["rcr", "x", "y", "well_defined", "targets", "nontargets"], at)
+    return found | _estimates(made.estimates, f"{at}summary/")
+
+
+def roadmap(systems: Mapping[str, Any], **options: Any) -> Numbers:
+    """Maps of several systems and what changes from one to the next."""
+    made = um.cp_roadmap(systems, grid=12, **options)
+    found: Numbers = {}
+    for number, one in enumerate(made.maps):
+        found |= _map(one, f"map/{number}/")
+    for number, delta in enumerate(made.deltas):
+        found |= _delta(delta, f"delta/{number}/")
+    return found
+
+
+def delta_intervals(data: Mapping[str, Any], **options: Any) -> Numbers:
+    """Intervals of the shares of cells won, tied and lost."""
+    scores = trials(data)
+    pairs = [(scores.targets(name), scores.nontargets(name)) for name in list(scores.systems)[:2]]
+    made = um.delta_cp_intervals(
+        *pairs, units_of(scores)[0], grid=8, replicates=40, seed=1, workers=1, **options
+    )
+    found: Numbers = {}
+    for name in ("win", "tie", "lose"):
+        found |= _interval(getattr(made, name), name)
+    return found | {"undefined": made.undefined}
+
+
+def cp_assessment(data: Mapping[str, Any], **options: Any) -> Numbers:
+    """Maps, deltas, trial configs and their intervals of a list of trials."""
+    made = um.assess_cp_maps(trials(data), grid=10, replicates=30, seed=1, **options)
+    found: Numbers = {}
+    for name, one in made.maps.items():
+        found |= _map(one, f"{name}/map/") | _estimates(made.estimates(name), f"{name}/")
+        for position in made.positions.get(name, ()):
+            rows = made.position_estimates(name, position)
+            found |= _estimates(rows, f"{name}/{position.name}/")
+        for config in made.bias.get(name, ()):
+            names = ["edges", "target", "nontarget", "eer", "threshold"]
+            found |= _fields(config, names, f"{name}/bias/{config.name}/")
+    for number, delta in enumerate(made.deltas):
+        found |= _delta(delta, f"delta/{number}/")
+        found |= _estimates(made.delta_estimates(delta), f"delta/{number}/")
+    return found
+
+
+def bias(configs: Mapping[str, Any]) -> Numbers:
+    """Densities of scores of trial configs."""
+    found: Numbers = {}
+    for made in trial_bias(configs, bins=12):
+        found |= _fields(
+            made, ["edges", "target", "nontarget", "eer", "threshold"], f"{made.name}/"
+        )
+    return found
+
+
+def _worst(made: Any, at: str = "") -> Numbers:
+    names = ["counts", "thresholds", "values", "low", "high", "targets", "impostors", "per_pair"]
+    return _fields(made, names, at)
+
+
+def worst_case(scores: Any, thresholds: Any, counts: Any) -> Numbers:
+    """Worst-case false alarms of an array, by target, and simulated."""
+    mean, spread = um.simulate_worst_case(scores, thresholds, counts=counts, simulations=50, seed=1)
+    return {
+        "exact": um.worst_case_false_alarms(scores, thresholds, counts=counts),
+        "by_target": worst_case_by_target(scores, thresholds, counts=counts),
+        "simulated": mean,
+        "spread": spread,
+    }
+
+
+def worst_case_measured(
+    data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options, **options: Any
+) -> Numbers:
+    """The same with intervals, from the pairs of embeddings."""
+    pairs = um.pairs_of_embeddings(voices(data))
+    return _worst(um.measure_worst_case(pairs, thresholds, counts=counts, seed=1, **options, **at))
+
+
+def worst_case_of_scores(
+    data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options
+) -> Numbers:
+    """The same from a list of trials."""
+    pairs = um.pairs_of_scores(trials(data), system=next(iter(data["systems"])))
+    found = {"scores": pairs.scores, "start": pairs.start}
+    return found | _worst(um.measure_worst_case(pairs, thresholds, counts=counts, **at))
+
+
+def worst_case_of_embeddings(
+    data: Mapping[str, Any],
+    thresholds: Any,
+    counts: Any,
+    at: Options,
+    *,
+    scoring: str = "cosine",
+    proxy: Any = None,
+    **options: Any,
+) -> Numbers:
+    """The same straight from embeddings."""
+    made = um.worst_case_of_embeddings(
+        voices(data),
+        thresholds,
+        counts=counts,
+        backend=backend(scoring, data),
+        proxy=None if proxy is None else voices(proxy),
+        seed=1,
+        **options,
+        **at,
+    )
+    return _worst(made)
+
+
+def extrapolation(scores: Any, model: str, counts: Any, thresholds: Any) -> Numbers:
+    """A fitted model: predictions with intervals, and a threshold."""
+    made = um.extrapolate(scores, model=model, groups=5, split=False, seed=1)
+    told = made.predict_interval(counts, thresholds)
+    return {
+        "predicted": made.predict(counts, thresholds),
+        "values": told.values,
+        "low": told.low,
+        "high": told.high,
+        "threshold": made.threshold_for(0.01, int(max(counts))),
+    }
+
+
+def model_comparison(scores: Any, models: Sequence[str]) -> Numbers:
+    """Errors of models on held-out counts; not the seconds they took."""
+    made = um.compare_models(scores, models=models, split=False)
+    found: Numbers = {"train_count": made.train_count, "counts": made.counts}
+    for row in made.rows:
+        found |= _fields(row, ["mae", "mae_hard", "by_count"], f"{row.model}/")
+    return found
+
+
+def worst_case_study(data: Mapping[str, Any], at: Options) -> Numbers:
+    """A study of embeddings: exact rates, predictions, thresholds that would help."""
+    made = um.worst_case_study_of_embeddings(
+        voices(data), model="gpd", population=1000, p_target=[0.05], target_rates=[0.05],
+        per_pair=4, groups=5, seed=1, split=False, **at,
+    )  # fmt: skip
+    found = _worst(made.empirical, "empirical/")
+    found |= _fields(
+        made.predicted, ["counts", "thresholds", "values", "low", "high"], "predicted/"
+    )
+    found |= {"levels": made.levels, "surface": made.surface}
+    for number, needed in enumerate(made.needed):
+        names = ["count", "rate", "threshold", "p_miss", "high", "safe_threshold"]
+        found |= _fields(needed, names, f"needed/{number}/")
+    return found | {f"limits/{rate}": values for rate, values in made.limits.items()}
+
+
+# Files.
+
+
+def read_scores(
+    data: Mapping[str, Any], name: str, format: str | None = None, *, few: bool = True
+) -> Numbers:
+    """Scores written, read, and evaluated in a stream where the format allows that.
+
+    Speakers and labels come from a mapping and a key.
+    """
+    scores = trials(data)
+    owner = {
+        utterance: speaker
+        for side in ("enrol", "test")
+        for utterance, speaker in zip(data[side], data[f"{side}_speaker"], strict=True)
+    }
+    system = next(iter(scores.systems))
+    with tempfile.TemporaryDirectory() as folder:
+        path, key = Path(folder, name), Path(folder, "trials")
+        write_scores(scores.select_systems([system]), path, format=format)
+        write_key(scores, key)
+        read = um.read_scores(path, key=key, speakers=owner)
+        battery = um.Battery(p_target=(0.05,), fpr=(0.1,))
+        options: Options = {"battery": battery, "replicates": 20 if few else None, "seed": 1}
+        if path.suffix in (".npz", ".h5"):
+            streamed = um.evaluate(read, **options)
+        else:
+            with _many("stream", few):
+                streamed = um.stream_scores(path, key=key, speakers=owner, **options)
+    (values,) = read.systems.values()
+    found: Numbers = {"scores": values, "label": read.label}
+    assert read.enrol is not None
+    assert read.test is not None
+    assert read.enrol_speaker is not None
+    for side in ("enrol", "test", "enrol_speaker", "test_speaker"):
+        found[side] = getattr(read, side).alphabetical().codes
+    rows = _evaluation(streamed)
+    return found | {f"streamed/{k.split('/', 1)[1]}": v for k, v in rows.items()}
+
+
+def read_embeddings(data: Mapping[str, Any], name: str) -> Numbers:
+    """Embeddings written, read, and cross-paired from the file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, name)
+        write_embeddings(voices(data), path)
+        read = um.read_embeddings(path)
+        paired = um.cross_pairing(path, replicates=20, seed=1, workers=1)
+    found: Numbers = {"vectors": read.vectors, "speakers": read.speakers.alphabetical().codes}
+    if read.utterances is not None:
+        found["utterances"] = read.utterances.alphabetical().codes
+    if read.sessions is not None:
+        found["sessions"] = read.sessions.alphabetical().codes
+    rows = _evaluation(paired, _rates)
+    return found | {f"paired/{k.split('/', 1)[1]}": v for k, v in rows.items()}
