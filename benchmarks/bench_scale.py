@@ -219,8 +219,8 @@ def _write_scores(path: Path, size: int) -> None:
 
 def cluster() -> None:
     """What a block costs beside its own work when it goes through a dask scheduler."""
-    from unmask.run.executors import place
     from unmask.run.tasks import Task
+    from unmask.run.where import place
 
     tasks = [Task("", (0, 1), (0, 1))] * 500
     with place("dask", workers=1) as somewhere:

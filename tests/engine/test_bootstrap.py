@@ -20,7 +20,7 @@ from unmask.engine.bootstrap import (
     replicates_on_device,
 )
 from unmask.engine.replicates import Replicates
-from unmask.run.job import Where
+from unmask.run import Where
 
 BATTERY = Battery()
 

@@ -21,7 +21,7 @@ from unmask.privacy.legal.counts import (
 )
 from unmask.privacy.legal.curve import Resampling, mean_variance, risk_interval
 from unmask.privacy.legal.links import exact_linkability, sampled_linkability
-from unmask.run.tasks import ranges_of
+from unmask.run import ranges_of
 
 
 def brute(scores, true, count):

@@ -24,8 +24,7 @@ from unmask.privacy.legal.lists_eer import _coarse
 from unmask.privacy.legal.predicates import Predicates
 from unmask.privacy.legal.protocol import Protocol
 from unmask.run import executors as where
-from unmask.run import job
-from unmask.run.tasks import ranges_of
+from unmask.run import job, ranges_of
 
 
 @pytest.fixture

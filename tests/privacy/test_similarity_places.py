@@ -6,6 +6,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from unmask.run.executors import kept_open
 
 import unmask as um
 from unmask.privacy.similarity import count as similarity_count
@@ -17,10 +18,8 @@ from unmask.privacy.similarity.count import Counting, count, count_rows, target_
 from unmask.privacy.similarity.pairs import EmbeddingPairs, MatrixPairs, Pairs, Sessions, Upper
 from unmask.privacy.similarity.sets import PairSets
 from unmask.privacy.similarity.total import Calibrated, sum_rows
+from unmask.run import Where, job
 from unmask.run import executors as where
-from unmask.run import job
-from unmask.run.executors import kept_open
-from unmask.run.job import Where
 from unmask.scoring import Cosine
 from unmask.trials import Ids
 

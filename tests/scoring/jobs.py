@@ -5,57 +5,56 @@ from __future__ import annotations
 import os
 import signal
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.run.tasks import ranges_of
+from unmask.run import ranges_of
 
 
-@dataclass(frozen=True, eq=False)
-class Numbers:
-    values: np.ndarray
-
-    def arrays(self):
-        return {"values": self.values}
-
-    @classmethod
-    def from_arrays(cls, arrays):
-        return cls(**arrays)
+def total(xp, numbers, rows):
+    part = xp.put(numbers[0])[slice(*rows)]
+    return {"sum": np.asarray(float(part.sum())), "first": np.asarray(rows[0])}
 
 
-def total(numbers, rows):
-    return {"sum": np.asarray(numbers.values[slice(*rows)].sum()), "first": np.asarray(rows[0])}
+def times(factor, xp, numbers, rows):
+    return {"sum": factor * total(xp, numbers, rows)["sum"]}
 
 
-def times(factor, numbers, rows):
-    return {"sum": np.asarray(factor * numbers.values[slice(*rows)].sum())}
-
-
-def fails_late(numbers, rows):
+def fails_late(xp, numbers, rows):
     if rows[0] >= 60:
         raise MemoryError
-    return total(numbers, rows)
+    return total(xp, numbers, rows)
 
 
-def dies_late(folder, numbers, rows):
+def dies_late(folder, xp, numbers, rows):
     """Ends its process once, the first time it gets far enough."""
     flag = os.path.join(folder, "died")
     if rows[0] >= 60 and not os.path.exists(flag):
         open(flag, "w").close()
         os.kill(os.getpid(), signal.SIGKILL)
-    return total(numbers, rows)
+    return total(xp, numbers, rows)
 
 
-def on_device(numbers, device):
-    return lambda rows: {**total(numbers, rows), "device": np.asarray(device)}
+def on_a_device(xp, numbers, rows):
+    return {**total(xp, numbers, rows), "device": np.asarray(xp.device)}
 
 
-NUMBERS = Numbers(np.random.default_rng(0).normal(size=100))
+def broken(xp, numbers, rows):
+    from unmask import InputError
+
+    raise InputError("device: on fire")
+
+
+def add(total, part, rows):
+    total["sum"] += part["sum"]
+    total["rows"] += rows[1] - rows[0]
+
+
+NUMBERS = (np.random.default_rng(0).normal(size=100),)
 RANGES = ranges_of(100, 7)
 
 
-def hungry_once(folder, numbers, rows):
+def hungry_once(folder, xp, numbers, rows):
     """Takes more memory than its worker may, the first time that it gets there."""
     flag = os.path.join(folder, "starved")
     if rows[0] >= 400 and not os.path.exists(flag):
@@ -63,8 +62,8 @@ def hungry_once(folder, numbers, rows):
         held = np.ones(1_000_000_000 // 8)
         time.sleep(60)
         return {"sum": held[:1]}
-    return {"sum": numbers.values[slice(*rows)].sum(keepdims=True)}
+    return total(xp, numbers, rows)
 
 
-def starving(numbers, rows):
+def starving(xp, numbers, rows):
     raise MemoryError

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import unmask as um
-from unmask.run.executors import Lost, place
+from unmask.run.places import Lost
 from unmask.run.state import workplace
+from unmask.run.where import place
 from unmask.scoring import cross, on_cuda, plan
 from unmask.scoring.counting import Tally, TargetScores, target_scores
 from unmask.scoring.layout import Layout

@@ -14,10 +14,11 @@ import pytest
 from jobs import Numbers, hungry_once, starving
 
 import unmask as um
+from unmask.run import Where, ranges_of, run
 from unmask.run import dask_cluster as on_dask
-from unmask.run.executors import Lost, place
-from unmask.run.job import Where, run
-from unmask.run.tasks import Task, ranges_of
+from unmask.run.places import Lost
+from unmask.run.tasks import Task
+from unmask.run.where import place
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")

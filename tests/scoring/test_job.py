@@ -9,17 +9,32 @@ import sys
 import textwrap
 from functools import partial
 
+import numpy as np
 import pytest
-from jobs import NUMBERS, RANGES, Numbers, dies_late, fails_late, on_device, times, total
+from jobs import (
+    NUMBERS,
+    RANGES,
+    add,
+    broken,
+    dies_late,
+    fails_late,
+    on_a_device,
+    times,
+    total,
+)
 
 import unmask as um
-from unmask.run import job
-from unmask.run.cuda import on_devices
-from unmask.run.job import Where, run
+from unmask.run import accumulate, current_place, job, part, place, reporting, run, store
+
+WANTED = [float(NUMBERS[0][slice(*rows)].sum()) for rows in RANGES]
 
 
 def sums(results):
     return [float(result["sum"]) for result in results]
+
+
+def start():
+    return {"sum": np.zeros(()), "rows": np.zeros((), np.int64)}
 
 
 @pytest.mark.parametrize("on", ["local", "processes", "dask"])
@@ -27,49 +42,73 @@ def sums(results):
 def test_all_places_give_the_same_in_order(on, kept, tmp_path):
     if on == "dask":
         pytest.importorskip("distributed")
-    wanted = [float(NUMBERS.values[slice(*rows)].sum()) for rows in RANGES]
-    told = []
-    where = Where(on, 2, tmp_path if kept else None)
-    found = run(total, NUMBERS, RANGES, where=where, progress=lambda *n: told.append(n))
-    assert sums(found) == wanted
-    assert told == [(n, len(RANGES)) for n in range(1, len(RANGES) + 1)]
+    steps = []
+    with (
+        place(on, workers=2, state=tmp_path if kept else None),
+        reporting(lambda *step: steps.append(step)),
+    ):
+        assert sums(run(total, NUMBERS, RANGES)) == WANTED
+        assert steps == [(n, len(RANGES)) for n in range(1, len(RANGES) + 1)]
+        whole = accumulate(total, NUMBERS, RANGES, start(), add)
+    assert (float(whole["sum"]), int(whole["rows"])) == (sum(WANTED), 100)
+
+
+def test_parts_are_told_as_one():
+    steps = []
+    with reporting(lambda *step: steps.append(step)):
+        for index in range(2):
+            with part(index, 2):
+                list(run(total, NUMBERS, RANGES[:3]))
+        with part(1, 2), part(0, 3), reporting(None):
+            list(run(total, NUMBERS, RANGES[:3]))
+        with part(1, 2), part(0, 3):
+            list(run(total, NUMBERS, RANGES[:1]))
+    assert steps == [*((n, 6) for n in range(1, 7)), (4, 6)]
 
 
 def test_a_partial_finds_its_way(tmp_path):
-    doubled = run(partial(times, 2.0), NUMBERS, RANGES, where=Where("processes", 1))
-    single = run(partial(times, 1.0), NUMBERS, RANGES, where=Where(state=tmp_path))
-    assert [2 * value for value in sums(single)] == sums(doubled)
+    with place("processes", workers=1):
+        doubled = sums(run(partial(times, 2.0), NUMBERS, RANGES))
+    with place(state=tmp_path):
+        single = sums(run(partial(times, 1.0), NUMBERS, RANGES))
+    assert [2 * value for value in single] == doubled
 
 
-def test_what_is_done_is_not_done_again(tmp_path):
-    with pytest.raises(um.InputError, match=r"memory.*; (8|9) of 15 blocks are done") as told:
-        list(run(fails_late, NUMBERS, RANGES, where=Where("local", 1, tmp_path)))
-    assert "\n" not in str(told.value)
-    folder = next(path for path in tmp_path.iterdir())
-    done = len(list(folder.glob("result-*.npz")))
-    assert done >= 8
-    numbers = []
-    with pytest.raises(um.InputError):
-        list(
-            run(
-                fails_late, NUMBERS, RANGES, where=Where("local", 1, tmp_path),
-                progress=lambda *n: numbers.append(n),
-            )
-        )  # fmt: skip
-    assert not numbers or numbers[0][0] > done
+@pytest.mark.parametrize("every", [0.0, 5.0])
+@pytest.mark.parametrize("summed", [False, True])
+def test_what_is_done_is_not_done_again(every, summed, monkeypatch, tmp_path):
+    monkeypatch.setattr(job, "SAVE_EVERY", every)
+
+    def work(function):
+        if summed:
+            return accumulate(function, NUMBERS, RANGES, start(), add)
+        return list(run(function, NUMBERS, RANGES))
+
+    for _ in range(2):
+        steps = []
+        with (
+            place(workers=1, state=tmp_path),
+            reporting(lambda *step: steps.append(step)),  # noqa: B023 - called within the turn
+            pytest.raises(um.InputError, match=r"memory.*; (8|9) of 15 blocks are done") as raised,
+        ):
+            work(fails_late)
+        assert "\n" not in str(raised.value)
+    assert steps[0][0] >= 8
 
 
 @pytest.mark.parametrize("state", [True, False])
 def test_a_killed_process_is_one_line_and_the_same_call_goes_on(state, tmp_path):
-    kept = tmp_path / "state" if state else None
     work = partial(dies_late, str(tmp_path))
-    where = Where("processes", 1, kept)
-    with pytest.raises(um.InputError, match="the same command goes on from there"):
-        list(run(work, NUMBERS, RANGES, where=where))
-    told = []
-    found = run(work, NUMBERS, RANGES, where=where, progress=lambda *n: told.append(n))
-    assert sums(found) == sums(run(total, NUMBERS, RANGES))
-    assert told[0][0] > 1
+    kept = tmp_path / "state" if state else None
+    with (
+        place("processes", workers=1, state=kept),
+        pytest.raises(um.InputError, match="the same command goes on from there"),
+    ):
+        list(run(work, NUMBERS, RANGES))
+    steps = []
+    with place("processes", workers=1, state=kept), reporting(lambda *step: steps.append(step)):
+        assert sums(run(work, NUMBERS, RANGES)) == WANTED
+    assert steps[0][0] > 1
 
 
 def test_the_whole_run_is_killed_and_goes_on(tmp_path):
@@ -80,11 +119,12 @@ def test_the_whole_run_is_killed_and_goes_on(tmp_path):
             import os, signal, sys
             sys.path[:0] = sys.argv[2:]
             from jobs import NUMBERS, RANGES, total
-            from unmask.run.job import Where, run
-            where = Where("local", 1, sys.argv[1])
-            for n, _ in enumerate(run(total, NUMBERS, RANGES, where=where)):
-                if n == 4:
-                    os.kill(os.getpid(), signal.SIGKILL)
+            from unmask.run import job, place, run
+            job.SAVE_EVERY = 0.0
+            with place(workers=1, state=sys.argv[1]):
+                for n, _ in enumerate(run(total, NUMBERS, RANGES)):
+                    if n == 4:
+                        os.kill(os.getpid(), signal.SIGKILL)
             """
         )
     )
@@ -93,61 +133,72 @@ def test_the_whole_run_is_killed_and_goes_on(tmp_path):
     path = {**os.environ, "PYTHONPATH": os.pathsep.join([here, *sys.path])}
     ended = subprocess.run([sys.executable, script, state, here], env=path)
     assert ended.returncode == -signal.SIGKILL
-    folder = next(path for path in state.iterdir())
-    assert len(list(folder.glob("result-*.npz"))) >= 5
-    found = run(total, NUMBERS, RANGES, where=Where("local", 1, state))
-    assert sums(found) == sums(run(total, NUMBERS, RANGES))
+    steps = []
+    with place(workers=1, state=state), reporting(lambda *step: steps.append(step)):
+        assert sums(run(total, NUMBERS, RANGES)) == WANTED
+    assert steps[0][0] >= 5
+
+
+def test_arrays_that_are_one_stay_one_and_are_mapped(tmp_path):
+    values = np.arange(6.0).reshape(2, 3)
+    shared = {"one": values, "two": (values, None, 0.5, float("inf"), "name")}
+    store.write_folder(tmp_path, shared, "rows")
+    again = store.read_folder(tmp_path)
+    assert len(list(tmp_path.glob("*.npy"))) == 1
+    assert again["one"] is again["two"][0]
+    assert again["two"][1:] == shared["two"][1:]
+    assert not again["one"].flags.writeable
 
 
 def test_a_vanished_folder_is_named(tmp_path):
-    job._opened.cache_clear()
     with pytest.raises(um.InputError, match="expected the arrays of a job, found none"):
-        job._opened(Numbers, str(tmp_path))
+        store.read_folder(tmp_path)
 
 
-def test_too_little_disk_is_known_before(monkeypatch, tmp_path):
+def test_too_little_disk_is_known_before(monkeypatch):
     full = type("Usage", (), {"free": 10})
     monkeypatch.setattr("shutil.disk_usage", lambda folder: full)
-    with pytest.raises(um.InputError, match=r"of free disk for the rows to work on, found 0.00 GB"):
-        list(run(total, NUMBERS, RANGES, where=Where(state=tmp_path)))
+    with (
+        place("processes", workers=1),
+        pytest.raises(um.InputError, match=r"of free disk for the rows to work on, found 0.00 GB"),
+    ):
+        list(run(total, NUMBERS, RANGES))
 
 
-def test_places_are_checked_when_they_are_named(monkeypatch):
-    with pytest.raises(um.InputError, match="found moon"):
-        Where("moon")
-    with pytest.raises(um.InputError, match="workers: expected 1 or more"):
-        Where(workers=0)
-    monkeypatch.setattr(job, "devices", lambda: ["cuda:0"])
-    with pytest.raises(um.InputError, match="found cuda"):
-        list(run(total, NUMBERS, RANGES, where=Where("cuda")))
+def test_places_are_checked_when_they_are_named():
+    with pytest.raises(um.InputError, match="found moon"), place("moon"):
+        pass
+    with pytest.raises(um.InputError, match="workers: expected 1 or more"), place(workers=0):
+        pass
+    assert current_place().on == "local"
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_several_devices_share_the_ranges(monkeypatch, kept, tmp_path):
-    monkeypatch.setattr(job, "devices", lambda: ["one", "two", "three"])
-    where = Where("cuda", None, tmp_path if kept else None)
-    found = list(run(total, NUMBERS, RANGES, where=where, on_device=on_device))
-    assert sums(found) == sums(run(total, NUMBERS, RANGES))
-    assert {str(result["device"]) for result in found} <= {"one", "two", "three"}
+def test_several_devices_share_the_ranges(kept, tmp_path):
+    pytest.importorskip("torch")
+    names = ["cpu", "cpu:0"]
+    with place("cuda", devices=names, state=tmp_path if kept else None):
+        results = list(run(on_a_device, NUMBERS, RANGES))
+    np.testing.assert_allclose(sums(results), WANTED)
+    assert {str(result["device"]) for result in results} <= set(names)
 
 
 def test_a_device_that_fails_is_heard():
-    def broken(device):
-        raise um.InputError("device: on fire")
-
-    with pytest.raises(um.InputError, match="on fire"):
-        list(on_devices(broken, RANGES, ["one", "two"]))
+    pytest.importorskip("torch")
+    with place("cuda", devices=["cpu"]), pytest.raises(um.InputError, match="on fire"):
+        list(run(broken, NUMBERS, RANGES))
 
 
 def test_one_run_at_a_time_in_a_state(tmp_path):
-    first = run(total, NUMBERS, RANGES, where=Where(state=tmp_path))
-    next(first)
-    with pytest.raises(um.InputError, match="another run is at work there"):
-        list(run(total, NUMBERS, RANGES, where=Where(state=tmp_path)))
-    first.close()
+    with place(state=tmp_path):
+        first = run(total, NUMBERS, RANGES)
+        next(first)
+        with pytest.raises(um.InputError, match="another run is at work there"):
+            list(run(total, NUMBERS, RANGES))
+        first.close()
 
 
 @pytest.mark.parametrize("on", ["cuda", "dask://localhost:8786"])
 def test_workers_without_effect_are_refused(on):
-    with pytest.raises(um.InputError, match="which has workers of its own"):
-        Where(on, 2)
+    with pytest.raises(um.InputError, match="which has workers of its own"), place(on, workers=2):
+        pass

@@ -1,27 +1,44 @@
-"""Where work runs and what it leaves behind: places, jobs, files."""
+"""Where work runs and what it leaves behind: places, jobs, progress, files."""
 
-from unmask.run.array_files import Arrays, read_arrays, write_arrays
-from unmask.run.cuda import devices, on_devices, product_type
+from unmask.run.cuda import on_devices, product_type
 from unmask.run.disk import cache_directory, check_memory, check_room, memory_left
-from unmask.run.executors import Lost, Place, check_place, end_with_parent, kept_open, place
 from unmask.run.files import atomic_file, atomic_path, locked, write_whole
-from unmask.run.job import HERE, Where, by_default, run
-from unmask.run.shared import ArrayFields, narrow
+from unmask.run.job import Range, accumulate, ranges_of
+from unmask.run.places import (
+    Lost,
+    Place,
+    check_place,
+    current_place,
+    devices,
+    end_with_parent,
+    place,
+)
+from unmask.run.progress import Progress, advance, part, reporting
+from unmask.run.shared import ArrayFields
 from unmask.run.state import Ledger, unfinished, workplace
-from unmask.run.tasks import Range, Task, _vanished, load, ranges_of
-from unmask.run.tensors import code_among, tensor
+from unmask.run.store import Arrays, read_arrays, write_arrays
+from unmask.run.tasks import Task, _vanished, load
+from unmask.run.where import HERE, Where, by_default, code_among, kept_open, run, tensor
+from unmask.run.xp import NUMPY, Numpy, Torch, Xp, narrow
 
 __all__ = [
     "HERE",
+    "NUMPY",
     "ArrayFields",
     "Arrays",
     "Ledger",
     "Lost",
+    "Numpy",
     "Place",
+    "Progress",
     "Range",
     "Task",
+    "Torch",
     "Where",
+    "Xp",
     "_vanished",
+    "accumulate",
+    "advance",
     "atomic_file",
     "atomic_path",
     "by_default",
@@ -30,6 +47,7 @@ __all__ = [
     "check_place",
     "check_room",
     "code_among",
+    "current_place",
     "devices",
     "end_with_parent",
     "kept_open",
@@ -38,10 +56,12 @@ __all__ = [
     "memory_left",
     "narrow",
     "on_devices",
+    "part",
     "place",
     "product_type",
     "ranges_of",
     "read_arrays",
+    "reporting",
     "run",
     "tensor",
     "unfinished",

@@ -8,21 +8,9 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from unmask.errors import InputError
 from unmask.run.tasks import Range
 
 R = TypeVar("R")
-
-
-def devices() -> list[str]:
-    """CUDA devices that can count; none is an error, before any work."""
-    try:
-        import torch
-    except ImportError:
-        raise InputError("on: no CUDA device can be used, torch is not installed") from None
-    if not torch.cuda.is_available():
-        raise InputError(f"on: no CUDA device found by torch {torch.__version__}")
-    return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
 
 
 def product_type() -> Any:

@@ -15,10 +15,11 @@ import numpy as np
 
 from unmask._version import __version__
 from unmask.errors import InputError
-from unmask.run.executors import Lost, pin
-from unmask.run.tasks import Task
+from unmask.run.places import Lost, pin
+from unmask.run.xp import NUMPY, Xp
 
 R = TypeVar("R")
+T = TypeVar("T")
 PATIENCE = 20.0
 
 
@@ -126,7 +127,7 @@ class Cluster:
                     "choose a folder on a shared disk (state)"
                 )
 
-    def each(self, work: Callable[[Task], R], tasks: Sequence[Task]) -> Iterator[tuple[int, R]]:
+    def each(self, call: Callable[[Xp, T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
         """Keep a few tasks per worker in flight; a lost worker's tasks run again elsewhere."""
         from distributed import wait
 
@@ -136,7 +137,7 @@ class Cluster:
         alive = time.monotonic()
         while True:
             while len(running) < ahead and (following := next(waiting, None)) is not None:
-                future = self._guarded(self._client.submit, pinned, work, following[1], pure=False)
+                future = self._guarded(self._client.submit, pinned, call, following[1], pure=False)
                 running[future] = following[0]
             if not running:
                 return
@@ -186,10 +187,10 @@ class Cluster:
         return Lost(f"{self._name}: a worker failed: {told}")
 
 
-def pinned(work: Callable[[Task], R], task: Task) -> R:
+def pinned(call: Callable[[Xp, T], R], task: T) -> R:
     """Run a task with one BLAS thread."""
     pin()
-    return work(task)
+    return call(NUMPY, task)
 
 
 def sees(folder: str) -> bool:

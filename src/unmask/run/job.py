@@ -1,226 +1,228 @@
-"""Jobs: one computation over many ranges of the same arrays, on any place.
+"""Jobs: one computation over many ranges of the same arrays, on the current place.
 
-Here, the tasks share the arrays in memory. Elsewhere, or where a run must survive a fault, the
-arrays lie in a folder and are mapped into memory; a task carries that folder and a range, and its
-result is kept in the folder as well. Results come in the order of the ranges, so that sums of real
-numbers do not depend on who was first.
+``work(xp, shared, rows)`` gives named arrays for a range; it is a function of a module (or a
+``partial`` of one), since other processes find it by its name. Threads and devices of this process
+share ``shared`` in memory. Processes and clusters map it from a folder, where a finished part of
+the job is kept as well, every few seconds and in the order of the ranges: sums of real numbers do
+not depend on who was first, and after a fault the same call goes on from there.
 """
 
 from __future__ import annotations
 
-import hashlib
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from unmask._version import __version__
-from unmask.errors import InputError
-from unmask.run.array_files import Arrays, read_arrays, write_arrays
-from unmask.run.cuda import devices, on_devices
-from unmask.run.disk import check_room
-from unmask.run.executors import Lost, check_place, kept_open, place
-from unmask.run.state import result_path, unfinished, workplace
-from unmask.run.tasks import Range, Task, load
+from unmask.run import store
+from unmask.run.places import Lost, Place, current_place
+from unmask.run.progress import advance
+from unmask.run.state import unfinished, workplace
+from unmask.run.store import Arrays, read_arrays, write_arrays
+from unmask.run.xp import Xp
 
-Progress = Callable[[int, int], None]
-_KIND = "unmask result 1"
-
-
-class Shared(Protocol):
-    """What all tasks of a job need, as named arrays and back."""
-
-    def arrays(self) -> Arrays: ...
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self: ...
+Range = tuple[int, int]
+S = TypeVar("S")
+T = TypeVar("T")
+Work = Callable[[Xp, S, T], Arrays]
+SAVE_EVERY = 5.0
+_KIND = "unmask job 1"
 
 
-S = TypeVar("S", bound=Shared)
-OnDevice = Callable[[S, str], Callable[[Range], Arrays]]
-"""Brings what is shared to a CUDA device and gives the computation over a range of it."""
+def ranges_of(size: int, step: int) -> list[Range]:
+    """Ranges of ``step`` rows, the last one shorter."""
+    return [(start, min(start + step, size)) for start in range(0, size, step)]
 
 
-@dataclass(frozen=True)
-class Where:
-    """A place to run on, how many workers, and a folder to go on from after a fault.
+def run(work: Work[S, T], shared: S, ranges: Sequence[T]) -> Iterator[Arrays]:
+    """Results of ``work`` on every range, in the order of the ranges.
 
-    A place that cannot be used is refused here, before any work.
+    ``shared`` is what all ranges need: a dataclass of this package, or a tuple or mapping, of
+    arrays, numbers, strings and further such values. ``ranges`` are (start, stop) of rows, or other
+    tuples of integers that say what a task is.
     """
-
-    on: str = "local"
-    workers: int | None = None
-    state: str | Path | None = None
-
-    def __post_init__(self) -> None:
-        check_place(self.on, self.workers)
-        if self.on == "cuda":
-            devices()
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether tasks share this process and nothing is kept on disk."""
-        return self.on in ("local", "cuda") and self.state is None
+    return _run(work, shared, ranges, current_place())
 
 
-HERE = Where()
-_DEFAULT: ContextVar[Where] = ContextVar("where jobs run that name no place", default=HERE)
+def _run(work: Work[S, T], shared: S, ranges: Sequence[T], place: Place) -> Iterator[Arrays]:
+    with _folder(work, shared, ranges, place) as folder:
+        ledger = Ledger(folder)
+        for result in ledger.kept():
+            yield result
+        try:
+            for _, result in _rest(work, shared, ranges, ledger, place, folder):
+                ledger.add(result)
+                advance(ledger.done, len(ranges))
+                yield result
+        finally:
+            ledger.save()
+
+
+def accumulate(
+    work: Work[S, T],
+    shared: S,
+    ranges: Sequence[T],
+    total: Arrays,
+    add: Callable[[Arrays, Arrays, T], None],
+) -> Arrays:
+    """What the results of ``work`` add up to, of which only the sum is kept.
+
+    ``add(total, result, range)`` changes the arrays of ``total`` in place, in the order of the
+    ranges; ``total`` is what to begin with.
+    """
+    place = current_place()
+    with _folder(work, shared, ranges, place) as folder:
+        ledger = Total(folder, total)
+        try:
+            for rows, result in _rest(work, shared, ranges, ledger, place, folder):
+                add(ledger.total, result, rows)
+                ledger.add(result)
+                advance(ledger.done, len(ranges))
+        finally:
+            ledger.save()
+    return ledger.total
 
 
 @contextmanager
-def by_default(where: Where) -> Iterator[None]:
-    """Meanwhile jobs that name no place run there; its processes or cluster serve all of them."""
-    token = _DEFAULT.set(where)
-    try:
-        with kept_open():
-            yield
-    finally:
-        _DEFAULT.reset(token)
-
-
-def run(
-    work: Callable[[S, Range], Arrays],
-    shared: S,
-    ranges: Sequence[Range],
-    *,
-    where: Where = HERE,
-    on_device: OnDevice[S] | None = None,
-    progress: Progress | None = None,
-) -> Iterator[Arrays]:
-    """Results of ``work`` on every range, in the order of the ranges.
-
-    ``work`` is a function of a module (or a ``partial`` of one), since other processes find it by
-    its name. With ``where.state`` a job that failed goes on in the same call; without, it goes on
-    from the temporary files, unless all happened in memory.
-    """
-    where = _DEFAULT.get() if where == HERE else where
-    if where.on == "cuda" and on_device is None:
-        raise InputError("on: expected local, processes or dask for this, found cuda")
-    if where.in_memory:
-        found = _in_memory(work, shared, ranges, where, on_device)
-        for done, result in enumerate(_in_order(found), start=1):
-            if progress is not None:
-                progress(done, len(ranges))
-            yield result
+def _folder(
+    work: Work[S, T], shared: S, ranges: Sequence[T], place: Place
+) -> Iterator[Path | None]:
+    """Where the job keeps what is done; None where all happens in memory."""
+    if place.here and place.state is None:
+        yield None
         return
     key = _key(work, shared, ranges)
-    state = None if where.state is None else Path(where.state) / key
-    with workplace(key, state) as folder:
-        _put(folder, shared)
-        left = [n for n in range(len(ranges)) if not result_path(folder, n).exists()]
-        done = len(ranges) - len(left)
-        following = 0
-        for number, result in _elsewhere(work, shared, ranges, left, folder, where, on_device):
-            write_arrays(result_path(folder, number), _KIND, result)
-            done += 1
-            if progress is not None:
-                progress(done, len(ranges))
-            while result_path(folder, following).exists():
-                yield read_arrays(result_path(folder, following), _KIND, ())
-                following += 1
-        for number in range(following, len(ranges)):
-            yield read_arrays(result_path(folder, number), _KIND, ())
+    with workplace(key, None if place.state is None else place.state / key) as folder:
+        yield folder
 
 
-def _in_memory(
-    work: Callable[[S, Range], Arrays],
+def _rest(
+    work: Work[S, T],
     shared: S,
-    ranges: Sequence[Range],
-    where: Where,
-    on_device: OnDevice[S] | None,
-) -> Iterator[tuple[int, Arrays]]:
-    if where.on == "cuda" and on_device is not None:
-        yield from on_devices(partial(on_device, shared), ranges, devices())
-        return
-    with place("local", workers=where.workers) as somewhere:
-        tasks = [Task("", rows, (0, 0)) for rows in ranges]
-        yield from somewhere.each(lambda task: work(shared, task.rows), tasks)
-
-
-def _elsewhere(
-    work: Callable[[S, Range], Arrays],
-    shared: S,
-    ranges: Sequence[Range],
-    left: Sequence[int],
-    folder: Path,
-    where: Where,
-    on_device: OnDevice[S] | None,
-) -> Iterator[tuple[int, Arrays]]:
-    """Results of the ranges that are left, as they arrive."""
+    ranges: Sequence[T],
+    ledger: Ledger,
+    place: Place,
+    folder: Path | None,
+) -> Iterator[tuple[T, Arrays]]:
+    """Results that the ledger has not, with their ranges, in order."""
+    left = ranges[ledger.done :]
+    if ledger.done:
+        advance(ledger.done, len(ranges))
     if not left:
         return
-    tasks = [Task(str(folder), ranges[number], (0, 0)) for number in left]
-    done = len(ranges) - len(left)
+    if place.here or folder is None:
+        call: Callable[[Xp, T], Arrays] = partial(_shared, work, shared)
+    else:
+        store.write_folder(folder, shared, "the rows to work on")
+        call = partial(_mapped, work, str(folder))
     try:
-        if where.on == "cuda" and on_device is not None:
-            found = on_devices(partial(on_device, shared), [t.rows for t in tasks], devices())
-            for i, result in found:
-                done += 1
-                yield left[i], result
-            return
-        with place(where.on, workers=where.workers) as somewhere:
-            somewhere.check_folder(folder)
-            for i, result in somewhere.each(partial(_work, work, type(shared)), tasks):
-                done += 1
-                yield left[i], result
+        with place.executor() as workers:
+            if folder is not None:
+                workers.check_folder(folder)
+            early: dict[int, Arrays] = {}
+            following = 0
+            for number, result in workers.each(call, left):
+                early[number] = result
+                while following in early:
+                    yield left[following], early.pop(following)
+                    following += 1
     except Lost as error:
-        raise unfinished(error, done, len(ranges), folder) from None
+        if folder is None:
+            raise
+        raise unfinished(error, ledger.done, len(ranges), folder) from None
 
 
-def _work(work: Callable[[Any, Range], Arrays], cls: Any, task: Task) -> Arrays:
-    return work(_opened(cls, task.folder), task.rows)
+def _shared(work: Work[S, T], shared: S, xp: Xp, rows: T) -> Arrays:
+    return work(xp, shared, rows)
+
+
+def _mapped(work: Work[Any, T], folder: str, xp: Xp, rows: T) -> Arrays:
+    return work(xp, _opened(folder), rows)
 
 
 @lru_cache(maxsize=1)
-def _opened(cls: Any, folder: str) -> Any:
+def _opened(folder: str) -> Any:
     """Map what is shared into memory, once per worker and job."""
-    names = sorted(path.stem for path in Path(folder).glob("*.npy"))
-    if not (Path(folder) / "complete").exists():
-        raise InputError(
-            f"{folder}: expected the arrays of a job, found none: they vanished, or this machine"
-            " does not see them"
-        )
-    return cls.from_arrays({name: load(folder, name) for name in names})
+    return store.read_folder(folder)
 
 
-def _put(folder: Path, shared: Shared) -> None:
-    """Write what is shared into the folder, if an earlier run has not."""
-    marker = folder / "complete"
-    if marker.exists():
-        return
-    arrays = shared.arrays()
-    check_room(folder, sum(array.nbytes for array in arrays.values()), "the rows to work on")
-    for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", array, allow_pickle=False)
-    marker.touch()
-
-
-def _key(work: Callable[..., Any], shared: Shared, ranges: Sequence[Range]) -> str:
+def _key(work: Callable[..., Any], shared: Any, ranges: Sequence[Any]) -> str:
     """Names a job: its computation, its ranges and the bytes that it works on."""
     function, options = (
         (work.func, repr((work.args, sorted(work.keywords.items()))))
         if isinstance(work, partial)
         else (work, "")
     )
-    told = f"{__version__} {function.__module__}.{function.__qualname__} {options} {list(ranges)}"
-    sha = hashlib.sha256(told.encode())
-    for name, array in sorted(shared.arrays().items()):
-        sha.update(f"{name} {array.dtype} {array.shape}".encode())
-        sha.update(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
-    return sha.hexdigest()[:16]
+    name = f"{__version__} {function.__module__}.{function.__qualname__} {options} {list(ranges)}"
+    return store.digest(shared, name)
 
 
-def _in_order(found: Iterator[tuple[int, Arrays]]) -> Iterator[Arrays]:
-    """Hold back what comes too early."""
-    early: dict[int, Arrays] = {}
-    following = 0
-    for number, result in found:
-        early[number] = result
-        while following in early:
-            yield early.pop(following)
-            following += 1
+class Ledger:
+    """Results in the order of their ranges; those of a few seconds share a file."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._fresh: list[Arrays] = []
+        self._saved = time.monotonic()
+        self.done = 0
+
+    def kept(self) -> Iterator[Arrays]:
+        """What an earlier run has finished."""
+        for path in sorted(self._folder.glob("results-*.npz")) if self._folder else ():
+            arrays = read_arrays(path, _KIND)
+            results: list[Arrays] = [{} for _ in range(int(arrays.pop("number")))]
+            for name, array in arrays.items():
+                number, _, what = name.partition("-")
+                results[int(number)][what] = array
+            self.done += len(results)
+            yield from results
+
+    def add(self, result: Arrays) -> None:
+        """The next range is done."""
+        self.done += 1
+        if self._folder is None:
+            return
+        self._keep(result)
+        if time.monotonic() - self._saved >= SAVE_EVERY:
+            self.save()
+
+    def save(self) -> None:
+        """Bring to the disk what is not there yet, whole or not at all."""
+        if self._folder is not None and self._folder.exists() and self._fresh:
+            self._write(self._folder)
+            self._fresh = []
+        self._saved = time.monotonic()
+
+    def _keep(self, result: Arrays) -> None:
+        self._fresh.append(result)
+
+    def _write(self, folder: Path) -> None:
+        arrays: Arrays = {"number": np.asarray(len(self._fresh))}
+        for number, result in enumerate(self._fresh):
+            arrays |= {f"{number}-{name}": array for name, array in result.items()}
+        first = self.done - len(self._fresh)
+        write_arrays(folder / f"results-{first:08d}.npz", _KIND, arrays)
+
+
+class Total(Ledger):
+    """The running sum of results, and how many are in it."""
+
+    def __init__(self, folder: Path | None, total: Arrays) -> None:
+        super().__init__(folder)
+        self.total = total
+        path = None if folder is None else folder / "total.npz"
+        if path is not None and path.exists():
+            self.total = read_arrays(path, _KIND)
+            self.done = int(self.total.pop("done"))
+
+    def _keep(self, result: Arrays) -> None:
+        self._fresh = [{}]
+
+    def _write(self, folder: Path) -> None:
+        arrays = {**self.total, "done": np.asarray(self.done)}
+        write_arrays(folder / "total.npz", _KIND, arrays)

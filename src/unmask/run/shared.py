@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Self
 
-import numpy as np
-import numpy.typing as npt
-
-from unmask.base import IntArray
-from unmask.run.array_files import Arrays
+from unmask.run.store import Arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +22,3 @@ class ArrayFields:
         """From arrays among which there may be others."""
         names = {field.name for field in fields(cls)}
         return cls(**{name: array for name, array in arrays.items() if name in names})
-
-
-def narrow(counts: IntArray) -> npt.NDArray[Any]:
-    """The same counts in as few bytes as they need."""
-    most = int(counts.max(initial=0))
-    return counts if most >> 32 else counts.astype(np.min_scalar_type(most))

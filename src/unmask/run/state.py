@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.errors import InputError
-from unmask.run.array_files import Arrays, write_arrays
 from unmask.run.files import write_whole
+from unmask.run.store import Arrays, write_arrays
 
 SAVE_EVERY = 5.0
 

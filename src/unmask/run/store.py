@@ -1,23 +1,32 @@
-"""Results as bytes and back, without pickle: a tree of plain values and the arrays it points to.
+"""The one serialiser, without pickle: a tree of plain values and the arrays it points to.
 
-A result is a dataclass of this package made of numbers, strings, arrays, tuples, mappings, tables
-of names and further such dataclasses. Nothing else can be stored, and nothing else is ever built
-from a file.
+A value is a dataclass of this package made of numbers, strings, arrays, tuples, mappings, tables of
+names and further such dataclasses. Nothing else can be stored, and nothing else is ever built from
+a file. Results become bytes; what the workers of a job share becomes a folder, from which arrays
+are mapped into memory; a trained back-end is an npz file of named arrays.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from unmask.errors import InputError
+from unmask.run.disk import check_room
+from unmask.run.files import atomic_path
+
+Arrays = dict[str, npt.NDArray[Any]]
 _TREE = "tree"
 _PACKAGE = "unmask."
 
@@ -43,7 +52,77 @@ def from_bytes(content: bytes) -> Any:
     return _decode(json.loads(found[_TREE].tobytes().decode()), found)
 
 
-def _encode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+def digest(value: Any, *more: str) -> str:
+    """Names a value by all its bytes, and by further strings."""
+    arrays: dict[str, np.ndarray] = {}
+    sha = hashlib.sha256(json.dumps([_encode(value, arrays), *more]).encode())
+    for array in arrays.values():
+        sha.update(f"{array.dtype} {array.shape}".encode())
+        sha.update(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
+    return sha.hexdigest()[:16]
+
+
+def write_folder(folder: Path, value: Any, what: str) -> None:
+    """Write a value into a folder, if an earlier run has not: an npy file for every array, and for
+    one that occurs several times only one. ``what`` names it where the disk has no room.
+    """
+    path = folder / f"{_TREE}.json"
+    if path.exists():
+        return
+    arrays: dict[str, np.ndarray] = {}
+    tree = json.dumps(_encode(value, arrays, once={}), ensure_ascii=False)
+    check_room(folder, sum(array.nbytes for array in arrays.values()), what)
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+    with atomic_path(path) as temporary:
+        temporary.write_text(tree, encoding="utf-8")
+
+
+def read_folder(folder: str | Path) -> Any:
+    """What :func:`write_folder` wrote, its arrays mapped into memory."""
+    try:
+        tree = json.loads((Path(folder) / f"{_TREE}.json").read_text(encoding="utf-8"))
+        arrays = {
+            path.stem: np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+            for path in Path(folder).glob("*.npy")
+        }
+        return _decode(tree, arrays)
+    except (FileNotFoundError, KeyError):
+        raise InputError(
+            f"{folder}: expected the arrays of a job, found none: they vanished, or this machine"
+            " does not see them"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder}: cannot be read ({error})") from None
+
+
+def write_arrays(path: str | Path, kind: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write named arrays of a kind as npz, whole or not at all."""
+    named: dict[str, Any] = {**arrays, "format": np.asarray(kind)}
+    with atomic_path(path) as temporary, open(temporary, "wb") as file:
+        np.savez(file, **named)
+
+
+def read_arrays(path: str | Path, kind: str, names: Sequence[str] = ()) -> Arrays:
+    """Read the arrays of an npz file of this kind; all ``names`` must be there."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: expected a {kind} file (npz): {error}") from None
+    named = str(arrays.pop("format", "no format"))
+    if named != kind:
+        raise InputError(f"{path}: expected the format {kind}, found {named}")
+    missing = [name for name in names if name not in arrays]
+    if missing:
+        raise InputError(f"{path}: expected the arrays {', '.join(missing)}, found none of them")
+    return arrays
+
+
+def _encode(
+    value: Any, arrays: dict[str, np.ndarray], *, once: dict[int, str] | None = None
+) -> Any:
+    """A tree for JSON; arrays go to ``arrays``, each object a single time if ``once`` is given."""
     if value is None or isinstance(value, (bool, str, int)):
         return value
     if isinstance(value, np.generic):
@@ -53,21 +132,25 @@ def _encode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise TypeError("an array of objects cannot be stored")
-        name = f"a{len(arrays)}"
+        name = f"a{len(arrays)}" if once is None else once.get(id(value), f"a{len(arrays)}")
+        if once is not None:
+            once[id(value)] = name
         arrays[name] = value
         return {"$": "array", "v": name, "shape": list(value.shape)}
     if isinstance(value, pl.Series):
         return {"$": "names", "v": value.to_list()}
     if isinstance(value, list):
-        return [_encode(item, arrays) for item in value]
+        return [_encode(item, arrays, once=once) for item in value]
     if isinstance(value, tuple):
-        return {"$": "tuple", "v": [_encode(item, arrays) for item in value]}
+        return {"$": "tuple", "v": [_encode(item, arrays, once=once) for item in value]}
     if isinstance(value, Mapping):
-        pairs = [[_encode(k, arrays), _encode(v, arrays)] for k, v in value.items()]
+        pairs = [
+            [_encode(k, arrays, once=once), _encode(v, arrays, once=once)] for k, v in value.items()
+        ]
         return {"$": "mapping", "v": pairs}
     kind = type(value)
     if is_dataclass(value) and kind.__module__.startswith(_PACKAGE):
-        parts = {f.name: _encode(getattr(value, f.name), arrays) for f in fields(value)}
+        parts = {f.name: _encode(getattr(value, f.name), arrays, once=once) for f in fields(value)}
         return {"$": "object", "of": f"{kind.__module__}:{kind.__qualname__}", "v": parts}
     raise TypeError(f"a {kind.__module__}.{kind.__qualname__} cannot be stored")
 
@@ -82,7 +165,8 @@ def _decode(node: Any, arrays: Mapping[str, np.ndarray]) -> Any:
         case "float":
             return float(value)
         case "array":
-            array = arrays[value].reshape(node["shape"])
+            array, shape = arrays[value], tuple(node["shape"])
+            array = array if array.shape == shape else array.reshape(shape)
             array.flags.writeable = False
             return array
         case "names":

@@ -39,8 +39,3 @@ def _vanished(path: Path) -> InputError:
         f"{path}: expected a file of the plan, found none: "
         "it vanished, or this machine does not see it"
     )
-
-
-def ranges_of(size: int, step: int) -> list[Range]:
-    """Ranges of ``step`` rows, the last one shorter."""
-    return [(start, min(start + step, size)) for start in range(0, size, step)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -12,7 +13,9 @@ import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray, Rows32, ceiling
 from unmask.errors import InputError
-from unmask.run import Lost, Place, Task, check_place, devices, place, unfinished, workplace
+from unmask.run import Lost, Task, check_place, devices, unfinished, workplace
+from unmask.run.places import Workers as Place
+from unmask.run.where import place
 from unmask.scoring.backend import Backend
 from unmask.scoring.by_speaker import BySpeaker, count_by_speaker
 from unmask.scoring.counting import (
@@ -91,7 +94,7 @@ def count_pairs(
             targets = kept_targets(folder)
             if targets is None:
                 tasks = plan.bands()
-                parts = [part for _, part in somewhere.each(target_scores, tasks)]
+                parts = [part for _, part in somewhere.each(partial(_call, target_scores), tasks)]
                 targets = TargetScores.merge(parts)
                 keep_targets(folder, targets)
             knots = knots_of(targets.scores, thresholds)
@@ -184,7 +187,7 @@ def _work(
     left = ledger.left
     told(len(tasks) - left.size, len(tasks))
     try:
-        for i, found in somewhere.each(work, [tasks[number] for number in left]):
+        for i, found in somewhere.each(partial(_call, work), [tasks[number] for number in left]):
             ledger.add(int(left[i]), found)
             told(int(ledger.done.sum()), len(tasks))
     except Lost as error:
@@ -192,6 +195,10 @@ def _work(
     finally:
         if folder.exists():
             ledger.save()
+
+
+def _call(work: Callable[[Task], R], _: object, task: Task) -> R:
+    return work(task)
 
 
 def knots_of(targets: Rows32, thresholds: Sequence[float]) -> Rows32:

@@ -1,0 +1,268 @@
+"""Where work runs: threads or processes of this machine, a dask cluster, CUDA devices.
+
+``local`` threads, ``processes``, ``dask`` (a cluster started for the purpose), ``dask://HOST:PORT``
+(a scheduler that is already there), ``cuda``. An executor takes a function and tasks and gives
+results as they arrive; BLAS has one thread per worker everywhere, so scores have the same bits.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol, TypeVar
+
+from threadpoolctl import threadpool_limits
+
+from unmask.errors import InputError
+from unmask.run.xp import NUMPY, Torch, Xp
+
+R = TypeVar("R")
+T = TypeVar("T")
+PLACES = "local, processes, dask, dask://HOST:PORT or cuda"
+
+
+class Lost(InputError):
+    """The workers are gone; what they had finished is not."""
+
+
+class Workers(Protocol):
+    """Calls a function with an array namespace and each task; yields (number of the task, result)
+    as results arrive.
+    """
+
+    def check_folder(self, folder: Path) -> None: ...
+
+    def each(self, call: Callable[[Xp, T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]: ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where jobs run: a place, how many workers, and a folder to go on from after a fault.
+
+    :func:`place` makes it, :func:`~unmask.run.run` asks for the current one. A place that cannot be
+    used is refused here, before any work.
+    """
+
+    on: str = "local"
+    workers: int | None = None
+    state: Path | None = None
+    devices: tuple[str, ...] = ()
+    stack: ExitStack | None = field(default=None, repr=False, compare=False)
+    opened: list[Workers] = field(default_factory=list, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_place(self.on, self.workers)
+        if self.on == "cuda" and not self.devices:
+            object.__setattr__(self, "devices", tuple(devices()))
+
+    @property
+    def here(self) -> bool:
+        """Whether workers share the memory of this process."""
+        return self.on in ("local", "cuda")
+
+    @contextmanager
+    def executor(self) -> Iterator[Workers]:
+        """Workers: threads for the time being, all others to the end of the place."""
+        if self.opened:
+            yield self.opened[0]
+        elif self.here or self.stack is None:
+            with self._open() as workers:
+                yield workers
+        else:
+            self.opened.append(self.stack.enter_context(self._open()))
+            yield self.opened[0]
+
+    @contextmanager
+    def _open(self) -> Iterator[Workers]:
+        count = available(self.workers)
+        with ExitStack() as stack:
+            if self.on == "cuda":
+                yield Devices(self.devices)
+            elif self.on == "local":
+                stack.enter_context(threadpool_limits(limits=1, user_api="blas"))
+                yield Pool(stack.enter_context(ThreadPoolExecutor(count)), count)
+            elif self.on == "processes":
+                context = multiprocessing.get_context("spawn")
+                pool = ProcessPoolExecutor(count, mp_context=context, initializer=pin)
+                yield Pool(stack.enter_context(pool), count)
+            else:
+                from unmask.run.dask_cluster import cluster
+
+                yield stack.enter_context(cluster(self.on, workers=count))
+
+
+_CURRENT: ContextVar[Place | None] = ContextVar("where jobs run", default=None)
+
+
+@contextmanager
+def place(
+    on: str = "local",
+    *,
+    workers: int | None = None,
+    state: str | Path | None = None,
+    devices: Sequence[str] = (),
+) -> Iterator[Place]:
+    """Meanwhile all jobs run there; its processes or its cluster serve all of them.
+
+    ``on`` is local, processes, dask, dask://HOST:PORT or cuda; ``workers`` the number of threads,
+    processes or dask workers, one per processor unless given; ``state`` a folder in which jobs keep
+    what is done, so that the same call goes on from there after a fault; ``devices`` the devices of
+    torch to use for cuda, all of this machine unless given.
+    """
+    with ExitStack() as stack:
+        here = Place(on, workers, None if state is None else Path(state), tuple(devices), stack)
+        token = _CURRENT.set(here)
+        try:
+            yield here
+        finally:
+            _CURRENT.reset(token)
+
+
+def current_place() -> Place:
+    """The place that the innermost :func:`place` names, or threads of this process."""
+    return _CURRENT.get() or Place()
+
+
+def available(workers: int | None) -> int:
+    """Number of workers: as asked for, or one per processor that this process may use."""
+    if workers is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    if workers < 1:
+        raise InputError(f"workers: expected 1 or more, found {workers}")
+    return workers
+
+
+def check_place(on: str, workers: int | None = None) -> None:
+    """Refuse a place that does not exist, and workers that it would not use, before any work."""
+    known = on in ("local", "processes", "dask", "cuda")
+    if not known and not re.fullmatch(r"dask://[^/]+:\d+", on):
+        raise InputError(f"on: expected {PLACES}, found {on}")
+    if workers is not None and (on == "cuda" or on.startswith("dask://")):
+        raise InputError(f"workers: no effect on {on}, which has workers of its own")
+    available(workers)
+
+
+def devices() -> list[str]:
+    """CUDA devices that can count; none is an error, before any work."""
+    try:
+        import torch
+    except ImportError:
+        raise InputError("on: no CUDA device can be used, torch is not installed") from None
+    if not torch.cuda.is_available():
+        raise InputError(f"on: no CUDA device found by torch {torch.__version__}")
+    return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
+
+
+class Pool:
+    """Threads or processes of this machine."""
+
+    def __init__(self, executor: Executor, workers: int) -> None:
+        self._executor = executor
+        self._ahead = workers + 1
+
+    def check_folder(self, folder: Path) -> None:
+        """Workers of this machine see all its folders."""
+
+    def each(self, call: Callable[[Xp, T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
+        """Submit a few tasks ahead of the workers, so that no results pile up."""
+        waiting = iter(enumerate(tasks))
+        running: dict[Future[R], int] = {}
+        try:
+            while True:
+                while len(running) < self._ahead and (following := next(waiting, None)) is not None:
+                    running[self._executor.submit(call, NUMPY, following[1])] = following[0]
+                if not running:
+                    return
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    number = running.pop(future)
+                    yield number, future.result()
+        except BrokenProcessPool:
+            raise Lost("a worker process was killed or ran out of memory") from None
+        except MemoryError:
+            raise Lost("a worker ran out of memory: try fewer workers") from None
+        finally:
+            for future in running:
+                future.cancel()
+
+
+class Devices:
+    """Devices of torch, each with a thread that takes the next task when the device is free."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def check_folder(self, folder: Path) -> None:
+        """Threads of this process see all its folders."""
+
+    def each(self, call: Callable[[Xp, T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
+        """Results as they arrive; what fails on a device is raised here."""
+        waiting: SimpleQueue[tuple[int, T]] = SimpleQueue()
+        for numbered in enumerate(tasks):
+            waiting.put(numbered)
+        results: SimpleQueue[tuple[int, R] | BaseException | None] = SimpleQueue()
+
+        def serve(device: str) -> None:
+            try:
+                xp = Torch(device)
+                with xp.active():
+                    while True:
+                        number, task = waiting.get_nowait()
+                        results.put((number, call(xp, task)))
+            except Empty:
+                pass
+            except BaseException as error:  # raised again in the thread of the caller
+                results.put(error)
+            results.put(None)
+
+        with ThreadPoolExecutor(len(self._names)) as pool:
+            for device in self._names:
+                pool.submit(serve, device)
+            working = len(self._names)
+            try:
+                while working:
+                    result = results.get()
+                    if result is None:
+                        working -= 1
+                    elif isinstance(result, BaseException):
+                        raise result
+                    else:
+                        yield result
+            finally:
+                with suppress(Empty):
+                    while True:
+                        waiting.get_nowait()
+
+
+def pin() -> None:
+    """One BLAS thread in this process from now on, which ends with its parent."""
+    threadpool_limits(limits=1, user_api="blas")
+    end_with_parent()
+
+
+def end_with_parent() -> None:
+    """End this worker when its parent is gone; it would wait for work for ever."""
+    parent: Any = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

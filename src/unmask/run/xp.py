@@ -1,0 +1,279 @@
+"""What a kernel does with arrays, once for numpy and once for torch: one body serves all places.
+
+A work function gets the array namespace of its worker, :class:`Numpy` on processors and
+:class:`Torch` on a device. Arithmetic, comparisons and indexing are written as usual; what the two
+libraries spell differently, or what one of them does faster in its own way, is a method here.
+Torch is imported when a device is asked for.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import IntArray, Places
+
+Extreme = Literal["sum", "min", "max"]
+Fold: TypeAlias = Callable[..., Any]
+_BYTE = 255
+_REDUCE: dict[str, np.ufunc] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
+
+
+class Numpy:
+    """Arrays of this process."""
+
+    def chunk(self, here: int, there: int, width: int) -> int:
+        """Rows to take at a time against ``width`` columns: ``here`` of them on a processor, as
+        many as make ``there`` cells on a device.
+        """
+        return here
+
+    def put(self, array: npt.NDArray[Any]) -> Any:
+        """An array where the work happens. It is kept there as long as the array itself lives, so
+        what is shared goes there once; the array must not change meanwhile.
+        """
+        return array
+
+    def host(self, values: Any) -> npt.NDArray[Any]:
+        """Back to an array of this process."""
+        return np.asarray(values)
+
+    def zeros(self, shape: int | tuple[int, ...], kind: str = "int64") -> Any:
+        """Zeros of a type: int64, float64, bool …"""
+        return np.zeros(shape, kind)
+
+    def full(self, shape: int | tuple[int, ...], value: float, kind: str = "int64") -> Any:
+        """A value everywhere."""
+        return np.full(shape, value, kind)
+
+    def arange(self, start: int, stop: int) -> Any:
+        """Start … stop − 1."""
+        return np.arange(start, stop)
+
+    def product(self, rows: Any, columns: Any, out: Any = None) -> Any:
+        """Inner product of every row with every row of ``columns``, in the precision of both; on a
+        processor written to the front of the flat buffer ``out``, if there is one.
+        """
+        if out is None:
+            return rows @ columns.T
+        shape = len(rows), len(columns)
+        return np.matmul(rows, columns.T, out=out[: shape[0] * shape[1]].reshape(shape))
+
+    def fill(self, values: Any, mask: Any, value: float) -> Any:
+        """Set a value where the mask is, in place; gives ``values``."""
+        values[mask] = value
+        return values
+
+    def where(self, mask: Any, values: Any, others: Any) -> Any:
+        """``values`` where the mask is, ``others`` elsewhere."""
+        return np.where(mask, values, others)
+
+    def isnan(self, values: Any) -> Any:
+        """Which are NaN."""
+        return np.isnan(values)
+
+    def nonzero(self, flags: Any) -> tuple[IntArray, ...]:
+        """Indices of what is true, as arrays of this process."""
+        return np.nonzero(flags)
+
+    def repeat(self, sizes: Any) -> Any:
+        """0 as often as ``sizes`` says first, then 1 …: the group of each row."""
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    def among(self, places: Places, scores: Any) -> Any:
+        """The place of every score among boundaries (:class:`~unmask.base.Places`)."""
+        return places(scores)
+
+    def bincount(self, cells: Any, size: int, weights: Any = None) -> Any:
+        """How often each of ``size`` cells occurs, or the sum of its weights."""
+        weights = None if weights is None else weights.reshape(-1)
+        return np.bincount(cells.reshape(-1), weights, minlength=size)
+
+    def column_sums(self, flags: Any) -> Any:
+        """How many rows of each column are true; in bytes where they suffice, eight times narrower
+        than a sum of integers.
+        """
+        if len(flags) <= _BYTE:
+            return np.add.reduce(flags.view(np.uint8), axis=0, dtype=np.uint8)
+        return flags.sum(axis=0)
+
+    def cumulate(self, values: Any) -> Any:
+        """Running totals along the last axis, 0 first."""
+        total = np.zeros((*values.shape[:-1], values.shape[-1] + 1), np.result_type(values))
+        np.cumsum(values, axis=-1, out=total[..., 1:])
+        return total
+
+    def order(self, values: Any) -> tuple[Any, Any]:
+        """Values of each row from high to low, and their columns."""
+        columns = np.argsort(-values, axis=-1, kind="stable")
+        return np.take_along_axis(values, columns, axis=-1), columns
+
+    def take_along(self, values: Any, index: Any, axis: int) -> Any:
+        """Values at an index of the same shape along an axis."""
+        return np.take_along_axis(values, index, axis)
+
+    def softplus(self, scores: Any, *, wide: bool) -> Any:
+        """log(1 + eˢ); on a processor in double precision if ``wide``, for scores may be large."""
+        if wide:
+            return np.logaddexp(0.0, scores.astype(np.float64))
+        values = np.exp(scores)
+        values += 1
+        np.log(values, out=values)
+        return values
+
+    def fold(self, rows: IntArray, columns: IntArray) -> Fold:
+        """A function of (values, how="sum", "min" or "max") that puts the values of a tile together
+        between edges: group k has the rows ``rows[k]`` … ``rows[k + 1]`` − 1, and columns alike.
+        """
+
+        def folded(values: Any, how: Extreme = "sum") -> Any:
+            reduce = _REDUCE[how]
+            tops = [reduce.reduce(values[top:bottom], axis=0) for top, bottom in pairwise(rows)]
+            return reduce.reduceat(np.stack(tops), columns[:-1], axis=1)
+
+        return folded
+
+
+NUMPY = Numpy()
+
+
+class Torch:
+    """Tensors on a device of torch; the methods are those of :class:`Numpy`."""
+
+    def __init__(self, device: str) -> None:
+        import torch
+
+        self._torch = torch
+        self.device = device
+        self._kept: dict[int, tuple[Any, Any]] = {}
+
+    def active(self) -> AbstractContextManager[Any]:
+        """Makes a CUDA device the current one."""
+        cuda = self.device.startswith("cuda")
+        return self._torch.cuda.device(self.device) if cuda else nullcontext()
+
+    def chunk(self, here: int, there: int, width: int) -> int:
+        return max(1, there // max(1, width))
+
+    def put(self, array: npt.NDArray[Any]) -> Any:
+        key = id(array)
+        if key not in self._kept:
+            copy = self._torch.from_numpy(np.array(array)).to(self.device)
+            self._kept[key] = weakref.ref(array, lambda _: self._kept.pop(key, None)), copy
+        return self._kept[key][1]
+
+    def host(self, values: Any) -> npt.NDArray[Any]:
+        return np.asarray(values.cpu().numpy() if hasattr(values, "cpu") else values)
+
+    def _type(self, kind: str) -> Any:
+        return getattr(self._torch, kind)
+
+    def zeros(self, shape: int | tuple[int, ...], kind: str = "int64") -> Any:
+        return self._torch.zeros(shape, dtype=self._type(kind), device=self.device)
+
+    def full(self, shape: int | tuple[int, ...], value: float, kind: str = "int64") -> Any:
+        shape = (shape,) if isinstance(shape, int) else shape
+        return self._torch.full(shape, value, dtype=self._type(kind), device=self.device)
+
+    def arange(self, start: int, stop: int) -> Any:
+        return self._torch.arange(start, stop, device=self.device)
+
+    def product(self, rows: Any, columns: Any, out: Any = None) -> Any:
+        if rows.dtype == self._torch.float32 and self._cuts_short:
+            rows, columns = rows.double(), columns.double()
+        return rows @ columns.T
+
+    @property
+    def _cuts_short(self) -> bool:
+        """Whether torch was told to cut the factors of float32 products short (TF32)."""
+        matmul = self._torch.backends.cuda.matmul
+        if not hasattr(matmul, "fp32_precision"):  # torch before 2.9
+            return bool(matmul.allow_tf32)
+        precision = matmul.fp32_precision
+        if precision == "none":
+            precision = self._torch.backends.fp32_precision
+        return bool(precision == "tf32")
+
+    def fill(self, values: Any, mask: Any, value: float) -> Any:
+        return values.masked_fill_(mask, value)
+
+    def where(self, mask: Any, values: Any, others: Any) -> Any:
+        return self._torch.where(mask, values, others)
+
+    def isnan(self, values: Any) -> Any:
+        return self._torch.isnan(values)
+
+    def nonzero(self, flags: Any) -> tuple[IntArray, ...]:
+        return tuple(self._torch.nonzero(flags).cpu().numpy().T)
+
+    def repeat(self, sizes: Any) -> Any:
+        return self._torch.repeat_interleave(sizes)
+
+    def among(self, places: Places, scores: Any) -> Any:
+        torch, bounds = self._torch, self.put(places.boundaries)
+        kind = torch.promote_types(bounds.dtype, scores.dtype)
+        bounds, scores = bounds.to(kind), scores.to(kind)
+        if places.side != "both":
+            return torch.bucketize(scores, bounds, right=places.side == "right")
+        below = torch.searchsorted(bounds, scores)
+        return 2 * below + (bounds[below.clamp(max=len(bounds) - 1)] == scores)
+
+    def bincount(self, cells: Any, size: int, weights: Any = None) -> Any:
+        cells = cells.reshape(-1)
+        if weights is None:
+            return self._torch.bincount(cells, minlength=size)
+        return self.zeros(size, "float64").index_add_(0, cells, weights.reshape(-1).double())
+
+    def column_sums(self, flags: Any) -> Any:
+        return flags.sum(dim=0)
+
+    def cumulate(self, values: Any) -> Any:
+        return self._torch.nn.functional.pad(values.cumsum(dim=-1), (1, 0))
+
+    def order(self, values: Any) -> tuple[Any, Any]:
+        ordered, columns = values.sort(dim=-1, descending=True)
+        return ordered, columns
+
+    def take_along(self, values: Any, index: Any, axis: int) -> Any:
+        return values.gather(axis, index)
+
+    def softplus(self, scores: Any, *, wide: bool) -> Any:
+        return self._torch.nn.functional.softplus(scores)
+
+    def fold(self, rows: IntArray, columns: IntArray) -> Fold:
+        torch = self._torch
+        groups, others = len(rows) - 1, len(columns) - 1
+        row_of, column_of = self.repeat(self.put(np.diff(rows))), self.put(np.diff(columns))
+        column_of = self.repeat(column_of)
+        member = (self.arange(0, groups)[:, None] == row_of).to(torch.float64)
+        edges = self.put(columns)
+
+        def folded(values: Any, how: Extreme = "sum") -> Any:
+            if how == "sum":
+                at = self.cumulate(member @ values.double())[:, edges]
+                return at[:, 1:] - at[:, :-1]
+            tops = values.new_empty((groups, values.shape[1]))
+            tops.scatter_reduce_(
+                0, row_of[:, None].expand_as(values), values, f"a{how}", include_self=False
+            )
+            cells = values.new_empty((groups, others))
+            return cells.scatter_reduce_(
+                1, column_of.expand_as(tops), tops, f"a{how}", include_self=False
+            )
+
+        return folded
+
+
+Xp: TypeAlias = Numpy | Torch
+
+
+def narrow(counts: IntArray) -> npt.NDArray[Any]:
+    """The same counts in as few bytes as they need, to travel and to be kept."""
+    most = int(counts.max(initial=0))
+    return counts if most >> 32 else counts.astype(np.min_scalar_type(most))
