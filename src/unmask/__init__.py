@@ -84,10 +84,7 @@ from unmask.report import (
     Config,
     Document,
     config_schema,
-    document_of_comparison,
-    document_of_cp_maps,
-    document_of_evaluation,
-    document_of_privacy,
+    document,
     json_schema,
     load_config,
     render,
@@ -154,14 +151,13 @@ from unmask.trials import (
 )
 
 if TYPE_CHECKING:
-    from unmask.report.assess import Assessment, assess
-    from unmask.report.writing import write_report
+    from unmask.report import Assessment, assess, write_report
 
 # What draws is imported at first use: charts take longer to import than all the rest.
 _DRAWING = {
-    "Assessment": "unmask.report.assess",
-    "assess": "unmask.report.assess",
-    "write_report": "unmask.report.writing",
+    "Assessment": "unmask.report",
+    "assess": "unmask.report",
+    "write_report": "unmask.report",
 }
 
 
@@ -243,10 +239,7 @@ __all__ = [
     "delta_cp_intervals",
     "delta_cp_map",
     "detection",
-    "document_of_comparison",
-    "document_of_cp_maps",
-    "document_of_evaluation",
-    "document_of_privacy",
+    "document",
     "ece",
     "eer",
     "embed",

@@ -1,10 +1,13 @@
-"""A number with what is needed to trust it: interval, unit, chance level, counts, signature."""
+"""A number with what is needed to trust it: interval, unit, chance level, counts, signature; and
+what stands against reading it as it is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
 from unmask._version import __version__
 
@@ -72,3 +75,17 @@ class Estimate:
         if self.trials:
             parts.append(f"trials:{self.trials}")
         return "|".join([*parts, f"v:{__version__}"])
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something to be careful about: a ``code`` for programs, a ``sentence`` for people.
+
+    ``subject`` names what it is about, such as a safeguard, a metric or an attacker with its
+    condition. Results hand them on as ``notices``; whoever selects does so by code.
+    """
+
+    code: str
+    subject: str
+    sentence: str
+    severity: Literal["note", "warning"] = "warning"

@@ -61,7 +61,7 @@ def test_json_equals_the_python_api(folder):
     scores = um.read_scores(
         folder / "scores", key=folder / "trials", speakers="pattern:^(s[0-9]+)-"
     )
-    expected = um.document_of_evaluation(um.evaluate(scores, replicates=20, seed=7)).to_dict()
+    expected = um.document(um.evaluate(scores, replicates=20, seed=7)).to_dict()
     assert found["results"] == expected["results"]
     assert found["results"][0]["n"]["speakers"] == 6
 

@@ -13,7 +13,7 @@ from unmask.figures.safeguards import Point, distinctiveness, speaker_protection
 from unmask.figures.similarity import similarity_matrices, zoo_plots
 from unmask.privacy.similarity.safeguards import PrivacyAssessment, Safeguard
 from unmask.privacy.similarity.view import quadrants, single
-from unmask.report.privacy_figures import privacy_figures
+from unmask.report import figures_of
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_all_figures_of_an_assessment_are_written(result, tmp_path):
     assessment = PrivacyAssessment(
         (Safeguard("B 1", "f", result), Safeguard("B2", "f", result), Safeguard("B2", "m", result))
     )
-    figures = privacy_figures(assessment)
+    figures = figures_of(assessment)
     names = [figure.name for figure in figures]
     assert names == [
         "g_vd_deid",

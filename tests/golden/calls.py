@@ -15,6 +15,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from unmask.run.executors import kept_open
 
 import unmask as um
 from unmask.engine.units import units_of
@@ -28,7 +29,6 @@ from unmask.privacy.similarity.distortion import (
     calibration_distortion_from_scores,
 )
 from unmask.run import job
-from unmask.run.executors import kept_open
 from unmask.scoring import cross, on_cuda
 from unmask.stress import trial_bias, worst_case_by_target
 from unmask.stress.worst_case import flat as worst_case_flat

@@ -13,7 +13,7 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.report import cache, json_schema
-from unmask.report.assess import assess
+from unmask.report.assessment import assess
 from unmask.report.config import Config, load_config
 from unmask.report.frameworks.attacks import Attack
 from unmask.report.frameworks.legal import with_fitting_lengths

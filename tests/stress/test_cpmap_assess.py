@@ -230,7 +230,7 @@ def test_many_trials_get_intervals_only_when_asked(monkeypatch):
 
 def test_documents_and_tables():
     found = um.assess_cp_maps(table(), references=["old"], grid=40, replicates=10)
-    document = um.document_of_cp_maps(found)
+    document = um.document(found)
     metrics = [e.metric for row in document.rows for e in row.estimates]
     assert {"eer", "cp_mean", "cp_x", "cp_gap", "cp_win", "cp_tie", "cp_lose"} <= set(metrics)
     assert "not well-defined" in document.warnings[-1]

@@ -15,8 +15,15 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from unmask.cli import common
 from unmask.errors import InputError
-from unmask.report import Config, Told, config_schema, load_config, summary_table, write_report
-from unmask.report.assess import assess as run_assessment
+from unmask.report import (
+    Config,
+    Told,
+    config_schema,
+    load_config,
+    summary_table,
+    write_report,
+)
+from unmask.report import assess as run_assessment
 from unmask.run import HERE, Where
 
 

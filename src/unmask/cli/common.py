@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from unmask.base import visible
 from unmask.engine import Progress as Callback
-from unmask.report import Document, render
+from unmask.report import Document, figures_of, render
 from unmask.run import write_whole
 
 
@@ -101,6 +101,18 @@ DuplicatesOption = Annotated[
 InputFormatOption = Annotated[
     str | None, typer.Option("--format-in", help="Format of the scores, see unmask formats.")
 ]
+
+
+def draw(result: Any, folder: Path | None, *, formats: str, quiet: bool, **options: Any) -> None:
+    """All figures of a result into a folder, if one was named.
+
+    ``formats`` are separated by commas, ``options`` those of :func:`unmask.report.figures_of`.
+    """
+    if folder is not None:
+        from unmask.figures import save_all
+
+        save_all(figures_of(result, **options), folder, formats=tuple(formats.split(",")))
+        remark(f"figures in {folder}", quiet=quiet)
 
 
 def give(document: Document, *, format: OutputFormat, output: Path | None, quiet: bool) -> None:

@@ -11,7 +11,7 @@ from unmask.cli.scores import load
 from unmask.engine import Battery
 from unmask.engine import compare as compare_systems
 from unmask.errors import InputError
-from unmask.report import document_of_comparison
+from unmask.report import document
 from unmask.run import Where
 
 
@@ -75,4 +75,4 @@ def compare(
             state=state,
             progress=bar,
         )
-    common.give(document_of_comparison(comparison), format=format, output=output, quiet=quiet)
+    common.give(document(comparison), format=format, output=output, quiet=quiet)

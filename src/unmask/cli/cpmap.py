@@ -15,7 +15,7 @@ from unmask.cli import common
 from unmask.cli.scores import load
 from unmask.errors import InputError
 from unmask.figures import save_all
-from unmask.report import cp_figures, render_cp_maps
+from unmask.report import figures_of, render_cp_maps
 from unmask.run import write_whole
 from unmask.stress import CpAssessment, assess_cp_maps
 from unmask.trials import Scores, merge_systems, read_key
@@ -148,7 +148,11 @@ def cpmap(
     if cells is not None:
         write_whole(cells, cells_csv(*found).encode())
     if figures is not None:
-        save_all(cp_figures(*found), figures, formats=tuple(figure_formats.split(",")))
+        save_all(
+            figures_of(found[0], further=found[1:]),
+            figures,
+            formats=tuple(figure_formats.split(",")),
+        )
     text = render_cp_maps(found[0], format.value, further=found[1:])
     if output is None:
         sys.stdout.write(text)

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from unmask.cli import common
 from unmask.errors import InputError
-from unmask.figures import legal_figures, save_all
+from unmask.figures import save_all
 from unmask.privacy.legal import AttackerFiles, LegalConfig, legal_from_config, read_legal_config
-from unmask.report import document_of_legal
+from unmask.report import document, figures_of
 
 
 def legal(
@@ -169,8 +169,8 @@ def legal(
     with common.progress("attacks", quiet=quiet) as bar:
         sweep = legal_from_config(plan, on=on, workers=workers, state=state, progress=bar)
     if figures is not None:
-        save_all(legal_figures(sweep), figures, formats=tuple(figure_formats.split(",")))
-    common.give(document_of_legal(sweep), format=format, output=output, quiet=quiet)
+        save_all(figures_of(sweep), figures, formats=tuple(figure_formats.split(",")))
+    common.give(document(sweep), format=format, output=output, quiet=quiet)
     if figures is not None:
         common.remark(f"figures in {figures}", quiet=quiet)
 

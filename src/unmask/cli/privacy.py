@@ -11,8 +11,8 @@ import typer
 from unmask.cli import common
 from unmask.cli.privacy_inputs import Inputs, assess
 from unmask.figures import save_all
-from unmask.report import document_of_privacy
-from unmask.report.privacy_figures import privacy_figures
+from unmask.report import document as document_of
+from unmask.report import figures_of
 from unmask.run import Where
 
 
@@ -134,9 +134,9 @@ def privacy(
     for source in sources:
         if source.detected:
             common.remark(f"{source.name}: {source.detected}", quiet=quiet)
-    document = document_of_privacy(assessment, inputs=sources, details=details)
+    document = document_of(assessment, inputs=sources, details=details)
     if figures is not None:
-        drawn = privacy_figures(assessment, order=order.value)
+        drawn = figures_of(assessment, order=order.value)
         save_all(drawn, Path(figures), formats=tuple(figure_formats.split(",")))
     common.give(document, format=format, output=output, quiet=quiet)
     if figures is not None:

@@ -19,8 +19,9 @@ from unmask.cli.worstcase_inputs import (
     refuse,
 )
 from unmask.errors import InputError
-from unmask.figures import Figure, save_all, worst_case_figures
-from unmask.report import document_of_models, document_of_worst_case
+from unmask.figures import Figure, save_all
+from unmask.report import document as document_of
+from unmask.report import figures_of
 from unmask.run import Where
 from unmask.scoring import Plda
 from unmask.stress import PER_PAIR, WorstCaseStudy, worst_case_study, worst_case_study_of_embeddings
@@ -233,15 +234,13 @@ def worstcase(
                     **asked,
                 )
     if table:
-        common.give(
-            document_of_models(tables, inputs=sources), format=format, output=output, quiet=quiet
-        )
+        common.give(document_of(tables, inputs=sources), format=format, output=output, quiet=quiet)
         return
     if figures is not None:
         for group, found in studies.items():
-            drawn = [_named(figure, group, len(studies)) for figure in worst_case_figures(found)]
+            drawn = [_named(figure, group, len(studies)) for figure in figures_of(found)]
             save_all(drawn, Path(figures), formats=tuple(figure_formats.split(",")))
-    document = document_of_worst_case(studies, inputs=sources)
+    document = document_of(studies, inputs=sources)
     common.give(document, format=format, output=output, quiet=quiet)
     if figures is not None:
         common.remark(f"figures in {figures}", quiet=quiet)

@@ -8,11 +8,11 @@ from unmask.figures.densities import score_histograms, trial_bias_figure
 from unmask.figures.evidence import calibration_profiles, disclosure_profiles, ece_profile
 from unmask.figures.figure import Chart, Figure, join, require_systems, table
 from unmask.figures.image import PNG_PIXELS_PER_INCH, save, save_all, svg
-from unmask.figures.legal import RiskLine, legal_figures
+from unmask.figures.legal import RiskLine, legal_figures, legal_panel, risk_comparison
 from unmask.figures.page import POLICY, STYLE, fragment, javascript, script_json
-from unmask.figures.safeguards import Point, speaker_protection
+from unmask.figures.safeguards import Point, distinctiveness, speaker_protection
 from unmask.figures.similarity import similarity_matrices, zoo_plots
-from unmask.figures.speakers import Strip
+from unmask.figures.speakers import Strip, rank_histograms, speaker_risks, speaker_strip
 from unmask.figures.theme import (
     NARROW,
     NONTARGET,
@@ -25,7 +25,14 @@ from unmask.figures.theme import (
     system_colours,
 )
 from unmask.figures.tradeoff import det, roc_hull
-from unmask.figures.worst_case import GrowthLine, worst_case_figures
+from unmask.figures.worst_case import (
+    GrowthLine,
+    needed_thresholds,
+    worst_case_curves,
+    worst_case_figures,
+    worst_case_growth,
+    worst_case_map,
+)
 
 __all__ = [
     "NARROW",
@@ -50,13 +57,18 @@ __all__ = [
     "delta_cp_map_figure",
     "det",
     "disclosure_profiles",
+    "distinctiveness",
     "ece_profile",
     "fragment",
     "javascript",
     "join",
     "legal_figures",
+    "legal_panel",
+    "needed_thresholds",
     "pav_map",
+    "rank_histograms",
     "require_systems",
+    "risk_comparison",
     "roadmap_figure",
     "roc_hull",
     "save",
@@ -66,10 +78,15 @@ __all__ = [
     "shorten",
     "similarity_matrices",
     "speaker_protection",
+    "speaker_risks",
+    "speaker_strip",
     "svg",
     "system_colours",
     "table",
     "trial_bias_figure",
+    "worst_case_curves",
     "worst_case_figures",
+    "worst_case_growth",
+    "worst_case_map",
     "zoo_plots",
 ]

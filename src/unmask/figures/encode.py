@@ -191,10 +191,13 @@ def attacker_lines(
 
     ``chance`` is the name of a further line, black and dashed.
     """
-    dashes = {**attacker_dashes(n for n in names if n != original), str(original): list(SOLID)}
+    dashes: dict[str, list[float]] = {
+        **attacker_dashes(n for n in names if n != original),
+        str(original): [float(length) for length in SOLID],
+    }
     colours = {n: ORIGINAL if n == original else colour for n in names}
     if chance is not None:
-        colours[chance], dashes[chance] = CHANCE, list(DASHED)
+        colours[chance], dashes[chance] = CHANCE, [float(length) for length in DASHED]
     scale = alt.Scale(domain=list(colours), range=[dashes[n] for n in colours])
     return (
         kinds("attacker", colours, legend=legend),
@@ -206,7 +209,7 @@ def tips(fields: str) -> list[alt.Tooltip]:
     """What shows on hover: ``field:type|Title`` or ``field:type|Title|format``, ``; `` between."""
     parts = (field.split("|") for field in fields.split("; "))
     return [
-        alt.Tooltip(name, title=title, **({"format": form[0]} if form else {}))
+        alt.Tooltip(name, title=title, format=form[0] if form else alt.Undefined)
         for name, title, *form in parts
     ]
 

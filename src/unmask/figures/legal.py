@@ -99,9 +99,7 @@ def _spoken(length: int) -> str:
     return f"{length} utterance{'s' if length > 1 else ''}"
 
 
-def _panel(
-    sweep: LegalSweep, metric: str, length: int, colour: str, *, first: bool
-) -> alt.LayerChart:
+def _panel(sweep: LegalSweep, metric: str, length: int, colour: str, *, first: bool) -> Layers:
     curves = {n: sweep.shown(n, metric, length) for n in sweep.attackers}
     label, who = _TITLES[metric]
     x = _counts(who, list(curves.values()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -169,8 +169,8 @@ def _embedded(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embedd
     for one in files:
         total.update(one.path.read_bytes())
 
-    def compute(progress: Callable[[int, int], None]) -> Embeddings:
-        result = embed(files, part.encoder, progress=progress)
+    def compute() -> Embeddings:
+        result = embed(files, part.encoder)
         if result.failures or result.embeddings is None:
             raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
         source = Source(str(part.audio), total.hexdigest(), "audio")
