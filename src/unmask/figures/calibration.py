@@ -11,6 +11,8 @@ import numpy as np
 
 from unmask.engine import PavMap, Reliability
 from unmask.figures.encode import (
+    dashed,
+    in_panel,
     legend,
     main_panel,
     panel_columns,
@@ -19,7 +21,7 @@ from unmask.figures.encode import (
     tips,
 )
 from unmask.figures.figure import Figure, Layers, join, require_systems, table
-from unmask.figures.theme import CHANCE, DASHED, MUTED, WIDE
+from unmask.figures.theme import MUTED, WIDE
 
 _TOGETHER = 3
 
@@ -122,11 +124,8 @@ def _reliability_panel(
         "low:Q|Interval from|.4f; high:Q|Interval to|.4f; count:Q|Trials|,.0f"
     )
     base = alt.Chart(rows).encode(x, y, colour, tooltip=tooltip)
-    diagonal = (
-        alt.Chart(table(predicted=[0, 1], observed=[0, 1]))
-        .mark_line(color=CHANCE, strokeDash=list(DASHED), strokeWidth=1)
-        .encode(x, y)
-    )
+    ends = table(predicted=[0, 1], observed=[0, 1])
+    diagonal = dashed(ends, mark="line", strokeWidth=1).encode(x, y)
     layers = [
         diagonal,
         base.mark_line(strokeWidth=1, opacity=0.55),
@@ -181,8 +180,9 @@ def pav_map(
         for system, curve in curves.items()
         for sign, edge in ((-1.0, bottom), (1.0, top))
     )
+    same = [max(left, ticks[0]), min(right, ticks[-1])]
     layers = [
-        _identity(x, y, low=max(left, ticks[0]), high=min(right, ticks[-1])),
+        dashed(table(score=same, llr=same), mark="line", clip=True, strokeWidth=1).encode(x, y),
         alt.Chart(table(llr=[ticks[0] - lane / 2, ticks[-1] + lane / 2]))
         .mark_rule(color=MUTED, strokeWidth=0.6)
         .encode(y),
@@ -204,11 +204,8 @@ def pav_map(
             tooltip=tooltip,
         ),
     ]
-    chart = alt.layer(*layers).properties(
-        width=main_panel(width),
-        height=int(0.85 * main_panel(width)),
-        description=f"Score to oracle log-likelihood ratio of {', '.join(curves)}",
-    )
+    described = f"Score to oracle log-likelihood ratio of {', '.join(curves)}"
+    chart = in_panel(alt.layer(*layers), width=width, ratio=0.85, description=described)
     return Figure(name, title, _caption(ends), chart)
 
 
@@ -280,15 +277,6 @@ def _infinite(
         llr=np.full(chosen.size, edge),
         **_columns(curve, chosen, times=1),
     )
-
-
-def _identity(x: alt.X, y: alt.Y, *, low: float, high: float) -> alt.Chart:
-    drawn: alt.Chart = (
-        alt.Chart(table(score=[low, high], llr=[low, high]))
-        .mark_line(clip=True, color=CHANCE, strokeDash=list(DASHED), strokeWidth=1)
-        .encode(x, y)
-    )
-    return drawn
 
 
 def _written(llr: float) -> str:

@@ -22,7 +22,7 @@ from unmask.figures.cp_cells import (
     panel_for,
     rectangles,
 )
-from unmask.figures.encode import is_wide, panel_columns, tips
+from unmask.figures.encode import in_grid, is_wide, panel_columns, tips
 from unmask.figures.figure import Figure, Layers, require_systems, table, text_table
 from unmask.figures.theme import DIVERGING, INK, PAPER, SEQUENTIAL, WIDE, shorten
 from unmask.stress.cpmap import OUTCOMES, Contour, CpMap, CpPosition, CpRoadmap, DeltaCpMap
@@ -59,9 +59,8 @@ def cp_map_figure(
         )
         for i, (system, cp) in enumerate(maps.items())
     ]
-    chart = alt.concat(*panels, columns=columns, spacing=SPACING).properties(
-        description=f"C-P maps of {', '.join(maps)}"
-    )
+    described = f"C-P maps of {', '.join(maps)}"
+    chart = in_grid(panels, columns=columns, spacing=SPACING, description=described)
     first = next(iter(maps.values()))
     measured = "equal error rate" if first.metric.name == "eer" else "minimum detection cost"
     shown = title or f"C-P map: {measured} on every mixture of hard and easy trials"
@@ -295,9 +294,8 @@ def delta_cp_map_figure(
         for i, delta in enumerate(deltas)
     ]
     pairs = ", ".join(f"{d.test} against {d.reference}" for d in deltas)
-    chart = alt.concat(*panels, columns=columns, spacing=SPACING).properties(
-        description=f"Delta C-P maps of {pairs}"
-    )
+    described = f"Delta C-P maps of {pairs}"
+    chart = in_grid(panels, columns=columns, spacing=SPACING, description=described)
     parts = [*_delta_caption(deltas, limit), *cp_cells.not_drawn(panel_for(deltas[0], side=side))]
     return Figure(name, title, " ".join(parts), chart)
 
@@ -446,9 +444,10 @@ def roadmap_figure(
         for row in _rows(roadmap, first, names, side=side, limit=limit, legend=number == 0)
         for panel in row
     ]
-    chart = alt.concat(*panels, columns=columns, spacing=SPACING).resolve_scale(color="independent")
     listed = ", ".join(cp.system for cp in roadmap.maps)
-    chart = chart.properties(description=f"Roadmap of {listed}: C-P maps and delta C-P maps")
+    described = f"Roadmap of {listed}: C-P maps and delta C-P maps"
+    chart = in_grid(panels, columns=columns, spacing=SPACING, description=described)
+    chart = chart.resolve_scale(color="independent")
     return Figure(name, title, " ".join(_roadmap_caption(roadmap, side, limit)), chart)
 
 

@@ -11,9 +11,18 @@ import numpy as np
 from unmask.engine import Histogram
 from unmask.errors import InputError
 from unmask.figures.cp_cells import heading
-from unmask.figures.encode import is_wide, panel_columns, panel_title, percent, tips
+from unmask.figures.encode import (
+    dashed,
+    in_grid,
+    is_wide,
+    kinds,
+    panel_columns,
+    panel_title,
+    percent,
+    tips,
+)
 from unmask.figures.figure import Figure, Layers, join, require_systems, table
-from unmask.figures.theme import DASHED, INK, NARROW, NONTARGET, TARGET, WIDE, shorten
+from unmask.figures.theme import INK, NARROW, NONTARGET, TARGET, WIDE, shorten
 from unmask.stress.cpmap import ConfigScores
 
 _TARGET, _NONTARGET = "target (same voice)", "nontarget (other voice)"
@@ -37,54 +46,56 @@ def score_histograms(
         )
         for i, (system, curve) in enumerate(curves.items())
     ]
-    chart = alt.concat(*panels, columns=columns, spacing=18).properties(
-        description=f"Densities of target and nontarget scores of {', '.join(curves)}"
-    )
+    described = f"Densities of target and nontarget scores of {', '.join(curves)}"
+    chart = in_grid(panels, columns=columns, spacing=18, description=described)
     return Figure(name, title, _caption(curves), chart)
 
 
 def _panel(system: str, curve: Histogram, *, first: bool, alone: bool) -> Layers:
-    x = alt.X(
-        "score:Q",
-        title="Score",
-        scale=alt.Scale(domain=[float(curve.edges[0]), float(curve.edges[-1])], nice=False),
-        axis=alt.Axis(tickCount=4, grid=False),
-    )
+    x = _scores(curve, "Score", ticks=4)
     top = 1.06 * float(max(curve.target.max(initial=0), curve.nontarget.max(initial=0))) or 1.0
     y = alt.Y(
         "density:Q",
         title="Density" if first else None,
         scale=alt.Scale(domain=[0, top], nice=False),
     ).axis(tickCount=4)
-    colour = alt.Color(
-        "trials:N",
-        scale=alt.Scale(domain=[_TARGET, _NONTARGET], range=[TARGET, NONTARGET]),
-        legend=alt.Legend(title=None, orient="bottom", symbolType="square", direction="horizontal"),
-    )
-    steps = join(
-        table(trials=kind, score=curve.edges, density=np.append(density, density[-1:]))
-        for kind, density in ((_NONTARGET, curve.nontarget), (_TARGET, curve.target))
-    )
-    areas = (
-        alt.Chart(steps)
-        .mark_area(interpolate="step-after", fillOpacity=0.25, line={"strokeWidth": 1.4})
-        .encode(x, y.stack(None), colour)
-    )
-    layers: list[alt.Chart] = [areas]
+    layers = [_areas(curve).encode(x, y.stack(None))]
     if math.isfinite(curve.eer_threshold):
-        rule = alt.Chart(table(score=curve.eer_threshold)).mark_rule(
-            color=INK, strokeDash=list(DASHED), strokeWidth=1.2
-        )
-        layers.append(
-            rule.encode(
-                alt.X("score:Q"),
-                tooltip=tips("score:Q|EER threshold|.4~g"),
-            )
-        )
+        rule = _threshold(curve.eer_threshold)
+        layers.append(rule.encode(tooltip=tips("score:Q|EER threshold|.4~g")))
     layers.append(_bins(system, curve))
     if not alone:
         layers.append(panel_title(system))
     return alt.layer(*layers)
+
+
+def _scores(curve: Histogram | ConfigScores, title: str | None, *, ticks: int) -> alt.X:
+    scale = alt.Scale(domain=[float(curve.edges[0]), float(curve.edges[-1])], nice=False)
+    return alt.X("score:Q", title=title, scale=scale).axis(tickCount=ticks, grid=False)
+
+
+def _areas(curve: Histogram | ConfigScores) -> alt.Chart:
+    """Both densities as steps, targets above."""
+    steps = join(
+        table(trials=kind, score=curve.edges, density=np.append(density, density[-1:]))
+        for kind, density in ((_NONTARGET, curve.nontarget), (_TARGET, curve.target))
+    )
+    colour = kinds(
+        "trials",
+        {_TARGET: TARGET, _NONTARGET: NONTARGET},
+        legend=alt.Legend(title=None, orient="bottom", symbolType="square", direction="horizontal"),
+    )
+    area = alt.Chart(steps).mark_area(
+        interpolate="step-after", fillOpacity=0.25, line={"strokeWidth": 1.4}
+    )
+    drawn: alt.Chart = area.encode(colour)
+    return drawn
+
+
+def _threshold(score: float) -> alt.Chart:
+    rule = dashed(table(score=score), color=INK, strokeWidth=1.2)
+    drawn: alt.Chart = rule.encode(alt.X("score:Q"))
+    return drawn
 
 
 def _bins(system: str, curve: Histogram) -> alt.Chart:
@@ -132,9 +143,6 @@ def _caption(curves: Mapping[str, Histogram]) -> str:
     return " ".join(parts)
 
 
-_TARGET, _NONTARGET = "target (same voice)", "nontarget (other voice)"
-
-
 def trial_bias_figure(
     configs: Sequence[ConfigScores],
     *,
@@ -165,35 +173,16 @@ def trial_bias_figure(
 
 
 def _config_panel(config: ConfigScores, *, top: float, last: bool) -> Layers:
-    ends = [float(config.edges[0]), float(config.edges[-1])]
-    x = alt.X(
-        "score:Q", title="Score" if last else None, scale=alt.Scale(domain=ends, nice=False)
-    ).axis(tickCount=6, grid=False)
     y = alt.Y("density:Q", title="Density", scale=alt.Scale(domain=[0, top], nice=False))
-    colour = alt.Color(
-        "trials:N",
-        scale=alt.Scale(domain=[_TARGET, _NONTARGET], range=[TARGET, NONTARGET]),
-        legend=alt.Legend(title=None, orient="bottom", symbolType="square", direction="horizontal"),
-    )
-    steps = join(
-        table(trials=kind, score=config.edges, density=np.append(density, density[-1:]))
-        for kind, density in ((_NONTARGET, config.nontarget), (_TARGET, config.target))
-    )
-    layers: list[alt.Chart] = [
-        alt.Chart(steps)
-        .mark_area(interpolate="step-after", fillOpacity=0.25, line={"strokeWidth": 1.4})
-        .encode(
-            x,
+    layers = [
+        _areas(config).encode(
+            _scores(config, "Score" if last else None, ticks=6),
             y.stack(None).axis(tickCount=3),
-            colour,
             tooltip=tips("trials:N|Trials; score:Q|Scores from|.4~g; density:Q|Density|.4~g"),
         )
     ]
     if math.isfinite(config.threshold):
-        rule = alt.Chart(table(score=config.threshold)).mark_rule(
-            color=INK, strokeDash=list(DASHED), strokeWidth=1.2
-        )
-        layers.append(rule.encode(alt.X("score:Q")))
+        layers.append(_threshold(config.threshold))
     layers += heading(
         shorten(config.name),
         f"EER {percent(config.eer)}, {config.targets:,} target and "

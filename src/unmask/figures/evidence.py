@@ -9,7 +9,7 @@ import numpy as np
 
 from unmask.base import FloatArray
 from unmask.engine import EceProfile
-from unmask.figures.encode import colours_for, is_wide, line_kind, main_panel, system_colour, tips
+from unmask.figures.encode import colours_for, in_panel, is_wide, line_kind, system_colour, tips
 from unmask.figures.figure import Figure, Layers, join, require_systems, table
 from unmask.figures.theme import DASHED, PALETTE, SOLID, WIDE, shorten
 from unmask.privacy.zebra import CalibrationDistortion, Disclosure
@@ -18,6 +18,18 @@ HIGHEST = 1.08
 
 _NO_SCORES = "prior alone, no scores"
 _ORACLE, _ACTUAL = "oracle (calibrated)", "actual (scores as LLRs)"
+
+
+def _axes(title: str, lowest: float, highest: float, *, width: float) -> tuple[alt.X, alt.Y]:
+    """Log-odds of the prior, and bits of cross-entropy."""
+    odds = alt.Scale(domain=[lowest, highest], nice=False)
+    bits = alt.Scale(domain=[0, HIGHEST])
+    return (
+        alt.X("log_odds:Q", title=title, scale=odds).axis(tickCount=10 if is_wide(width) else 5),
+        alt.Y("bits:Q", title="Empirical cross-entropy (bits)", scale=bits).axis(
+            values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".1f"
+        ),
+    )
 
 
 def ece_profile(
@@ -46,14 +58,7 @@ def ece_profile(
     lowest = min(float(curve.log_odds.min()) for curve in curves.values())
     highest = max(float(curve.log_odds.max()) for curve in curves.values())
     encoded = alt.Chart(rows).encode(
-        alt.X(
-            "log_odds:Q",
-            title="Prior log-odds of a target (natural log)",
-            scale=alt.Scale(domain=[lowest, highest], nice=False),
-        ).axis(tickCount=10 if is_wide(width) else 5),
-        alt.Y(
-            "bits:Q", title="Empirical cross-entropy (bits)", scale=alt.Scale(domain=[0, HIGHEST])
-        ).axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".1f"),
+        *_axes("Prior log-odds of a target (natural log)", lowest, highest, width=width),
         system_colour(list(curves), colours, width=width, first=_NO_SCORES),
         line_kind({_ORACLE: SOLID, _ACTUAL: DASHED}, width=width),
         tooltip=tips(
@@ -66,9 +71,10 @@ def ece_profile(
         .transform_filter(alt.datum.system != _NO_SCORES)
         .mark_point(size=46, filled=True, opacity=1, clip=True)
     )
-    chart = alt.layer(encoded.mark_line(clip=True), dots).properties(
-        width=main_panel(width),
-        height=int(0.78 * main_panel(width)),
+    chart = in_panel(
+        alt.layer(encoded.mark_line(clip=True), dots),
+        width=width,
+        ratio=0.78,
         description=f"Empirical cross-entropy of {', '.join(curves)} over the prior log-odds",
     )
     return Figure(name, title, _caption(curves), chart)
@@ -174,25 +180,16 @@ def _profiles(
             ),
         ]
     )
+    ends = float(first.log_odds[0]), float(first.log_odds[-1])
     encoded = alt.Chart(rows).encode(
-        alt.X(
-            "log_odds:Q",
-            title="Prior log-odds of a target, logit π (natural log)",
-            scale=alt.Scale(
-                domain=[float(first.log_odds[0]), float(first.log_odds[-1])], nice=False
-            ),
-        ).axis(tickCount=10 if is_wide(width) else 5),
-        alt.Y(
-            "bits:Q", title="Empirical cross-entropy (bits)", scale=alt.Scale(domain=[0, HIGHEST])
-        ).axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".1f"),
+        *_axes("Prior log-odds of a target, logit π (natural log)", *ends, width=width),
         system_colour(list(lines), colours, notes=notes, width=width, first=_PRIOR),
         tooltip=tips(
             "system:N|Profile; log_odds:Q|Prior log-odds|.2f; bits:Q|Cross-entropy (bits)|.4f"
         ),
     )
-    side = main_panel(width)
     is_prior = alt.datum.system == _PRIOR
-    return alt.layer(
+    layers = alt.layer(
         encoded.transform_filter(~is_prior)
         .mark_line(clip=True)
         .encode(
@@ -203,11 +200,10 @@ def _profiles(
             )
         ),
         encoded.transform_filter(is_prior).mark_line(clip=True, strokeDash=list(DASHED)),
-    ).properties(
-        width=side,
-        height=int(0.78 * side),
-        description=f"Empirical cross-entropy profiles of {', '.join(lines)}",
     )
+    described = f"Empirical cross-entropy profiles of {', '.join(lines)}"
+    drawn: Layers = in_panel(layers, width=width, ratio=0.78, description=described)
+    return drawn
 
 
 def _turned(system: str) -> str:

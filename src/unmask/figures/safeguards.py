@@ -11,9 +11,9 @@ import numpy as np
 
 from unmask.errors import InputError
 from unmask.estimate import Interval
-from unmask.figures.encode import colours_for, main_panel, panel_title, system_colour, tips
+from unmask.figures.encode import colours_for, dashed, main_panel, panel_title, system_colour, tips
 from unmask.figures.figure import Figure, require_systems, table
-from unmask.figures.theme import CHANCE, DASHED, WIDE, shorten
+from unmask.figures.theme import CHANCE, WIDE, shorten
 from unmask.privacy.similarity import PLAIN, SpeakerProtection
 
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
@@ -87,9 +87,7 @@ def distinctiveness(
     side = main_panel(width)
     chart = (
         alt.layer(
-            alt.Chart(table(at=0.0))
-            .mark_rule(color=CHANCE, strokeDash=list(DASHED))
-            .encode(y="at:Q"),
+            dashed(table(at=0.0)).encode(y="at:Q"),
             alt.Chart(table(deid=100.0, g_vd=0.0, text="ideal"))
             .mark_text(align="right", dx=-4, dy=-9)
             .encode(x, y, text="text:N"),
@@ -212,11 +210,7 @@ def speaker_protection(
             .transform_filter("isValid(datum.low) && isFinite(datum.low)")
             .encode(alt.X("speaker:N" if few else "place:O", sort=None), y="low:Q", y2="high:Q")
         )
-        rule = (
-            alt.Chart(table(at=100 * float(protection.deid.mean())))
-            .mark_rule(color=CHANCE, strokeDash=list(DASHED))
-            .encode(y="at:Q")
-        )
+        rule = dashed(table(at=100 * float(protection.deid.mean()))).encode(y="at:Q")
         panels.append(
             alt.layer(bars, spans, rule, panel_title(system + _attacker(protection))).properties(
                 width=int(width - 80), height=150 if len(protections) > 1 else 210

@@ -7,10 +7,10 @@ from typing import Any
 
 import altair as alt
 
-from unmask.figures.encode import is_wide, panel_columns, panel_title, tips
+from unmask.figures.encode import dashed, in_grid, is_wide, panel_columns, panel_title, tips
 from unmask.figures.figure import Figure, Layers, require_systems, table, text_table
 from unmask.figures.image import CELLS
-from unmask.figures.theme import DASHED, MUTED, PAPER, SEQUENTIAL, UNIT_DOMAIN, WIDE
+from unmask.figures.theme import MUTED, PAPER, SEQUENTIAL, UNIT_DOMAIN, WIDE
 from unmask.privacy import Zoo
 from unmask.privacy.similarity import MatrixView
 
@@ -32,9 +32,8 @@ def similarity_matrices(
         matrix_panel(view, room, title=system, key=f"speakers{i}")
         for i, (system, view) in enumerate(views.items())
     ]
-    chart = alt.concat(*panels, columns=columns, spacing=26).properties(
-        description=f"Voice similarity matrices of {', '.join(views)}"
-    )
+    described = f"Voice similarity matrices of {', '.join(views)}"
+    chart = in_grid(panels, columns=columns, spacing=26, description=described)
     return Figure(name, title, _caption(views), chart)
 
 
@@ -163,11 +162,9 @@ def zoo_plots(
         else:
             rows.append(plot)
     columns = 2 if is_wide(width) else 1
-    chart = (
-        alt.concat(*rows, columns=columns, spacing=30)
-        .resolve_scale(color="independent")
-        .properties(description=f"Zoo plots of {', '.join(zoos)}")
-    )
+    described = f"Zoo plots of {', '.join(zoos)}"
+    chart = in_grid(rows, columns=columns, spacing=30, description=described)
+    chart = chart.resolve_scale(color="independent")
     told = "; ".join(
         f"{system}: "
         + ", ".join(
@@ -195,9 +192,7 @@ def _plot(system: str, zoo: Zoo, side: int) -> Layers:
         "impostor:Q", title=f"Mean impostor {zoo.score}", scale=alt.Scale(zero=False, padding=12)
     )
     lines = {
-        axis: alt.Chart(table(at=list(zoo.quartiles[axis]))).mark_rule(
-            color=MUTED, strokeDash=list(DASHED), strokeWidth=0.8
-        )
+        axis: dashed(table(at=list(zoo.quartiles[axis])), color=MUTED, strokeWidth=0.8)
         for axis in ("target", "impostor")
     }
     points = (

@@ -12,6 +12,7 @@ from unmask.base import FloatArray, IntArray
 from unmask.figures.encode import (
     UNIT,
     attacker_lines,
+    dashed,
     in_grid,
     is_wide,
     kinds,
@@ -71,9 +72,7 @@ def speaker_risks(
         alt.Chart(table(start=0.0, end=0.1))
         .mark_rect(color="#e5e7eb", opacity=0.7)
         .encode(alt.X("start:Q", scale=UNIT), alt.X2("end:Q")),
-        alt.Chart(table(risk=chance))
-        .mark_rule(color=CHANCE, strokeDash=list(DASHED))
-        .encode(y, tooltip=tips("risk:Q|Chance|.2%")),
+        dashed(table(risk=chance)).encode(y, tooltip=tips("risk:Q|Chance|.2%")),
         alt.Chart(rows)
         .mark_line(interpolate="step-before", strokeWidth=1.8)
         .encode(
@@ -194,10 +193,8 @@ def _rank_panel(attacker: str, result: Ranks, colour: str, floor: float, *, firs
             ),
         )
     )
-    chance = (
-        alt.Chart(table(probability=1 / result.candidates))
-        .mark_rule(color=CHANCE, strokeDash=list(DASHED), strokeWidth=1.2)
-        .encode(alt.Y("probability:Q", scale=scale))
+    chance = dashed(table(probability=1 / result.candidates), strokeWidth=1.2).encode(
+        alt.Y("probability:Q", scale=scale)
     )
     return alt.layer(bars, chance, panel_title(attacker))
 

@@ -10,16 +10,17 @@ from scipy.special import ndtr, ndtri
 
 from unmask.engine import Array, DetCurve
 from unmask.figures.encode import (
+    dashed,
+    in_panel,
     is_wide,
     legend,
     line_kind,
-    main_panel,
     percent,
     system_colour,
     tips,
 )
 from unmask.figures.figure import Figure, join, require_systems, table
-from unmask.figures.theme import CHANCE, DASHED, INK, SOLID, WIDE, shorten
+from unmask.figures.theme import DASHED, INK, SOLID, WIDE, shorten
 
 TICKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 LOWEST, HIGHEST = 0.0005, 0.6
@@ -41,7 +42,6 @@ def det(
 ) -> Figure:
     """DET curves of all systems: polygon solid, hull dashed, EER and minimum DCF marked."""
     require_systems(curves, chart="DET")
-    side = main_panel(width)
     names = list(curves)
     colour = system_colour(
         names,
@@ -56,15 +56,21 @@ def det(
         _axis("y", "Misses, Pmiss (%)", width=width),
     )
 
-    polygons = join(_line(n, c.p_fa, c.p_miss, line=_POLYGON) for n, c in curves.items())
+    grid: Array = ndtr(np.linspace(ndtri(LOWEST), ndtri(HIGHEST), _STEPS))
+    grid[[0, -1]] = LOWEST, HIGHEST
+    every = curves.items()
+    polygons = join(_line(n, c.p_fa, c.p_miss, _POLYGON, grid, grid, HIGHEST) for n, c in every)
     layers = [_diagonal(x, y), _drawn(polygons, x, y, colour, dash, stroke=1.9)]
     if hull:
-        hulls = join(_line(n, c.hull_p_fa, c.hull_p_miss, line=_HULL) for n, c in curves.items())
+        hulls = join(
+            _line(n, c.hull_p_fa, c.hull_p_miss, _HULL, grid, grid, HIGHEST) for n, c in every
+        )
         layers.append(_drawn(hulls, x, y, colour, dash, stroke=1.0))
     layers.append(_marks(curves, x, y, colour, width=width))
-    chart = alt.layer(*layers).properties(
-        width=side,
-        height=side,
+    chart = in_panel(
+        alt.layer(*layers),
+        width=width,
+        ratio=1,
         description="DET plot: "
         + "; ".join(f"{n}, EER {percent(c.eer)}" for n, c in curves.items()),
     )
@@ -87,11 +93,18 @@ def _axis(channel: str, title: str, *, width: float) -> alt.X | alt.Y:
     )
 
 
-def _line(name: str, p_fa: Array, p_miss: Array, *, line: str) -> alt.InlineData:
-    grid: Array = ndtr(np.linspace(ndtri(LOWEST), ndtri(HIGHEST), _STEPS))
-    grid[[0, -1]] = LOWEST, HIGHEST
-    fa, miss = trace(p_fa, p_miss, at_fa=grid, at_miss=grid)
-    seen = (fa <= HIGHEST) & (miss <= HIGHEST)
+def _line(
+    name: str,
+    p_fa: Array,
+    p_miss: Array,
+    line: str,
+    at_fa: Array,
+    at_miss: Array,
+    highest: float = 1.0,
+) -> alt.InlineData:
+    """A polygon of error rates, followed at the grids; what lies beyond ``highest`` is left out."""
+    fa, miss = trace(p_fa, p_miss, at_fa=at_fa, at_miss=at_miss)
+    seen = (fa <= highest) & (miss <= highest)
     if seen.any():
         fa, miss = fa[seen], miss[seen]
     return table(system=name, line=line, step=range(len(fa)), p_fa=fa, p_miss=miss)
@@ -206,7 +219,6 @@ def trace(p_fa: Array, p_miss: Array, *, at_fa: Array, at_miss: Array) -> tuple[
     return all_fa[order], all_miss[order]
 
 
-_POLYGON, _HULL = "measured (ROC polygon)", "convex hull"
 _LOWEST_ALLOWED = 1e-6
 
 
@@ -221,7 +233,6 @@ def roc_hull(
 ) -> Figure:
     """Hits (1 − Pmiss) over false alarms; ``log_p_fa`` spreads out the rare false alarms."""
     require_systems(curves, chart="ROC")
-    side = main_panel(width)
     lowest = _lowest(curves) if log_p_fa else 0.0
     x = alt.X(
         "x:Q",
@@ -234,13 +245,10 @@ def roc_hull(
     y = alt.Y("hit:Q", title="Hits, 1 − Pmiss", scale=alt.Scale(domain=[0, 1])).axis(
         format="~%", tickCount=5
     )
-    polygons = join(
-        _hull_line(n, c.p_fa, c.p_miss, line=_POLYGON, lowest=lowest) for n, c in curves.items()
-    )
-    hulls = join(
-        _hull_line(n, c.hull_p_fa, c.hull_p_miss, line=_HULL, lowest=lowest)
-        for n, c in curves.items()
-    )
+    grid = np.geomspace(lowest, 1.0, 80) if lowest > 0 else np.array([0.0, 1.0])
+    every, none = curves.items(), np.empty(0)
+    polygons = join(_line(n, c.p_fa, c.p_miss, _POLYGON, grid, none) for n, c in every)
+    hulls = join(_line(n, c.hull_p_fa, c.hull_p_miss, _HULL, grid, none) for n, c in every)
     lines = [
         alt.Chart(rows)
         .mark_line(clip=True, strokeWidth=stroke)
@@ -255,9 +263,11 @@ def roc_hull(
         )
         for rows, stroke in ((polygons, 1.9), (hulls, 1.0))
     ]
-    chart = alt.layer(_chance(x, y, lowest=lowest), *lines).properties(
-        width=side,
-        height=side,
+    chance = dashed(table(x=grid, hit=grid), mark="line", strokeWidth=1).encode(x, y)
+    chart = in_panel(
+        alt.layer(chance, *lines),
+        width=width,
+        ratio=1,
         description="ROC curves with convex hulls of "
         + "; ".join(f"{n}, EER {percent(c.eer)}" for n, c in curves.items()),
     )
@@ -282,21 +292,3 @@ def _hull_ticks(lowest: float) -> list[float]:
     if lowest == 0:
         return [0, 0.2, 0.4, 0.6, 0.8, 1]
     return [float(f"1e{power}") for power in range(round(np.log10(lowest)), 1)]
-
-
-def _hull_line(
-    name: str, p_fa: Array, p_miss: Array, *, line: str, lowest: float
-) -> alt.InlineData:
-    grid = np.geomspace(lowest, 1.0, 80) if lowest > 0 else np.array([0.0, 1.0])
-    fa, miss = trace(p_fa, p_miss, at_fa=grid, at_miss=np.empty(0))
-    return table(system=name, line=line, step=range(len(fa)), p_fa=fa, p_miss=miss)
-
-
-def _chance(x: alt.X, y: alt.Y, *, lowest: float) -> alt.Chart:
-    at = np.geomspace(lowest, 1.0, 80) if lowest > 0 else np.array([0.0, 1.0])
-    drawn: alt.Chart = (
-        alt.Chart(table(x=at, hit=at))
-        .mark_line(color=CHANCE, strokeDash=list(DASHED), strokeWidth=1)
-        .encode(x, y)
-    )
-    return drawn
