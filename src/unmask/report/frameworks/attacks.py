@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from unmask.base import BoolArray, FloatArray, IntArray
-from unmask.engine import Battery, SystemResult, curves, evaluate, group_masks
+from unmask.engine import Battery, SystemResult, evaluate, group_masks
 from unmask.errors import InputError
 from unmask.privacy.legal import (
     CENTRED,
@@ -284,7 +284,7 @@ def _pooled(sets: Sequence[Embeddings]) -> Embeddings:
 
 @dataclass(frozen=True, eq=False)
 class Trialled:
-    """An attack as a verification system: metrics, curves, and who is found.
+    """An attack as a verification system: metrics, and who is found.
 
     ``identified`` is the share of each speaker's attacked utterances whose closest enrolled
     speaker is the right one, among all ``candidates``.
@@ -294,8 +294,6 @@ class Trialled:
     attacker: str
     variant: Variant
     result: SystemResult
-    det: curves.DetCurve
-    ece: curves.EceProfile
     speakers: tuple[str, ...]
     identified: FloatArray
     recordings: IntArray
@@ -350,7 +348,7 @@ def trial_step(attack: Attack, config: Config) -> Step:
             result = evaluate(scores, battery=battery, **{**how, "replicates": 0}).results[0]
             bare = [replace(e, no_interval=WEAKER) for e in result.estimates]
             result = replace(result, estimates=tuple(bare))
-            found[variant] = _trialled(attack, variant, scores, result, params["p_target"][0])
+            found[variant] = _trialled(attack, variant, scores, result)
         chosen = dict.fromkeys(strongest(tuple(found.values()), m).variant for m in MOST)
         attack.hold(*chosen)
         if how["replicates"]:
@@ -364,17 +362,13 @@ def trial_step(attack: Attack, config: Config) -> Step:
     return Step(what, attack.inputs, params, compute, weight=seconds)
 
 
-def _trialled(
-    attack: Attack, variant: Variant, scores: Scores, result: SystemResult, p_target: float
-) -> Trialled:
+def _trialled(attack: Attack, variant: Variant, scores: Scores, result: SystemResult) -> Trialled:
     models = attack.enrol.n_speakers
     return Trialled(
         attack.safeguard,
         attack.attacker,
         variant,
         result,
-        curves.det_curve(result.roc, p_target=p_target),
-        curves.ece_profile(scores.targets(), scores.nontargets(), result.roc),
         *_identified(scores, models),
         models,
         scores.digest,

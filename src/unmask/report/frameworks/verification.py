@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from math import isnan
 from typing import Any
 
@@ -155,16 +156,6 @@ def _(
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class TableResult:
-    """A score table: its evaluation and the curves of its systems."""
-
-    evaluation: Evaluation
-    det: Mapping[str, curves.DetCurve]
-    histograms: Mapping[str, curves.Histogram]
-    trials: str
-
-
 def _evaluated(
     scores: Scores,
     *,
@@ -172,21 +163,11 @@ def _evaluated(
     fpr: Sequence[float],
     by: str | None,
     **options: Any,
-) -> TableResult:
-    """A score table, its curves too; ``by`` groups it where it has that column."""
-    found = evaluate(
-        scores,
-        by=by if by is not None and _has(scores, by) else None,
-        battery=Battery(p_target=tuple(p_target), fpr=tuple(fpr)),
-        **options,
-    )
-    rocs = {r.system: r.roc for r in found if r.group is None}
-    return TableResult(
-        found,
-        {n: curves.det_curve(r, p_target=p_target[0]) for n, r in rocs.items()},
-        {n: curves.histogram(scores.targets(n), scores.nontargets(n), r) for n, r in rocs.items()},
-        scores.digest,
-    )
+) -> Evaluation:
+    """A score table; ``by`` groups it where it has that column."""
+    battery = Battery(p_target=tuple(p_target), fpr=tuple(fpr))
+    grouped = by if by is not None and _has(scores, by) else None
+    return evaluate(scores, by=grouped, battery=battery, **options)
 
 
 def _has(scores: Scores, column: str) -> bool:
@@ -230,8 +211,9 @@ def named_colours(systems: Mapping[str, Trialled], colours: Mapping[str, str]) -
 def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     """Error rates of the attacks, and of the systems whose scores were given."""
     trialled = study.trialled
-    tables: Mapping[str, TableResult] = results["tables"]
+    tables: Mapping[str, Evaluation] = results["tables"]
     groups: Mapping[str, Groups] = results["groups"]
+    det_curve = partial(curves.det_curve, p_target=study.config.verification.p_target[0])
     chosen = {name: strongest(found, "eer") for name, found in trialled.items()}
     figures: list[Figure] = []
     blocks = []
@@ -240,7 +222,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         systems = {one.name: one for one in chosen.values()}
         figures.append(
             det(
-                {label: one.det for label, one in systems.items()},
+                {label: det_curve(one.result.roc) for label, one in systems.items()},
                 colours=named_colours(systems, study.colours),
                 name="det_attacks",
                 title="Errors of the strongest attacker on each safeguard",
@@ -264,10 +246,14 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
             warnings += [f"{n}: {line}" for n, one in groups.items() for line in one.warnings]
     for number, (name, found) in enumerate(tables.items(), start=1):
         figures.append(
-            det(found.det, name=f"det_scores_{number}", title=f"{name}: errors of every system")
+            det(
+                {r.system: det_curve(r.roc) for r in found if r.group is None},
+                name=f"det_scores_{number}",
+                title=f"{name}: errors of every system",
+            )
         )
         blocks += _table_blocks(name, found)
-        warnings += [f"{name}: {line}" for line in found.evaluation.warnings]
+        warnings += [f"{name}: {line}" for line in found.warnings]
     answer = [
         f"{one.name}: equal error rate {shown(one.result['eer'], 1, scale=100)} %"
         f"{of_many(len(trialled[name]))}; 50 % is a coin toss."
@@ -276,7 +262,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     answer += [
         f"{name}, {r.system}: equal error rate {shown(r['eer'], 2, scale=100)} %."
         for name, found in tables.items()
-        for r in found.evaluation
+        for r in found
         if r.group is None
     ]
     return Section(
@@ -338,7 +324,7 @@ def variant_blocks(
     return [block for block in blocks if block.rows]
 
 
-def _table_blocks(name: str, found: TableResult) -> list[TableBlock]:
+def _table_blocks(name: str, found: Evaluation) -> list[TableBlock]:
     def rows(metrics: Sequence[str]) -> tuple[Row, ...]:
         return tuple(
             Row(
@@ -349,7 +335,7 @@ def _table_blocks(name: str, found: TableResult) -> list[TableBlock]:
                 },
                 ordered(r.estimates, metrics),
             )
-            for r in found.evaluation
+            for r in found
         )
 
     return [
