@@ -6,7 +6,7 @@ import numpy as np
 
 import unmask as um
 from benchmarks.harness import fresh_process, ratio, seconds
-from unmask.engine.bootstrap import Units
+from unmask.engine import Units
 
 _SETUP = (
     "import numpy as np, unmask as um\n"

@@ -9,7 +9,7 @@ import numpy as np
 
 import unmask as um
 from benchmarks.harness import fresh_process, ratio, seconds
-from unmask.engine.battery import Battery
+from unmask.engine import Battery
 from unmask.engine.bootstrap import Resampled, Units, bootstrap
 
 

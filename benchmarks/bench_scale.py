@@ -21,7 +21,7 @@ from scipy.optimize import nnls
 
 from benchmarks import population
 from benchmarks.growth import MARK, measured, report
-from unmask.scoring.counting import LONGEST_PIECE, PIECE
+from unmask.scoring.reducers.among import LONGEST_PIECE, PIECE
 
 EMBEDDINGS = (12_000, 20_000, 32_000, 48_000)
 LINES = (2_000_000, 4_000_000, 8_000_000, 16_000_000)
@@ -133,7 +133,10 @@ def full() -> None:
         model = pairs(Path(folder))
         path = Path(folder) / "full.npz"
         kind = population.write(FULL, path)
-        call = f"um.cross_pairing({str(path)!r}, workers=2, replicates=%s)"
+        call = (
+            "from unmask.run import place\nwith place(workers=2):\n"
+            f"    um.cross_pairing({str(path)!r}, replicates=%s)"
+        )
         cpu, wall, peak = measured(call % 0)
         second = measured(call % 1000)
     trials = FULL * (FULL - 1) // 2
@@ -219,14 +222,15 @@ def _write_scores(path: Path, size: int) -> None:
 
 def cluster() -> None:
     """What a block costs beside its own work when it goes through a dask scheduler."""
-    from unmask.run.tasks import Task
-    from unmask.run.where import place
+    from operator import is_
 
-    tasks = [Task("", (0, 1), (0, 1))] * 500
-    with place("dask", workers=1) as somewhere:
-        list(somewhere.each(str, tasks[:10]))
+    from unmask.run import place
+
+    tasks = [(0, 1)] * 500
+    with place("dask", workers=1) as there, there.executor() as workers:
+        list(workers.each(is_, tasks[:10]))
         start = time.perf_counter()
-        list(somewhere.each(str, tasks))
+        list(workers.each(is_, tasks))
         spent = time.perf_counter() - start
     print(f"\ndask: {1e3 * spent / len(tasks):.1f} ms per block that does nothing")
 

@@ -1,4 +1,4 @@
-"""Every workload with ``on="cuda"`` against the CPU, on sizes that both can do.
+"""Every workload on ``cuda`` against the CPU, on sizes that both can do.
 
     python benchmarks/gpu_places.py
 
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 import unmask as um
+from unmask.run import place
 
 MOST = 1e-6
 Named = dict[str, float]
-Workload = Callable[[str], Named]
+Workload = Callable[[], Named]
 
 
 def voices(speakers: int, each: int, *, noise: float, seed: int, tag: str = "u") -> um.Embeddings:
@@ -35,10 +36,10 @@ def voices(speakers: int, each: int, *, noise: float, seed: int, tag: str = "u")
 def numbers(estimates: Any) -> Named:
     """Values and ends of intervals by name."""
     found: Named = {}
-    for place, estimate in enumerate(estimates):
+    for index, estimate in enumerate(estimates):
         if isinstance(estimate.value, str):
             continue
-        name = f"{place} {estimate.metric}"
+        name = f"{index} {estimate.metric}"
         found[name] = float(estimate.value)
         if estimate.interval is not None:
             found[f"{name}, low end"] = estimate.interval.low
@@ -68,32 +69,28 @@ def workloads() -> dict[str, Workload]:
     original, changed = voices(100, 40, noise=1.0, seed=6), voices(100, 40, noise=3.0, seed=7)
 
     def cross(pairs: str) -> Workload:
-        return lambda on: numbers(
-            um.cross_pairing(everyone, pairs=pairs, on=on).results[0].estimates
-        )
+        return lambda: numbers(um.cross_pairing(everyone, pairs=pairs).results[0].estimates)
 
     return {
         "cross-pairing, all": cross("all"),
         "cross-pairing, enrolment fixed": cross("enrolment-fixed"),
-        "bootstrap, 1 million trials": lambda on: numbers(
-            um.evaluate(scores, replicates=100, on=on).results[0].estimates
+        "bootstrap, 1 million trials": lambda: numbers(
+            um.evaluate(scores, replicates=100).results[0].estimates
         ),
-        "Linkability, 64 million pairs": lambda on: numbers(
-            um.linkability(enrol, test, counts=[20, 8000], on=on).estimates
+        "Linkability, 64 million pairs": lambda: numbers(
+            um.linkability(enrol, test, counts=[20, 8000]).estimates
         ),
-        "1 - EER, 64 million pairs": lambda on: numbers(
-            um.verification(enrol, test, counts=[20, 8000], on=on).estimates
+        "1 - EER, 64 million pairs": lambda: numbers(
+            um.verification(enrol, test, counts=[20, 8000]).estimates
         ),
-        "Singling Out, 6 million pairs": lambda on: numbers(
-            um.singling_out(known, asked, counts=[20, 3000], on=on).estimates
+        "Singling Out, 6 million pairs": lambda: numbers(
+            um.singling_out(known, asked, counts=[20, 3000]).estimates
         ),
-        "similarity, 3 x 16 million pairs": lambda on: numbers(
-            um.pseudonymisation_from_embeddings(original, changed, on=on).estimates
+        "similarity, 3 x 16 million pairs": lambda: numbers(
+            um.pseudonymisation_from_embeddings(original, changed).estimates
         ),
-        "worst case, 400 million trials": lambda on: numbers(
-            um.worst_case_of_embeddings(
-                everyone, [0.05, 0.1, 0.2], counts=[1, 100, 1999], on=on
-            ).estimates
+        "worst case, 400 million trials": lambda: numbers(
+            um.worst_case_of_embeddings(everyone, [0.05, 0.1, 0.2], counts=[1, 100, 1999]).estimates
         ),
     }
 
@@ -103,11 +100,12 @@ def main() -> None:
     failed = []
     for name, work in workloads().items():
         start = time.perf_counter()
-        here = work("local")
+        here = work()
         local = time.perf_counter() - start
-        work("cuda")
-        start = time.perf_counter()
-        there = work("cuda")
+        with place("cuda"):
+            work()
+            start = time.perf_counter()
+            there = work()
         cuda = time.perf_counter() - start
         by_size = moves(here, there)
         values = [pair for pair in by_size if not pair[1].endswith(" end")]

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-PATH = Path(__file__).parents[1] / "src" / "unmask" / "scoring" / "cuda_roc.py"
-spec = importlib.util.spec_from_file_location("cuda_roc", PATH)
-cuda_roc = importlib.util.module_from_spec(spec)
-sys.modules["cuda_roc"] = cuda_roc
-spec.loader.exec_module(cuda_roc)
+PATH = Path(__file__).parents[1] / "src" / "unmask" / "scoring" / "triton_roc.py"
+spec = importlib.util.spec_from_file_location("triton_roc", PATH)
+triton_roc = importlib.util.module_from_spec(spec)
+sys.modules["triton_roc"] = triton_roc
+spec.loader.exec_module(triton_roc)
 
 
 def population(speakers: int, utterances: int, dimension: int, *, noise: float, seed: int = 0):
@@ -96,10 +96,10 @@ def main() -> None:
     targets = target_scores(vectors, 10)
     reference = plain(vectors, vectors, speaker, speaker, targets)
     for precision in ("ieee", "tf32x3"):
-        found = cuda_roc.count_nontargets(
+        found = triton_roc.count_nontargets(
             vectors, vectors, speaker, speaker, targets, precision=precision
         )
-        half = cuda_roc.count_nontargets(
+        half = triton_roc.count_nontargets(
             vectors, vectors, speaker, speaker, targets, symmetric=True, precision=precision
         )
         total = int(found.equal.sum() + found.between.sum())
@@ -123,7 +123,7 @@ def report(noise: float) -> None:
     targets = target_scores(vectors, 10)
     starts = range(0, 100_000, 10_000)
     product = timed(lambda: [vectors[i : i + 10_000] @ vectors.T for i in starts])
-    found = cuda_roc.count_nontargets(vectors, vectors, speaker, speaker, targets)
+    found = triton_roc.count_nontargets(vectors, vectors, speaker, speaker, targets)
     print(
         f"100,000 x 100,000 trials, {len(targets):,} distinct target scores, "
         f"EER {100 * eer(0, found.equal, found.between):.3f} %"
@@ -131,7 +131,7 @@ def report(noise: float) -> None:
     print(f"  bare float32 product         {product:7.3f} s")
     for precision, symmetric in (("tf32x3", False), ("tf32x3", True), ("ieee", True)):
         spent = timed(
-            lambda precision=precision, symmetric=symmetric: cuda_roc.count_nontargets(
+            lambda precision=precision, symmetric=symmetric: triton_roc.count_nontargets(
                 vectors,
                 vectors,
                 speaker,

@@ -19,15 +19,21 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from unmask.speech.anonymise import METADATA, anonymise
-from unmask.speech.case_study import CONDITIONS
-from unmask.speech.embed import Extraction, embed
-from unmask.speech.weights import weights_of
 
 from unmask._version import __version__
-from unmask.speech.corpus import Recording, recordings
-from unmask.speech.pooling import pool_voices
-from unmask.speech.safeguards import McAdams, safeguard
+from unmask.speech import (
+    Extraction,
+    McAdams,
+    Recording,
+    anonymise,
+    embed,
+    pool_voices,
+    recordings,
+    safeguard,
+)
+from unmask.speech.bundled import CONDITIONS
+from unmask.speech.encoders.weights import weights_of
+from unmask.speech.safeguards import METADATA
 from unmask.trials import Embeddings
 
 ENCODERS = ("campplus", "resemblyzer")

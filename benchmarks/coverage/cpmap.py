@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import unmask as um
-from unmask.engine.bootstrap import Units
+from unmask.engine import Units
 from unmask.estimate import Interval
 from unmask.stress import CpConfig, cp_intervals
 

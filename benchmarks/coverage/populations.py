@@ -123,7 +123,7 @@ def limit(population: Population) -> tuple[tuple[Array, Array], tuple[Array, Arr
 @cache
 def lines(population: Population) -> tuple[um.LinearCalibration, um.LinearCalibration]:
     """The calibration of both systems, fitted to the whole population."""
-    first, second = (um.fit_linear(own, others[::4]) for own, others in limit(population))
+    first, second = (um.calibrate(own, others[::4]) for own, others in limit(population))
     return first, second
 
 

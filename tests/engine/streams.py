@@ -7,8 +7,7 @@ import re
 import pytest
 
 import unmask as um
-from unmask.engine import stream
-from unmask.engine.units import units_of
+from unmask.engine import stream, units_of
 from unmask.trials import files, spooled, streamed_files, trial_spool
 
 UNLIKE = r"; (read in batches|\d+ spoof trials belong to neither class)"

@@ -8,19 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmask import InputError, Roc
-from unmask.base import intervals
-from unmask.engine.battery import Battery
-from unmask.engine.bootstrap import (
-    Draws,
-    Resampled,
-    Sample,
-    Units,
-    bootstrap,
-    replicate,
-    replicates_on_device,
-)
-from unmask.engine.replicates import Replicates
-from unmask.run import Where
+from unmask.base import Replicates, intervals
+from unmask.engine.bootstrap import Resampled, Units, bootstrap
+from unmask.engine.evaluation import Battery
+from unmask.run import NUMPY, place, reporting
 
 BATTERY = Battery()
 
@@ -42,9 +33,11 @@ def test_a_replicate_weighs_trials_by_the_multiplicities(seed, speakers):
     target, nontarget, codes = trials(rng, speakers)
     target, nontarget = np.round(target, 1), np.round(nontarget, 1)
     units = Units.speakers(*codes)
-    times = units.draw(rng)
+    times = units.draw(seed, 0)
     assert times.sum() == speakers
-    found = Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds).weighted(times)
+    found = Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds).weighted(
+        NUMPY, times
+    )
     weights = times[codes[0]], times[codes[1]] * times[codes[2]]
     if not weights[0].any() or not weights[1].any():
         assert found is None
@@ -64,14 +57,14 @@ def test_a_replicate_weighs_trials_by_the_multiplicities(seed, speakers):
 def test_trials_within_one_speaker_weigh_once():
     units = Units.speakers(np.array([0, 1]), np.array([0, 1]), np.array([0, 0]))
     resampled = Resampled.of(np.array([1.0, 2.0]), np.array([0.0, 0.5]), units)
-    roc = resampled.weighted(np.array([3.0, 2.0]))
+    roc = resampled.weighted(NUMPY, np.array([3.0, 2.0]))
     assert roc.targets == 5
     assert roc.nontargets == 3 + 6
 
 
 def test_trial_draws_keep_the_size_of_each_class():
     units = Units.trials(5, 7)
-    times = units.draw(np.random.default_rng(0))
+    times = units.draw(0, 0)
     assert times[:5].sum() == 5
     assert times[5:].sum() == 7
 
@@ -82,8 +75,8 @@ def test_workers_and_seeds():
     prepared = [Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds)]
 
     def drawn(seed, workers):
-        where = Where(workers=workers)
-        return bootstrap(prepared, units, BATTERY.values, replicates=50, seed=seed, where=where)
+        with place(workers=workers):
+            return bootstrap(prepared, units, BATTERY.values, replicates=50, seed=seed)
 
     one, four, other = drawn(0, 1), drawn(0, 4), drawn(1, 1)
     for key in one.values:
@@ -104,11 +97,9 @@ def test_all_places_draw_the_same(on, kind, tmp_path):
         Resampled.of(target + shift, nontarget, units, thresholds=BATTERY.thresholds)
         for shift in (0.0, 0.5)
     ]
-    where = Where(state=tmp_path) if on == "kept" else Where(on, 2)
-    here, there = (
-        bootstrap(prepared, units, BATTERY.values, replicates=21, where=place)
-        for place in (Where(), where)
-    )
+    here = bootstrap(prepared, units, BATTERY.values, replicates=21)
+    with place(state=tmp_path) if on == "kept" else place(on, workers=2):
+        there = bootstrap(prepared, units, BATTERY.values, replicates=21)
     for key in here.values:
         np.testing.assert_array_equal(here.values[key], there.values[key])
 
@@ -123,12 +114,12 @@ def test_a_device_draws_the_same(kind):
     if kind == "one speaker each":
         units = Units.speakers(np.zeros(36, int), np.ones(nontarget.size, int), codes[2] + 1)
     prepared = Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds)
-    sample = Sample(units.strata, (prepared,))
-    draws = Draws(BATTERY.values, len(BATTERY.measured()), 3)
-    here = replicate(draws, sample, (0, 30))["values"]
-    there = replicates_on_device(draws, sample, "cpu")((0, 30))["values"]
-    np.testing.assert_allclose(there, here, rtol=1e-12)
-    assert (kind != "one speaker each") or np.isnan(here).any()
+    here = bootstrap([prepared], units, BATTERY.values, replicates=30, seed=3)
+    with place("cuda", devices=["cpu"]):
+        there = bootstrap([prepared], units, BATTERY.values, replicates=30, seed=3)
+    for key, values in here.values.items():
+        np.testing.assert_allclose(there.values[key], values, rtol=1e-12)
+    assert (kind != "one speaker each") or here.undefined("eer")
 
 
 def test_two_systems_share_their_draws():
@@ -146,11 +137,10 @@ def test_progress_is_told_and_few_replicates_are_refused():
     target, nontarget, codes = trials(np.random.default_rng(10), 5)
     units = Units.speakers(*codes)
     prepared = [Resampled.of(target, nontarget, units, thresholds=BATTERY.thresholds)]
-    told = []
-    bootstrap(
-        prepared, units, BATTERY.values, replicates=10, progress=lambda *pair: told.append(pair)
-    )
-    assert told == [(4, 10), (8, 10), (10, 10)]
+    steps = []
+    with reporting(lambda *pair: steps.append(pair)):
+        bootstrap(prepared, units, BATTERY.values, replicates=10)
+    assert steps == [(1, 3), (2, 3), (3, 3)]
     with pytest.raises(InputError, match="at least 2 replicates"):
         bootstrap(prepared, units, BATTERY.values, replicates=1)
 
@@ -158,10 +148,10 @@ def test_progress_is_told_and_few_replicates_are_refused():
 def test_infinite_losses_count_only_when_drawn():
     units = Units.speakers(np.array([0, 1]), np.array([0]), np.array([1]))
     resampled = Resampled.of(np.array([-math.inf, 1.0]), np.array([0.0]), units)
-    assert resampled.weighted(np.array([1.0, 1.0])).cllr() == math.inf
+    assert resampled.weighted(NUMPY, np.array([1.0, 1.0])).cllr() == math.inf
     units = Units.speakers(np.array([0, 1]), np.array([1]), np.array([2]))
     resampled = Resampled.of(np.array([-math.inf, 1.0]), np.array([0.0]), units)
-    assert math.isfinite(resampled.weighted(np.array([0.0, 1.0, 2.0])).cllr())
+    assert math.isfinite(resampled.weighted(NUMPY, np.array([0.0, 1.0, 2.0])).cllr())
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import unmask as um
-from unmask.engine.calibration import fit_isotonic, fit_linear
+from unmask.engine import calibrate
 
 scores = st.lists(st.integers(-6, 6).map(float), min_size=1, max_size=15)
 
@@ -17,7 +17,7 @@ def test_linear_recovers_the_llr_of_gaussians():
     """Classes N(±1, 1): the LLR is 2s, so a shift and a scale of the score are undone."""
     rng = np.random.default_rng(5)
     target, nontarget = rng.normal(1, 1, 200_000), rng.normal(-1, 1, 200_000)
-    fitted = fit_linear(3 * target + 7, 3 * nontarget + 7)
+    fitted = calibrate(3 * target + 7, 3 * nontarget + 7)
     assert fitted.scale == pytest.approx(2 / 3, rel=0.02)
     assert fitted.offset == pytest.approx(-14 / 3, rel=0.02)
     assert not fitted.separable
@@ -26,7 +26,7 @@ def test_linear_recovers_the_llr_of_gaussians():
 def test_linear_minimises_cllr():
     rng = np.random.default_rng(6)
     target, nontarget = rng.normal(1, 1, 300), rng.normal(-1, 2, 900)
-    fitted = fit_linear(target, nontarget)
+    fitted = calibrate(target, nontarget)
     best = um.cllr(fitted.apply(target), fitted.apply(nontarget))
     for scale, offset in ((1.001, 0), (0.999, 0), (1, 0.001), (1, -0.001)):
         near = [scale * fitted.apply(s) + offset for s in (target, nontarget)]
@@ -37,24 +37,24 @@ def test_linear_weighs_the_classes_by_the_prior():
     """Ten copies of the nontargets change nothing."""
     rng = np.random.default_rng(7)
     target, nontarget = rng.normal(1, 1, 100), rng.normal(-1, 1, 100)
-    once, often = fit_linear(target, nontarget), fit_linear(target, np.tile(nontarget, 10))
+    once, often = calibrate(target, nontarget), calibrate(target, np.tile(nontarget, 10))
     assert often.scale == pytest.approx(once.scale, rel=1e-8)
     assert often.offset == pytest.approx(once.offset, abs=1e-8)
 
 
 def test_linear_without_information_or_without_overlap():
-    constant = fit_linear([1.0, 1.0], [1.0])
+    constant = calibrate([1.0, 1.0], [1.0])
     np.testing.assert_array_equal(constant.apply([0.0, 5.0, math.inf]), 0.0)
-    assert fit_linear([2.0, 3.0], [0.0, 1.0]).separable
-    turned = fit_linear([0.0, 1.0, 2.0], [1.0, 2.0, 3.0])
+    assert calibrate([2.0, 3.0], [0.0, 1.0]).separable
+    turned = calibrate([0.0, 1.0, 2.0], [1.0, 2.0, 3.0])
     assert turned.scale < 0
     with pytest.raises(um.InputError, match="finite"):
-        fit_linear([math.inf], [0.0])
+        calibrate([math.inf], [0.0])
 
 
 @given(scores, scores)
 def test_isotonic_on_its_own_scores_is_the_oracle(target, nontarget):
-    fitted = fit_isotonic(target, nontarget, laplace=False)
+    fitted = calibrate(target, nontarget, "isotonic", laplace=False)
     roc = um.Roc.from_scores(target, nontarget)
     for own in (np.array(target), np.array(nontarget)):
         np.testing.assert_allclose(fitted.apply(own), roc.pav.apply(own), atol=1e-12)
@@ -62,7 +62,7 @@ def test_isotonic_on_its_own_scores_is_the_oracle(target, nontarget):
 
 @given(scores, scores, st.booleans())
 def test_isotonic_never_falls(target, nontarget, laplace):
-    fitted = fit_isotonic(target, nontarget, laplace=laplace)
+    fitted = calibrate(target, nontarget, "isotonic", laplace=laplace)
     llr = fitted.apply(np.linspace(-8, 8, 161))
     with np.errstate(invalid="ignore"):
         step = np.diff(llr)
@@ -76,7 +76,7 @@ def test_isotonic_never_falls(target, nontarget, laplace):
 def test_isotonic_interpolates_between_blocks():
     """Blocks {0, 1} and {3, 4} of posteriors 1/4 and 3/4: halfway between them the LLR is 0."""
     target, nontarget = [0.0, 3.0, 3.0, 3.0], [0.0, 0.0, 0.0, 3.0]
-    fitted = fit_isotonic(target, nontarget, laplace=False)
+    fitted = calibrate(target, nontarget, "isotonic", laplace=False)
     np.testing.assert_allclose(
         fitted.apply([-5, 0, 0.75, 1.5, 3, 9]),
         np.log(3) * np.array([-1, -1, -0.5, 0, 1, 1]),
@@ -85,9 +85,9 @@ def test_isotonic_interpolates_between_blocks():
 
 
 def test_isotonic_next_to_infinity_keeps_to_the_finite_side():
-    fitted = fit_isotonic([1.0, 2.0], [0.0, 1.0], laplace=False)
+    fitted = calibrate([1.0, 2.0], [0.0, 1.0], "isotonic", laplace=False)
     np.testing.assert_allclose(
         fitted.apply([0.0, 0.5, 1.0, 1.5, 2.0]), [-math.inf, 0, 0, 0, math.inf], atol=1e-12
     )
-    apart = fit_isotonic([1.0], [0.0], laplace=False)
+    apart = calibrate([1.0], [0.0], "isotonic", laplace=False)
     np.testing.assert_array_equal(apart.apply([0.4, 0.6]), [-math.inf, math.inf])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import unmask as um
-from unmask.engine.battery import Battery
+from unmask.engine import Battery
 from unmask.engine.comparison import compare
 from unmask.engine.evaluation import evaluate, group_masks
 from unmask.trials import Ids, Scores

@@ -8,12 +8,17 @@ import numpy as np
 import pytest
 
 import unmask as um
-from unmask.engine import resample
-from unmask.engine.battery import Battery
-from unmask.engine.binned import BinnedTrials, binned_bootstrap, edges_of
+from unmask.engine import Battery, evaluation
+from unmask.engine.binned import (
+    Batch,
+    BinnedTrials,
+    FirstOrder,
+    binned_bootstrap,
+    count_speakers,
+    edges_of,
+)
 from unmask.engine.bootstrap import Resampled, Units, bootstrap
-from unmask.engine.first_order import Batch, FirstOrder, count_speakers
-from unmask.scoring.by_speaker import BySpeaker
+from unmask.scoring import BySpeaker
 from unmask.trials import Ids
 from unmask.trials.labels import NONTARGET, TARGET
 
@@ -71,12 +76,10 @@ def test_tables_are_counted_as_defined():
     scores, a, b = trials(embeddings)
     same = a == b
     edges = np.sort(np.random.default_rng(1).choice(scores, 30, replace=False))
-    from unmask.scoring.cross import count_pairs
-    from unmask.scoring.layout import Layout
-    from unmask.scoring.shards import shards_of
+    from unmask.scoring import CountBySpeaker, Layout, shards_of
 
-    layout = Layout.of(shards_of(embeddings), pairs="all")
-    found = count_pairs(layout, um.Cosine(), edges=lambda counts: edges).by_speaker
+    with Layout.of(shards_of(embeddings), pairs="all").prepared(um.Cosine()) as pairs:
+        found = CountBySpeaker(pairs, edges, 40).total()
     place = np.searchsorted(edges, scores, side="right")
     target, nontarget = np.zeros((2, 40, 31), int)
     np.add.at(target, (a[same], place[same]), 1)
@@ -205,7 +208,7 @@ def test_many_trials_get_intervals_in_bins(named, monkeypatch):
     scores = scores_of(target, nontarget, codes, named=named)
     battery = Battery(p_target=(0.1, 0.5), fpr=(0.05, 0.01))
     full = um.evaluate(scores, battery=battery, replicates=1000)
-    monkeypatch.setattr(resample, "AUTO_TRIALS", 1000)
+    monkeypatch.setattr(evaluation, "AUTO_TRIALS", 1000)
     binned = um.evaluate(scores, battery=battery)
     assert binned.results[0]["eer"].interval.replicates == 1000
     method = "speaker,first order,corrected" if named else "trial,corrected"
@@ -222,7 +225,7 @@ def test_many_trials_get_intervals_in_bins(named, monkeypatch):
 def test_many_trials_of_two_systems_share_their_draws(monkeypatch):
     scores = scores_of(*listed(), systems=2)
     full = um.compare(scores, battery=BATTERY, replicates=400)
-    monkeypatch.setattr(resample, "AUTO_TRIALS", 1000)
+    monkeypatch.setattr(evaluation, "AUTO_TRIALS", 1000)
     binned = um.compare(scores, battery=BATTERY)
     for metric in ("eer", "cllr", "min_cllr"):
         one, other = full[metric].difference.interval, binned[metric].difference.interval

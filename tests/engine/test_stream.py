@@ -12,7 +12,7 @@ import pytest
 from streams import compare, make_batches_tiny
 
 import unmask as um
-from unmask.engine import resample, stream
+from unmask.engine import evaluation, stream
 from unmask.trials.streaming import is_large
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "scores"
@@ -151,7 +151,7 @@ def test_intervals_are_those_of_trials_in_bins(named, tmp_path, monkeypatch):
             assert (one.interval.low, one.interval.high) == pytest.approx(ends, rel=1e-9)
     monkeypatch.setattr(stream, "AUTO_TRIALS", 100)
     found = um.stream_scores(path, speakers=speakers)
-    monkeypatch.setattr(resample, "AUTO_TRIALS", 100)
+    monkeypatch.setattr(evaluation, "AUTO_TRIALS", 100)
     wanted = um.evaluate(um.read_scores(path, speakers=speakers))
     for one, other in zip(found.results[0].estimates, wanted.results[0].estimates, strict=True):
         if one.metric in ("l_w", "tag"):

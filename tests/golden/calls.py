@@ -6,19 +6,17 @@ A workload takes plain arrays and gives plain names with numbers. ``at`` says wh
 from __future__ import annotations
 
 import contextlib
-import sys
+import importlib.util
 import tempfile
-import types
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
-from unmask.run.executors import kept_open
 
 import unmask as um
-from unmask.engine.units import units_of
+from unmask.engine import bootstrap, evaluation, pairing, stream, units_of
 from unmask.privacy.legal import counts as legal_counts
 from unmask.privacy.legal import lists_eer as legal_verification
 from unmask.privacy.similarity import count as similarity_count
@@ -28,8 +26,8 @@ from unmask.privacy.similarity.distortion import (
     calibration_distortion_from_embeddings,
     calibration_distortion_from_scores,
 )
-from unmask.run import job
-from unmask.scoring import cross, on_cuda
+from unmask.run import Place, within
+from unmask.run import place as opened_place
 from unmask.stress import trial_bias, worst_case_by_target
 from unmask.stress.worst_case import flat as worst_case_flat
 from unmask.stress.worst_case import on_device as worst_case_on_device
@@ -44,8 +42,9 @@ PLACES: dict[str, Options] = {
     "local-3": {"on": "local", "workers": 3},
     "processes": {"on": "processes", "workers": 2},
     "dask": {"on": "dask", "workers": 2},
-    "cuda": {"on": "cuda"},
+    "cuda": {"on": "cuda", "devices": ["cpu", "cpu"]},
 }
+OPENED: dict[str, Place] = {}
 FEW_TRIALS = 2_000_000
 
 
@@ -69,42 +68,19 @@ def places() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for patch in patches:
             stack.enter_context(patch)
-        stack.enter_context(kept_open())
+        stack.callback(OPENED.clear)
+        for name in PLACES:
+            if name != "cuda" or importlib.util.find_spec("torch"):
+                OPENED[name] = stack.enter_context(opened_place(**PLACES[name]))
+        stack.enter_context(opened_place())
         yield
 
 
 @contextlib.contextmanager
 def place(name: str | None) -> Iterator[Options]:
-    """The options of a place; ``cuda`` is two devices of torch on the CPU."""
-    with contextlib.ExitStack() as stack:
-        if name == "cuda":
-            import torch
-
-            kernel = types.ModuleType("unmask.scoring.cuda_roc")
-            kernel.count_nontargets = _count_nontargets  # type: ignore[attr-defined]
-            modules = {"unmask.scoring.cuda_roc": kernel}
-            stack.enter_context(mock.patch.dict(sys.modules, modules))
-            stack.enter_context(mock.patch.object(torch.cuda, "device", contextlib.nullcontext))
-            for module in (on_cuda, cross, job):
-                faked = mock.patch.object(module, "devices", return_value=["cpu", "cpu"])
-                stack.enter_context(faked)
-        yield PLACES[name] if name else {}
-
-
-def _count_nontargets(
-    enrol: Any, test: Any, one: Any, other: Any, knots: Any, *, symmetric: bool, rows: Any
-) -> Any:
-    """What the kernel counts, from the whole matrix."""
-    scores = (enrol @ test.T).numpy()
-    counted = (one[:, None] != other[None, :]).numpy()
-    if symmetric:
-        counted &= np.triu(np.ones_like(counted), 1)
-    counted[: rows[0]] = counted[rows[1] :] = False
-    found = np.sort(scores[counted])
-    below = np.searchsorted(found, knots.numpy())
-    upto = np.searchsorted(found, knots.numpy(), side="right")
-    between = np.diff(np.concatenate([[0], np.stack([below, upto], 1).ravel(), [found.size]]))[::2]
-    return types.SimpleNamespace(equal=upto - below, between=between)
+    """Work happens there; ``cuda`` is two devices of torch on the CPU."""
+    with within(OPENED[name]) if name else contextlib.nullcontext():
+        yield {}
 
 
 # What is picked from results.
@@ -268,13 +244,14 @@ def calibrations(target: Any, nontarget: Any, scores: Any) -> Numbers:
 
 
 @contextlib.contextmanager
-def _many(module: str, few: bool) -> Iterator[None]:
+def _many(few: bool) -> Iterator[None]:
     """Unless there are ``few`` trials, these are more than all are resampled of."""
-    module = f"unmask.engine.{module}"
-    with (
-        mock.patch(f"{module}.AUTO_TRIALS", FEW_TRIALS if few else 100),
-        mock.patch(f"{module}.AUTO_REPLICATES", 60),
-    ):
+    values = {"AUTO_TRIALS": FEW_TRIALS if few else 100, "AUTO_REPLICATES": 60}
+    with contextlib.ExitStack() as stack:
+        for module in (bootstrap, evaluation, pairing, stream):
+            for name, value in values.items():
+                if hasattr(module, name):
+                    stack.enter_context(mock.patch.object(module, name, value))
         yield
 
 
@@ -284,7 +261,7 @@ def evaluate(
     """All metrics with intervals; ``few`` speakers are resampled trial by trial, else in bins."""
     if few:
         return _evaluation(um.evaluate(trials(data), by=by, replicates=60, seed=3, **at))
-    with _many("resample", few):
+    with _many(few):
         return _evaluation(um.evaluate(trials(data), by=by, seed=3, **at))
 
 
@@ -309,7 +286,7 @@ def cross_pairing(
 ) -> Numbers:
     """All pairs of a set; ``by_speaker``: intervals from counts by speaker."""
     chosen = backend(scoring, data)
-    with _many("pairing", not by_speaker):
+    with _many(not by_speaker):
         result = um.cross_pairing(
             voices(data), backend=chosen, replicates=60, seed=2, block=256, **options, **at
         )
@@ -794,7 +771,7 @@ def read_scores(
         if path.suffix in (".npz", ".h5"):
             streamed = um.evaluate(read, **options)
         else:
-            with _many("stream", few):
+            with _many(few):
                 streamed = um.stream_scores(path, key=key, speakers=owner, **options)
     (values,) = read.systems.values()
     found: Numbers = {"scores": values, "label": read.label}
@@ -813,7 +790,7 @@ def read_embeddings(data: Mapping[str, Any], name: str) -> Numbers:
         path = Path(folder, name)
         write_embeddings(voices(data), path)
         read = um.read_embeddings(path)
-        paired = um.cross_pairing(path, replicates=20, seed=1, workers=1)
+        paired = um.cross_pairing(path, replicates=20, seed=1)
     found: Numbers = {"vectors": read.vectors, "speakers": read.speakers.alphabetical().codes}
     if read.utterances is not None:
         found["utterances"] = read.utterances.alphabetical().codes

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unmask.engine import information
-from unmask.engine.calibration import fit_linear
+from unmask.engine import calibrate, information
 from unmask.privacy import calibration_distortion_from_embeddings
 from unmask.privacy.similarity.distortion import cross_scores, distortions
 from unmask.privacy.similarity.distortion_resample import Run, RunScores, _distortion, weighted_line
@@ -36,7 +35,7 @@ def test_the_weighted_line_is_that_of_the_scores_written_out():
     target, nontarget = expanded(run, times)
     made = Run.of(run)
     scale, offset = weighted_line(made.score, *made.weighted(times))
-    expected = fit_linear(target, nontarget)
+    expected = calibrate(target, nontarget)
     assert scale == pytest.approx(expected.scale, rel=0.02)
     assert offset == pytest.approx(expected.offset, abs=0.02)
 
@@ -46,7 +45,7 @@ def test_replicates_are_those_of_an_explicit_resampling():
     first, second = run_of(rng, 1.5), run_of(rng, 1.0)
     runs = Run.of(first), Run.of(second)
     for times in draws(SPEAKERS, 5, 3):
-        line = fit_linear(*expanded(first, times))
+        line = calibrate(*expanded(first, times))
         target, nontarget = (line.apply(scores) for scores in expanded(second, times))
         expected = information.expected_disclosure(target, nontarget)
         found, _ = _distortion(*runs, times, "linear", True)

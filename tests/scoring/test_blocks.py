@@ -11,10 +11,11 @@ from unmask.scoring import (
     Plda,
     Whitening,
     average_groups,
-    row_ranges,
+    backend_named,
     score_blocks,
-    score_rows,
+    train,
 )
+from unmask.scoring.backend import row_ranges, score_rows
 from unmask.scoring.moments import Moments
 
 
@@ -127,3 +128,30 @@ def test_bad_vectors_are_named():
         Plda.fit(Set(np.eye(3), np.zeros(2, dtype=int)))
     with pytest.raises(InputError, match="multiple of 256"):
         score_rows(Cosine(), np.eye(3), np.eye(3), 1, 2)
+
+
+@pytest.mark.parametrize("name", ["cosine", "wccn", "plda", "centred", "lda"])
+def test_back_ends_have_names(data, name, tmp_path):
+    backend = train(name, data)
+    assert backend.name == name
+    assert isinstance(backend, Backend)
+    assert backend_named(backend) is backend
+    again = backend_named(name, data)
+    rows = backend.prepare(data.vectors[:5])
+    np.testing.assert_array_equal(again.prepare(data.vectors[:5]), rows)
+    if isinstance(backend, Plda):
+        backend.save(tmp_path / "saved.npz")
+        saved = backend_named(tmp_path / "saved.npz")
+        np.testing.assert_array_equal(saved.prepare(data.vectors[:5]), rows)
+
+
+def test_options_of_training_go_through(data):
+    assert train("plda", data, lda=4).name == "lda-plda"
+    assert train("lda", data, directions=3).prepare(data.vectors).shape[1] == 3
+
+
+def test_back_ends_that_cannot_be_named_are_told_in_a_line():
+    with pytest.raises(InputError, match=r"expected cosine, wccn, plda, .* found euclidean"):
+        backend_named("euclidean")
+    with pytest.raises(InputError, match="back-end wccn: expected embeddings to train on"):
+        backend_named("wccn")

@@ -11,22 +11,20 @@ from functools import partial
 
 import numpy as np
 import pytest
-from jobs import Numbers, hungry_once, starving
+from jobs import NUMBERS, hungry_once, starving
 
 import unmask as um
-from unmask.run import Where, ranges_of, run
-from unmask.run import dask_cluster as on_dask
+from unmask.run import dask_cluster, place, ranges_of, reporting, run
 from unmask.run.places import Lost
-from unmask.run.tasks import Task
-from unmask.run.where import place
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def cross_pairing(*sets, **options):
+def cross_pairing(*sets, on="local", state=None, progress=None, **options):
     """With few replicates: their number is none of the questions here."""
-    return um.cross_pairing(*sets, **{"replicates": 20, **options})
+    with place(on, state=state), reporting(progress):
+        return um.cross_pairing(*sets, **{"replicates": 20, **options})
 
 
 def table(evaluation):
@@ -67,38 +65,35 @@ def test_a_killed_worker_changes_nothing(embeddings, cluster, address, tmp_path)
     assert table(found) == table(cross_pairing(embeddings))
 
 
-def test_a_vanished_file_is_named(embeddings, address, tmp_path):
-    def remove(done, total):
-        (tmp_path / "knots.npy").unlink(missing_ok=True)
-
-    with pytest.raises(um.InputError, match=r"knots.npy: expected a file of the plan, found none"):
-        cross_pairing(embeddings, on=address, block=1024, state=tmp_path, progress=remove)
-
-
 def test_other_versions_are_refused_before_any_work(embeddings, address, monkeypatch, tmp_path):
-    monkeypatch.setattr(on_dask, "__version__", "99.0")
+    monkeypatch.setattr(dask_cluster, "__version__", "99.0")
     with pytest.raises(um.InputError, match=r"expected unmask 99.0, .* on all workers, found"):
         cross_pairing(embeddings, on=address, state=tmp_path)
 
 
 def test_a_folder_that_workers_do_not_see(address, tmp_path):
     with (
-        place(address) as somewhere,
+        place(address) as there,
+        there.executor() as workers,
         pytest.raises(um.InputError, match="choose a folder on a shared disk"),
     ):
-        somewhere.check_folder(tmp_path / "nowhere")
+        workers.check_folder(tmp_path / "nowhere")
 
 
 def test_a_block_that_kills_every_worker_is_one_line(cluster, address):
-    def dies(task):
+    def dies(xp, task):
         os._exit(9)
 
-    with place(address) as somewhere, pytest.raises(Lost, match="again and again"):
-        list(somewhere.each(dies, [Task("", (0, 1), (0, 1))]))
+    with (
+        place(address) as there,
+        there.executor() as workers,
+        pytest.raises(Lost, match="again and again"),
+    ):
+        list(workers.each(dies, [(0, 1)]))
 
 
 def test_no_scheduler_at_the_address(embeddings, monkeypatch):
-    monkeypatch.setattr(on_dask, "PATIENCE", 0.5)
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 0.5)
     with pytest.raises(um.InputError, match="expected a dask scheduler, found none"):
         cross_pairing(embeddings, on=f"dask://127.0.0.1:{free_port()}")
 
@@ -157,7 +152,7 @@ def wait_for(port):
 
 
 def test_a_worker_out_of_memory_changes_nothing(tmp_path):
-    numbers = Numbers(np.random.default_rng(0).normal(size=1000))
+    numbers = (np.random.default_rng(0).normal(size=1000),)
     ranges = ranges_of(1000, 50)
     with distributed.LocalCluster(
         n_workers=2,
@@ -167,15 +162,18 @@ def test_a_worker_out_of_memory_changes_nothing(tmp_path):
         silence_logs=50,
     ) as cluster:
         first = {worker.process.pid for worker in cluster.workers.values()}
-        where = Where(cluster.scheduler_address.replace("tcp://", "dask://"), state=tmp_path / "s")
-        found = run(partial(hungry_once, str(tmp_path)), numbers, ranges, where=where)
-        sums = [float(result["sum"][0]) for result in found]
+        there = cluster.scheduler_address.replace("tcp://", "dask://")
+        with place(there, state=tmp_path / "s"):
+            found = run(partial(hungry_once, str(tmp_path)), numbers, ranges)
+            sums = [float(result["sum"]) for result in found]
         assert (tmp_path / "starved").exists()
         assert {worker.process.pid for worker in cluster.workers.values()} != first
-    assert sums == [float(numbers.values[slice(*rows)].sum()) for rows in ranges]
+    assert sums == [float(numbers[0][slice(*rows)].sum()) for rows in ranges]
 
 
 def test_a_block_too_large_for_all_workers_is_one_line(address, tmp_path):
-    numbers = Numbers(np.zeros(10))
-    with pytest.raises(um.InputError, match=r"ran out of memory; 0 of 1 blocks are done and kept"):
-        list(run(starving, numbers, [(0, 10)], where=Where(address, state=tmp_path)))
+    with (
+        place(address, state=tmp_path),
+        pytest.raises(um.InputError, match=r"ran out of memory; 0 of 1 blocks are done and kept"),
+    ):
+        list(run(starving, NUMBERS, [(0, 10)]))

@@ -31,6 +31,9 @@ CASES = {
     "weights": lambda xp, scores: xp.bincount(xp.put(NUMBERS), 6, scores[0, :4]),
     "column_sums": lambda xp, scores: xp.column_sums(scores > 0),
     "cumulate": lambda xp, scores: xp.cumulate(scores),
+    "weighted_sum": lambda xp, scores: xp.weighted_sum(
+        xp.where(scores[0] > 0, scores[0], np.inf), xp.fill(scores[0] + 0, scores[0] <= 0, 0.0)
+    ),
     "softplus": lambda xp, scores: xp.softplus(scores, wide=True),
     "narrow softplus": lambda xp, scores: xp.softplus(scores, wide=False),
     "repeat": lambda xp, scores: xp.repeat(xp.put(NUMBERS)),

@@ -8,8 +8,8 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.run.disk import cache_directory
+from unmask.speech.encoders import Encoder, Wrapped, fingerprint_of, load_encoder, runs_code
 from unmask.speech.encoders import weights as weights_module
-from unmask.speech.encoders.loading import Encoder, Wrapped, fingerprint_of, load_encoder, runs_code
 from unmask.speech.encoders.weights import install, installed_path, weights_path
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -90,8 +90,7 @@ def test_functions_by_name():
 
 def test_the_networks_have_the_tensors_of_the_published_weights():
     pytest.importorskip("torch")
-    from unmask.speech.encoders.campplus import CamPlusPlus
-    from unmask.speech.encoders.ge2e import GE2E
+    from unmask.speech.encoders.networks import GE2E, CamPlusPlus
 
     state = CamPlusPlus().state_dict()
     assert len(state) == 937
@@ -101,7 +100,7 @@ def test_the_networks_have_the_tensors_of_the_published_weights():
 
 def test_the_context_mask_is_that_of_the_definition():
     torch = pytest.importorskip("torch")
-    from unmask.speech.encoders.campplus import ContextMask
+    from unmask.speech.encoders.networks import ContextMask
 
     layer = ContextMask(8, 2).eval()
     x = torch.randn(2, 8, 230, generator=torch.Generator().manual_seed(0))

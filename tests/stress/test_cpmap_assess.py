@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import unmask as um
-from unmask.engine.bootstrap import Units
+from unmask.engine import Units
 from unmask.report import render_cp_maps
 from unmask.stress import contour
 from unmask.trials import Ids

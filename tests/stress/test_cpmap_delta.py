@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import unmask as um
-from unmask.engine.bootstrap import Units, child_of
+from unmask.engine import Units
 from unmask.stress import (
     CpConfig,
     CpMetric,
@@ -279,7 +279,7 @@ def test_intervals_do_not_depend_on_the_workers(population):
 def test_a_replicate_is_the_map_of_the_repeated_trials(population):
     """One replicate by hand: trials repeated by their weights, mapped by the public function."""
     systems, units, truth = population
-    times = units.draw(np.random.default_rng(3)).astype(int)
+    times = units.draw(3, 0).astype(int)
     t = times[units.target]
     n = times[units.nontarget_first] * times[units.nontarget_second]
     half = CpConfig("half", np.arange(t.size) % 2 == 0, np.arange(n.size) % 3 == 0)
@@ -312,7 +312,7 @@ def test_shares_are_those_of_the_ends_of_every_cell(population):
     plan = Plan(listed, (), (), (8, 8), CpMetric(), 1e-5)
     fields = []
     for index in range(40):
-        times = units.draw(child_of(3, index)).astype(int)
+        times = units.draw(3, index).astype(int)
         cells = plan.of(trial_times(units, times)).cells[:, :-1]
         fields.append(cells[0] - cells[1])
     centre = np.subtract(*(cp.values.ravel() for cp in maps_of(population, grid=8)))

@@ -51,6 +51,25 @@ def as_weights(values: npt.ArrayLike | None, size: int, name: str) -> FloatArray
     return weights
 
 
+def length_normalised(vectors: FloatArray) -> FloatArray:
+    """Each row divided by its length; a row of zeros has no direction and is an error."""
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not length.all():
+        row = int(np.flatnonzero(length[:, 0] == 0)[0])
+        raise InputError(f"embeddings: row {row} has length 0 and cannot be normalised")
+    return np.asarray(vectors / length)
+
+
+def weighted_sum(values: FloatArray, weights: FloatArray) -> float:
+    """Σ w·v, where an infinite value of weight 0 counts for nothing."""
+    with np.errstate(invalid="ignore"):
+        total = float(np.dot(weights, values))
+    if np.isnan(total):
+        counted = weights > 0
+        total = float(np.dot(weights[counted], values[counted]))
+    return total
+
+
 def _numbers(values: Any, name: str) -> FloatArray:
     try:
         return np.asarray(values, dtype=np.float64)

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from unmask.base import visible
 from unmask.engine import Progress as Callback
 from unmask.report import Document, figures_of, render
-from unmask.run import write_whole
+from unmask.run import place, reporting, write_whole
 
 
 class OutputFormat(StrEnum):
@@ -132,6 +132,24 @@ def remark(text: str, *, quiet: bool = False) -> None:
     """A line on stderr."""
     if not quiet:
         print(visible(text), file=sys.stderr)
+
+
+@contextmanager
+def running(
+    what: str,
+    on: str = "local",
+    workers: int | None = None,
+    state: Path | None = None,
+    *,
+    quiet: bool = False,
+) -> Iterator[None]:
+    """Work where the options say, ``what`` beside a progress bar."""
+    with (
+        place(on, workers=workers, state=state),
+        progress(what, quiet=quiet) as bar,
+        reporting(bar),
+    ):
+        yield
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def compare(
             "compare needs two systems: name them with --system; "
             f"there are {', '.join(table.systems)}"
         )
-    with common.progress("bootstrap", quiet=quiet) as bar:
+    with common.running("bootstrap", on, workers, state, quiet=quiet):
         comparison = compare_systems(
             table,
             *names,
@@ -70,9 +70,5 @@ def compare(
             replicates=ci,
             level=level,
             seed=seed,
-            on=on,
-            workers=workers,
-            state=state,
-            progress=bar,
         )
     common.give(document(comparison), format=format, output=output, quiet=quiet)

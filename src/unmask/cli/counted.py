@@ -8,6 +8,7 @@ from pathlib import Path
 from unmask.cli import common
 from unmask.engine import Battery, Evaluation, cross_pairing, stream_scores
 from unmask.errors import InputError
+from unmask.run import place, reporting
 from unmask.scoring import Plda
 from unmask.trials import OnProblem, is_large
 
@@ -78,7 +79,11 @@ def counted(
                 progress=bar,
             )
     else:
-        with common.progress("blocks", quiet=quiet) as bar:
+        with (
+            common.progress("blocks", quiet=quiet) as bar,
+            place(on, workers=workers, state=state),
+            reporting(bar),
+        ):
             found = cross_pairing(
                 list(paths),
                 pairs=pairs,
@@ -89,10 +94,6 @@ def counted(
                 replicates=replicates,
                 level=level,
                 seed=seed,
-                on=on,
-                workers=workers,
-                state=state,
-                progress=bar,
             )
     for source in found.sources:
         common.remark(f"{source.name}: {source.detected}", quiet=quiet)

@@ -118,18 +118,9 @@ def evaluate(
             duplicates=duplicates,
             quiet=quiet,
         )
-        with common.progress("bootstrap", quiet=quiet) as bar:
+        with common.running("bootstrap", on, workers, state, quiet=quiet):
             found = evaluate_scores(
-                table,
-                by=by,
-                battery=battery,
-                replicates=ci,
-                level=level,
-                seed=seed,
-                on=on,
-                workers=workers,
-                state=state,
-                progress=bar,
+                table, by=by, battery=battery, replicates=ci, level=level, seed=seed
             )
     options = {"scores": table, "p_target": battery.p_target[0]}
     common.draw(found, figures, formats=figure_formats, quiet=quiet, **options)

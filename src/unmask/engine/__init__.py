@@ -1,16 +1,15 @@
 """The ROC statistic and all that follows from it."""
 
-from unmask.engine.battery import Battery
-from unmask.engine.bootstrap import Progress, Units, child_of
+from unmask.engine.bootstrap import Units, auto_replicates, speaker_count, units_of
 from unmask.engine.calibration import (
     IsotonicCalibration,
     LinearCalibration,
-    fit_isotonic,
-    fit_linear,
+    calibrate,
+    weighted_line,
 )
 from unmask.engine.comparison import Comparison, compare
 from unmask.engine.curves import Array, DetCurve, EceProfile, Histogram, PavMap, Reliability
-from unmask.engine.evaluation import Evaluation, SystemResult, evaluate, group_masks
+from unmask.engine.evaluation import Battery, Evaluation, SystemResult, evaluate, group_masks
 from unmask.engine.metrics import (
     Detection,
     Zebra,
@@ -27,12 +26,11 @@ from unmask.engine.metrics import (
     zebra,
     zebra_of,
 )
-from unmask.engine.operating import Cost, Polygon, equal_error, equal_errors
-from unmask.engine.pairing import cross_pairing, roc_of_counts
-from unmask.engine.pav import Pav, first_of_blocks
+from unmask.engine.operating import Cost, Pav, Polygon, equal_error, equal_errors, first_of_blocks
+from unmask.engine.pairing import cross_pairing, roc_of_pairs
 from unmask.engine.roc import Roc
 from unmask.engine.stream import stream_scores
-from unmask.engine.units import auto_replicates, speaker_count, units_of
+from unmask.run import Progress
 
 __all__ = [
     "Array",
@@ -57,7 +55,7 @@ __all__ = [
     "Zebra",
     "act_dcf",
     "auto_replicates",
-    "child_of",
+    "calibrate",
     "cllr",
     "compare",
     "cross_pairing",
@@ -69,17 +67,16 @@ __all__ = [
     "equal_errors",
     "evaluate",
     "first_of_blocks",
-    "fit_isotonic",
-    "fit_linear",
     "group_masks",
     "min_cllr",
     "min_dcf",
     "negated_warnings",
-    "roc_of_counts",
+    "roc_of_pairs",
     "speaker_count",
     "stream_scores",
     "tpr_at_fpr",
     "units_of",
+    "weighted_line",
     "zebra",
     "zebra_of",
 ]

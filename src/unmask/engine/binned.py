@@ -1,20 +1,31 @@
-"""Bootstraps of trials that are only known by their counts in bins of scores."""
+"""Bootstraps of trials that are only known by their counts in bins of scores: over trials, and over
+speakers to first order in the draws.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from unmask.base import BoolArray, FloatArray, IntArray, Places
+from unmask.base import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    MetricRange,
+    Places,
+    Replicates,
+    draws,
+    generator,
+    weighted_sum,
+)
 from unmask.engine import information
-from unmask.engine.bootstrap import Progress, child_of
-from unmask.engine.replicates import MetricRange, Replicates, sample_of
+from unmask.engine.bootstrap import AUTO_REPLICATES, Codes, Statistics, checked_sample
 from unmask.engine.roc import Roc
-from unmask.errors import InputError
-from unmask.run import ranges_of
+from unmask.run import advance, ranges_of
+from unmask.scoring import BySpeaker
 
 _ENDS = 24
 _CELLS = 1 << 24
@@ -69,42 +80,33 @@ class BinnedSystem(Protocol):
 def binned_bootstrap(
     systems: Sequence[BinnedSystem],
     rocs: Sequence[Roc],
-    statistics: Callable[[Roc], Mapping[str, float]],
+    statistics: Statistics,
     *,
     ranges: Mapping[str, MetricRange] | None = None,
-    replicates: int = 1000,
+    replicates: int = AUTO_REPLICATES,
     seed: int = 0,
-    progress: Progress | None = None,
 ) -> Replicates:
-    """Replicates of every statistic for every system.
+    """Replicates of every statistic for every system, as :func:`~.bootstrap.bootstrap` gives them.
 
-    ``rocs`` are the exact statistics: what the bins move is taken off every replicate, within the
-    range that a statistic can have (none is negative, and no rate passes 1).
+    ``rocs`` are the exact statistics of the ``systems``: what the bins move is taken off every
+    replicate, within the range that a statistic can have (none is negative, and no rate passes 1).
     """
-    if replicates < 2:
-        raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
-    sample = sample_of(rocs, statistics)
+    sample = checked_sample(rocs, statistics, replicates)
     values = np.full((len(sample), len(systems), replicates), np.nan)
     moved = [_moved(system, roc, statistics) for system, roc in zip(systems, rocs, strict=True)]
     for first, last in ranges_of(replicates, _TOGETHER):
         for row, system in enumerate(systems):
             for index, roc in enumerate(system.replicates(seed, first, last), start=first):
                 if roc is not None:
-                    found = np.array(list(statistics(roc).values()))
-                    shifted = np.maximum(found + moved[row], 0.0)
-                    values[:, row, index] = np.minimum(shifted, np.maximum(found, 1.0))
-        if progress is not None:
-            progress(last, replicates)
-    table = dict(zip(sample, values, strict=True))
-    first_system = systems[0]
-    return Replicates(
-        table, sample, first_system.units, first_system.method, seed, replicates, ranges or {}
-    )
+                    coarse = np.array(list(statistics(roc).values()))
+                    shifted = np.maximum(coarse + moved[row], 0.0)
+                    values[:, row, index] = np.minimum(shifted, np.maximum(coarse, 1.0))
+        advance(last, replicates)
+    table, one = dict(zip(sample, values, strict=True)), systems[0]
+    return Replicates(table, sample, one.units, one.method, seed, replicates, ranges or {})
 
 
-def _moved(
-    system: BinnedSystem, roc: Roc, statistics: Callable[[Roc], Mapping[str, float]]
-) -> FloatArray:
+def _moved(system: BinnedSystem, roc: Roc, statistics: Statistics) -> FloatArray:
     """What the bins take from each statistic; nothing where both are infinite."""
     exact = np.array(list(statistics(roc).values()))
     coarse = exact if system.whole is None else np.array(list(statistics(system.whole).values()))
@@ -152,9 +154,9 @@ class BinnedTrials:
     def replicates(self, seed: int, first: int, last: int) -> Iterator[Roc]:
         """Some replicates."""
         for index in range(first, last):
-            rng = child_of(seed, index)
+            random = generator(seed, index)
             both = (self.target, self.nontarget)
-            yield self._roc(*(rng.multinomial(n.sum(), n / n.sum()) for n in both))
+            yield self._roc(*(random.multinomial(n.sum(), n / n.sum()) for n in both))
 
     def _roc(self, target: IntArray, nontarget: IntArray) -> Roc:
         return Roc(
@@ -172,4 +174,105 @@ class BinnedTrials:
 def _loss(drawn: IntArray, count: IntArray, loss: FloatArray) -> float:
     """Loss of drawn trials, each with the mean loss of its bin."""
     mean = loss / np.maximum(count, 1)
-    return information.weighted_sum(mean, drawn.astype(np.float64))
+    return weighted_sum(mean, drawn.astype(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some trials, with the speakers of both sides."""
+
+    scores: FloatArray
+    is_target: BoolArray
+    enrol: Codes
+    test: Codes
+
+
+def count_speakers(batches: Iterable[Batch], edges: FloatArray, speakers: int) -> BySpeaker:
+    """Count trials by speaker; one of a speaker with themselves counts once for them."""
+    bins, place_of = edges.size + 1, Places(edges)
+    target, nontarget = np.zeros((2, speakers * bins), np.int64)
+    total = np.zeros(bins, np.int64)
+    missed, accepted = np.zeros((2, speakers))
+    total_loss = 0.0
+    for batch in batches:
+        place = place_of(batch.scores)
+        own, other = batch.is_target, ~batch.is_target
+        speaker = batch.enrol[own].astype(np.int64)
+        target += np.bincount(speaker * bins + place[own], minlength=target.size)
+        missed += np.bincount(speaker, information.softplus(-batch.scores[own]), speakers)
+        loss = information.softplus(batch.scores[other])
+        total += np.bincount(place[other], minlength=bins)
+        total_loss += float(loss.sum())
+        enrol, test = (side[other].astype(np.int64) for side in (batch.enrol, batch.test))
+        for side, counted in ((enrol, slice(None)), (test, enrol != test)):
+            cell = (side * bins + place[other])[counted]
+            nontarget += np.bincount(cell, minlength=nontarget.size)
+            accepted += np.bincount(side[counted], loss[counted], speakers)
+    shape = speakers, bins
+    return BySpeaker(
+        edges,
+        target.reshape(shape),
+        nontarget.reshape(shape),
+        total,
+        missed,
+        accepted,
+        total_loss,
+    )
+
+
+class FirstOrder:
+    """The speaker bootstrap of trials that nobody kept; a replicate ties the trials of a bin.
+
+    With m_k draws of speaker k, a replicate's targets in a bin are Σ m_k·T_k, exactly. Its
+    nontargets are Σ m_a·m_b·N_ab; with m = 1 + d this is N + Σ d_k·G_k plus products of two d,
+    where G_k counts the nontargets of speaker k with anyone. These products are smaller by about
+    the root of the number of speakers and are left out: a table of speakers × bins takes the place
+    of all trials.
+    """
+
+    method = "speaker,first order"
+
+    def __init__(self, counts: BySpeaker) -> None:
+        self._scores = np.concatenate([[-np.inf], counts.edges])
+        self._target = counts.target.astype(np.float64)
+        self._nontarget = counts.nontarget.astype(np.float64)
+        self._counts = counts
+
+    @property
+    def speakers(self) -> int:
+        """How many there are to draw from."""
+        return int(self._target.shape[0])
+
+    @property
+    def units(self) -> int:
+        """How many speakers the class has that has fewer."""
+        return min(int(c.any(axis=1).sum()) for c in (self._target, self._nontarget))
+
+    @property
+    def whole(self) -> Roc | None:
+        """The statistic itself, in bins."""
+        return next(self.weighted(np.ones((1, self.speakers))))
+
+    def replicates(self, seed: int, first: int, last: int) -> Iterator[Roc | None]:
+        """Some replicates, on the draws that all numbers of a seed share."""
+        return self.weighted(draws(self.speakers, last - first, seed, first=first))
+
+    def weighted(self, times: FloatArray) -> Iterator[Roc | None]:
+        """The statistic of every draw (row of ``times``), or None if a class is empty."""
+        change = times - 1
+        target = times @ self._target
+        nontarget = np.maximum(self._counts.total + change @ self._nontarget, 0.0)
+        missed = _product(times, self._counts.target_loss)
+        accepted = self._counts.total_loss + _product(change, self._counts.nontarget_loss)
+        none = np.zeros(self._scores.size + 1)
+        for row, both in enumerate(zip(target, nontarget, strict=True)):
+            loss = float(missed[row]), max(float(accepted[row]), 0.0)
+            there = all(count.any() for count in both)
+            yield Roc(self._scores, *both, none, loss) if there else None
+
+
+def _product(times: FloatArray, loss: FloatArray) -> FloatArray:
+    """Σ m·loss of every draw; infinite as soon as a loss of weight other than 0 is."""
+    finite = np.isfinite(loss)
+    total = times[:, finite] @ loss[finite]
+    return np.where((times[:, ~finite] != 0).any(axis=1), np.inf, total)

@@ -1,8 +1,8 @@
 """Confidence intervals: the joint speaker bootstrap, and the trial bootstrap without speakers.
 
-Speakers are drawn with replacement; m_k is how often speaker k was drawn. A trial of two different
-speakers a and b weighs m_a·m_b, a trial within one speaker m_a. Scores are sorted once; a replicate
-only re-weighs the ROC statistic.
+Speakers are drawn as :mod:`unmask.base.draws` says; m_k is how often speaker k was drawn. A trial
+of two different speakers a and b weighs m_a·m_b, a trial within one speaker m_a. Scores are sorted
+once; a replicate only re-weighs the ROC statistic.
 """
 
 from __future__ import annotations
@@ -10,32 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, MetricRange, Replicates, draw, few_speakers, in_order
 from unmask.engine import information
-from unmask.engine.replicates import MetricRange, Replicates, sample_of
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
-from unmask.run import HERE, Arrays, Range, Where, ranges_of, run, tensor
+from unmask.run import Arrays, Range, Xp, ranges_of, run
+from unmask.trials import Ids, Scores, two_speakers
 
-Codes = npt.NDArray[np.integer]
-Progress = Callable[[int, int], None]
-_TOGETHER = 4
-_NAMES = (
-    "target_unit",
-    "target_edges",
-    "first",
-    "second",
-    "within",
-    "below",
-    "upto",
-    "target_loss",
-    "nontarget_loss",
+AUTO_REPLICATES = 1000
+AUTO_TRIALS = 2_000_000
+NO_SPEAKERS = (
+    "no speaker ids: intervals are of the trial bootstrap, which takes trials for "
+    "independent and is too narrow where speakers recur"
 )
+_TOGETHER = 4
+Codes = npt.NDArray[np.integer]
+Statistics = Callable[[Roc], Mapping[str, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +37,8 @@ class Units:
     """What is drawn with replacement, and which units each trial depends on.
 
     A trial's weight is the product of how often its two units were drawn, or how often its one
-    unit was (``nontarget_second`` is None, or the same unit twice).
+    unit was (``nontarget_second`` is None, or the same unit twice). :func:`units_of` makes them of
+    a list of trials, :meth:`Resampled.of` and C-P maps take them.
     """
 
     method: str
@@ -54,7 +49,10 @@ class Units:
 
     @classmethod
     def speakers(cls, target: Codes, nontarget_enrol: Codes, nontarget_test: Codes) -> Units:
-        """The joint speaker bootstrap: codes of the speakers on each side of each trial."""
+        """The joint speaker bootstrap: codes of the speakers on each side of each trial.
+
+        Codes are in the order of the speakers' names (:func:`~unmask.base.in_order`).
+        """
         every = np.concatenate([target, nontarget_enrol, nontarget_test])
         present, dense = np.unique(every, return_inverse=True)
         dense = dense.astype(np.int32)
@@ -78,20 +76,74 @@ class Units:
             int((np.bincount(codes, minlength=every) > 0).sum()) for codes in (self.target, other)
         )
 
-    def draw(self, rng: np.random.Generator) -> FloatArray:
-        """How often each unit is drawn; every stratum keeps its size."""
-        return drawn(self.strata, rng)
+    def draw(self, seed: int, index: int) -> FloatArray:
+        """How often each unit is drawn in a replicate; every stratum keeps its size."""
+        return draw(self.strata, seed, index)
 
 
-def drawn(strata: Sequence[int], rng: np.random.Generator) -> FloatArray:
-    """How often each unit is drawn, as many as each stratum has, with replacement."""
-    times = [np.bincount(rng.integers(0, n, n), minlength=n) for n in strata]
-    return np.concatenate(times).astype(np.float64)
+def units_of(scores: Scores) -> tuple[Units, list[str]]:
+    """Units of the bootstrap of a list of trials and what must be said of them."""
+    target, nontarget = scores.is_target, scores.is_nontarget
+    enrol, test = scores.enrol_speaker, scores.test_speaker
+    if enrol is None or test is None:
+        units = Units.trials(int(target.sum()), int(nontarget.sum()))
+    else:
+        _check_speakers(scores, enrol, test)
+        number = in_order(enrol.names.to_list())
+        one, other = number[enrol.codes], number[test.codes]
+        units = Units.speakers(one[target], one[nontarget], other[nontarget])
+    return units, said_of(units.count, speakers=speaker_count(scores))
 
 
-def child_of(seed: int, index: int) -> np.random.Generator:
-    """Random numbers of one replicate: the same wherever and in whatever order it is drawn."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
+def _check_speakers(scores: Scores, enrol: Ids, test: Ids) -> None:
+    """A target trial has one speaker on both sides."""
+    wrong = np.flatnonzero(scores.is_target & (enrol.codes != test.codes))
+    if wrong.size:
+        raise two_speakers(scores.name, wrong.size, enrol.decode(wrong[0]), test.decode(wrong[0]))
+
+
+def said_of(units: int, *, speakers: int | None) -> list[str]:
+    """What must be said of intervals over so many units."""
+    if units < 2:
+        return [f"{reason_none(speakers)}: no interval can be given"]
+    if speakers is None:
+        return [NO_SPEAKERS]
+    few = few_speakers(speakers)
+    return [few] if few else []
+
+
+def reason_none(speakers: int | None) -> str:
+    """Why there is no interval where a class has a single unit."""
+    if speakers is None:
+        return "one trial of a class only"
+    return "one speaker only" if speakers < 2 else "one speaker only has target trials"
+
+
+def trial_count(scores: Scores) -> int:
+    """Number of trials of both classes."""
+    return int(scores.is_target.sum() + scores.is_nontarget.sum())
+
+
+def speaker_count(scores: Scores) -> int | None:
+    """How many speakers the trials of both classes have, if that is known."""
+    if scores.enrol_speaker is None or scores.test_speaker is None:
+        return None
+    counted = scores.is_target | scores.is_nontarget
+    seen = [
+        np.bincount(ids.codes[counted], minlength=len(ids.names)) > 0
+        for ids in (scores.enrol_speaker, scores.test_speaker)
+    ]
+    return int((seen[0] | seen[1]).sum())
+
+
+def auto_replicates(scores: Scores, replicates: int | None, *, most: int) -> tuple[int, list[str]]:
+    """The number asked for, or 1,000 for up to ``most`` trials and none beyond, told in a line."""
+    trials = trial_count(scores)
+    if replicates is not None:
+        return replicates, []
+    if trials <= most:
+        return AUTO_REPLICATES, []
+    return 0, [f"no intervals by default for {trials:,} trials: ask for them, they take minutes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,180 +189,94 @@ class Resampled:
             information.softplus(nontargets),
         )
 
-    def arrays(self) -> Arrays:
-        """All that a replicate needs, as named arrays."""
-        named = {name: getattr(self, name) for name in _NAMES if getattr(self, name) is not None}
-        return {"scores": self.roc.scores, **named}
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Resampled:
-        """From what :meth:`arrays` gave; the counts of the statistic itself are not in it."""
-        scores = arrays["scores"]
-        none = np.zeros(scores.size)
-        roc = Roc(scores, none, none, np.zeros(scores.size + 1))
-        return cls(roc, **{name: arrays.get(name) for name in _NAMES})  # type: ignore[arg-type]
-
-    def weighted(self, times: FloatArray) -> Roc | None:
+    def weighted(self, xp: Xp, drawn: FloatArray) -> Roc | None:
         """The statistic of a replicate, or None if it left a class empty."""
-        target_weight = times[self.target_unit]
-        weight = times[self.first]
+        times = xp.put(drawn)
+        target_weight = times[xp.put(self.target_unit)]
+        weight = times[xp.put(self.first)]
         if self.second is not None:
-            weight *= times[self.second]
-            weight[self.within] = times[self.first[self.within]]
-        target = np.diff(_from_zero(target_weight)[self.target_edges])
-        total = _from_zero(weight)
-        if total[-1] == 0 or not target.any():
+            own = weight[xp.put(self.within)]
+            weight *= times[xp.put(self.second)]
+            weight[xp.put(self.within)] = own
+        target = np.diff(xp.host(xp.cumulate(target_weight)[xp.put(self.target_edges)]))
+        total = xp.cumulate(weight)
+        below, upto = (xp.host(total[xp.put(at)]) for at in (self.below, self.upto))
+        between = np.append(below, float(total[-1]))
+        if between[-1] == 0 or not target.any():
             return None
-        below, upto = total[self.below], total[self.upto]
-        between = np.append(below, total[-1])
         between[1:] -= upto
         loss = (
-            information.weighted_sum(self.target_loss, target_weight),
-            information.weighted_sum(self.nontarget_loss, weight),
+            xp.weighted_sum(xp.put(self.target_loss), target_weight),
+            xp.weighted_sum(xp.put(self.nontarget_loss), weight),
         )
         return Roc(self.roc.scores, target, upto - below, between, loss)
 
 
-def _from_zero(weights: FloatArray) -> FloatArray:
-    """Running totals, 0 first."""
-    total = np.empty(weights.size + 1)
-    total[0] = 0.0
-    np.cumsum(weights, out=total[1:])
-    return total
-
-
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Trials of all systems, sorted once, and how many units of each stratum are drawn."""
+    """Trials of all systems, sorted once; how many units of each stratum are drawn, and the seed of
+    the draws.
+    """
 
     strata: tuple[int, ...]
     systems: tuple[Resampled, ...]
-
-    def arrays(self) -> Arrays:
-        found: Arrays = {"strata": np.asarray(self.strata)}
-        for number, system in enumerate(self.systems):
-            found |= {f"{number}-{name}": value for name, value in system.arrays().items()}
-        return found
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        parts: dict[int, Arrays] = {}
-        for name, value in arrays.items():
-            number, dash, what = name.partition("-")
-            if dash:
-                parts.setdefault(int(number), {})[what] = value
-        systems = tuple(Resampled.from_arrays(parts[number]) for number in sorted(parts))
-        return cls(tuple(int(size) for size in arrays["strata"]), systems)
-
-    def draw(self, seed: int, index: int) -> FloatArray:
-        """How often each unit is drawn in a replicate, which has a child of the seed for itself."""
-        return drawn(self.strata, child_of(seed, index))
-
-
-@dataclass(frozen=True)
-class Draws:
-    """What is taken from every replicate: ``size`` statistics, on draws that follow from a seed."""
-
-    statistics: Callable[[Roc], Mapping[str, float]]
-    size: int
     seed: int
-
-    def each(self, sample: Sample, rows: Range, weighted: Weighted) -> Arrays:
-        """Statistics of a range of replicates: (metrics, systems, replicates)."""
-        values = np.full((self.size, len(sample.systems), rows[1] - rows[0]), np.nan)
-        for column, index in enumerate(range(*rows)):
-            times = sample.draw(self.seed, index)
-            for number in range(len(sample.systems)):
-                roc = weighted(number, times)
-                if roc is not None:
-                    values[:, number, column] = list(self.statistics(roc).values())
-        return {"values": values}
-
-
-Weighted = Callable[[int, FloatArray], Roc | None]
 
 
 def bootstrap(
     systems: Sequence[Resampled],
     units: Units,
-    statistics: Callable[[Roc], Mapping[str, float]],
+    statistics: Statistics,
     *,
     ranges: Mapping[str, MetricRange] | None = None,
-    replicates: int = 1000,
+    replicates: int = AUTO_REPLICATES,
     seed: int = 0,
-    where: Where = HERE,
-    progress: Progress | None = None,
 ) -> Replicates:
     """Replicates of every statistic for every system, all on the same draws.
 
-    ``ranges`` are those that statistics can have, for their intervals.
+    ``systems`` are those of :meth:`Resampled.of` with the same ``units``. ``statistics`` gives the
+    numbers of a ROC statistic by name, ``ranges`` those that they can have, for their intervals.
 
-    Each replicate has its own child of ``seed``, so neither the place nor the number of workers
-    changes anything (on a GPU the loss of C_llr adds up in another order).
+    Each of the ``replicates`` has its own child of ``seed``, so neither the place nor the number of
+    workers changes anything (on a GPU the loss of C_llr adds up in another order).
     """
+    sample = checked_sample([system.roc for system in systems], statistics, replicates)
+    parts = run(
+        partial(replicate, statistics, len(sample)),
+        Sample(units.strata, tuple(systems), seed),
+        ranges_of(replicates, _TOGETHER),
+    )
+    table = np.concatenate([part["values"] for part in parts], axis=2)
+    values = dict(zip(sample, table, strict=True))
+    return Replicates(values, sample, units.count, units.method, seed, replicates, ranges or {})
+
+
+def replicate(statistics: Statistics, size: int, xp: Xp, sample: Sample, rows: Range) -> Arrays:
+    """All ``size`` statistics of a range of replicates: (metrics, systems, replicates)."""
+    values = np.full((size, len(sample.systems), rows[1] - rows[0]), np.nan)
+    for column, index in enumerate(range(*rows)):
+        times = draw(sample.strata, sample.seed, index)
+        for number, system in enumerate(sample.systems):
+            roc = system.weighted(xp, times)
+            if roc is not None:
+                values[:, number, column] = list(statistics(roc).values())
+    return {"values": values}
+
+
+def checked_sample(
+    rocs: Sequence[Roc], statistics: Statistics, replicates: int
+) -> dict[str, FloatArray]:
+    """Every statistic of the sample itself, one number per system."""
     if replicates < 2:
         raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
-    sample = sample_of([system.roc for system in systems], statistics)
-    draws = Draws(statistics, len(sample), seed)
-    found = run(
-        partial(replicate, draws),
-        Sample(units.strata, tuple(systems)),
-        ranges_of(replicates, _TOGETHER),
-        where=where,
-        on_device=partial(replicates_on_device, draws),
-        progress=None if progress is None else _in_replicates(progress, replicates),
-    )
-    table = np.concatenate([part["values"] for part in found], axis=2)
-    return Replicates(
-        dict(zip(sample, table, strict=True)),
-        sample,
-        units.count,
-        units.method,
-        seed,
-        replicates,
-        ranges or {},
-    )
+    rows = [statistics(roc) for roc in rocs]
+    return {name: np.array([values[name] for values in rows]) for name in rows[0]}
 
 
-def _in_replicates(progress: Progress, replicates: int) -> Progress:
-    return lambda done, _: progress(min(done * _TOGETHER, replicates), replicates)
-
-
-def replicate(draws: Draws, sample: Sample, rows: Range) -> Arrays:
-    """A range of replicates on a processor."""
-    return draws.each(sample, rows, lambda number, times: sample.systems[number].weighted(times))
-
-
-def replicates_on_device(draws: Draws, sample: Sample, device: str) -> Callable[[Range], Arrays]:
-    """The same with the weights of trials added up on a CUDA device."""
-    import torch
-
-    put = partial(tensor, device=device)
-    held = [{name: put(array) for name, array in s.arrays().items()} for s in sample.systems]
-
-    def from_zero(weights: Any) -> Any:
-        return torch.nn.functional.pad(torch.cumsum(weights, 0), (1, 0))
-
-    def summed(values: Any, weights: Any) -> float:
-        return float(torch.where(weights > 0, values * weights, 0.0).sum())
-
-    def weighted(number: int, drawn_times: FloatArray) -> Roc | None:
-        system, times = held[number], put(drawn_times)
-        targets = times[system["target_unit"].long()]
-        weight = times[system["first"].long()]
-        if "second" in system:
-            own = weight[system["within"]]
-            weight = weight * times[system["second"].long()]
-            weight[system["within"]] = own
-        total = from_zero(weight)
-        target = torch.diff(from_zero(targets)[system["target_edges"]]).cpu().numpy()
-        if float(total[-1]) == 0 or not target.any():
-            return None
-        below, upto = total[system["below"]], total[system["upto"]]
-        between = torch.cat([below, total[-1:]])
-        between[1:] -= upto
-        loss = summed(system["target_loss"], targets), summed(system["nontarget_loss"], weight)
-        scores = sample.systems[number].roc.scores
-        return Roc(scores, target, (upto - below).cpu().numpy(), between.cpu().numpy(), loss)
-
-    return lambda rows: draws.each(sample, rows, weighted)
+def no_replicates(
+    rocs: Sequence[Roc], statistics: Statistics, method: str, replicates: int, seed: int
+) -> Replicates:
+    """What a class with a single unit gives: intervals whose ends are NaN."""
+    sample = checked_sample(rocs, statistics, max(replicates, 2))
+    values = {name: np.full((len(rocs), 0), np.nan) for name in sample}
+    return Replicates(values, sample, 1, method, seed, replicates)

@@ -68,28 +68,50 @@ class IsotonicCalibration:
         return np.where(values > bottom + (top - bottom) / 2, np.inf, -np.inf)
 
 
-def fit_linear(
-    target: npt.ArrayLike, nontarget: npt.ArrayLike, *, prior: float = 0.5
-) -> LinearCalibration:
-    """Prior-weighted logistic regression, affine in the score.
+def calibrate(
+    target: npt.ArrayLike,
+    nontarget: npt.ArrayLike,
+    estimator: str = "linear",
+    *,
+    prior: float = 0.5,
+    laplace: bool = True,
+) -> LinearCalibration | IsotonicCalibration:
+    """A map from scores to natural-log LLRs, fitted to ``target`` and ``nontarget`` scores.
 
-    Minimises π·mean softplus(−(αs + β + logit π)) over targets + (1−π)·mean softplus(αs + β +
-    logit π) over nontargets by Newton's method on standardised scores.
+    ``linear``: prior-weighted logistic regression, affine in the score (Brümmer and du Preez 2006;
+    Brümmer 2010, chapter 8). It minimises π·mean softplus(−(αs + β + logit π)) over targets +
+    (1−π)·mean softplus(αs + β + logit π) over nontargets at the ``prior`` π, by Newton's method on
+    standardised scores. ``isotonic``: the PAV map of the scores; ``laplace`` adds a pseudo-trial of
+    each class at each end, so that no LLR is infinite (Brümmer and du Preez 2006). ``apply`` of the
+    result calibrates other scores.
     """
     a, b = as_scores(target, "target"), as_scores(nontarget, "nontarget")
+    if estimator == "linear":
+        return _linear(a, b, prior)
+    if estimator == "isotonic":
+        return _isotonic(a, b, laplace)
+    raise InputError(f"calibration estimator: expected linear or isotonic, found {estimator}")
+
+
+def _linear(a: FloatArray, b: FloatArray, prior: float) -> LinearCalibration:
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         raise InputError("linear calibration needs finite scores: some are infinite")
     log_odds = -Cost(prior, 1.0, 1.0).bayes_threshold
-    scores = np.concatenate([a, b])
-    centre, spread = float(scores.mean()), float(scores.std())
-    if spread == 0:
-        return LinearCalibration(0.0, 0.0)
-    design = (scores - centre) / spread
     label = np.concatenate([np.ones(a.size), -np.ones(b.size)])
     weight = np.concatenate(
         [np.full(a.size, prior / a.size), np.full(b.size, (1 - prior) / b.size)]
     )
-    slope, bias, separable = _newton(design, label, weight, log_odds)
+    return weighted_line(np.concatenate([a, b]), label, weight, log_odds)
+
+
+def weighted_line(
+    scores: FloatArray, label: FloatArray, weight: FloatArray, log_odds: float = 0.0
+) -> LinearCalibration:
+    """Logistic regression of labels (1 and −1) on scores, each with a weight, at prior log-odds."""
+    centre, spread = float(scores.mean()), float(scores.std())
+    if spread == 0:
+        return LinearCalibration(0.0, 0.0)
+    slope, bias, separable = _newton((scores - centre) / spread, label, weight, log_odds)
     scale = slope / spread
     return LinearCalibration(scale, bias - scale * centre, separable)
 
@@ -126,11 +148,7 @@ def _newton(
     return float(parameters[0]), float(parameters[1]), separable
 
 
-def fit_isotonic(
-    target: npt.ArrayLike, nontarget: npt.ArrayLike, *, laplace: bool = True
-) -> IsotonicCalibration:
-    """PAV map of the training scores; ``laplace`` adds a pseudo-trial of each class at each end."""
-    a, b = as_scores(target, "target"), as_scores(nontarget, "nontarget")
+def _isotonic(a: FloatArray, b: FloatArray, laplace: bool) -> IsotonicCalibration:
     roc = Roc.from_scores(a, b)
     pav = roc.pav_laplace if laplace else roc.pav
     low, high = block_ranges(a, b, pav.boundaries)

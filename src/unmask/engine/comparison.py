@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isnan
-from pathlib import Path
+from typing import Any
 
-from unmask.engine.battery import Battery, why_none
-from unmask.engine.bootstrap import Progress
-from unmask.engine.resample import resample
+from unmask.base import Tabular, estimate_row
+from unmask.engine.bootstrap import speaker_count
+from unmask.engine.evaluation import Battery, resample, why_none
 from unmask.errors import InputError
 from unmask.estimate import Estimate
-from unmask.run import Where
 from unmask.trials import Scores, Source
 
 
@@ -27,9 +26,9 @@ class Difference:
     second_better: float | None
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """What :func:`compare` found, metric by metric."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Tabular):
+    """What :func:`compare` found, metric by metric: ``result["eer"].difference`` is an estimate."""
 
     first: str
     second: str
@@ -45,6 +44,26 @@ class Comparison:
                 return row
         raise KeyError(metric)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per metric: both values, their difference with its interval, how often the second
+        system is better.
+        """
+        rows = []
+        for row in self.differences:
+            delta = estimate_row(row.difference)
+            rows.append(
+                {
+                    "metric": delta["metric"],
+                    "params": delta["params"],
+                    "first": row.first.value,
+                    "second": row.second.value,
+                    "difference": delta["value"],
+                    **{name: delta[name] for name in ("unit", "low", "high")},
+                    "second_better": row.second_better,
+                }
+            )
+        return rows
+
     @property
     def verdict(self) -> str:
         """One sentence on the EER: which system is better and how sure that is."""
@@ -53,18 +72,18 @@ class Comparison:
         if not isinstance(delta, float) or delta == 0:
             return f"{self.first} and {self.second} have the same EER."
         better, worse = (self.second, self.first) if delta < 0 else (self.first, self.second)
-        said = (
+        message = (
             f"The EER of {better} is {100 * abs(delta):.2f} percentage points below that of {worse}"
         )
         interval = row.difference.interval
         if interval is None or row.second_better is None or isnan(interval.low):
-            return f"{said}."
+            return f"{message}."
         sure = row.second_better if delta < 0 else 1 - row.second_better
         clear = interval.low > 0 or interval.high < 0
         return (
-            f"{said}, as it is below in {100 * sure:.1f} % of {interval.replicates:,} resamplings "
-            f"of the {interval.over}; the {100 * interval.level:g} % interval of the difference "
-            f"{'excludes' if clear else 'includes'} 0."
+            f"{message}, as it is below in {100 * sure:.1f} % of {interval.replicates:,} "
+            f"resamplings of the {interval.over}; the {100 * interval.level:g} % interval of the "
+            f"difference {'excludes' if clear else 'includes'} 0."
         )
 
 
@@ -77,16 +96,12 @@ def compare(
     replicates: int | None = None,
     level: float = 0.95,
     seed: int = 0,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
-    progress: Progress | None = None,
 ) -> Comparison:
     """Compare two systems of one score table; both are bootstrapped on the same draws.
 
-    ``on``, ``workers`` and ``state`` say where replicates are counted, as in :func:`cross_pairing`.
+    ``first`` and ``second`` name the systems of ``scores``, and may be left out where it has two.
+    ``battery``, ``replicates``, ``level`` and ``seed`` are those of :func:`evaluate`.
     """
-    where = Where(on, workers, state)
     names = list(scores.systems)
     if first is None and second is None and len(names) == 2:
         first, second = names
@@ -95,15 +110,10 @@ def compare(
     battery = battery or Battery()
     pair = scores.select_systems([first, second])
     measured, warnings = resample(
-        pair,
-        battery=battery,
-        replicates=replicates,
-        seed=seed,
-        paired=True,
-        where=where,
-        progress=progress,
+        pair, battery=battery, replicates=replicates, seed=seed, paired=True
     )
-    sides = [measured.estimates(battery, level=level, system=row, scores=pair) for row in (0, 1)]
+    trials: dict[str, Any] = {"trials": pair.digest, "speakers": speaker_count(pair)}
+    sides = [measured.estimates(battery, level=level, system=row, **trials) for row in (0, 1)]
     rows = []
     keyed = list(battery.measured().items())
     numbers = [[e for e in side if e.metric != "tag"] for side in sides]

@@ -2,26 +2,231 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from unmask.engine.battery import Battery
-from unmask.engine.bootstrap import Progress
+from unmask.base import HULL, FloatArray, MetricRange, Replicates, Tabular, estimate_row
+from unmask.engine import information
+from unmask.engine.binned import (
+    Batch,
+    BinnedSystem,
+    BinnedTrials,
+    FirstOrder,
+    binned_bootstrap,
+    count_speakers,
+    edges_of,
+)
+from unmask.engine.bootstrap import (
+    AUTO_REPLICATES,
+    AUTO_TRIALS,
+    Resampled,
+    Units,
+    bootstrap,
+    no_replicates,
+    reason_none,
+    said_of,
+    speaker_count,
+    trial_count,
+    units_of,
+)
 from unmask.engine.metrics import negated_warnings
-from unmask.engine.resample import resample
+from unmask.engine.operating import Cost
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
-from unmask.estimate import Estimate
-from unmask.run import Where
-from unmask.trials import Ids, Scores, Source
+from unmask.estimate import Estimate, Interval, Parameter
+from unmask.run import part, ranges_of
+from unmask.trials import Embeddings, Ids, Scores, Source
+
+WITH_TRIALS = "follows the number of trials, which resampling makes fewer"
+NOT_ASKED = "no replicates were asked for"
+UNMOVED = "no resampling moves it"
+_BATCH = 1 << 20
+_NO_EVIDENCE = 0.5
+_SHARE = MetricRange(0.0, 1.0)
+_LOSS = MetricRange(0.0, np.inf)
+_RAW_EER = MetricRange(0.0, 1.0, longer="high")
+_EER = MetricRange(0.0, 0.5, HULL, "high")
+_CLLR = MetricRange(0.0, np.inf, longer="high")
+_MIN_CLLR = MetricRange(0.0, 1.0, HULL, "high")
+_D_ECE = MetricRange(0.0, information.MOST, HULL, "low")
+_D_SYS = MetricRange(0.0, 1.0, HULL)
 
 
-@dataclass(frozen=True, eq=False)
-class SystemResult:
-    """Metrics of one system on one group of trials (``group`` is None for all of them)."""
+class Measured(NamedTuple):
+    """A metric's name, unit, chance level, range, parameters, and whether less means fewer errors.
+
+    ``no_interval`` says why a bootstrap gives no interval of it, where it gives none.
+    """
+
+    metric: str
+    unit: str
+    chance: float
+    range: MetricRange
+    params: dict[str, Parameter]
+    lower_is_better: bool = True
+    no_interval: str = ""
+
+
+@dataclass(frozen=True)
+class Battery:
+    """Which numbers ``evaluate`` and ``compare`` take from a ROC statistic."""
+
+    p_target: tuple[float, ...] = (0.01,)
+    c_miss: float = 1.0
+    c_fa: float = 1.0
+    fpr: tuple[float, ...] = (1e-2, 1e-3)
+
+    def __post_init__(self) -> None:
+        for prior in self.p_target:
+            Cost(prior, self.c_miss, self.c_fa).check()
+        for rate in self.fpr:
+            if not 0 < rate < 1:
+                raise InputError(f"false-positive rate: expected between 0 and 1, found {rate}")
+
+    @property
+    def thresholds(self) -> list[float]:
+        """Bayes thresholds, at which the statistic must count exactly."""
+        return [Cost(prior, self.c_miss, self.c_fa).bayes_threshold for prior in self.p_target]
+
+    def measured(self) -> dict[str, Measured]:
+        """All metrics by key, in the order of the table."""
+        table = {
+            "eer": Measured("eer", "%", 0.5, _EER, {"est": "rocch"}),
+            "eer_raw": Measured("eer_raw", "%", 0.5, _RAW_EER, {"est": "raw"}),
+        }
+        for prior in self.p_target:
+            cost: dict[str, Parameter] = {"p_target": prior}
+            if (self.c_miss, self.c_fa) != (1.0, 1.0):
+                cost |= {"c_miss": self.c_miss, "c_fa": self.c_fa}
+            table[f"min_dcf@{prior:g}"] = Measured("min_dcf", "", 1.0, _SHARE, cost)
+            table[f"act_dcf@{prior:g}"] = Measured("act_dcf", "", 1.0, _LOSS, cost)
+        table |= {
+            "cllr": Measured("cllr", "bit", 1.0, _CLLR, {}),
+            "min_cllr": Measured("min_cllr", "bit", 1.0, _MIN_CLLR, {}),
+            "d_ece": Measured("d_ece", "bit", 0.0, _D_ECE, {}, False),
+            "l_w": Measured("l_w", "", 0.0, _LOSS, {"laplace": True}, False, WITH_TRIALS),
+            "d_sys": Measured("d_sys", "", 0.0, _D_SYS, {"est": "pav"}, False),
+        }
+        for rate in self.fpr:
+            table[f"tpr@{rate:g}"] = Measured("tpr_at_fpr", "%", rate, _SHARE, {"fpr": rate}, False)
+        return table
+
+    @property
+    def ranges(self) -> dict[str, MetricRange]:
+        """The range of every metric, by key."""
+        return {key: measured.range for key, measured in self.measured().items()}
+
+    def values(self, roc: Roc) -> dict[str, float]:
+        """Every metric of a statistic, by key."""
+        return {key: value for key, (value, _) in self.points(roc).items()}
+
+    def points(self, roc: Roc) -> dict[str, tuple[float, float | None]]:
+        """Every metric with its threshold, where it is an operating point."""
+        eer, raw = roc.eer_point(), roc.eer_point(estimator="raw")
+        found: dict[str, tuple[float, float | None]] = {
+            "eer": (eer.value, eer.threshold),
+            "eer_raw": (raw.value, raw.threshold),
+        }
+        costs = {"c_miss": self.c_miss, "c_fa": self.c_fa}
+        for prior in self.p_target:
+            least = roc.min_dcf_point(p_target=prior, **costs)
+            actual = roc.act_dcf_point(p_target=prior, **costs)
+            found[f"min_dcf@{prior:g}"] = (least.value, least.threshold)
+            found[f"act_dcf@{prior:g}"] = (actual.value, actual.threshold)
+        found |= {
+            "cllr": (roc.cllr(), None),
+            "min_cllr": (roc.min_cllr(), None),
+            "d_ece": (roc.d_ece(), None),
+            "l_w": (roc.l_w(), None),
+            "d_sys": (roc.d_sys(), None),
+        }
+        for rate in self.fpr:
+            point = roc.tpr_point(rate)
+            found[f"tpr@{rate:g}"] = (point.value, point.threshold)
+        return found
+
+    def intervals(
+        self, replicates: Replicates, *, level: float, system: int = 0
+    ) -> dict[str, Interval]:
+        """The interval of each metric that has one.
+
+        A hull moves off chance, where its numbers end, in any sample. The raw EER does not: where
+        its interval holds 50 %, those of a hull reach chance.
+        """
+        found = {
+            key: replicates.interval(key, level=level, system=system)
+            for key, measured in self.measured().items()
+            if not measured.no_interval
+        }
+        raw = found["eer_raw"]
+        if raw.low <= _NO_EVIDENCE <= raw.high:
+            for key, measured in self.measured().items():
+                if measured.range.overfit == HULL:
+                    low, high = found[key].low, found[key].high
+                    ends = min(low, measured.chance), max(high, measured.chance)
+                    found[key] = replace(found[key], low=ends[0], high=ends[1])
+        return found
+
+    def estimates(
+        self,
+        roc: Roc,
+        intervals: Mapping[str, Interval],
+        *,
+        trials: str,
+        speakers: int | None,
+        no_interval: str = NOT_ASKED,
+    ) -> tuple[Estimate, ...]:
+        """Every metric as an estimate; the tag follows l_w.
+
+        ``no_interval`` says why there are no intervals, where there are none.
+        """
+        n = {"target": round(roc.targets), "nontarget": round(roc.nontargets)}
+        if speakers is not None:
+            n["speakers"] = speakers
+        points = self.points(roc)
+        found: list[Estimate] = []
+        for key, measured in self.measured().items():
+            value, threshold = points[key]
+            interval = intervals.get(key)
+            reason = measured.no_interval or why_none(interval, no_interval)
+            found.append(
+                Estimate(
+                    metric=measured.metric,
+                    value=value,
+                    unit=measured.unit,
+                    interval=interval,
+                    chance=measured.chance,
+                    n=n,
+                    params=measured.params,
+                    trials=trials,
+                    threshold=threshold,
+                    no_interval=reason,
+                )
+            )
+            if key == "l_w":
+                tag = information.tag(value)
+                found.append(Estimate("tag", tag, n=n, trials=trials, no_interval=reason))
+        return tuple(found)
+
+
+def why_none(interval: Interval | None, reason: str) -> str:
+    """Why there is no interval: the reason given, or that all replicates agree; empty if it is."""
+    if interval is None:
+        return reason
+    return (reason or UNMOVED) if np.isnan(interval.low) else ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SystemResult(Tabular):
+    """Metrics of one system on one group of trials (``group`` is None for all of them).
+
+    :func:`evaluate` makes it; reports and figures take its estimates and its ``roc``.
+    """
 
     system: str
     group: str | None
@@ -35,10 +240,16 @@ class SystemResult:
                 return estimate
         raise KeyError(metric)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per metric."""
+        return [estimate_row(e, system=self.system, group=self.group) for e in self.estimates]
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """What :func:`evaluate` found."""
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Tabular):
+    """What :func:`evaluate` found: ``result["plda"]["eer"]`` is the EER of the system plda,
+    ``result["plda", "f"]["eer"]`` that within the group f.
+    """
 
     results: tuple[SystemResult, ...]
     sources: tuple[Source, ...]
@@ -48,9 +259,139 @@ class Evaluation:
     def __iter__(self) -> Iterator[SystemResult]:
         return iter(self.results)
 
+    def __getitem__(self, key: str | tuple[str, str | None]) -> SystemResult:
+        """Metrics of a system over all trials, or those of a pair (system, group)."""
+        system, group = (key, None) if isinstance(key, str) else key
+        for result in self.results:
+            if (result.system, result.group) == (system, group):
+                return result
+        raise KeyError(key)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per system, group and metric."""
+        return [row for result in self.results for row in result.rows()]
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """Statistics of all systems on the same trials, with replicates on shared draws.
+
+    ``no_interval`` says why there are no intervals, where there are none.
+    """
+
+    rocs: tuple[Roc, ...]
+    replicates: Replicates | None
+    no_interval: str = ""
+
+    def estimates(
+        self, battery: Battery, *, level: float, trials: str, speakers: int | None, system: int = 0
+    ) -> tuple[Estimate, ...]:
+        """Every metric of one system with its interval, or why it has none."""
+        drawn = self.replicates
+        return battery.estimates(
+            self.rocs[system],
+            {} if drawn is None else battery.intervals(drawn, level=level, system=system),
+            trials=trials,
+            speakers=speakers,
+            no_interval=self.no_interval,
+        )
+
+
+def measure(
+    roc: Roc,
+    battery: Battery,
+    *,
+    replicates: int | None,
+    seed: int,
+    speakers: int | None,
+    whole: Callable[[], tuple[Resampled, Units]] | None,
+    bins: Callable[[FloatArray], BinnedSystem],
+) -> tuple[Measurement, list[str]]:
+    """Bootstrap one system that was counted without holding its trials, and what to say of it.
+
+    ``roc`` is its statistic. ``whole`` gives all trials where they are few enough to hold (None
+    where they are not), ``bins`` those in bins between the edges that it is told.
+    """
+    number = AUTO_REPLICATES if replicates is None else replicates
+    if not number:
+        return Measurement((roc,), None, NOT_ASKED), []
+    options: dict[str, Any] = {"ranges": battery.ranges, "replicates": number, "seed": seed}
+    if whole is not None:
+        trials, units = whole()
+        drawn = bootstrap([trials], units, battery.values, **options)
+    else:
+        edges = edges_of(roc, battery.thresholds, rows=speakers or 1)
+        drawn = binned_bootstrap([bins(edges)], [roc], battery.values, **options)
+    reason = reason_none(speakers) if drawn.units < 2 else ""
+    return Measurement((roc,), drawn, reason), said_of(drawn.units, speakers=speakers)
+
+
+def resample(
+    scores: Scores, *, battery: Battery, replicates: int | None, seed: int, paired: bool = False
+) -> tuple[Measurement, list[str]]:
+    """Count every system's statistic and bootstrap all of them, ``paired`` on the same draws."""
+    scores.check_classes()
+    many = replicates is None and trial_count(scores) > AUTO_TRIALS
+    number = AUTO_REPLICATES if replicates is None else replicates
+    pairs = [(scores.targets(name), scores.nontargets(name)) for name in scores.systems]
+    options: dict[str, Any] = {"ranges": battery.ranges, "replicates": number, "seed": seed}
+    if not number:
+        return Measurement(_counted(pairs, battery), None, NOT_ASKED), []
+    units, warnings = units_of(scores)
+    if many and paired and units.method == "trial":
+        trials = trial_count(scores)
+        reason = f"none by default for {trials:,} trials without speakers: ask for them"
+        return Measurement(_counted(pairs, battery), None, reason), [f"intervals: {reason}"]
+    if units.count < 2:
+        rocs = _counted(pairs, battery)
+        none = no_replicates(rocs, battery.values, units.method, number, seed)
+        return Measurement(rocs, none, reason_none(speaker_count(scores))), warnings
+    if many:
+        rocs = _counted(pairs, battery)
+        systems = [
+            binned_trials(*pair, units, roc, battery.thresholds)
+            for pair, roc in zip(pairs, rocs, strict=True)
+        ]
+        drawn = binned_bootstrap(systems, rocs, battery.values, **options)
+        return Measurement(rocs, drawn), warnings
+    prepared = [Resampled.of(*pair, units, thresholds=battery.thresholds) for pair in pairs]
+    drawn = bootstrap(prepared, units, battery.values, **options)
+    empty = drawn.undefined("eer")
+    if empty:
+        warnings.append(
+            f"{empty} of {number} replicates left a class empty and do not count: "
+            "too few speakers for a reliable interval"
+        )
+    return Measurement(tuple(system.roc for system in prepared), drawn), warnings
+
+
+def _counted(pairs: Sequence[tuple[FloatArray, FloatArray]], battery: Battery) -> tuple[Roc, ...]:
+    """The statistic of every system."""
+    return tuple(Roc.from_scores(*pair, thresholds=battery.thresholds, cllr=True) for pair in pairs)
+
+
+def binned_trials(
+    target: FloatArray,
+    nontarget: FloatArray,
+    units: Units,
+    roc: Roc,
+    thresholds: Sequence[float],
+) -> BinnedSystem:
+    """Trials in memory, put into bins by speaker, or by class where no speakers are known."""
+    first, second = units.nontarget_first, units.nontarget_second
+    own, other = np.ones(target.size, bool), np.zeros(nontarget.size, bool)
+    if second is None:
+        batches = [(target, own), (nontarget, other)]
+        return BinnedTrials.of(batches, edges_of(roc, thresholds))
+    parts = (slice(*rows) for rows in ranges_of(nontarget.size, _BATCH))
+    others = (Batch(nontarget[at], other[at], first[at], second[at]) for at in parts)
+    edges = edges_of(roc, thresholds, rows=units.strata[0])
+    every = chain([Batch(target, own, units.target, units.target)], others)
+    return FirstOrder(count_speakers(every, edges, units.strata[0]))
+
 
 def evaluate(
-    scores: Scores,
+    data: Scores | Embeddings | str | Path | Sequence[str | Path],
     *,
     systems: Sequence[str] | None = None,
     by: str | None = None,
@@ -58,60 +399,82 @@ def evaluate(
     replicates: int | None = None,
     level: float = 0.95,
     seed: int = 0,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
-    progress: Progress | None = None,
+    **options: Any,
 ) -> Evaluation:
     """Every detection metric of every system, over all trials and, with ``by``, over its groups.
 
-    Intervals come from the joint speaker bootstrap (the trial bootstrap where no speakers are
-    known, and a warning says so), less the bias that resampling shows
-    (:mod:`unmask.base.intervals`). There are 1,000 ``replicates`` unless given, 0 leaves them out.
+    ``data`` is a table of scores, a set of embeddings of which all pairs are compared
+    (:func:`~unmask.engine.pairing.cross_pairing`), or the path of one or several score files, which
+    may be larger than memory (:func:`~unmask.engine.stream.stream_scores`); ``options`` are then
+    those of that function, such as ``key`` and ``speakers`` or ``backend`` and ``pairs``. ``by`` is
+    for tables: a column, or a name such as ``sex`` for the pair ``enrol_sex``, ``test_sex``.
+
+    ``systems`` names those wanted, all unless given. ``battery`` says which priors, costs and
+    false-positive rates are measured. Intervals of confidence ``level`` come from the joint speaker
+    bootstrap (the trial bootstrap where no speakers are known, and a warning says so), less the
+    bias that resampling shows (:mod:`unmask.base.intervals`). There are 1,000 ``replicates`` unless
+    given, 0 leaves them out, and replicate i of ``seed`` draws the same speakers in every number.
     Beyond two million trials the default is the bootstrap of trials in bins (:mod:`.binned`), first
-    order in the draws of speakers; a number asks for the bootstrap of all trials. ``on``,
-    ``workers`` and ``state`` say where that is counted, as in :func:`cross_pairing`.
+    order in the draws of speakers; a number asks for the bootstrap of all trials, which runs on the
+    current place (:func:`unmask.run.place`).
     """
-    where = Where(on, workers, state)
-    battery = battery or Battery()
+    numbers: dict[str, Any] = {
+        "battery": battery or Battery(),
+        "replicates": replicates,
+        "level": level,
+        "seed": seed,
+    }
+    if isinstance(data, Scores):
+        if options:
+            raise TypeError(f"evaluate: no option {', '.join(options)} for a table of scores")
+        return _evaluate(data, systems, by, **numbers)
+    if by is not None:
+        raise InputError(f"by: expected a table of scores to group by {by}: read the files first")
+    if isinstance(data, Embeddings):
+        from unmask.engine.pairing import cross_pairing
+
+        return cross_pairing(data, **numbers, **options)
+    from unmask.engine.stream import stream_scores
+
+    return stream_scores(data, systems=systems, **numbers, **options)
+
+
+def _evaluate(
+    scores: Scores,
+    systems: Sequence[str] | None,
+    by: str | None,
+    *,
+    battery: Battery,
+    replicates: int | None,
+    level: float,
+    seed: int,
+) -> Evaluation:
+    """The table of scores that are in memory."""
     names = list(systems or scores.systems)
     chosen = scores.select_systems(names)
     results: list[SystemResult] = []
     warnings: list[str] = []
     groups: list[tuple[str | None, Scores]] = [(None, chosen)]
     groups += [
-        (name, chosen.select(mask)) for name, mask in (group_masks(scores, by) if by else [])
+        (name, chosen.select(mask)) for name, mask in (group_masks(scores, by) if by else ())
     ]
-    for group, part in groups:
-        told_of = f"group {group}: " if group is not None else ""
-        if group is not None and not (part.is_target.any() and part.is_nontarget.any()):
+    for index, (group, trials) in enumerate(groups):
+        prefix = f"group {group}: " if group is not None else ""
+        if group is not None and not (trials.is_target.any() and trials.is_nontarget.any()):
             warnings.append(
-                f"{told_of}left out, it has {int(part.is_target.sum())} target and "
-                f"{int(part.is_nontarget.sum())} nontarget trials"
+                f"{prefix}left out, it has {int(trials.is_target.sum())} target and "
+                f"{int(trials.is_nontarget.sum())} nontarget trials"
             )
             continue
-        measured, told = resample(
-            part,
-            battery=battery,
-            replicates=replicates,
-            seed=seed,
-            where=where,
-            progress=progress,
-        )
-        warnings += [told_of + text for text in told]
-        for row, name in enumerate(names):
-            roc = measured.rocs[row]
-            warnings += [
-                f"{told_of}{name}: {text}" for text in negated_warnings(roc, roc.negated())
-            ]
-            results.append(
-                SystemResult(
-                    name,
-                    group,
-                    measured.estimates(battery, level=level, system=row, scores=part),
-                    roc,
-                )
-            )
+        with part(index, len(groups)):
+            measured, messages = resample(trials, battery=battery, replicates=replicates, seed=seed)
+        warnings += [prefix + text for text in messages]
+        about: dict[str, Any] = {"trials": trials.digest, "speakers": speaker_count(trials)}
+        for row, (name, roc) in enumerate(zip(names, measured.rocs, strict=True)):
+            messages = list(negated_warnings(roc, roc.negated()))
+            warnings += [f"{prefix}{name}: {text}" for text in messages]
+            estimates = measured.estimates(battery, level=level, system=row, **about)
+            results.append(SystemResult(name, group, estimates, roc))
     return Evaluation(tuple(results), scores.sources, tuple(dict.fromkeys(warnings)), seed)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray
-from unmask.engine.pav import Pav
+from unmask.base import FloatArray, weighted_sum
+from unmask.engine.operating import Pav
 from unmask.errors import InputError
 
 _CHUNK = 1 << 15
@@ -59,16 +59,6 @@ class SummedSoftplus:
     def total(self) -> float:
         """The sum so far."""
         return self._total + summed_softplus(self._rest)
-
-
-def weighted_sum(values: FloatArray, weights: FloatArray) -> float:
-    """Σ w·v, where an infinite value of weight 0 counts for nothing."""
-    with np.errstate(invalid="ignore"):
-        total = float(np.dot(weights, values))
-    if np.isnan(total):
-        counted = weights > 0
-        total = float(np.dot(weights[counted], values[counted]))
-    return total
 
 
 def _log_of_product(x: FloatArray) -> float:

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from unmask.base import FloatArray
-from unmask.engine.battery import NOT_ASKED, Battery
-from unmask.engine.binned import binned_bootstrap, edges_of
-from unmask.engine.bootstrap import Progress, Resampled, Units, bootstrap
-from unmask.engine.evaluation import Evaluation, SystemResult
-from unmask.engine.first_order import FirstOrder
+from unmask.base import FloatArray, Rows32, ceiling
+from unmask.engine.binned import FirstOrder, edges_of
+from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, Units
+from unmask.engine.evaluation import Battery, Evaluation, SystemResult, measure
 from unmask.engine.metrics import negated_warnings
 from unmask.engine.roc import Roc
-from unmask.engine.units import AUTO_REPLICATES, AUTO_TRIALS, reason_none, said_of
-from unmask.estimate import Interval
-from unmask.scoring import BLOCK, Backend, CrossCounts, Layout, count_pairs, resolve, shards_of
+from unmask.errors import InputError
+from unmask.run import current_place, part, place, reporting
+from unmask.scoring import (
+    BLOCK,
+    UNIT,
+    Backend,
+    CountAmong,
+    CountBySpeaker,
+    Layout,
+    Pairs,
+    Tally,
+    TargetScores,
+    backend_named,
+    shards_of,
+)
 from unmask.trials import Embeddings, Speakers
 
 
@@ -33,74 +43,64 @@ def cross_pairing(
     replicates: int | None = None,
     level: float = 0.95,
     seed: int = 0,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
     block: int = BLOCK,
-    progress: Progress | None = None,
 ) -> Evaluation:
     """Every detection metric over cross-paired embeddings (Li 2022, section 1), exactly.
 
     ``pairs="all"``: any two utterances are a trial, n(n − 1)/2 in all. ``"enrolment-fixed"``: the
     first ``enrolment`` utterances of each speaker against all the others. ``embeddings`` is a set
-    in memory, a file, or several files that together are one set.
+    in memory, a file, or several files that together are one set; ``speakers`` says who speaks
+    where files do not. ``backend`` is as in :func:`~unmask.scoring.backend_named`, ``battery`` what
+    is measured.
 
-    ``on`` is where blocks run: ``local``, ``processes``, ``dask``, ``dask://HOST:PORT`` or
-    ``cuda``. Scores are float32 products of prepared vectors; their counts are integers, so the
-    result depends neither on ``workers`` nor on ``block`` nor on the order of arrival. ``state`` is
-    a folder for prepared rows and finished blocks, from which a call that failed goes on.
+    Scores are float32 products of prepared vectors, in blocks of ``block`` rows and columns that
+    run on the current :func:`~unmask.run.place`. Their counts are integers, so the result depends
+    neither on the place nor on ``block`` nor on the order of arrival. With a state, prepared rows
+    and what is counted lie there, and a call that failed goes on.
 
-    Intervals are of the speaker bootstrap: that of all trials up to two million of them, beyond
-    that first order in the draws (:mod:`.first_order`), from a second pass that counts by speaker.
-    1,000 ``replicates`` unless given, 0 leaves them out.
+    Intervals, at ``level``, are of the speaker bootstrap: that of all trials up to two million of
+    them, beyond that first order in the draws (:mod:`.binned`), from a second pass that counts
+    by speaker. 1,000 ``replicates`` unless given, from ``seed``; 0 leaves them out.
     """
     battery = battery or Battery()
-    scoring = resolve(backend)
+    scoring = backend_named(backend)
     layout = Layout.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
-    drawn = AUTO_REPLICATES if replicates is None else replicates
     few = layout.trials <= AUTO_TRIALS
+    parts = 1 if few or replicates == 0 else 2
+    by_speaker = None
+    with layout.prepared(scoring) as rows:
+        with part(0, parts):
+            roc = _counted(rows, battery.thresholds, block)
+        if parts == 2:
+            edges = edges_of(roc, battery.thresholds, rows=layout.speakers)
+            with part(1, parts):
+                by_speaker = CountBySpeaker(rows, edges, layout.speakers).total(block=block)
 
-    def edges(counts: CrossCounts) -> FloatArray:
-        roc = roc_of_counts(counts)
-        return edges_of(roc, battery.thresholds, rows=layout.speakers)
+    def whole() -> tuple[Resampled, Units]:
+        target, nontarget, units = _trials(layout, scoring)
+        return Resampled.of(target, nontarget, units, thresholds=battery.thresholds), units
 
-    counts = count_pairs(
-        layout,
-        scoring,
-        thresholds=battery.thresholds,
-        edges=edges if drawn and not few else None,
-        on=on,
-        workers=workers,
-        state=state,
-        block=block,
-        progress=progress,
-    )
-    roc = roc_of_counts(counts)
-    intervals: dict[str, Interval] = {}
+    def bins(_: FloatArray) -> FirstOrder:
+        assert by_speaker is not None
+        return FirstOrder(by_speaker)
+
+    with place(), reporting(None):
+        measured, messages = measure(
+            roc,
+            battery,
+            replicates=replicates,
+            seed=seed,
+            speakers=layout.speakers,
+            whole=whole if few else None,
+            bins=bins,
+        )
     warnings = [f"{scoring.name}: {text}" for text in negated_warnings(roc, roc.negated())]
-    reason = NOT_ASKED
-    if drawn:
-        options: dict[str, Any] = {"ranges": battery.ranges, "replicates": drawn, "seed": seed}
-        if counts.by_speaker is None:
-            target, nontarget, units = _trials(layout, scoring)
-            whole = Resampled.of(target, nontarget, units, thresholds=battery.thresholds)
-            found = bootstrap([whole], units, battery.values, **options)
-        else:
-            table = FirstOrder(counts.by_speaker)
-            found = binned_bootstrap([table], [roc], battery.values, **options)
-        intervals = battery.intervals(found, level=level)
-        warnings += said_of(found.units, speakers=layout.speakers)
-        reason = reason_none(layout.speakers) if found.units < 2 else ""
-    estimates = battery.estimates(
-        roc,
-        intervals,
-        trials=layout.digest,
-        speakers=layout.speakers,
-        no_interval=reason,
+    estimates = measured.estimates(
+        battery, level=level, trials=layout.digest, speakers=layout.speakers
     )
     sources = tuple(shard.source for shard in layout.shards if shard.source is not None)
     result = SystemResult(scoring.name, None, estimates, roc)
-    return Evaluation((result,), sources, tuple(warnings), seed)
+    return Evaluation((result,), sources, (*warnings, *messages), seed)
 
 
 def _trials(layout: Layout, backend: Backend) -> tuple[FloatArray, FloatArray, Units]:
@@ -118,12 +118,38 @@ def _trials(layout: Layout, backend: Backend) -> tuple[FloatArray, FloatArray, U
     return scores[own], scores[others], Units.speakers(one[own], one[others], other[others])
 
 
-def roc_of_counts(counts: CrossCounts) -> Roc:
-    """The ROC statistic of counts that were taken in blocks."""
-    return Roc(
-        counts.scores,
-        counts.target.astype(np.float64),
-        counts.equal.astype(np.float64),
-        counts.between.astype(np.float64),
-        counts.loss,
-    )
+def roc_of_pairs(
+    embeddings: Embeddings, backend: Backend, *, thresholds: Sequence[float] = ()
+) -> Roc:
+    """The ROC statistic of all pairs of a set under a back-end, at ``thresholds`` as well."""
+    with Layout.of(shards_of(embeddings), pairs="all").prepared(backend) as rows:
+        return _counted(rows, thresholds, BLOCK)
+
+
+def _counted(pairs: Pairs, thresholds: Sequence[float], block: int) -> Roc:
+    """The statistic of both classes at the distinct target scores and at further thresholds.
+
+    Target scores come from processors on every place.
+    """
+    with reporting(None), place() if current_place().on == "cuda" else nullcontext():
+        targets = TargetScores.of(pairs)
+    knots = targets.knots(thresholds)
+    tally = CountAmong(pairs, knots).total(targets=targets.scores.size, block=block)
+    if not tally.total:
+        raise InputError("pairs: expected nontarget trials, found none")
+    return statistic(targets, thresholds, knots, tally)
+
+
+def statistic(
+    targets: TargetScores, thresholds: Sequence[float], knots: Rows32, tally: Tally
+) -> Roc:
+    """From counts at float32 knots to those at the target scores and thresholds themselves."""
+    exact = targets.scores.astype(np.float64)
+    scores = np.unique(np.concatenate([exact, np.asarray(tuple(thresholds), np.float64)]))
+    index = np.searchsorted(knots, ceiling(tuple(scores)))
+    equal = np.where(knots[index] == scores, tally.equal[index], 0)
+    target = np.zeros(scores.size, np.int64)
+    target[np.searchsorted(scores, exact)] = targets.counts
+    missed = float(targets.counts @ np.logaddexp(0.0, -exact))
+    loss = missed, tally.loss * UNIT
+    return Roc.from_counts(scores, target, tally.below[index], equal, tally.total, loss)

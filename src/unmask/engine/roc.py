@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray, as_scores, as_weights, lazy, reject_nan
 from unmask.engine import information, operating
-from unmask.engine.operating import OperatingPoint, Polygon
-from unmask.engine.pav import Pav, first_of_blocks
+from unmask.engine.operating import OperatingPoint, Pav, Polygon, first_of_blocks
 from unmask.errors import InputError
 
 _PIECE = 1 << 20
@@ -91,6 +90,23 @@ class Roc:
         if total == 0:
             raise InputError("no nontarget scores: both classes need at least one trial")
         return empty._with(below, upto, float(total), loss if cllr else None)
+
+    @classmethod
+    def from_counts(
+        cls,
+        scores: FloatArray,
+        target: npt.ArrayLike,
+        below: IntArray,
+        equal: IntArray,
+        total: int,
+        loss: tuple[float, float] | None = None,
+    ) -> Roc:
+        """From counts that were taken elsewhere, in blocks: at each of ``scores`` lie ``target``
+        targets and ``equal`` nontargets, under it ``below`` of the ``total`` nontargets.
+        """
+        between = np.append(below, total) - np.concatenate([[0], below + equal])
+        ties, between = equal.astype(np.float64), between.astype(np.float64)
+        return cls(scores, np.asarray(target, np.float64), ties, between, loss)
 
     @classmethod
     def _of_targets(

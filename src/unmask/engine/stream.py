@@ -5,24 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from unmask.base import FloatArray
-from unmask.engine.battery import NOT_ASKED, Battery
-from unmask.engine.binned import BinnedSystem, BinnedTrials, binned_bootstrap, edges_of
-from unmask.engine.bootstrap import Progress, Resampled, Units, bootstrap
-from unmask.engine.evaluation import Evaluation, SystemResult
-from unmask.engine.first_order import Batch, FirstOrder, count_speakers
+from unmask.base import BoolArray, FloatArray, in_order
+from unmask.engine.binned import Batch, BinnedSystem, BinnedTrials, FirstOrder, count_speakers
+from unmask.engine.bootstrap import AUTO_TRIALS, Codes, Resampled, Units
+from unmask.engine.evaluation import Battery, Evaluation, SystemResult, measure
 from unmask.engine.information import SummedSoftplus
 from unmask.engine.metrics import negated_warnings
 from unmask.engine.roc import Roc
-from unmask.engine.units import AUTO_REPLICATES, AUTO_TRIALS, reason_none, said_of
 from unmask.errors import InputError
-from unmask.estimate import Interval
+from unmask.run import Progress
 from unmask.trials import (
     NONTARGET,
     TARGET,
@@ -75,7 +71,6 @@ def stream_scores(
     results: list[SystemResult] = []
     warnings: list[str] = []
     told: list[str] = []
-    drawn = AUTO_REPLICATES if replicates is None else replicates
     with streamed_scores(
         paths,
         key=key,
@@ -86,31 +81,23 @@ def stream_scores(
         duplicates=duplicates,
         tell=within(tell, 0.0, _READ),
     ) as scores:
-        rows = scores.speaker_count or 1
-        options: dict[str, Any] = {"ranges": battery.ranges, "replicates": drawn, "seed": seed}
+        few = sum(scores.counts.values()) <= AUTO_TRIALS
         for i, name in enumerate(scores.systems):
             share = (1 - _READ) / len(scores.systems)
             counting = within(tell, _READ + i * share, _READ + (i + 1) * share)
             roc = _count(scores, name, battery, counting)
             warnings += [f"{name}: {text}" for text in negated_warnings(roc, roc.negated())]
-            intervals: dict[str, Interval] = {}
-            reason = NOT_ASKED
-            if drawn:
-                if sum(scores.counts.values()) <= AUTO_TRIALS:
-                    whole, units = _whole(scores, name, battery)
-                    found = bootstrap([whole], units, battery.values, **options)
-                else:
-                    table = _binned(scores, name, edges_of(roc, battery.thresholds, rows=rows))
-                    found = binned_bootstrap([table], [roc], battery.values, **options)
-                intervals = battery.intervals(found, level=level)
-                reason = reason_none(scores.speaker_count) if found.units < 2 else ""
-                told = said_of(found.units, speakers=scores.speaker_count)
-            estimates = battery.estimates(
+            measured, told = measure(
                 roc,
-                intervals,
-                trials=scores.trials,
+                battery,
+                replicates=replicates,
+                seed=seed,
                 speakers=scores.speaker_count,
-                no_interval=reason,
+                whole=partial(_whole, scores, name, battery) if few else None,
+                bins=partial(_binned, scores, name),
+            )
+            estimates = measured.estimates(
+                battery, level=level, trials=scores.trials, speakers=scores.speaker_count
             )
             results.append(SystemResult(name, None, estimates, roc))
         return Evaluation(tuple(results), scores.sources, (*warnings, *told), seed)
@@ -119,7 +106,8 @@ def stream_scores(
 def _whole(scores: StreamedScores, system: str, battery: Battery) -> tuple[Resampled, Units]:
     """All trials of a system, which are few enough to hold, and what is drawn of them."""
     batches = [
-        (b.scores[k], b.label[k] == TARGET, *_speakers(b, k)) for b, k in _labelled(scores, system)
+        (b.scores[k], b.label[k] == TARGET, *_speakers(scores, b, k))
+        for b, k in _labelled(scores, system)
     ]
     values, own, enrol, test = (np.concatenate(part) for part in zip(*batches, strict=True))
     units = Units.trials(int(own.sum()), int((~own).sum()))
@@ -129,15 +117,14 @@ def _whole(scores: StreamedScores, system: str, battery: Battery) -> tuple[Resam
     return whole, units
 
 
-def _speakers(
-    batch: ScoreBatch, kept: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
-    """Speakers of both sides; nobody where they are not known."""
-    nobody = np.zeros(len(kept), np.int32)
+def _speakers(scores: StreamedScores, batch: ScoreBatch, kept: BoolArray) -> tuple[Codes, Codes]:
+    """Speakers of both sides, numbered in the order of their names; nobody where none is known."""
+    nobody = np.zeros(int(kept.sum()), np.int64)
     enrol, test = batch.enrol_speaker, batch.test_speaker
-    if enrol is None or test is None:
-        return nobody[kept], nobody[kept]
-    return enrol[kept], test[kept]
+    if enrol is None or test is None or scores.speakers is None:
+        return nobody, nobody
+    number = in_order(scores.speakers.to_list())
+    return number[enrol[kept]], number[test[kept]]
 
 
 def _binned(scores: StreamedScores, system: str, edges: FloatArray) -> BinnedSystem:
@@ -146,16 +133,13 @@ def _binned(scores: StreamedScores, system: str, edges: FloatArray) -> BinnedSys
         pairs = ((b.scores[k], b.label[k] == TARGET) for b, k in _labelled(scores, system))
         return BinnedTrials.of(pairs, edges)
     batches = (
-        Batch(b.scores[k], b.label[k] == TARGET, b.enrol_speaker[k], b.test_speaker[k])
+        Batch(b.scores[k], b.label[k] == TARGET, *_speakers(scores, b, k))
         for b, k in _labelled(scores, system)
-        if b.enrol_speaker is not None and b.test_speaker is not None
     )
     return FirstOrder(count_speakers(batches, edges, len(scores.speakers)).present())
 
 
-def _labelled(
-    scores: StreamedScores, system: str
-) -> Iterator[tuple[ScoreBatch, npt.NDArray[np.bool_]]]:
+def _labelled(scores: StreamedScores, system: str) -> Iterator[tuple[ScoreBatch, BoolArray]]:
     """Batches, and which of their trials belong to a class."""
     for batch in scores.batches(system, speakers=True):
         yield batch, (batch.label == TARGET) | (batch.label == NONTARGET)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from unmask.base import BoolArray, FloatArray
+from unmask.base import BoolArray, FloatArray, length_normalised
 from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.scoring import (
@@ -19,7 +19,6 @@ from unmask.scoring import (
     Whitening,
     as_vectors,
     discriminants,
-    length_normalised,
     score_blocks,
 )
 from unmask.trials import Embeddings

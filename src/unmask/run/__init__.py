@@ -11,13 +11,14 @@ from unmask.run.places import (
     current_place,
     devices,
     end_with_parent,
+    keeping,
     place,
+    within,
 )
 from unmask.run.progress import Progress, advance, part, reporting
 from unmask.run.shared import ArrayFields
-from unmask.run.state import Ledger, unfinished, workplace
+from unmask.run.state import workplace
 from unmask.run.store import Arrays, read_arrays, write_arrays
-from unmask.run.tasks import Task, _vanished, load
 from unmask.run.where import HERE, Where, by_default, code_among, kept_open, run, tensor
 from unmask.run.xp import NUMPY, Numpy, Torch, Xp, narrow
 
@@ -26,17 +27,14 @@ __all__ = [
     "NUMPY",
     "ArrayFields",
     "Arrays",
-    "Ledger",
     "Lost",
     "Numpy",
     "Place",
     "Progress",
     "Range",
-    "Task",
     "Torch",
     "Where",
     "Xp",
-    "_vanished",
     "accumulate",
     "advance",
     "atomic_file",
@@ -50,8 +48,8 @@ __all__ = [
     "current_place",
     "devices",
     "end_with_parent",
+    "keeping",
     "kept_open",
-    "load",
     "locked",
     "memory_left",
     "narrow",
@@ -64,7 +62,7 @@ __all__ = [
     "reporting",
     "run",
     "tensor",
-    "unfinished",
+    "within",
     "workplace",
     "write_arrays",
     "write_whole",

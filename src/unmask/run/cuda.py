@@ -8,7 +8,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from unmask.run.tasks import Range
+from unmask.run.job import Range
 
 R = TypeVar("R")
 

@@ -21,9 +21,9 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
@@ -127,12 +127,24 @@ def place(
     torch to use for cuda, all of this machine unless given.
     """
     with ExitStack() as stack:
-        here = Place(on, workers, None if state is None else Path(state), tuple(devices), stack)
-        token = _CURRENT.set(here)
-        try:
+        kept = None if state is None else Path(state)
+        with within(Place(on, workers, kept, tuple(devices), stack)) as here:
             yield here
-        finally:
-            _CURRENT.reset(token)
+
+
+@contextmanager
+def within(place: Place) -> Iterator[Place]:
+    """Meanwhile all jobs run on a place that is open."""
+    token = _CURRENT.set(place)
+    try:
+        yield place
+    finally:
+        _CURRENT.reset(token)
+
+
+def keeping(folder: Path) -> AbstractContextManager[Place]:
+    """Meanwhile jobs run where they would, and keep what is done in a folder."""
+    return within(replace(current_place(), state=folder))
 
 
 def current_place() -> Place:

@@ -6,21 +6,12 @@ import os
 import shutil
 import stat
 import tempfile
-import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TextIO
 
-import numpy as np
-import numpy.typing as npt
-
 from unmask.errors import InputError
-from unmask.run.files import write_whole
-from unmask.run.store import Arrays, write_arrays
-
-SAVE_EVERY = 5.0
 
 
 @contextmanager
@@ -40,27 +31,14 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
         folder = Path(tempfile.mkdtemp(prefix=f"unmask-{_user()}-"))
         claimed = _claim(folder)
     with claimed or nullcontext():
-        _mark(folder, key)
         try:
             yield folder
         except BaseException:
-            if not state and not any(folder.glob("*.npz")):
+            if not state and not any(folder.rglob("*.npz")):
                 shutil.rmtree(folder, ignore_errors=True)
             raise
         if not state:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _mark(folder: Path, key: str) -> None:
-    """Write the key into a folder that is empty or has it already."""
-    named = folder / "key"
-    if named.exists():
-        if named.read_text(encoding="utf-8") != key:
-            raise InputError(f"{folder}: expected the state of this plan, found that of another")
-    elif any(p.name != "lock" and not p.name.endswith(".part") for p in folder.iterdir()):
-        raise InputError(f"{folder}: expected an empty folder or the state of a run, found neither")
-    else:
-        write_whole(named, key.encode())
 
 
 def _is_own(folder: Path) -> bool:
@@ -79,11 +57,6 @@ def unfinished(error: Exception, done: int, tasks: int, folder: Path) -> InputEr
         f"{error}; {done} of {tasks} blocks are done and kept in {folder}: "
         "the same command goes on from there"
     )
-
-
-def result_path(folder: Path, number: int) -> Path:
-    """File of a finished task."""
-    return folder / f"result-{number:06d}.npz"
 
 
 def _user() -> str:
@@ -113,49 +86,3 @@ def _claim(folder: Path) -> TextIO | None:
         file.close()
         return None
     return file
-
-
-class Ledger(ABC):
-    """Which blocks are done and what they add up to; kept on disk every few seconds.
-
-    ``mark`` says what the sums belong to: a ledger with another mark is not gone on from.
-    """
-
-    def __init__(self, path: Path, tasks: int, mark: Arrays) -> None:
-        self._path = path
-        self._mark = mark
-        self._saved = time.monotonic()
-        self.done = np.zeros(tasks, bool)
-
-    @property
-    def left(self) -> npt.NDArray[np.intp]:
-        """Numbers of the tasks that are still to be done."""
-        return np.flatnonzero(~self.done)
-
-    @abstractmethod
-    def sums(self) -> Arrays:
-        """What is to be kept."""
-
-    def note(self, number: int) -> None:
-        """A task is done and added."""
-        self.done[number] = True
-        if time.monotonic() - self._saved > SAVE_EVERY:
-            self.save()
-
-    def save(self) -> None:
-        """Write the state, whole or not at all."""
-        arrays: Arrays = {"done": self.done, **self._mark, **self.sums()}
-        write_arrays(self._path, "unmask ledger 1", arrays)
-        self._saved = time.monotonic()
-
-    def kept(self) -> Arrays | None:
-        """What an earlier run wrote, if it belongs to the same tasks."""
-        if not self._path.exists():
-            return None
-        with np.load(self._path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        same = all(np.array_equal(arrays[name], value) for name, value in self._mark.items())
-        if not same or arrays["done"].shape != self.done.shape:
-            return None
-        self.done = arrays["done"]
-        return arrays

@@ -15,6 +15,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib import import_module
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +54,9 @@ def from_bytes(content: bytes) -> Any:
 
 
 def digest(value: Any, *more: str) -> str:
-    """Names a value by all its bytes, and by further strings."""
+    """Names a value by all its bytes (maps of files by their size and time), and by strings."""
     arrays: dict[str, np.ndarray] = {}
-    sha = hashlib.sha256(json.dumps([_encode(value, arrays), *more]).encode())
+    sha = hashlib.sha256(json.dumps([_encode(value, arrays, once={}), *more]).encode())
     for array in arrays.values():
         sha.update(f"{array.dtype} {array.shape}".encode())
         sha.update(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
@@ -64,7 +65,8 @@ def digest(value: Any, *more: str) -> str:
 
 def write_folder(folder: Path, value: Any, what: str) -> None:
     """Write a value into a folder, if an earlier run has not: an npy file for every array, and for
-    one that occurs several times only one. ``what`` names it where the disk has no room.
+    one that occurs several times only one; an array that is the map of a file stays in that file.
+    ``what`` names the value where the disk has no room.
     """
     path = folder / f"{_TREE}.json"
     if path.exists():
@@ -82,10 +84,7 @@ def read_folder(folder: str | Path) -> Any:
     """What :func:`write_folder` wrote, its arrays mapped into memory."""
     try:
         tree = json.loads((Path(folder) / f"{_TREE}.json").read_text(encoding="utf-8"))
-        arrays = {
-            path.stem: np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-            for path in Path(folder).glob("*.npy")
-        }
+        arrays = {path.stem: _mapped(path) for path in Path(folder).glob("a*.npy")}
         return _decode(tree, arrays)
     except (FileNotFoundError, KeyError):
         raise InputError(
@@ -94,6 +93,10 @@ def read_folder(folder: str | Path) -> Any:
         ) from None
     except (OSError, ValueError) as error:
         raise InputError(f"{folder}: cannot be read ({error})") from None
+
+
+def _mapped(path: Path) -> npt.NDArray[Any]:
+    return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
 
 
 def write_arrays(path: str | Path, kind: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -132,6 +135,10 @@ def _encode(
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
             raise TypeError("an array of objects cannot be stored")
+        if once is not None and isinstance(getattr(value, "base", None), mmap):
+            path = Path(str(getattr(value, "filename", "")))
+            there = path.stat()
+            return {"$": "file", "v": str(path), "is": [there.st_size, there.st_mtime_ns]}
         name = f"a{len(arrays)}" if once is None else once.get(id(value), f"a{len(arrays)}")
         if once is not None:
             once[id(value)] = name
@@ -155,7 +162,7 @@ def _encode(
     raise TypeError(f"a {kind.__module__}.{kind.__qualname__} cannot be stored")
 
 
-def _decode(node: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+def _decode(node: Any, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(node, list):
         return [_decode(item, arrays) for item in node]
     if not isinstance(node, dict):
@@ -169,6 +176,10 @@ def _decode(node: Any, arrays: Mapping[str, np.ndarray]) -> Any:
             array = array if array.shape == shape else array.reshape(shape)
             array.flags.writeable = False
             return array
+        case "file":
+            if value not in arrays:
+                arrays[value] = _mapped(Path(value))
+            return arrays[value]
         case "names":
             return pl.Series(value, dtype=pl.String)
         case "tuple":

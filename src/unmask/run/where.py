@@ -25,10 +25,10 @@ from unmask.errors import InputError
 from unmask.run import job, places
 from unmask.run.cuda import on_devices
 from unmask.run.disk import check_room
+from unmask.run.job import Range
 from unmask.run.places import Lost, check_place, current_place
-from unmask.run.state import result_path, unfinished, workplace
+from unmask.run.state import unfinished, workplace
 from unmask.run.store import Arrays, read_arrays, write_arrays
-from unmask.run.tasks import Range, Task, load
 
 Progress = Callable[[int, int], None]
 _KIND = "unmask result 1"
@@ -61,7 +61,7 @@ class Where:
 
     def __post_init__(self) -> None:
         check_place(self.on, self.workers)
-        if self.on == "cuda":
+        if self.on == "cuda" and current_place().on != "cuda":
             devices()
 
     @property
@@ -74,7 +74,7 @@ HERE = Where()
 
 
 def devices() -> list[str]:
-    return places.devices()
+    return list(current_place().devices) or places.devices()
 
 
 @contextmanager
@@ -278,6 +278,10 @@ def _in_order(found: Iterator[tuple[int, Arrays]]) -> Iterator[Arrays]:
             following += 1
 
 
+def result_path(folder: Path, number: int) -> Path:
+    return folder / f"result-{number:06d}.npz"
+
+
 def tensor(array: npt.NDArray[Any], device: str) -> Any:
     """A copy on the device; the array may be one that cannot be written to."""
     import torch
@@ -291,3 +295,14 @@ def code_among(knots: Any, scores: Any) -> Any:
 
     below = torch.searchsorted(knots, scores)
     return 2 * below + (knots[below.clamp(max=len(knots) - 1)] == scores)
+
+
+@dataclass(frozen=True)
+class Task:
+    folder: str
+    rows: Range
+    columns: Range
+
+
+def load(folder: str | Path, name: str) -> npt.NDArray[Any]:
+    return np.asarray(np.load(Path(folder) / f"{name}.npy", mmap_mode="r", allow_pickle=False))

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import IntArray, Places
+from unmask.base import IntArray, Places, weighted_sum
 
 Extreme = Literal["sum", "min", "max"]
 Fold: TypeAlias = Callable[..., Any]
@@ -109,6 +109,10 @@ class Numpy:
         np.cumsum(values, axis=-1, out=total[..., 1:])
         return total
 
+    def weighted_sum(self, values: Any, weights: Any) -> float:
+        """Σ w·v, where an infinite value of weight 0 counts for nothing."""
+        return weighted_sum(values, weights)
+
     def order(self, values: Any) -> tuple[Any, Any]:
         """Values of each row from high to low, and their columns."""
         columns = np.argsort(-values, axis=-1, kind="stable")
@@ -118,11 +122,13 @@ class Numpy:
         """Values at an index of the same shape along an axis."""
         return np.take_along_axis(values, index, axis)
 
-    def softplus(self, scores: Any, *, wide: bool) -> Any:
-        """log(1 + eˢ); on a processor in double precision if ``wide``, for scores may be large."""
+    def softplus(self, scores: Any, *, wide: bool, out: Any = None) -> Any:
+        """log(1 + eˢ); on a processor in double precision if ``wide``, for scores may be large, and
+        else in ``out``, if there is one.
+        """
         if wide:
             return np.logaddexp(0.0, scores.astype(np.float64))
-        values = np.exp(scores)
+        values = np.exp(scores, out=out)
         values += 1
         np.log(values, out=values)
         return values
@@ -149,14 +155,14 @@ class Torch:
     def __init__(self, device: str) -> None:
         import torch
 
-        self._torch = torch
+        self.torch = torch
         self.device = device
         self._kept: dict[int, tuple[Any, Any]] = {}
 
     def active(self) -> AbstractContextManager[Any]:
         """Makes a CUDA device the current one."""
         cuda = self.device.startswith("cuda")
-        return self._torch.cuda.device(self.device) if cuda else nullcontext()
+        return self.torch.cuda.device(self.device) if cuda else nullcontext()
 
     def chunk(self, here: int, there: int, width: int) -> int:
         return max(1, there // max(1, width))
@@ -164,7 +170,7 @@ class Torch:
     def put(self, array: npt.NDArray[Any]) -> Any:
         key = id(array)
         if key not in self._kept:
-            copy = self._torch.from_numpy(np.array(array)).to(self.device)
+            copy = self.torch.from_numpy(np.array(array)).to(self.device)
             self._kept[key] = weakref.ref(array, lambda _: self._kept.pop(key, None)), copy
         return self._kept[key][1]
 
@@ -172,51 +178,51 @@ class Torch:
         return np.asarray(values.cpu().numpy() if hasattr(values, "cpu") else values)
 
     def _type(self, kind: str) -> Any:
-        return getattr(self._torch, kind)
+        return getattr(self.torch, kind)
 
     def zeros(self, shape: int | tuple[int, ...], kind: str = "int64") -> Any:
-        return self._torch.zeros(shape, dtype=self._type(kind), device=self.device)
+        return self.torch.zeros(shape, dtype=self._type(kind), device=self.device)
 
     def full(self, shape: int | tuple[int, ...], value: float, kind: str = "int64") -> Any:
         shape = (shape,) if isinstance(shape, int) else shape
-        return self._torch.full(shape, value, dtype=self._type(kind), device=self.device)
+        return self.torch.full(shape, value, dtype=self._type(kind), device=self.device)
 
     def arange(self, start: int, stop: int) -> Any:
-        return self._torch.arange(start, stop, device=self.device)
+        return self.torch.arange(start, stop, device=self.device)
 
     def product(self, rows: Any, columns: Any, out: Any = None) -> Any:
-        if rows.dtype == self._torch.float32 and self._cuts_short:
+        if rows.dtype == self.torch.float32 and self._cuts_short:
             rows, columns = rows.double(), columns.double()
         return rows @ columns.T
 
     @property
     def _cuts_short(self) -> bool:
         """Whether torch was told to cut the factors of float32 products short (TF32)."""
-        matmul = self._torch.backends.cuda.matmul
+        matmul = self.torch.backends.cuda.matmul
         if not hasattr(matmul, "fp32_precision"):  # torch before 2.9
             return bool(matmul.allow_tf32)
         precision = matmul.fp32_precision
         if precision == "none":
-            precision = self._torch.backends.fp32_precision
+            precision = self.torch.backends.fp32_precision
         return bool(precision == "tf32")
 
     def fill(self, values: Any, mask: Any, value: float) -> Any:
         return values.masked_fill_(mask, value)
 
     def where(self, mask: Any, values: Any, others: Any) -> Any:
-        return self._torch.where(mask, values, others)
+        return self.torch.where(mask, values, others)
 
     def isnan(self, values: Any) -> Any:
-        return self._torch.isnan(values)
+        return self.torch.isnan(values)
 
     def nonzero(self, flags: Any) -> tuple[IntArray, ...]:
-        return tuple(self._torch.nonzero(flags).cpu().numpy().T)
+        return tuple(self.torch.nonzero(flags).cpu().numpy().T)
 
     def repeat(self, sizes: Any) -> Any:
-        return self._torch.repeat_interleave(sizes)
+        return self.torch.repeat_interleave(sizes)
 
     def among(self, places: Places, scores: Any) -> Any:
-        torch, bounds = self._torch, self.put(places.boundaries)
+        torch, bounds = self.torch, self.put(places.boundaries)
         kind = torch.promote_types(bounds.dtype, scores.dtype)
         bounds, scores = bounds.to(kind), scores.to(kind)
         if places.side != "both":
@@ -227,14 +233,17 @@ class Torch:
     def bincount(self, cells: Any, size: int, weights: Any = None) -> Any:
         cells = cells.reshape(-1)
         if weights is None:
-            return self._torch.bincount(cells, minlength=size)
+            return self.torch.bincount(cells, minlength=size)
         return self.zeros(size, "float64").index_add_(0, cells, weights.reshape(-1).double())
 
     def column_sums(self, flags: Any) -> Any:
         return flags.sum(dim=0)
 
     def cumulate(self, values: Any) -> Any:
-        return self._torch.nn.functional.pad(values.cumsum(dim=-1), (1, 0))
+        return self.torch.nn.functional.pad(values.cumsum(dim=-1), (1, 0))
+
+    def weighted_sum(self, values: Any, weights: Any) -> float:
+        return float(self.torch.where(weights > 0, values * weights, 0.0).sum())
 
     def order(self, values: Any) -> tuple[Any, Any]:
         ordered, columns = values.sort(dim=-1, descending=True)
@@ -243,11 +252,11 @@ class Torch:
     def take_along(self, values: Any, index: Any, axis: int) -> Any:
         return values.gather(axis, index)
 
-    def softplus(self, scores: Any, *, wide: bool) -> Any:
-        return self._torch.nn.functional.softplus(scores)
+    def softplus(self, scores: Any, *, wide: bool, out: Any = None) -> Any:
+        return self.torch.nn.functional.softplus(scores)
 
     def fold(self, rows: IntArray, columns: IntArray) -> Fold:
-        torch = self._torch
+        torch = self.torch
         groups, others = len(rows) - 1, len(columns) - 1
         row_of, column_of = self.repeat(self.put(np.diff(rows))), self.put(np.diff(columns))
         column_of = self.repeat(column_of)

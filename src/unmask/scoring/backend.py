@@ -1,7 +1,15 @@
-"""What a back-end is: prepare vectors once, then score any block of pairs by a matrix product."""
+"""What a back-end is, how it is named and trained, and scores of all pairs in blocks of rows.
+
+A matrix product rounds differently for different block shapes, so a block is put together from
+tiles on a fixed grid: whatever the memory given, each score comes from the same product and has
+the same bits. (A different number of BLAS threads, another processor or another partner set may
+still change the last bit: a decision about equality belongs within one block.)
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -9,9 +17,13 @@ import numpy.typing as npt
 
 from unmask.base import FloatArray
 from unmask.errors import InputError
+from unmask.scoring.cosine import Cosine, Projected, Whitening
+from unmask.scoring.moments import Labelled, Rows
+from unmask.scoring.plda import Plda
 
-Rows = npt.NDArray[np.floating[Any]]
-Codes = npt.NDArray[np.integer[Any]]
+TILE_ROWS = 256
+TILE_COLUMNS = 4096
+MEMORY = 1 << 26
 
 
 @runtime_checkable
@@ -31,43 +43,90 @@ class Backend(Protocol):
     def score_block(self, enrol: Rows, test: Rows) -> Rows: ...
 
 
-class Coded(Protocol):
-    """A column of identifiers as integer codes."""
-
-    @property
-    def codes(self) -> Codes: ...
-
-
-class Labelled(Protocol):
-    """Vectors with the speaker of each: all that training a back-end needs of a set."""
-
-    @property
-    def vectors(self) -> Rows: ...
-
-    @property
-    def speakers(self) -> Coded: ...
+TRAINED: Mapping[str, Callable[..., Backend]] = {
+    "wccn": Whitening.fit,
+    "plda": Plda.fit,
+    "centred": Projected.centred,
+    "lda": Projected.lda,
+}
+"""Back-ends that are trained on labelled embeddings, by name; cosine needs no training."""
 
 
-def as_vectors(values: npt.ArrayLike, *, dimension: int | None = None) -> FloatArray:
-    """Finite float64 vectors, one per row."""
-    vectors = np.asarray(values, dtype=np.float64)
-    if vectors.ndim != 2 or vectors.shape[1] == 0:
-        raise InputError(f"embeddings: expected shape (vectors, dimension), found {vectors.shape}")
-    if dimension is not None and vectors.shape[1] != dimension:
-        raise InputError(
-            f"embeddings: expected {dimension} dimensions as in the back-end's training set,"
-            f" found {vectors.shape[1]}"
-        )
-    if not np.isfinite(vectors).all():
-        row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-        raise InputError(f"embeddings: row {row} is not finite")
-    return vectors
+def train(name: str, data: Labelled | None, **options: Any) -> Backend:
+    """The back-end of a name (cosine, wccn, plda, centred, lda), trained on ``data``.
+
+    ``options`` are those of its ``fit``: the ``lda`` of PLDA, a ``shrinkage``.
+    """
+    if name == "cosine":
+        return Cosine()
+    if name not in TRAINED:
+        names = ", ".join(["cosine", *TRAINED])
+        raise InputError(f"back-end: expected {names} or a file (npz), found {name}")
+    if data is None:
+        raise InputError(f"back-end {name}: expected embeddings to train on, found none")
+    return TRAINED[name](data, **options)
 
 
-def length_normalised(vectors: FloatArray) -> FloatArray:
-    """Each row divided by its length; a row of zeros has no direction and is an error."""
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    if not length.all():
-        row = int(np.flatnonzero(length[:, 0] == 0)[0])
-        raise InputError(f"embeddings: row {row} has length 0 and cannot be normalised")
-    return np.asarray(vectors / length)
+def backend_named(
+    backend: Backend | str | Path, data: Labelled | None = None, **options: Any
+) -> Backend:
+    """A back-end as it is; one that was saved, where its file is named (npz); or one by name,
+    trained on ``data`` with ``options`` as in :func:`train`.
+    """
+    if not isinstance(backend, str | Path):
+        return backend
+    if Path(backend).suffix == ".npz":
+        return Plda.load(backend)
+    return train(str(backend), data, **options)
+
+
+def product_sides(backend: Backend, prepared: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rows for the enrolment and for the test side of an inner product that is the score.
+
+    The LLR of PLDA is xᵀy + f(x) + f(y): two more components, (x, f(x), 1)·(y, 1, f(y)), make it
+    an inner product. Other back-ends give the same array for both sides.
+    """
+    if isinstance(backend, Plda):
+        rest, own, one = prepared[:, :-1], prepared[:, -1:], np.ones((len(prepared), 1))
+        return np.hstack([rest, own, one]), np.hstack([rest, one, own])
+    if not isinstance(backend, (Cosine, Whitening)):
+        raise InputError(f"back-end: expected cosine, wccn or plda, found {backend.name}")
+    return prepared, prepared
+
+
+def row_ranges(
+    rows: int, columns: int, *, memory: int = MEMORY, itemsize: int = 8
+) -> list[tuple[int, int]]:
+    """Ranges of rows, each a whole number of tiles, whose scores take at most ``memory`` bytes
+    (one tile at least).
+    """
+    tiles = max(1, memory // max(1, TILE_ROWS * columns * itemsize))
+    step = TILE_ROWS * tiles
+    return [(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+def score_rows(backend: Backend, enrol: Rows, test: Rows, start: int, stop: int) -> Rows:
+    """Scores of the prepared enrolment rows start … stop − 1 against all prepared test rows.
+
+    ``start`` must lie on the grid of tiles, as :func:`row_ranges` gives it.
+    """
+    if start % TILE_ROWS:
+        raise InputError(f"blocks begin at a multiple of {TILE_ROWS} rows, found {start}")
+    scores = np.empty((stop - start, test.shape[0]), dtype=np.result_type(enrol, test))
+    for top in range(start, stop, TILE_ROWS):
+        bottom = min(top + TILE_ROWS, stop)
+        for left in range(0, test.shape[0], TILE_COLUMNS):
+            right = min(left + TILE_COLUMNS, test.shape[0])
+            scores[top - start : bottom - start, left:right] = backend.score_block(
+                enrol[top:bottom], test[left:right]
+            )
+    return scores
+
+
+def score_blocks(
+    backend: Backend, enrol: Rows, test: Rows, *, memory: int = MEMORY
+) -> Iterator[tuple[int, int, Rows]]:
+    """(start, stop, scores) for successive ranges of prepared enrolment rows."""
+    itemsize = np.result_type(enrol, test).itemsize
+    for start, stop in row_ranges(enrol.shape[0], test.shape[0], memory=memory, itemsize=itemsize):
+        yield start, stop, score_rows(backend, enrol, test, start, stop)

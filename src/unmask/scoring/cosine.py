@@ -7,10 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray
+from unmask.base import FloatArray, length_normalised
 from unmask.errors import InputError
-from unmask.scoring.backend import Labelled, Rows, as_vectors, length_normalised
-from unmask.scoring.moments import Moments, shrunk
+from unmask.scoring.moments import (
+    Labelled,
+    Moments,
+    Rows,
+    as_vectors,
+    discriminants,
+    shrunk,
+)
+
+LDA_DIRECTIONS = 20
 
 
 def product_block(enrol: Rows, test: Rows) -> Rows:
@@ -79,3 +87,30 @@ class Whitening:
     def score_block(self, enrol: Rows, test: Rows) -> Rows:
         """Cosines of every enrolment row with every test row."""
         return product_block(enrol, test)
+
+
+class Projected(Whitening):
+    """Length-normalise, centre, project by any matrix, and take the cosine."""
+
+    @property
+    def name(self) -> str:
+        return self.covariance
+
+    @classmethod
+    def centred(cls, embeddings: Labelled) -> Projected:
+        """Cosine about the mean of the training vectors."""
+        rows = length_normalised(as_vectors(embeddings.vectors))
+        return cls(rows.mean(axis=0), np.eye(rows.shape[1]), "centred")
+
+    @classmethod
+    def lda(
+        cls, embeddings: Labelled, *, directions: int = LDA_DIRECTIONS, shrinkage: float = 0.1
+    ) -> Projected:
+        """Cosine in the ``directions`` of largest between- over within-speaker variance, or in as
+        many as there are; ``shrinkage`` as in :meth:`Whitening.fit`.
+        """
+        rows = length_normalised(as_vectors(embeddings.vectors))
+        centre = rows.mean(axis=0)
+        moments = Moments.of(rows - centre, embeddings.speakers.codes)
+        few = min(directions, moments.counts.size - 1, rows.shape[1])
+        return cls(centre, discriminants(moments, few, shrinkage), "lda")

@@ -10,11 +10,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
 from unmask.run import read_arrays, write_arrays
-from unmask.scoring.backend import Codes, Labelled, Rows, as_vectors, length_normalised
-from unmask.scoring.moments import Moments, group_means, shrunk
+from unmask.scoring.moments import (
+    Codes,
+    Labelled,
+    Moments,
+    Rows,
+    as_vectors,
+    discriminants,
+    group_means,
+    shrunk,
+)
 
 _FORMAT = "unmask-plda-1"
 _NEGLIGIBLE = 1e-9
@@ -179,21 +187,6 @@ def llr_block(enrol: Rows, test: Rows) -> Rows:
     scores += enrol[:, -1:]
     scores += test[:, -1]
     return np.asarray(scores)
-
-
-def discriminants(moments: Moments, directions: int, shrinkage: float) -> FloatArray:
-    """LDA: the directions of largest between- over within-speaker variance, within = I."""
-    dimension = moments.means.shape[1]
-    most = min(dimension, moments.counts.size - 1)
-    if not 1 <= directions <= most:
-        raise InputError(
-            f"LDA: expected 1 to {most} directions for {moments.counts.size} speakers"
-            f" in {dimension} dimensions, found {directions}"
-        )
-    centred = moments.means - np.average(moments.means, axis=0, weights=moments.counts)
-    between = (centred * moments.counts[:, None]).T @ centred / moments.size
-    _, basis = eigh(between, shrunk(moments.within, shrinkage))
-    return np.asarray(basis[:, ::-1][:, :directions])
 
 
 def em_step(

@@ -1,23 +1,25 @@
-"""From recordings to embeddings: encoders, anonymisation, pooling, attackers."""
+"""From recordings to embeddings: encoders, anonymisation, pooling."""
 
-from unmask.privacy import Attack, AttackModel, attack_models
 from unmask.speech.audio import Audio, read_audio, write_audio
 from unmask.speech.bundled import case_study, case_study_provenance
 from unmask.speech.corpus import Recording, recordings
 from unmask.speech.embedding import Embedded, Extraction, embed, forget
-from unmask.speech.encoders.loading import Encoder, load_encoder
-from unmask.speech.encoders.weights import install
-from unmask.speech.poles import Transformed, mcadams
+from unmask.speech.encoders import Encoder, load_encoder
+from unmask.speech.lpc import Transformed, mcadams
 from unmask.speech.pooling import pool_voices
-from unmask.speech.protection import Anonymised, anonymise
-from unmask.speech.safeguards import External, McAdams, Safeguard, safeguard
+from unmask.speech.safeguards import (
+    Anonymised,
+    External,
+    McAdams,
+    Safeguard,
+    anonymise,
+    safeguard,
+)
 from unmask.speech.writing import WRITTEN, write_embeddings
 
 __all__ = [
     "WRITTEN",
     "Anonymised",
-    "Attack",
-    "AttackModel",
     "Audio",
     "Embedded",
     "Encoder",
@@ -28,12 +30,10 @@ __all__ = [
     "Safeguard",
     "Transformed",
     "anonymise",
-    "attack_models",
     "case_study",
     "case_study_provenance",
     "embed",
     "forget",
-    "install",
     "load_encoder",
     "mcadams",
     "pool_voices",

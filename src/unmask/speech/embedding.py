@@ -16,11 +16,10 @@ from unmask._version import __version__
 from unmask.errors import InputError
 from unmask.speech.audio import SAMPLE_RATE, read_audio, unexpected
 from unmask.speech.corpus import Recording
-from unmask.speech.encoders.loading import Encoder, Function, load_encoder
-from unmask.speech.features import Float32Array
+from unmask.speech.encoders import Encoder, Function, load_encoder
+from unmask.speech.features import Float32Array, without_pauses
 from unmask.speech.parallel import cores, run_tasks
 from unmask.speech.shards import Shard, read_shard, write_shard
-from unmask.speech.vad import without_pauses
 from unmask.trials import Embeddings
 
 

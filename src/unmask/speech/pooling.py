@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
-from unmask.scoring import length_normalised
 from unmask.trials import Embeddings
 
 LEVELS = ("speaker", "utterance")

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from unmask.base import BoolArray
-from unmask.engine import Progress, roc_of_counts
+from unmask.engine import Progress, roc_of_pairs
 from unmask.errors import InputError
-from unmask.scoring import Backend, Layout, count_pairs, resolve, shards_of
+from unmask.run import place, reporting
+from unmask.scoring import Backend, resolve
 from unmask.stress.extrapolation.fitted import LEVEL
 from unmask.stress.study import Asked, Sample, WorstCaseStudy, measured_counts
 from unmask.stress.worst_case.embeddings import (
@@ -68,18 +69,8 @@ def worst_case_study_of_embeddings(
     order = SpeakerOrder.of(embeddings)
     order.check(skip_single=skip_single)
     scorer = resolve(backend)
-    layout = Layout.of(shards_of(embeddings), pairs="all")
-    kept = None if state is None else Path(state) / f"pairs-{layout.key(scorer)}"
-    counted = count_pairs(
-        layout,
-        scorer,
-        thresholds=counted_at(thresholds),
-        on=on,
-        workers=workers,
-        state=kept,
-        progress=progress,
-    )
-    roc = roc_of_counts(counted)
+    with place(on, workers=workers, state=state), reporting(progress):
+        roc = roc_of_pairs(embeddings, scorer, thresholds=counted_at(thresholds))
     points = thresholds_of_roc(roc, thresholds=thresholds, p_target=p_target)
     empirical = worst_case_of_embeddings(
         embeddings,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, weighted_sum
 from unmask.engine import Pav, Roc, first_of_blocks, information
 from unmask.errors import InputError
 from unmask.estimate import Interval
@@ -116,10 +116,10 @@ def _distortion(
     else:
         llr = np.interp(second.score, first.score, _isotonic(target, nontarget, laplace))
     hits, misses = tested / tested.sum(), others / others.sum()
-    c_ece = information.weighted_sum(information.z(llr), hits)
-    c_ece += information.weighted_sum(information.z(-llr), misses)
-    loss = information.weighted_sum(information.softplus(-llr), hits)
-    loss += information.weighted_sum(information.softplus(llr), misses)
+    c_ece = weighted_sum(information.z(llr), hits)
+    c_ece += weighted_sum(information.z(-llr), misses)
+    loss = weighted_sum(information.softplus(-llr), hits)
+    loss += weighted_sum(information.softplus(llr), misses)
     return c_ece / (2 * np.log(2)), loss / (2 * np.log(2))
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.base import FloatArray, bias_corrected, exact_bound
-from unmask.engine import Units
+from unmask.base import FloatArray, bias_corrected, draws, exact_bound
 from unmask.estimate import Interval
 
 METHOD = "speaker,recalibrated,corrected"
@@ -26,14 +25,6 @@ Bounds = tuple[float, float]
 MOST_LEFT_OUT = 200
 ANY: Bounds = (-np.inf, np.inf)
 POSITIVE: Bounds = (0.0, np.inf)
-
-
-def draws(speakers: int, replicates: int, seed: int) -> FloatArray:
-    """How often each speaker is drawn in each replicate: the draws of the detection bootstrap."""
-    nothing = np.empty(0, dtype=np.int64)
-    units = Units("speaker", nothing, nothing, nothing, (speakers,))
-    seeds = np.random.SeedSequence(seed).spawn(replicates)
-    return np.stack([units.draw(np.random.default_rng(child)) for child in seeds])
 
 
 def resamples(speakers: int, replicates: int, seed: int) -> FloatArray | None:

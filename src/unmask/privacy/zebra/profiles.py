@@ -14,9 +14,8 @@ from unmask.engine import (
     LinearCalibration,
     Roc,
     Zebra,
+    calibrate,
     cllr,
-    fit_isotonic,
-    fit_linear,
     information,
     zebra_of,
 )
@@ -207,9 +206,7 @@ def calibration_distortion(
         raise InputError(f"calibration: expected linear or isotonic, found {method}")
     both = {"first run": first, "second run": second}
     profiles = zebra_profiles(both, limit=limit, points=points)
-    calibration = (
-        fit_linear(*first) if method == "linear" else fit_isotonic(*first, laplace=laplace)
-    )
+    calibration = calibrate(*first, method, laplace=laplace)
     target, nontarget = (calibration.apply(scores) for scores in second)
     told = []
     if isinstance(calibration, LinearCalibration):

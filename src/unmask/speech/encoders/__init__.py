@@ -1,13 +1,333 @@
-"""Speaker encoders: recordings to vectors."""
+"""Encoders: 16 kHz samples in, a vector that tells speakers apart out."""
 
-from unmask.speech.encoders.loading import fingerprint_of, runs_code
-from unmask.speech.encoders.weights import WEIGHTS, install, installed, weights_path
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.errors import InputError
+from unmask.speech.audio import SAMPLE_RATE, needed
+from unmask.speech.encoders.weights import (
+    WEIGHTS,
+    install,
+    installed,
+    installed_path,
+    weights_of,
+    weights_path,
+)
+from unmask.speech.features import (
+    Float32Array,
+    filterbanks,
+    levelled,
+    mel_spectrogram,
+    without_pauses,
+)
 
 __all__ = [
     "WEIGHTS",
+    "Encoder",
+    "Function",
+    "Wrapped",
     "fingerprint_of",
     "install",
     "installed",
+    "load_encoder",
     "runs_code",
     "weights_path",
 ]
+
+Function = Callable[[Float32Array], npt.ArrayLike]
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Turns recordings into vectors.
+
+    ``fingerprint`` changes whenever the vectors would; ``shortest`` is the least number of
+    samples a recording may have.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    @property
+    def shortest(self) -> int: ...
+
+    def encode(self, recordings: Sequence[Float32Array]) -> Float32Array: ...
+
+
+class Wrapped:
+    """Any function from samples to a vector, as an encoder."""
+
+    def __init__(self, function: Function, *, name: str | None = None, shortest: int = 400) -> None:
+        self.function = function
+        self.name: str = name or str(getattr(function, "__name__", type(function).__name__))
+        self.fingerprint: str = f"{self.name}:{_source(function)}"
+        self.shortest = shortest
+
+    def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
+        vectors = [np.asarray(self.function(one), dtype=np.float32) for one in recordings]
+        if any(vector.ndim != 1 or vector.shape != vectors[0].shape for vector in vectors):
+            shapes = sorted({vector.shape for vector in vectors})
+            raise InputError(f"encoder {self.name}: expected vectors of one length, found {shapes}")
+        return np.stack(vectors)
+
+
+class CamPlusPlusEncoder:
+    """CAM++ (192 dimensions): the default."""
+
+    name = "campplus"
+    shortest = 720
+
+    def __init__(self, *, device: str = "cpu") -> None:
+        from unmask.speech.encoders.networks import CamPlusPlus
+
+        self._torch = _torch()
+        self.device = device
+        self.network = CamPlusPlus().eval().to(device)
+        self.network.load_state_dict(_tensors(self.name, self._torch))
+        self.fingerprint = f"{self.name}:{weights_of(self.name).sha256}"
+
+    def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
+        features = [filterbanks(one) for one in recordings]
+        with _one_thread(self._torch, self.device), self._torch.inference_mode():
+            return _by_length(features, self._forward, batch=_batch(self.device))
+
+    def _forward(self, batch: Float32Array) -> Float32Array:
+        return np.asarray(self.network(self._torch.from_numpy(batch).to(self.device)).cpu().numpy())
+
+
+class ResemblyzerEncoder:
+    """GE2E (256 dimensions): light and weaker.
+
+    The recording is raised to −30 dB if it is quieter, its pauses are shortened, and the unit
+    vectors of windows of 1.6 s, 0.77 s apart, are averaged and normalised.
+    """
+
+    name = "resemblyzer"
+    shortest = 480
+    window = 160
+    step = 77
+    least_cover = 0.75
+
+    def __init__(self, *, device: str = "cpu") -> None:
+        from unmask.speech.encoders.networks import GE2E
+
+        self._torch = _torch()
+        self.device = device
+        self.network = GE2E().eval().to(device)
+        state = _tensors(self.name, self._torch)["model_state"]
+        kept = {k: v for k, v in state.items() if not k.startswith("similarity")}
+        self.network.load_state_dict(kept)
+        self.fingerprint = f"{self.name}:{weights_of(self.name).sha256}"
+
+    def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
+        windows = [self._windows(without_pauses(levelled(one))) for one in recordings]
+        with _one_thread(self._torch, self.device), self._torch.inference_mode():
+            mels = self._torch.from_numpy(np.concatenate(windows)).to(self.device)
+            parts = np.asarray(self.network(mels).cpu().numpy())
+        ends = np.cumsum([len(one) for one in windows])[:-1]
+        means = np.stack([part.mean(axis=0) for part in np.split(parts, ends)])
+        return np.asarray(means / np.linalg.norm(means, axis=1, keepdims=True))
+
+    def _windows(self, samples: Float32Array) -> Float32Array:
+        if not samples.size:
+            raise InputError("expected speech, found none (voice activity detection)")
+        hop = SAMPLE_RATE // 100
+        frames = -(-(samples.size + 1) // hop)
+        starts = list(range(0, max(1, frames - self.window + self.step + 1), self.step))
+        covered = (samples.size / hop - starts[-1]) / self.window
+        if covered < self.least_cover and len(starts) > 1:
+            starts.pop()
+        end = (starts[-1] + self.window) * hop
+        mel = mel_spectrogram(np.pad(samples, (0, max(0, end - samples.size))))
+        return np.stack([mel[start : start + self.window] for start in starts])
+
+
+class OnnxEncoder:
+    """An ONNX model that takes Kaldi filterbanks (batch, frames, bins), mean-normalised."""
+
+    shortest = 720
+
+    def __init__(self, path: str | Path, *, device: str = "cpu") -> None:
+        runtime = needed("onnxruntime", "onnxruntime", "onnx")
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise InputError(f"{path}: no such file")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = 1
+        wanted = ["CUDAExecutionProvider"] if device != "cpu" else []
+        try:
+            self._session = runtime.InferenceSession(
+                str(path), options, providers=[*wanted, "CPUExecutionProvider"]
+            )
+        except Exception as error:
+            raise InputError(f"{path}: not readable as ONNX: {error}") from None
+        entry = self._session.get_inputs()[0]
+        if len(entry.shape) != 3:
+            raise InputError(
+                f"{path}: expected an input (batch, frames, bins), found shape {entry.shape}"
+            )
+        self._input = entry.name
+        self._bins = entry.shape[2] if isinstance(entry.shape[2], int) else 80
+        self.name = self.path.stem
+        self.fingerprint = f"onnx:{hashlib.sha256(self.path.read_bytes()).hexdigest()}"
+
+    def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
+        features = [filterbanks(one, bins=self._bins, scale=32768.0) for one in recordings]
+        return np.concatenate([self._forward(one[None]) for one in features])
+
+    def _forward(self, batch: Float32Array) -> Float32Array:
+        vectors = np.asarray(self._session.run(None, {self._input: batch})[-1], dtype=np.float32)
+        return vectors.reshape(len(batch), -1)
+
+
+BUILT_IN: dict[str, Callable[..., Encoder]] = {
+    "campplus": CamPlusPlusEncoder,
+    "resemblyzer": ResemblyzerEncoder,
+}
+
+
+def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> Encoder:
+    """An encoder from its name or from a callable.
+
+    Names: ``campplus``, ``resemblyzer``, the path of an ``.onnx`` file, ``module:function`` for
+    a Python function of samples, and, where there is a network, ``speechbrain:SOURCE`` and
+    ``hub:OWNER/REPOSITORY/FILE.onnx``.
+    """
+    if not isinstance(encoder, str):
+        return encoder if isinstance(encoder, Encoder) else Wrapped(encoder)
+    if encoder in BUILT_IN:
+        return BUILT_IN[encoder](device=device)
+    if encoder.endswith(".onnx") and not encoder.startswith("hub:"):
+        return OnnxEncoder(encoder, device=device)
+    kind, colon, rest = encoder.partition(":")
+    if kind in _ELSEWHERE and rest:
+        return _ELSEWHERE[kind](rest, device)
+    if colon and rest:
+        return Wrapped(_imported(kind, rest), name=encoder)
+    raise InputError(
+        f"encoder {encoder}: expected {', '.join(BUILT_IN)}, a file that ends in .onnx,"
+        " speechbrain:SOURCE, hub:OWNER/REPOSITORY/FILE.onnx or module:function"
+    )
+
+
+def _speechbrain(source: str, device: str) -> Encoder:
+    """A SpeechBrain ``EncoderClassifier``, such as ``speechbrain/spkrec-ecapa-voxceleb``."""
+    inference = needed("speechbrain.inference.speaker", "speechbrain", "speechbrain")
+    torch = needed("torch", "torch", "torch")
+    model = inference.EncoderClassifier.from_hparams(source=source, run_opts={"device": device})
+
+    def encode(samples: Float32Array) -> Float32Array:
+        with torch.inference_mode():
+            vector = model.encode_batch(torch.from_numpy(samples)[None])
+        return np.asarray(vector.reshape(-1).cpu().numpy(), dtype=np.float32)
+
+    return Wrapped(encode, name=f"speechbrain:{source}")
+
+
+def _hub(location: str, device: str) -> Encoder:
+    """An ONNX model of the Hugging Face hub, as OWNER/REPOSITORY/FILE.onnx."""
+    repository, _, file = location.rpartition("/")
+    if repository.count("/") != 1 or not file.endswith(".onnx"):
+        raise InputError(f"hub:{location}: expected hub:OWNER/REPOSITORY/FILE.onnx")
+    client = needed("huggingface_hub", "huggingface-hub", "hub")
+    return OnnxEncoder(client.hf_hub_download(repository, file), device=device)
+
+
+_ELSEWHERE: dict[str, Callable[[str, str], Encoder]] = {"speechbrain": _speechbrain, "hub": _hub}
+
+
+def runs_code(encoder: str) -> bool:
+    """Whether a name stands for code to import or to fetch, which data must not choose."""
+    return encoder not in BUILT_IN and ":" in encoder and not Path(encoder).is_file()
+
+
+def fingerprint_of(encoder: str) -> str:
+    """What an encoder's vectors depend on, without loading it: weights or code, by content."""
+    if encoder in BUILT_IN:
+        return f"{encoder}:{weights_of(encoder).sha256}"
+    if Path(encoder).is_file():
+        return f"onnx:{hashlib.sha256(Path(encoder).read_bytes()).hexdigest()}"
+    return load_encoder(encoder).fingerprint if runs_code(encoder) else encoder
+
+
+def _imported(module: str, attribute: str) -> Function:
+    try:
+        function = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"encoder {module}:{attribute}: {error}") from None
+    if not callable(function):
+        raise InputError(f"encoder {module}:{attribute}: expected a function of samples")
+    return function  # type: ignore[no-any-return]
+
+
+def _source(function: Function) -> str:
+    """A hash of the function's own lines, where they can be had."""
+    try:
+        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()
+    except (OSError, TypeError):
+        return "unknown"
+
+
+def _torch() -> Any:
+    return needed("torch", "torch", "torch")
+
+
+def _tensors(name: str, torch: Any) -> dict[str, Any]:
+    loaded: dict[str, Any] = torch.load(installed_path(name), weights_only=True, map_location="cpu")
+    return loaded
+
+
+def _by_length(
+    features: Sequence[Float32Array],
+    forward: Callable[[Float32Array], Float32Array],
+    *,
+    batch: int,
+) -> Float32Array:
+    """Run up to ``batch`` recordings of equal length at once; vectors in the order given."""
+    order = sorted(range(len(features)), key=lambda n: len(features[n]))
+    vectors: dict[int, Float32Array] = {}
+    for _, group in groupby(order, key=lambda n: len(features[n])):
+        members = list(group)
+        for start in range(0, len(members), batch):
+            some = members[start : start + batch]
+            found = forward(np.stack([features[n] for n in some]))
+            vectors |= dict(zip(some, found, strict=True))
+    return np.stack([vectors[n] for n in range(len(features))])
+
+
+def _batch(device: str) -> int:
+    """Recordings at once: a GPU wants many, a processor core has no cache for more than one."""
+    return 1 if device == "cpu" else 32
+
+
+_THREADS = threading.Lock()
+
+
+@contextmanager
+def _one_thread(torch: Any, device: str) -> Iterator[None]:
+    """One thread on a CPU, so that the number of cores never changes the last bit of a vector."""
+    if device != "cpu":
+        yield
+        return
+    with _THREADS:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import logit
 
 from unmask.base import BoolArray, FloatArray, IntArray, logit_interval, quantile_t, score_interval
-from unmask.engine import Units, child_of
+from unmask.engine import Units
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.stress.cpmap.delta import TOLERANCE, DeltaIntervals, proportions, relative_change
@@ -196,7 +196,7 @@ class _Intervals:
         """All replicates; added up in their order, so the number of workers changes nothing."""
 
         def replicate(index: int) -> Found | None:
-            times = units.draw(child_of(self.seed, index)).astype(np.int64)
+            times = units.draw(self.seed, index).astype(np.int64)
             drawn = trial_times(units, times)
             return self.plan.of(drawn) if drawn[0].any() and drawn[1].any() else None
 

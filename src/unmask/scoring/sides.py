@@ -1,9 +1,10 @@
-"""Putting embeddings on disk for a plan: prepared once, float32, ordered by speaker."""
+"""Putting embeddings on disk for all their pairs: prepared once, float32, ordered by speaker."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,17 +13,18 @@ import numpy.typing as npt
 import polars as pl
 
 from unmask._version import __version__
-from unmask.base import FloatArray, IntArray
+from unmask.base import Codes32, FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.run import check_room
-from unmask.scoring.backend import Backend
+from unmask.run import check_room, current_place, keeping, store, workplace
+from unmask.scoring.backend import Backend, product_sides
 from unmask.scoring.cosine import Cosine, Whitening
-from unmask.scoring.plan import Plan
+from unmask.scoring.pairs import Pairs, Side
 from unmask.scoring.plda import Plda
 from unmask.scoring.shards import Filed, Shard
 from unmask.trials import Ids
 
 PAIRS = ("all", "enrolment-fixed")
+_ROWS = "the rows to work on"
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,53 +110,59 @@ class Layout:
                 sha.update(name.encode() + value.tobytes())
         return sha.hexdigest()[:16]
 
-    def write(self, folder: Path, backend: Backend) -> Plan:
-        """Prepare all rows into a folder; too little room on the disk is known before."""
-        llr = isinstance(backend, Plda)
+    @contextmanager
+    def prepared(self, backend: Backend) -> Iterator[Pairs]:
+        """All pairs of prepared rows, which lie on disk; meanwhile jobs keep beside them what is
+        done, so that the same call goes on from there after a fault.
+        """
         if not isinstance(backend, Cosine | Whitening | Plda):
             raise InputError(
                 f"back-end: expected cosine, whitening or PLDA on embeddings from disk, "
                 f"found {backend.name}"
             )
+        key, state = self.key(backend), current_place().state
+        with workplace(key, None if state is None else state / key) as folder, keeping(folder):
+            if not (folder / "tree.json").exists():
+                store.write_folder(folder, self._prepared(folder, backend), _ROWS)
+            yield store.read_folder(folder)
+
+    def _prepared(self, folder: Path, backend: Backend) -> Pairs:
+        """Prepare all rows into a folder; too little room on the disk is known before."""
+        llr = isinstance(backend, Plda)
         first = next(iter(self.shards[0].slices()))[1][:1]
-        width = backend.prepare(first).shape[1] + (1 if llr else 0)
-        sides = [("enrol", self.enrolled)]
-        if not self.symmetric:
-            sides.append(("test", ~self.enrolled))
-        elif llr:
-            sides.append(("test", self.enrolled))
-        rows = sum(int(mask.sum()) for _, mask in sides)
-        check_room(folder, rows * (4 * width + 4), "the rows to work on")
-        outputs = [self._side(folder, name, mask, width) for name, mask in sides]
+        width = product_sides(backend, backend.prepare(first))[0].shape[1]
+        tested = self.enrolled if self.symmetric else ~self.enrolled
+        sides = [self.enrolled, *([tested] if llr or not self.symmetric else [])]
+        check_room(folder, sum(int(mask.sum()) for mask in sides) * (4 * width + 4), _ROWS)
+        outputs = [
+            self._side(folder / f"{name}.npy", mask, width)
+            for name, mask in zip(("enrol", "test"), sides, strict=False)
+        ]
         row = 0
         for shard in self.shards:
             for _, vectors in shard.slices():
-                prepared = _prepared(backend, vectors, shard, row)
-                for (name, mask), (array, position) in zip(sides, outputs, strict=True):
-                    chosen = mask[row : row + len(vectors)]
-                    target = position[row : row + len(vectors)][chosen]
-                    array[target] = _augmented(prepared[chosen], name) if llr else prepared[chosen]
+                part = slice(row, row + len(vectors))
+                prepared = product_sides(backend, _prepared(backend, vectors, shard, row))
+                for rows, mask, (array, position, _) in zip(prepared, sides, outputs, strict=False):
+                    array[position[part][mask[part]]] = rows[mask[part]]
                 row += len(vectors)
-        for array, _ in outputs:
+        done = []
+        for array, _, speaker in outputs:
             array.flush()
-        test = int((self.enrolled if self.symmetric else ~self.enrolled).sum())
-        plan = Plan(folder, int(self.enrolled.sum()), test, width, self.symmetric, llr)
-        plan.write()
-        return plan
+            done.append(Side(np.load(str(array.filename), mmap_mode="r"), speaker))
+        return Pairs(done[0], done[-1], self.symmetric, llr)
 
     def _side(
-        self, folder: Path, name: str, mask: npt.NDArray[np.bool_], width: int
-    ) -> tuple[np.memmap[tuple[int, ...], np.dtype[np.float32]], IntArray]:
-        """An empty array on disk for one side, and the place of every row in it."""
+        self, path: Path, mask: npt.NDArray[np.bool_], width: int
+    ) -> tuple[np.memmap[tuple[int, ...], np.dtype[np.float32]], IntArray, Codes32]:
+        """An empty array on disk for one side, the place of every row in it, and the speakers."""
         chosen = np.flatnonzero(mask)
         order = chosen[np.argsort(self.place[chosen])]
         position = np.full(len(mask), -1, np.int64)
         position[order] = np.arange(len(order))
-        np.save(folder / f"{name}_speaker.npy", self.speaker[order])
-        array = np.lib.format.open_memmap(
-            folder / f"{name}.npy", mode="w+", dtype=np.float32, shape=(len(order), width)
-        )
-        return array, position
+        shape = len(order), width
+        array = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+        return array, position, self.speaker[order]
 
 
 def _refuse_repeated(utterances: Ids) -> None:
@@ -179,10 +187,3 @@ def _prepared(backend: Backend, vectors: npt.ArrayLike, shard: Shard, row: int) 
     except InputError as error:
         name = shard.source.name if shard.source else "embeddings"
         raise InputError(f"{name}, in the {row + 1:,}th vector or after it: {error}") from None
-
-
-def _augmented(rows: FloatArray, side: str) -> FloatArray:
-    """PLDA's own terms as two more columns, so that a score is one product: x·y + a + b."""
-    own, one = rows[:, -1:], np.ones((len(rows), 1))
-    ends = [own, one] if side == "enrol" else [one, own]
-    return np.hstack([rows[:, :-1], *ends])

@@ -180,3 +180,20 @@ class CamPlusPlus(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         out: Tensor = self.xvector(self.head(features.transpose(1, 2)))
         return out
+
+
+class GE2E(nn.Module):
+    """GE2E (Wan et al., 2018): a recurrent network over windows of a mel spectrogram.
+
+    Mel spectrograms (batch, 160 frames, 40 bands) to unit vectors (batch, 256). Module names follow
+    the tensor names of the published Resemblyzer weights.
+    """
+
+    def __init__(self, bands: int = 40, width: int = 256, layers: int = 3) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(bands, width, layers, batch_first=True)
+        self.linear = nn.Linear(width, width)
+
+    def forward(self, mels: Tensor) -> Tensor:
+        _, (hidden, _) = self.lstm(mels)
+        return functional.normalize(functional.relu(self.linear(hidden[-1])), dim=1)

@@ -1,9 +1,10 @@
-"""Cross-pairing in blocks against the whole score matrix, and against itself elsewhere."""
+"""All pairs, counted by reducers: against the whole score matrix, on every place, after faults."""
 
 from __future__ import annotations
 
 import os
-import pickle
+import sys
+import types
 from itertools import pairwise
 
 import numpy as np
@@ -13,19 +14,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import unmask as um
+from unmask.engine.pairing import statistic
+from unmask.run import place, reporting
 from unmask.run.places import Lost
 from unmask.run.state import workplace
-from unmask.run.where import place
-from unmask.scoring import cross, on_cuda, plan
-from unmask.scoring.counting import Tally, TargetScores, target_scores
-from unmask.scoring.layout import Layout
+from unmask.scoring.pairs import Pairs, Side
+from unmask.scoring.reducers import among
+from unmask.scoring.reducers.among import CountAmong, Tally, TargetScores
+from unmask.scoring.reducers.by_speaker import CountBySpeaker
 from unmask.scoring.shards import shards_of
+from unmask.scoring.sides import Layout
 from unmask.trials import Source
 
 
-def cross_pairing(*sets, **options):
+def cross_pairing(
+    *sets, on="local", workers=None, state=None, progress=None, devices=(), **options
+):
     """With few replicates: their number is none of the questions here."""
-    return um.cross_pairing(*sets, **{"replicates": 20, **options})
+    with place(on, workers=workers, state=state, devices=devices), reporting(progress):
+        return um.cross_pairing(*sets, **{"replicates": 20, **options})
 
 
 def table(evaluation):
@@ -162,6 +169,58 @@ def test_bad_input_is_one_line(embeddings, tmp_path, monkeypatch):
         cross_pairing(embeddings)
 
 
+def count_nontargets(enrol, test, one, other, knots, *, symmetric, rows):
+    """What the kernel of triton counts, from the whole matrix."""
+    scores = (enrol @ test.T).numpy()
+    counted = (one[:, None] != other[None, :]).numpy()
+    if symmetric:
+        counted &= np.triu(np.ones_like(counted), 1)
+    counted[: rows[0]] = counted[rows[1] :] = False
+    against = np.sort(scores[counted])
+    below = np.searchsorted(against, knots.numpy())
+    upto = np.searchsorted(against, knots.numpy(), side="right")
+    gaps = np.concatenate([[0], np.stack([below, upto], 1).ravel(), [against.size]])
+    return types.SimpleNamespace(equal=upto - below, between=np.diff(gaps)[::2])
+
+
+@pytest.fixture(params=["torch", "triton"])
+def device(request, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(among, "STRIP", 1 << 20)
+    if request.param == "triton":
+        kernel = types.ModuleType("unmask.scoring.triton_roc")
+        kernel.count_nontargets = count_nontargets
+        monkeypatch.setitem(sys.modules, "unmask.scoring.triton_roc", kernel)
+        monkeypatch.setattr(among, "fuses", lambda xp: True)
+    return "cpu"
+
+
+@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
+def test_all_devices_together_count_what_processors_count(embeddings, device, pairs, number):
+    battery = um.Battery(p_target=(0.5, 0.45))
+    wanted = cross_pairing(embeddings, pairs=pairs, battery=battery).results[0]
+    there = {"on": "cuda", "devices": [device] * number}
+    found = cross_pairing(embeddings, pairs=pairs, battery=battery, **there).results[0]
+    assert found["eer"].n == wanted["eer"].n
+    for one, other in zip(found.estimates, wanted.estimates, strict=True):
+        assert one.no_interval == other.no_interval
+        if one.metric != "tag":
+            assert one.value == pytest.approx(other.value, abs=1e-6), one.metric
+        if other.interval is not None:
+            ends = one.interval.low, one.interval.high
+            expected = other.interval.low, other.interval.high
+            assert ends == pytest.approx(expected, abs=1e-5, nan_ok=True), one.metric
+
+
+def test_llrs_have_no_bounds(embeddings, device):
+    backend = um.Plda.fit(embeddings)
+    wanted = cross_pairing(embeddings, backend=backend).results[0]
+    found = cross_pairing(embeddings, backend=backend, on="cuda", devices=[device]).results[0]
+    for metric in ("eer", "act_dcf", "cllr", "min_dcf"):
+        assert found[metric].value == pytest.approx(wanted[metric].value, abs=1e-5), metric
+
+
 def test_no_cuda_device_is_one_line(embeddings):
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
@@ -189,22 +248,9 @@ def test_a_run_that_failed_goes_on_where_it_was(embeddings, tmp_path, last):
     assert (last, 12) in told
     assert told[-1] == (12, 12)
     assert table(found) == expected
-    with pytest.raises(um.InputError, match="found that of another"):
-        cross_pairing(embeddings, pairs="enrolment-fixed", state=state)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "mine.txt").write_text("")
-    with pytest.raises(um.InputError, match="expected an empty folder"):
-        cross_pairing(embeddings, state=tmp_path / "other")
-
-
-def test_a_file_that_vanishes_is_named(embeddings, tmp_path):
-    state = tmp_path / "state"
-
-    def remove(done, total):
-        (state / "enrol.npy").unlink(missing_ok=True)
-
-    with pytest.raises(um.InputError, match=r"enrol.npy: expected a file of the plan"):
-        cross_pairing(embeddings, block=1024, workers=1, state=state, progress=remove)
+    before = len(list(state.iterdir()))
+    cross_pairing(embeddings, pairs="enrolment-fixed", state=state)
+    assert len(list(state.iterdir())) == before + 1
 
 
 def test_two_runs_of_one_plan_do_not_meet(embeddings, tmp_path, monkeypatch):
@@ -237,19 +283,73 @@ def test_ties_between_targets_and_nontargets_are_counted():
     assert found.roc.equal.tolist()[:2] == [10, 2]
 
 
-def test_targets_are_those_of_the_grid_of_tiles(tmp_path, embeddings):
-    layout = Layout.of(shards_of(embeddings), pairs="all")
-    made = layout.write(tmp_path, um.Cosine())
-    with place("local", workers=2) as somewhere:
-        parts = [part for _, part in somewhere.each(target_scores, made.bands(block=1024))]
-    merged = TargetScores.merge(parts)
-    assert merged.counts.sum() == 250 * 45
-    sides = plan.Sides.open(tmp_path)
-    assert (np.diff(sides.enrol_speaker) >= 0).all()
-    covered = np.zeros((made.enrol, made.test), int)
-    for task in made.blocks(targets=1, block=1024):
-        covered[slice(*task.rows), slice(*task.columns)] += 1
-    assert (covered[np.triu_indices(made.enrol, 1)] == 1).all()
+def small(unordered, speakers=40, each=30):
+    """Pairs on a grid of few rows."""
+    rng = np.random.default_rng(0)
+    code = np.repeat(np.arange(speakers, dtype=np.int32), each)
+    rows = rng.normal(size=(speakers, 8))[code] + rng.normal(size=(code.size, 8))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    side = Side(rows, code)
+    return Pairs(side, side if unordered else Side(rows[::2], code[::2]), unordered, False, 64)
+
+
+@pytest.mark.parametrize("unordered", [True, False])
+def test_blocks_cover_every_pair_once(unordered):
+    pairs = small(unordered)
+    counted = np.zeros((len(pairs.enrol), len(pairs.test)), int)
+    for blocks in (pairs.blocks(targets=1, block=128), pairs.shares(3, ordered=False)):
+        counted[:] = 0
+        for block in blocks:
+            for tile in pairs.tiles(block):
+                counted[slice(*tile.rows), slice(*tile.columns)] += 1
+        if unordered:
+            counted[np.tril_indices(len(pairs.enrol))] = 1
+        assert (counted == 1).all()
+    targets = TargetScores.of(pairs, block=128)
+    same = pairs.enrol.speaker[:, None] == pairs.test.speaker
+    assert targets.counts.sum() == (np.triu(same, 1) if unordered else same).sum()
+
+
+PLACES = {
+    "threads": {"workers": 3},
+    "processes": {"on": "processes", "workers": 2},
+    "dask": {"on": "dask", "workers": 2},
+    "device": {"on": "cuda", "devices": ["cpu"]},
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize("unordered", [True, False])
+@pytest.mark.parametrize("kept", [False, True])
+def test_reducers_give_the_same_on_every_place(where, unordered, kept, tmp_path, monkeypatch):
+    pytest.importorskip({"dask": "distributed", "device": "torch"}.get(where, "numpy"))
+    pairs = small(unordered)
+    edges = np.linspace(-1, 1, 9)
+    targets = TargetScores.of(pairs)
+    counting, by_speaker = CountAmong(pairs, targets.scores), CountBySpeaker(pairs, edges, 40)
+    wanted = counting.total(targets=1, block=256), by_speaker.total(block=256)
+    monkeypatch.setattr(among, "STRIP", 1 << 14)
+    with place(**PLACES[where], state=tmp_path if kept else None):
+        found = counting.total(targets=1, block=128), by_speaker.total(block=128)
+        again = counting.total(targets=1, block=128)
+    exact = where != "device"
+    for one, other in zip(found, wanted, strict=True):
+        for name, value in vars(one).items():
+            if name == "places":
+                continue
+            close = np.testing.assert_array_equal if exact else np.testing.assert_allclose
+            options = {} if exact else {"rtol": 1e-5, "atol": 3}
+            close(np.asarray(value, float), np.asarray(getattr(other, name), float), **options)
+    assert (again.below == found[0].below).all()
+    assert again.loss == found[0].loss
+
+
+def test_blocks_begin_on_the_grid():
+    with pytest.raises(um.InputError, match="multiple of 64 rows, found 10"):
+        list(small(True).tiles((10, 20, 0, 64)))
+    with pytest.raises(um.InputError, match="one set of rows on both sides"):
+        Pairs(small(True).enrol, small(False).test, True, False)
 
 
 @given(
@@ -259,48 +359,54 @@ def test_targets_are_those_of_the_grid_of_tiles(tmp_path, embeddings):
 )
 def test_counts_at_knots_give_the_statistic(thresholds, target, nontarget):
     scores, counts = np.unique(np.array(target, np.float32), return_counts=True)
-    knots = cross.knots_of(scores, thresholds)
+    targets = TargetScores(scores, counts)
+    knots = targets.knots(thresholds)
     against = np.sort(np.array(nontarget, np.float32))
     below = np.searchsorted(against, knots)
     equal = np.searchsorted(against, knots, side="right") - below
-    tally = Tally(below, equal, against.size, 0)
-    found = cross.assemble(TargetScores(scores, counts), thresholds, knots, tally)
+    found = statistic(targets, thresholds, knots, Tally(below, equal, against.size, 0))
     expected = um.Roc.from_scores(target, nontarget, thresholds=thresholds)
     for name in ("scores", "target", "equal", "between"):
         assert getattr(found, name).tolist() == getattr(expected, name).tolist()
 
 
-@given(st.lists(st.integers(0, 70_000), max_size=20), st.integers(0, 1 << 70))
-def test_a_tally_travels_unchanged(steps, loss):
+@given(st.lists(st.integers(0, 70_000), max_size=20))
+def test_counts_travel_unchanged(steps):
     below = np.cumsum(np.array(steps, np.int64))
     equal = np.array(steps, np.int64) % 3
-    made = Tally(below, equal, int(below.sum()), loss)
-    found = pickle.loads(pickle.dumps(made))
-    assert found.below.tolist() == below.tolist()
-    assert found.equal.tolist() == equal.tolist()
-    assert (found.total, found.loss) == (made.total, made.loss)
-    assert found.below.dtype == found.equal.dtype == np.int64
-    assert len(pickle.dumps(Tally.empty(100_000))) < 101_000
+    found = among.unpacked(*among.packed(below, equal))
+    assert [part.tolist() for part in found] == [below.tolist(), equal.tolist()]
+    assert {part.dtype for part in found} == {np.dtype(np.int64)}
+    assert among.packed(*np.zeros((2, 1000), np.int64))[0].nbytes == 1000
 
 
 def test_a_process_that_dies_is_one_line():
-    with place("processes", workers=1) as somewhere, pytest.raises(Lost, match="was killed"):
-        list(somewhere.each(os._exit, [9]))
+    with (
+        place("processes", workers=1) as there,
+        there.executor() as workers,
+        pytest.raises(Lost, match="was killed"),
+    ):
+        list(workers.each(end, [9]))
+
+
+def end(xp, code):
+    os._exit(code)
 
 
 def test_counts_of_a_device_become_a_tally():
     knots = np.array([-2, 0.1, 0.5, 4.6], np.float32)
     possible = np.array([False, True, True, False])
-    tally = on_cuda.tally_of(np.array([2, 3]), np.array([5, 7, 1]), knots, possible, 1.5)
-    assert tally.below.tolist() == [0, 5, 14, 18]
-    assert tally.equal.tolist() == [0, 2, 3, 0]
-    assert tally.total == 18
-    assert tally.loss == 1.5 * 2**32
+    part = among.tally_of(np.array([2, 3]), np.array([5, 7, 1]), knots, possible, 1.5)
+    below, equal = among.unpacked(part["step"], part["met"], part["ties"])
+    assert below.tolist() == [0, 5, 14, 18]
+    assert equal.tolist() == [0, 2, 3, 0]
+    assert (str(part["total"]), str(part["loss"])) == ("18", str(int(1.5 * 2**32)))
 
 
-@given(st.integers(1, 200_000), st.integers(1, 9), st.booleans())
-def test_rows_are_shared_once(rows, parts, symmetric):
-    shares = on_cuda.share_rows(rows, parts, symmetric=symmetric)
+@given(st.integers(1, 200_000), st.integers(1, 9), st.booleans(), st.booleans())
+def test_rows_are_shared_once(rows, parts, unordered, ordered):
+    side = Side(np.zeros((rows, 0), np.float32), np.zeros(rows, np.int32))
+    shares = Pairs(side, side, unordered, False).shares(parts, ordered=ordered)
     assert shares[0][0] == 0
     assert shares[-1][1] == rows
     assert all(a[1] == b[0] for a, b in pairwise(shares))
@@ -313,10 +419,9 @@ def test_a_state_belongs_to_the_vectors_and_not_to_their_source(embeddings, tmp_
     def named(vectors):
         return um.Embeddings(vectors, embeddings.speakers, embeddings.utterances, source=source)
 
-    state = tmp_path / "state"
-    cross_pairing(named(embeddings.vectors), state=state)
-    with pytest.raises(um.InputError, match="found that of another"):
-        cross_pairing(named(noise), state=state)
+    for vectors in (embeddings.vectors, embeddings.vectors.copy(), noise):
+        cross_pairing(named(vectors), state=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.parametrize("kind", ["open", "link"])
@@ -332,9 +437,3 @@ def test_temporary_state_of_others_is_not_taken(tmp_path, monkeypatch, kind):
         first.symlink_to(tmp_path / "planted")
     with workplace("key", None) as folder:
         assert folder != first
-
-
-def test_a_kill_while_the_key_is_written_leaves_a_state_that_can_be_used(tmp_path):
-    (tmp_path / ".key.0123.part").write_bytes(b"")
-    with workplace("key", tmp_path):
-        assert (tmp_path / "key").read_text() == "key"

@@ -1,0 +1,100 @@
+"""Results that show themselves: as text, as a table in a notebook, as a polars frame.
+
+A result mixes in :class:`Tabular` and gives its rows; rows of estimates come from
+:func:`estimate_row`. Dataclasses need ``repr=False``, or their own ``repr`` hides this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from unmask.base.text import one_line
+from unmask.estimate import Estimate
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Row = Mapping[str, Any]
+_SHARES = ("value", "low", "high", "chance", "first", "second", "difference")
+_MOST_ROWS = 60
+
+
+def estimate_row(estimate: Estimate, **columns: Any) -> dict[str, Any]:
+    """One estimate as a row: ``columns`` first, then metric, parameters, value, unit, interval
+    (``low``, ``high``), chance level and threshold.
+    """
+    interval = estimate.interval
+    told = {name: value for name, value in estimate.params.items() if value is not None}
+    return {
+        **columns,
+        "metric": estimate.metric,
+        "params": " ".join(f"{name}={value}" for name, value in told.items()),
+        "value": estimate.value,
+        "unit": estimate.unit,
+        "low": None if interval is None else interval.low,
+        "high": None if interval is None else interval.high,
+        "chance": estimate.chance,
+        "threshold": estimate.threshold,
+    }
+
+
+class Tabular:
+    """Mixed into results: ``rows`` is what they say, one mapping of columns per row."""
+
+    def rows(self) -> Sequence[Row]:
+        """The rows of the table, all with the same columns; shares are fractions."""
+        raise NotImplementedError
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a polars frame; a tag such as ``A`` is text, so values that mix numbers and
+        text have a column ``text`` beside ``value``.
+        """
+        import polars as pl
+
+        rows = [dict(row) for row in self.rows()]
+        if any(isinstance(row.get("value"), str) for row in rows):
+            for row in rows:
+                text = row["value"] if isinstance(row["value"], str) else None
+                row |= {"value": None if text is not None else row["value"], "text": text}
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def __repr__(self) -> str:
+        """A title and aligned columns; columns in which nothing stands are left out."""
+        names, cells = _table(self.rows())
+        if not names:
+            return f"{type(self).__name__}: empty"
+        widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in (names, *cells[:_MOST_ROWS])
+        ]
+        more = [f"… {len(cells) - _MOST_ROWS} more rows"] if len(cells) > _MOST_ROWS else []
+        return "\n".join([type(self).__name__, *lines, *more])
+
+    def _repr_html_(self) -> str:
+        """The same as an HTML table, as notebooks show it."""
+        names, cells = _table(self.rows())
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in cells
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """Names of the columns in which something stands, and the cells as text."""
+    cells = [{name: _cell(name, value, row) for name, value in row.items()} for row in rows]
+    names = [name for name in (rows[0] if rows else ()) if any(row[name] for row in cells)]
+    return names, [[row[name] for name in names] for row in cells]
+
+
+def _cell(name: str, value: Any, row: Row) -> str:
+    """A number to four digits, in percent where its unit says so; nothing for None and NaN."""
+    if value is None or (isinstance(value, float) and isnan(value)):
+        return ""
+    if isinstance(value, float):
+        return f"{100 * value if row.get('unit') == '%' and name in _SHARES else value:.4g}"
+    return one_line(str(value))

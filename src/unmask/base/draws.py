@@ -1,0 +1,173 @@
+"""The one speaker bootstrap: who is drawn in replicate i of a seed, for every number of a report.
+
+Speakers are drawn with replacement, as many as there are; m_k is how often speaker k was drawn. A
+number that is a mean over speakers weighs speaker k by m_k, a trial of two speakers a and b weighs
+m_a·m_b, a trial within one speaker m_a.
+
+The contract, which every room keeps:
+
+- Replicate ``index`` of ``seed`` has a generator of its own, the child ``index`` of the seed
+  (:func:`generator`). What it draws depends neither on how many replicates there are nor on where,
+  in what order or together with what they are drawn.
+- Units are numbers from 0 on. Two numbers about the same people draw the same people if both count
+  them in the same order, which is that of their names (:func:`in_order` gives the number of each).
+  So the rows of a file may come in any order, and the EER, a similarity and a risk of one report
+  rest on the same resamples.
+- Nothing else is taken from these generators: what needs other random numbers takes another seed.
+
+``draw`` gives the m_k of one replicate, ``draws`` those of all of them (replicates × units), and
+``chosen`` the units themselves, for statistics that cannot be weighted. :class:`Replicates` holds
+what metrics became in every replicate, and gives their intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base.arrays import FloatArray, IntArray
+from unmask.base.intervals import Side, bias_corrected
+from unmask.errors import InputError
+from unmask.estimate import Interval
+
+
+def generator(seed: int, index: int) -> np.random.Generator:
+    """Random numbers of replicate ``index`` of ``seed``, wherever and whenever it is drawn."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index,)))
+
+
+def chosen(count: int, seed: int, index: int) -> IntArray:
+    """The ``count`` units of replicate ``index`` of ``seed``, drawn from ``count`` units."""
+    return generator(seed, index).integers(0, count, count)
+
+
+def draw(sizes: int | Sequence[int], seed: int, index: int) -> FloatArray:
+    """How often each unit is drawn in replicate ``index`` of ``seed``.
+
+    ``sizes`` is the number of units, or that of every stratum: strata are drawn from one after the
+    other, and each keeps its size.
+    """
+    random = generator(seed, index)
+    strata = (sizes,) if isinstance(sizes, (int, np.integer)) else sizes
+    times = [np.bincount(random.integers(0, n, n), minlength=n) for n in strata]
+    return np.concatenate(times).astype(np.float64)
+
+
+def draws(sizes: int | Sequence[int], replicates: int, seed: int, *, first: int = 0) -> FloatArray:
+    """How often each unit (column) is drawn in ``replicates`` replicates of ``seed`` (rows).
+
+    ``sizes`` are those of :func:`draw`; the first row is replicate ``first``.
+    """
+    if replicates < 0:
+        raise InputError(f"bootstrap: expected a number of replicates, found {replicates}")
+    units = int(np.sum(sizes))
+    times = np.empty((replicates, units))
+    for row in range(replicates):
+        times[row] = draw(sizes, seed, first + row)
+    return times
+
+
+def in_order(names: Sequence[str]) -> IntArray:
+    """The number of each of these distinct names in the order of all of them."""
+    number = np.empty(len(names), np.int64)
+    number[sorted(range(len(names)), key=lambda k: names[k])] = np.arange(len(names))
+    return number
+
+
+def weighted_means(values: npt.ArrayLike, times: FloatArray) -> FloatArray:
+    """Mean over the units of every resample (row of ``times``): Σ m_k·v_k / Σ m_k.
+
+    ``values`` has a row for each unit and any further axes, which stay behind that of resamples.
+    """
+    rows = np.asarray(values, dtype=np.float64)
+    total = times.sum(axis=1).reshape(-1, *[1] * (rows.ndim - 1))
+    return np.asarray(np.tensordot(times, rows, axes=1) / total)
+
+
+class MetricRange(NamedTuple):
+    """What a metric's interval follows from: bounds, overfit, and the end that hard speakers move.
+
+    ``overfit`` and ``longer`` are those of :func:`unmask.base.intervals.bias_corrected`.
+    """
+
+    low: float = -np.inf
+    high: float = np.inf
+    overfit: float = 1.0
+    longer: Side | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """Metric values of every replicate: ``values[metric]`` has one row per system.
+
+    ``sample`` holds the values of the sample itself, one per system; ``ranges`` the range of each
+    metric, where it has one; ``units`` counts what was drawn (speakers, or trials of the smaller
+    class).
+    """
+
+    values: Mapping[str, FloatArray]
+    sample: Mapping[str, FloatArray]
+    units: int
+    method: str
+    seed: int
+    replicates: int
+    ranges: Mapping[str, MetricRange] = field(default_factory=dict)
+
+    def interval(self, metric: str, *, level: float, system: int = 0) -> Interval:
+        """Interval of one system's metric, less the bias that resampling shows."""
+        return self._corrected(
+            float(self.sample[metric][system]),
+            self.values[metric][system],
+            level,
+            self.ranges.get(metric, MetricRange()),
+        )
+
+    def difference(self, metric: str, *, level: float, first: int, second: int) -> Interval:
+        """Interval of second − first over shared draws, likewise; neither end is the longer one.
+
+        Hulls through the same trials overfit nearly alike: what is left of their bias is taken as
+        resampling shows it, since more of it would be more of its noise.
+        """
+        rows, exact = self.values[metric], self.sample[metric]
+        delta = _minus(exact[second : second + 1], exact[first : first + 1])
+        low, high, *_ = self.ranges.get(metric, MetricRange())
+        widest = MetricRange(low - high, high - low)
+        return self._corrected(float(delta[0]), _minus(rows[second], rows[first]), level, widest)
+
+    def share_below(self, metric: str, *, first: int, second: int) -> float:
+        """Share of replicates in which the second system's value lies below the first's.
+
+        Ties count half.
+        """
+        delta = _minus(self.values[metric][second], self.values[metric][first])
+        delta = delta[~np.isnan(delta)]
+        if delta.size == 0:
+            return float("nan")
+        return float((delta < 0).mean() + 0.5 * (delta == 0).mean())
+
+    def undefined(self, metric: str) -> int:
+        """Replicates that gave no value (a class was left empty)."""
+        return int(np.isnan(self.values[metric]).any(axis=0).sum())
+
+    def _corrected(
+        self, value: float, replicates: FloatArray, level: float, within: MetricRange
+    ) -> Interval:
+        ends = bias_corrected(
+            value,
+            replicates,
+            self.units,
+            level=level,
+            bounds=(within.low, within.high),
+            overfit=within.overfit,
+            longer=within.longer,
+        )
+        return Interval(*ends, level, f"{self.method},corrected", self.replicates, self.seed)
+
+
+def _minus(a: FloatArray, b: FloatArray) -> FloatArray:
+    with np.errstate(invalid="ignore"):
+        return np.where(a == b, 0.0, a - b)

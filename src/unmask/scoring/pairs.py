@@ -1,0 +1,151 @@
+"""Which pairs of rows are scored, and in which tiles, apart from where that happens.
+
+Prepared rows are ordered by speaker. A block is a range of enrolment rows and one of test rows, the
+task of a job. Scores come from the product of two tiles on a fixed grid, so a score has the same
+bits whatever the block it belongs to, and pairs of one speaker lie in the few tiles around the
+diagonal: all others hold nontargets alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import Codes32, Rows32
+from unmask.errors import InputError
+from unmask.run import NUMPY, Range, ranges_of
+
+TILE = 1024
+BLOCK = 8192
+MOST_TRIALS = 1 << 30
+Block = tuple[int, int, int, int]
+"""First and last enrolment row of a task (the last one is not in it), then its test rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Rows whose inner products are scores, and their speakers, who ascend; arrays or maps of
+    files.
+    """
+
+    rows: Rows32
+    speaker: Codes32
+
+    def __len__(self) -> int:
+        return len(self.speaker)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """All pairs of an enrolment and a test row, each unordered pair once if ``unordered``.
+
+    ``llr`` says that scores are log-likelihood ratios and not cosines, ``grid`` how many rows and
+    columns a tile has. :class:`~unmask.scoring.Layout` makes it, reducers go through its tiles.
+    """
+
+    enrol: Side
+    test: Side
+    unordered: bool
+    llr: bool
+    grid: int = TILE
+
+    def __post_init__(self) -> None:
+        if self.unordered and len(self.enrol) != len(self.test):
+            raise InputError("unordered pairs: expected one set of rows on both sides")
+
+    def blocks(self, *, targets: int, block: int = BLOCK) -> list[Block]:
+        """Tasks that cover every pair once.
+
+        Counts take room that grows with the distinct target scores, so a task has at least 128
+        times as many trials, up to :data:`MOST_TRIALS`.
+        """
+        wanted = min(max(block * block, 128 * targets), MOST_TRIALS)
+        side = max(1, int(np.sqrt(wanted)) // self.grid) * self.grid
+        return [
+            (*rows, *columns)
+            for rows in ranges_of(len(self.enrol), side)
+            for columns in ranges_of(len(self.test), side)
+            if not self.unordered or columns[1] - 1 > rows[0]
+        ]
+
+    def shares(self, parts: int, *, ordered: bool) -> list[Block]:
+        """Blocks of whole rows on the grid with about as many pairs each; of all pairs, if
+        ``ordered``, of those that count otherwise.
+        """
+        share = np.linspace(0, 1, parts + 1)
+        if self.unordered and not ordered:
+            share = 1 - np.sqrt(1 - share)
+        rows = len(self.enrol)
+        cut = np.minimum(np.round(share * rows / self.grid).astype(int) * self.grid, rows)
+        cut[-1] = rows
+        return [(int(a), int(b), 0, len(self.test)) for a, b in pairwise(cut) if a < b]
+
+    def tiles(self, block: Block) -> Iterator[Tile]:
+        """Tiles of a block that hold a trial."""
+        for top, bottom in self._cut(*block[:2]):
+            for left, right in self._cut(*block[2:]):
+                if not self.unordered or right - 1 > top:
+                    yield Tile(self, (top, bottom), (left, right))
+
+    def band(self, rows: Range) -> Iterator[Tile]:
+        """Tiles of some rows that may hold a pair of one speaker."""
+        for top, bottom in self._cut(*rows):
+            first, last = self.enrol.speaker[top], self.enrol.speaker[bottom - 1]
+            start = int(np.searchsorted(self.test.speaker, first))
+            stop = int(np.searchsorted(self.test.speaker, last, side="right"))
+            if self.unordered:
+                start = max(start, top)
+            if start >= stop:
+                continue
+            for left in range(start // self.grid * self.grid, stop, self.grid):
+                yield Tile(self, (top, bottom), (left, min(left + self.grid, len(self.test))))
+
+    def _cut(self, start: int, stop: int) -> list[Range]:
+        if start % self.grid:
+            raise InputError(f"blocks begin at a multiple of {self.grid} rows, found {start}")
+        return [(top, min(top + self.grid, stop)) for top in range(start, stop, self.grid)]
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """One product of the grid."""
+
+    pairs: Pairs
+    rows: Range
+    columns: Range
+
+    @property
+    def size(self) -> int:
+        """Number of scores."""
+        return (self.rows[1] - self.rows[0]) * (self.columns[1] - self.columns[0])
+
+    def scores(self, out: Rows32) -> Rows32:
+        """Scores of the tile, written to the front of ``out``."""
+        enrol = np.asarray(self.pairs.enrol.rows)[slice(*self.rows)]
+        test = np.asarray(self.pairs.test.rows)[slice(*self.columns)]
+        scores: Rows32 = NUMPY.product(enrol, test, out)
+        return scores
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all pairs are nontarget trials, as a look at the ends tells."""
+        enrol, test = self.pairs.enrol.speaker, self.pairs.test.speaker
+        if self.pairs.unordered and self.columns[0] < self.rows[1]:
+            return False
+        return bool(
+            enrol[self.rows[1] - 1] < test[self.columns[0]]
+            or test[self.columns[1] - 1] < enrol[self.rows[0]]
+        )
+
+    def trials(self, *, target: bool) -> npt.NDArray[np.bool_]:
+        """Which pairs are trials of a class."""
+        enrol = self.pairs.enrol.speaker[slice(*self.rows), None]
+        test = self.pairs.test.speaker[None, slice(*self.columns)]
+        wanted = enrol == test if target else enrol != test
+        if self.pairs.unordered and self.columns[0] < self.rows[1]:
+            wanted &= np.arange(*self.rows)[:, None] < np.arange(*self.columns)[None, :]
+        return np.asarray(wanted)

@@ -1,0 +1,1 @@
+"""What becomes of the tiles of all pairs: small, addable summaries."""
