@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 import unmask as um
-from unmask.privacy.legal.counts import Comparison, count_above
-from unmask.privacy.legal.links import exact_linkability
+from unmask.privacy.legal.links import Comparison, count_above, exact_linkability
 
 TEST, ENROL, DIMENSION, CONVERSATIONS = 4_949, 22_024, 192, 10
 COUNTS = np.unique(np.geomspace(20, ENROL, 30).astype(int))

@@ -99,7 +99,7 @@ def sampled(law: Law, speakers: int, times: int, seed: int = 0) -> dict[str, Arr
         curves = {
             "singling_out": um.singling_out(enrol, test, counts=counts, folds=5),
             "linkability": um.linkability(enrol, test, counts=counts),
-            "one_minus_eer": um.verification(enrol, test, counts=counts, replicates=300),
+            "one_minus_eer": um.one_minus_eer(enrol, test, counts=counts, replicates=300),
         }
         for name, curve in curves.items():
             for i, count in enumerate(counts):

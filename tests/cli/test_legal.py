@@ -78,21 +78,47 @@ def test_figures_output_and_attributes(files, tmp_path):
     assert {"legal_panel.svg", "rank_histograms_1.svg"} <= drawn
 
 
-def test_config_equals_options(files, tmp_path):
-    path = files / "legal.toml"
+def test_the_config_of_an_assessment(files, tmp_path):
+    path = tmp_path / "assessment.toml"
     path.write_text(
-        "counts = [5]\nlengths = [1]\ndraws = 2\nfolds = 3\nreplicates = 50\n"
-        + "".join(
-            f'[attackers.{n}]\nenrol = "{n}-enrol.npz"\ntest = "{n}-test.npz"\n'
-            for n in ("original", "informed")
-        )
+        '[original]\nembeddings = "original-test.npz"\n'
+        '[[safeguards]]\nname = "mixed"\nembeddings = "original-enrol.npz"\nkeyless = true\n'
+        '[[attackers]]\nname = "known"\nbackends = ["cosine"]\n'
+        '[[attackers]]\nname = "own"\nenrol = "own"\ntrain = ["own"]\n'
+        "[legal]\ncounts = [5, 20]\nlengths = [1]\ndraws = 2\nfolds = 3\n"
+        'one_minus_eer_enrol = 2\nside = ["gender"]\nmetrics = ["linkability", "one_minus_eer"]\n'
+        "attributes = { gender = [] }\n[intervals]\nreplicates = 50\n"
     )
-    by_config = CliRunner().invoke(app, ["legal", "--config", str(path), "--format", "csv", "-q"])
-    by_options = run(files, "--counts", "5", "--lengths", "1", "--format", "csv")
-    assert by_config.exit_code == 0, by_config.output
-    assert by_config.stdout == by_options.stdout
-    both = CliRunner().invoke(app, ["legal", "--config", str(path), "--counts", "5"])
-    assert both.exit_code == 2
+    for name in ("enrol", "test"):
+        with np.load(files / f"original-{name}.npz") as found:
+            named = {**found, "utt_ids": [f"u{i}" for i in range(144)]}
+        np.savez(tmp_path / f"original-{name}.npz", **named)
+    what = ["legal", "--config", str(path), "--asked", "own (wccn)", "-q"]
+    result = CliRunner().invoke(app, [*what, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)["results"]
+    names = {row["conditions"]["attacker"] for row in rows}
+    assert names == {"original", "known (cosine)", "own (cosine)", "own (wccn)"}
+    assert {row["conditions"].get("attribute") for row in rows} == {None, "gender"}
+    depth = {r["metric"]: r["params"].get("enrol_L") for r in rows if "N" in r["params"]}
+    assert (depth["linkability"], depth["one_minus_eer"]) == ("all", 2)
+    assert CliRunner().invoke(app, [*what, "--counts", "5"]).exit_code == 2
+    path.write_text("[legal]\nwhat = 1\n")
+    refused = CliRunner().invoke(app, what)
+    assert "what: unknown key" in str(refused.exception)
+
+
+def test_what_attackers_enrol(files):
+    what = ("--counts", "20", "--lengths", "1", "--metrics", "linkability", "--format", "json")
+    one = f"x={files}/informed-test.npz,{files}/informed-test.npz"
+    shared = ["legal", "-a", one, "--allow-shared-utterances", *what, *QUICK]
+    told = [json.loads(CliRunner().invoke(app, shared + more).stdout)["warnings"] for more in (
+        [], ["--enrols", "x=own"], ["--enrols", "x=attacked"], ["--enrols", "x=original"],
+    )]  # fmt: skip
+    assert [any("pseudonyms are consistent" in w for w in some) for some in told] == [
+        True, False, True, False,
+    ]  # fmt: skip
+    assert CliRunner().invoke(app, [*shared, "--enrols", "y=own"]).exit_code == 2
 
 
 def test_another_place_gives_the_same_table(files, tmp_path):
@@ -102,7 +128,7 @@ def test_another_place_gives_the_same_table(files, tmp_path):
     found = run(files, *what, *elsewhere)
     assert found.exit_code == 0, found.output
     assert found.stdout == wanted.stdout
-    assert len(list(tmp_path.glob("*/result-*.npz"))) == 2 * 3 * 2
+    assert len(list(tmp_path.glob("*/results-*.npz"))) == 2 * 3 * 2
     assert run(files, *what, "--state", str(tmp_path)).stdout == wanted.stdout
     for place, told in (("moon", "found moon"), ("cuda", "CUDA"), ("dask://127.0.0.1:1", "dask")):
         refused = run(files, *what, "--on", place)

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from legal_sets import population
 from scipy.optimize import minimize
+from tests.helpers.populations import population
 
 import unmask as um
 from unmask.privacy.legal.probe import Probe, speaker_folds

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from legal_sets import population
+from tests.helpers.populations import population
 
 import unmask as um
 from unmask.privacy import default_counts
+from unmask.run import reporting
 from unmask.trials import Source
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "embeddings"
@@ -30,7 +31,7 @@ OPTIONS = {"draws": 2, "folds": 4, "replicates": 50}
 
 @pytest.fixture(scope="module")
 def sweep():
-    return um.legal_sweep(
+    return um.legal(
         attackers(original=0.5, ignorant=5.0, informed=1.5),
         counts=[5, 20, 30],
         lengths=[1, 4],
@@ -80,12 +81,10 @@ def test_the_strongest_is_named_beside_the_one_asked_for(sweep):
 
 def test_a_weak_attacker_is_not_believed(sweep):
     assert not any("weak attacker" in line for line in sweep.warnings)
-    weak = um.legal_sweep(
-        attackers(original=8.0, informed=9.0), counts=[20], lengths=[1], **OPTIONS
-    )
+    weak = um.legal(attackers(original=8.0, informed=9.0), counts=[20], lengths=[1], **OPTIONS)
     assert any("weak attacker: on unprotected speech linkability" in w for w in weak.warnings)
     assert any("no better than chance" in w for w in weak.warnings)
-    alone = um.legal_sweep(attackers(informed=1.0), counts=[20], lengths=[1], **OPTIONS)
+    alone = um.legal(attackers(informed=1.0), counts=[20], lengths=[1], **OPTIONS)
     assert alone.warnings[0].startswith("no attacker on unprotected speech was given")
     assert alone.protected == ("informed",)
 
@@ -93,9 +92,7 @@ def test_a_weak_attacker_is_not_believed(sweep):
 def test_reversed_evidence_is_told():
     one = attackers(x=0.5)["x"]
     turned = um.Embeddings(-one.test.vectors, one.test.speakers)
-    result = um.legal_sweep(
-        {"x": um.Attacker(one.enrol, turned)}, counts=[20], lengths=[1], **OPTIONS
-    )
+    result = um.legal({"x": um.Attacker(one.enrol, turned)}, counts=[20], lengths=[1], **OPTIONS)
     assert any("linkability: the negated score succeeds more often" in w for w in result.warnings)
     best = result.strongest("linkability", 1, 20)
     assert best.attacker in ("x, negated", "x, centred negated")
@@ -112,14 +109,14 @@ def test_centred_scores_see_through_a_common_move():
     away = np.full(16, 12.0)
     moved = um.Embeddings(one.test.vectors + away, one.test.speakers, one.test.utterances)
     enrol = um.Embeddings(one.enrol.vectors - away, one.enrol.speakers, one.enrol.utterances)
-    result = um.legal_sweep({"x": um.Attacker(enrol, moved)}, counts=[20], lengths=[1], **OPTIONS)
+    result = um.legal({"x": um.Attacker(enrol, moved)}, counts=[20], lengths=[1], **OPTIONS)
     best = result.strongest("linkability", 1, 20)
     assert best.attacker == "x, centred"
     plain = result.curves["x", "linkability", 1].value[0]
     assert float(best.estimate.value) > plain + 0.1
     middle = um.centred(moved)
     assert np.abs(middle.vectors.mean(axis=0)).max() < 1e-12
-    only = um.legal_sweep(
+    only = um.legal(
         {"x": um.Attacker(enrol, moved)}, counts=[20], lengths=[1], variants=["plain"], **OPTIONS
     )
     assert {name for name, _, _ in only.curves} == {"x"}
@@ -128,7 +125,7 @@ def test_centred_scores_see_through_a_common_move():
 def test_everyone_with_the_same_voice_cannot_be_centred():
     same = um.Embeddings(np.ones((60, 4)), [str(i % 20) for i in range(60)])
     one = um.Attacker(same, same, consistency=False)
-    result = um.legal_sweep({"x": one}, counts=[20], lengths=[1], metrics=["linkability"])
+    result = um.legal({"x": one}, counts=[20], lengths=[1], metrics=["linkability"])
     assert any("centred embeddings cannot be had" in w for w in result.warnings)
     assert result.strongest("linkability", 1, 20).estimate.value == 0
 
@@ -198,11 +195,11 @@ def test_the_worst_point_is_the_largest_risk_shown(sweep):
 
 def test_enrolment_depth_is_that_of_the_paper_unless_asked_for():
     one = attackers(x=1.5)
-    usual = um.legal_sweep(one, counts=[20], lengths=[1], variants=["plain"], **OPTIONS)
+    usual = um.legal(one, counts=[20], lengths=[1], variants=["plain"], **OPTIONS)
     depth = {m: usual.curves["x", m, 1].enrol_length for m in usual.metrics}
     assert depth == {"singling_out": 30, "linkability": "all", "one_minus_eer": "all"}
     assert not any("averaged over what they have" in w for w in usual.warnings)
-    asked = um.legal_sweep(
+    asked = um.legal(
         one,
         counts=[20],
         lengths=[1],
@@ -220,14 +217,14 @@ def test_enrolment_depth_is_that_of_the_paper_unless_asked_for():
 def test_singling_out_with_sides_swapped():
     one = attackers(x=1.5)["x"]
     options = {"counts": [20], "lengths": [1], "variants": ["plain"], **OPTIONS}
-    usual = um.legal_sweep({"x": um.Attacker(one.test, one.enrol)}, **options)
-    swapped = um.legal_sweep({"x": one}, swap=True, **options)
-    plain = um.legal_sweep({"x": one}, **options)
+    usual = um.legal({"x": um.Attacker(one.test, one.enrol)}, **options)
+    swapped = um.legal({"x": one}, swap=True, **options)
+    plain = um.legal({"x": one}, **options)
     key = ("x", "singling_out", 1)
     assert swapped.curves[key].value == usual.curves[key].value
     key = ("x", "linkability", 1)
     assert swapped.curves[key].value == plain.curves[key].value
-    kept = um.legal_sweep(
+    kept = um.legal(
         {"x": um.Attacker(one.enrol, one.test, enrols="original")}, swap=True, **options
     )
     key = ("x", "singling_out", 1)
@@ -248,7 +245,7 @@ def pseudonyms(key, tag, speakers=60, each=8):
 def test_an_ideal_pseudonymiser_protects_against_every_attacker():
     original = [population(60, 8, noise=0.3, tag=t) for t in "et"]
     attacked, own = pseudonyms(1, "t"), pseudonyms(2, "e")
-    result = um.legal_sweep(
+    result = um.legal(
         {
             "original": um.Attacker(*original),
             "original enrolment": um.Attacker(original[0], attacked, enrols="original"),
@@ -307,20 +304,18 @@ def test_few_speakers_are_told():
     one = {
         "x": um.Attacker(*(population(12, 6, noise=1.0, tag=t) for t in "et")),
     }
-    result = um.legal_sweep(one, counts=[12], lengths=[1], **OPTIONS)
+    result = um.legal(one, counts=[12], lengths=[1], **OPTIONS)
     assert any("12 speakers: with fewer than 30" in w for w in result.warnings)
 
 
 def test_counts_beyond_some_conditions_are_left_out_and_told():
     test = population(30, [1] * 10 + [8] * 20, noise=1.0, tag="t")
     enrol = population(30, 8, noise=1.0, tag="e")
-    result = um.legal_sweep(
-        {"a": um.Attacker(enrol, test)}, counts=[10, 25], lengths=[1], **OPTIONS
-    )
+    result = um.legal({"a": um.Attacker(enrol, test)}, counts=[10, 25], lengths=[1], **OPTIONS)
     assert result.curves["a", "singling_out", 1].counts.tolist() == [10]
     assert any("too few speakers for 25, left out" in w for w in result.warnings)
     with pytest.raises(um.InputError, match="at most the 20 speakers"):
-        um.legal_sweep({"a": um.Attacker(enrol, test)}, counts=[31], lengths=[1], **OPTIONS)
+        um.legal({"a": um.Attacker(enrol, test)}, counts=[31], lengths=[1], **OPTIONS)
 
 
 def test_usual_counts_and_lengths():
@@ -328,7 +323,7 @@ def test_usual_counts_and_lengths():
         20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 22_024,
     )  # fmt: skip
     assert default_counts(7) == (7,)
-    result = um.legal_sweep(attackers(a=1.0), metrics=["linkability"], **OPTIONS)
+    result = um.legal(attackers(a=1.0), metrics=["linkability"], **OPTIONS)
     assert result.lengths == (1, 3)
     assert any("length 30" in w for w in result.warnings)
 
@@ -339,91 +334,35 @@ def test_backends_of_an_attacker_with_training_speech():
     trained = um.Attacker(one.enrol, one.test, train=train)
     found = um.with_backends({"informed": trained, "ignorant": one}, ["cosine", "wccn", "plda"])
     assert list(found) == ["informed (cosine)", "informed (wccn)", "informed (plda)", "ignorant"]
-    result = um.legal_sweep(found, counts=[20], lengths=[1], metrics=["linkability"], **OPTIONS)
+    result = um.legal(found, counts=[20], lengths=[1], metrics=["linkability"], **OPTIONS)
     used = [result.curves[name, "linkability", 1].backend for name in found]
     assert used == ["cosine", "wccn", "plda", "cosine"]
 
 
 def test_progress_reaches_the_end():
     seen = []
-    um.legal_sweep(
-        attackers(a=1.0),
-        counts=[10],
-        lengths=[1],
-        attributes=["gender"],
-        progress=lambda done, total: seen.append((done, total)),
-        **OPTIONS,
-    )
-    assert seen[-1] == (7, 7)
-    assert [done for done, _ in seen] == [1, 2, 3, 4, 5, 6, 7]
+    with reporting(lambda done, total: seen.append(done / total)):
+        um.legal(attackers(a=1.0), counts=[10], lengths=[1], attributes=["gender"], **OPTIONS)
+    assert seen == [n / 7 for n in range(1, 8)]
 
 
 def test_bad_names():
     with pytest.raises(um.InputError, match="expected at least one"):
-        um.legal_sweep({})
+        um.legal({})
     with pytest.raises(um.InputError, match="metric: expected one of singling_out"):
-        um.legal_sweep(attackers(a=1.0), metrics=["eer"])
+        um.legal(attackers(a=1.0), metrics=["eer"])
     with pytest.raises(um.InputError, match="attacker: expected one of a, found b"):
-        um.legal_sweep(attackers(a=1.0), asked="b")
+        um.legal(attackers(a=1.0), asked="b")
 
 
-def save(path, embeddings):
-    np.savez(
-        path,
-        embeddings=embeddings.vectors,
-        speaker_ids=embeddings.speakers.to_series().to_numpy().astype(str),
-        utt_ids=embeddings.utterances.to_series().to_numpy().astype(str),
-        gender=embeddings.columns["gender"].to_series().to_numpy().astype(str),
-    )
-
-
-def test_config(tmp_path):
-    both = attackers(original=0.5, informed=2.0)
-    for name, attacker in both.items():
-        save(tmp_path / f"{name}-e.npz", attacker.enrol)
-        save(tmp_path / f"{name}-t.npz", attacker.test)
-    path = tmp_path / "legal.toml"
-    path.write_text(
-        "counts = [5, 20]\nlengths = [1]\ndraws = 2\nfolds = 4\nreplicates = 50\n"
-        'backends = ["cosine", "plda"]\n'
-        "attributes = { gender = [] }\n"
-        '[attackers.original]\nenrol = "original-e.npz"\ntest = "original-t.npz"\n'
-        '[attackers.informed]\nenrol = "informed-e.npz"\ntest = "informed-t.npz"\n'
-        'train = "informed-e.npz"\n'
-    )
-    result = um.legal_from_config(um.read_legal_config(path))
-    assert result.attackers == ("original", "informed (cosine)", "informed (plda)")
-    assert result.original == "original"
-    direct = um.linkability(
-        both["informed"].enrol, both["informed"].test, counts=[5, 20], replicates=50
-    )
-    curve = result.curves["informed (cosine)", "linkability", 1]
-    assert curve.value == pytest.approx(direct.value)
-    assert len(result.sources) == 4
-
-
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [
-        ("counts = [", "expected TOML"),
-        ("counts = [5]", "attackers: Field required"),
-        ('what = 1\n[attackers.a]\nenrol = "e"\ntest = "t"', "what: Extra inputs"),
-        ('[attackers.a]\nenrol = "e"', "attackers.a.test: Field required"),
-    ],
-)
-def test_bad_config(tmp_path, text, match):
-    path = tmp_path / "legal.toml"
-    path.write_text(text)
-    with pytest.raises(um.InputError, match=match):
-        um.read_legal_config(path)
-
-
-def test_missing_config_and_training(tmp_path):
-    with pytest.raises(um.InputError, match="cannot be read"):
-        um.read_legal_config(tmp_path / "none.toml")
-    files = {"a": {"enrol": "e.npz", "test": "t.npz"}}
-    with pytest.raises(um.InputError, match="back-end: expected cosine, wccn, plda"):
-        um.legal_from_config(um.LegalConfig(attackers=files, backends=["lda"]))
+def test_notices_are_told_by_code(sweep):
+    assert sweep.warnings == tuple(notice.sentence for notice in sweep.notices)
+    alone = um.legal(attackers(informed=1.0), counts=[20], lengths=[1], **OPTIONS)
+    assert alone.notices[0].code == "no-control"
+    weak = um.legal(attackers(original=8.0, informed=9.0), counts=[20], lengths=[1], **OPTIONS)
+    told = {notice.code: notice for notice in weak.notices}
+    assert told["weak-control"].subject == "original, length 1"
+    assert told["chance"].subject == "informed, length 1"
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs the real embeddings")

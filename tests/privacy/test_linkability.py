@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from legal_sets import population
+from tests.helpers.populations import population
 
 import unmask as um
-from unmask.privacy.legal import counts as legal_counts
-from unmask.privacy.legal.counts import (
+from unmask.privacy.legal import links as legal_counts
+from unmask.privacy.legal.curve import Resampling, mean_variance, risk_interval
+from unmask.privacy.legal.links import (
     Comparison,
     count_above,
     count_above_in_scores,
-    counts_on_device,
+    exact_linkability,
+    sampled_linkability,
 )
-from unmask.privacy.legal.curve import Resampling, mean_variance, risk_interval
-from unmask.privacy.legal.links import exact_linkability, sampled_linkability
-from unmask.run import ranges_of
+from unmask.run import place
 
 
 def brute(scores, true, count):
@@ -151,11 +151,11 @@ def test_blocks_do_not_matter_even_with_equal_vectors(rows, strip, monkeypatch):
     matches = sides[0][:, None] == sides[1]
     expected = count_above_in_scores(exact, true, matches=matches)
     assert narrowed.at_or_above.tolist() == expected.at_or_above.tolist()
-    device = counts_on_device(comparison, "cpu")
-    for part in ranges_of(45, rows):
-        found = device(part)
-        for name in ("at_or_above", "above"):
-            assert found[name].tolist() == getattr(expected, name)[slice(*part)].tolist()
+    pytest.importorskip("torch")
+    with place("cuda", devices=["cpu"]):
+        elsewhere = count_above(comparison, rows=rows)
+    assert elsewhere.at_or_above.tolist() == expected.at_or_above.tolist()
+    assert elsewhere.above.tolist() == expected.above.tolist()
 
 
 def test_side_information_narrows():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from legal_sets import population
+from tests.helpers.populations import population
 
 import unmask as um
 from unmask.privacy import ranks_of

@@ -1,23 +1,18 @@
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from legal_sets import population
+from tests.helpers.populations import population
 
 import unmask as um
-from unmask.privacy.legal.chance import calibrated_chance, mean_calibrated_chance
-from unmask.privacy.legal.folds import test_slots as fold_slots
-from unmask.privacy.legal.isolation import (
-    Best,
-    Draw,
-    Given,
-    Population,
-    Products,
-    single_out,
-)
-from unmask.privacy.legal.protocol import Protocol
+from unmask.privacy.legal import predicates
+from unmask.privacy.legal.isolation import Best, Draw, Population, single_out
+from unmask.privacy.legal.predicates import Protocol
+from unmask.privacy.legal.predicates import test_slots as fold_slots
+from unmask.privacy.legal.singling import calibrated_chance, mean_calibrated_chance
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "embeddings"
 
@@ -53,10 +48,10 @@ def draws_of(people, speaker, number, folds, seed=0):
     ]
 
 
-def shares(scores, people, exact, draws, counts):
+def shares(scores, people, exact, margin, draws, counts):
     rank = int(people.per_speaker[draws[0].order[0]]) - 1
     row = Best(scores.astype(np.float32), people)
-    return single_out(row, exact, draws, rank, counts).success.mean(axis=2)
+    return single_out(row, exact, margin, draws, rank, counts).success.mean(axis=2)
 
 
 @pytest.mark.parametrize("levels", [5, 60, None])
@@ -69,7 +64,7 @@ def test_equals_the_definition(sizes, levels):
         scores = np.round(scores * levels / 4) / levels
     counts = np.array([2, 3, 20, 150, len(sizes)])
     draws = draws_of(people, 7, 3, 10)
-    found = shares(scores, people, Given(scores, 1e-6), draws, counts)
+    found = shares(scores, people, scores.take, 1e-6, draws, counts)
     expected = [[brute(scores, people, draw, n) for n in counts] for draw in draws]
     assert found.tolist() == expected
 
@@ -81,10 +76,10 @@ def test_side_information_equals_the_definition():
     for share in (0.5, 0.02):
         allowed = (rng.random(300) < share)[people.owner]
         scores = np.where(allowed, vectors @ enrol, -np.inf)
-        exact = Products(enrol, vectors, 1e-4, allowed)
+        exact = partial(predicates._products, enrol, vectors, allowed)
         draws = draws_of(people, 0, 2, 4)
         counts = np.array([2, 30, 300])
-        found = shares(scores, people, exact, draws, counts)
+        found = shares(scores, people, exact, 1e-4, draws, counts)
         assert found.tolist() == [[brute(scores, people, d, n) for n in counts] for d in draws]
 
 
@@ -211,9 +206,8 @@ def test_what_becomes_of_a_success_without_a_speaker_equals_the_definition():
     scores = rng.normal(size=len(people.owner)) + 1.5 * (people.owner == 6)
     counts = np.array([8, 24])
     draws = draws_of(people, 6, 3, 5)
-    found = single_out(
-        Best(scores.astype(np.float32), people), Given(scores, 1e-6), draws, sizes[6] - 1, counts
-    )
+    row = Best(scores.astype(np.float32), people)
+    found = single_out(row, scores.take, 1e-6, draws, sizes[6] - 1, counts)
     expected = np.zeros((2, 24), dtype=int)
     for c, count in enumerate(counts):
         for draw in draws[:2]:
@@ -228,10 +222,13 @@ def test_what_becomes_of_a_success_without_a_speaker_equals_the_definition():
     assert (expected != 0).any()
 
 
-def test_blocks_do_not_matter():
+def test_blocks_do_not_matter(monkeypatch):
     enrol, test = (population(40, 10, noise=1.0, tag=t) for t in "et")
     options = {"counts": [5, 20, 40], "draws": 2, "folds": 4, "seed": 5}
-    results = [um.singling_out(enrol, test, **options, enrol_block=b) for b in (1, 7, 64)]
+    results = []
+    for size in (1, 7, 64):
+        monkeypatch.setattr(predicates, "SPEAKERS", size)
+        results.append(um.singling_out(enrol, test, **options))
     for other in results[1:]:
         assert other.per_speaker.tolist() == results[0].per_speaker.tolist()
         assert other.negated.value.tolist() == results[0].negated.value.tolist()

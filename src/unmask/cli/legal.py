@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import ValidationError
 
 from unmask.cli import common
 from unmask.errors import InputError
 from unmask.figures import save_all
-from unmask.privacy.legal import AttackerFiles, LegalConfig, legal_from_config, read_legal_config
-from unmask.report import document, figures_of
+from unmask.privacy.legal import METRICS, NAMES, VARIANTS, Attacker, with_backends
+from unmask.privacy.legal import legal as attack
+from unmask.report import document, figures_of, legal_attackers, load_config
+from unmask.run import place, reporting
+from unmask.trials import Embeddings, read_embeddings
+
+_ENROLS: dict[str, dict[str, Any]] = {
+    "original": {"enrols": "original"},
+    "own": {"enrols": "protected", "consistency": False},
+    "attacked": {"consistency": True},
+}
 
 
 def legal(
@@ -27,65 +37,52 @@ def legal(
             " attacker's own, never from the attacked run.",
         ),
     ] = None,
+    enrols: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME=WHAT an attacker enrols: original speech, own protected speech (say so where"
+            " a safeguard without a key makes it equal to the attacked run), or the attacked run"
+            " itself, which is no attack."
+        ),
+    ] = None,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="A TOML file with the same options.")
+        Path | None,
+        typer.Option(
+            "--config",
+            "-c",
+            help="The config of an assessment: its voices, attackers and [legal] options.",
+        ),
     ] = None,
     counts: Annotated[
         str | None,
-        typer.Option(
-            "--counts", help="Numbers of speakers, comma-separated.", show_default="20 to all"
-        ),
+        typer.Option(help="Numbers of speakers, comma-separated.", show_default="20 to all"),
     ] = None,
     lengths: Annotated[
         str | None,
-        typer.Option(
-            "--lengths",
-            help="Utterances per conversation.",
-            show_default="those of 1,3,30 that fit",
-        ),
+        typer.Option(help="Utterances per conversation.", show_default="those of 1,3,30 that fit"),
     ] = None,
-    metrics: Annotated[
-        str, typer.Option("--metrics", help="Which of the three metrics.")
-    ] = "singling_out,linkability,one_minus_eer",
+    metrics: Annotated[str, typer.Option(help="Which of the three metrics.")] = ",".join(METRICS),
     backends: Annotated[
-        str,
-        typer.Option(
-            "--backends", help="Of cosine, wccn, plda; the last two are trained on TRAIN."
-        ),
+        str, typer.Option(help="Of cosine, wccn, plda; the last two are trained on TRAIN.")
     ] = "cosine",
-    original: Annotated[
-        str | None, typer.Option("--original", help="Attacker on unprotected speech.")
-    ] = None,
-    asked: Annotated[
-        str | None, typer.Option("--asked", help="Attacker whose risk is asked for.")
-    ] = None,
+    original: Annotated[str | None, typer.Option(help="Attacker on unprotected speech.")] = None,
+    asked: Annotated[str | None, typer.Option(help="Attacker whose risk is asked for.")] = None,
     attribute: Annotated[
         list[str] | None,
-        typer.Option("--attribute", help="Column to infer; numbers with cuts of bands: age:30,50."),
+        typer.Option(help="Column to infer; numbers with cuts of bands: age:30,50."),
     ] = None,
     linkability_enrol: Annotated[
         str | None,
         typer.Option(
-            "--linkability-enrol",
-            help="Utterances averaged in enrolment for Linkability, or all.",
-            show_default="all",
+            help="Utterances averaged in enrolment for Linkability, or all.", show_default="all"
         ),
     ] = None,
     singling_out_enrol: Annotated[
         str | None,
-        typer.Option(
-            "--singling-out-enrol",
-            help="The same for Singling Out.",
-            show_default="30, or all where fewer",
-        ),
+        typer.Option(help="The same for Singling Out.", show_default="30, or all where fewer"),
     ] = None,
     one_minus_eer_enrol: Annotated[
-        str | None,
-        typer.Option(
-            "--one-minus-eer-enrol",
-            help="The same for 1 − EER.",
-            show_default="as for Linkability",
-        ),
+        str | None, typer.Option(help="The same for 1 − EER.", show_default="as for Linkability")
     ] = None,
     swap: Annotated[
         bool,
@@ -95,25 +92,18 @@ def legal(
             " protected.",
         ),
     ] = False,
-    variants: Annotated[
-        str, typer.Option("--variants", help="Ways to read the scores that compete.")
-    ] = "plain,negated,centred,centred negated",
+    variants: Annotated[str, typer.Option(help="Ways to read the scores that compete.")] = ",".join(
+        VARIANTS
+    ),
     linkability_draws: Annotated[
         int | None,
-        typer.Option(
-            "--linkability-draws",
-            help="Sample as many lists, as the paper does.",
-            show_default="exact",
-        ),
+        typer.Option(help="Sample as many lists, as the paper does.", show_default="exact"),
     ] = None,
-    folds: Annotated[int, typer.Option("--folds", help="Folds of Singling Out.")] = 10,
-    draws: Annotated[int, typer.Option("--draws", help="Draws of Singling Out.")] = 5,
-    max_enrol: Annotated[
-        int, typer.Option("--max-enrol", help="Most enrolment speakers of Singling Out.")
-    ] = 495,
+    folds: Annotated[int, typer.Option(help="Folds of Singling Out.")] = 10,
+    draws: Annotated[int, typer.Option(help="Draws of Singling Out.")] = 5,
+    max_enrol: Annotated[int, typer.Option(help="Most enrolment speakers of Singling Out.")] = 495,
     side: Annotated[
-        list[str] | None,
-        typer.Option("--side", help="Column the attacker knows to match as well."),
+        list[str] | None, typer.Option(help="Column the attacker knows to match as well.")
     ] = None,
     speakers: common.SpeakersOption = None,
     allow_shared_utterances: Annotated[
@@ -122,9 +112,7 @@ def legal(
             "--allow-shared-utterances", help="Let utterances be in enrolment and in test."
         ),
     ] = False,
-    ci: Annotated[
-        int, typer.Option("--ci", min=0, help="Bootstrap replicates; 0 for no intervals.")
-    ] = 1000,
+    ci: Annotated[int, typer.Option(min=0, help="Bootstrap replicates; 0: no intervals.")] = 1000,
     level: common.LevelOption = 0.95,
     seed: common.SeedOption = 0,
     on: common.OnOption = "local",
@@ -139,35 +127,35 @@ def legal(
     """Singling Out, Linkability, 1 − EER, ranks and inference of several attackers."""
     if config is not None:
         _refuse_both(context)
-        plan = read_legal_config(config)
+        attackers, options = legal_attackers(load_config(config), config)
+        options |= {"asked": asked, "variants": variants.split(",")}
     else:
-        plan = _plan(
-            attackers=_attackers(attacker or []),
-            counts=None if counts is None else _numbers(counts, "--counts"),
-            lengths=None if lengths is None else _numbers(lengths, "--lengths"),
-            metrics=metrics.split(","),
-            backends=backends.split(","),
-            original=original,
-            asked=asked,
-            attributes=dict(_attribute(text) for text in attribute or []),
-            variants=variants.split(","),
-            linkability_enrol=_length(linkability_enrol, "--linkability-enrol"),
-            singling_out_enrol=_length(singling_out_enrol, "--singling-out-enrol"),
-            one_minus_eer_enrol=_length(one_minus_eer_enrol, "--one-minus-eer-enrol"),
-            swap=swap,
-            linkability_draws=linkability_draws,
-            folds=folds,
-            draws=draws,
-            max_enrol=max_enrol,
-            side=side or [],
-            speakers=speakers,
-            allow_shared_utterances=allow_shared_utterances,
-            replicates=ci,
-            level=level,
-            seed=seed,
-        )
-    with common.progress("attacks", quiet=quiet) as bar:
-        sweep = legal_from_config(plan, on=on, workers=workers, state=state, progress=bar)
+        attackers = _attackers(attacker or [], enrols or [], backends.split(","), speakers)
+        options = {
+            "counts": None if counts is None else _numbers(counts, "--counts"),
+            "lengths": None if lengths is None else _numbers(lengths, "--lengths"),
+            "metrics": metrics.split(","),
+            "original": _spelled(original, attackers),
+            "asked": _spelled(asked, attackers),
+            "attributes": dict(_attribute(text) for text in attribute or []),
+            "variants": variants.split(","),
+            "linkability_enrol": _length(linkability_enrol, "--linkability-enrol"),
+            "singling_out_enrol": _length(singling_out_enrol, "--singling-out-enrol"),
+            "one_minus_eer_enrol": _length(one_minus_eer_enrol, "--one-minus-eer-enrol"),
+            "swap": swap,
+            "linkability_draws": linkability_draws,
+            "folds": folds,
+            "draws": draws,
+            "max_enrol": max_enrol,
+            "side": side or [],
+            "allow_shared_utterances": allow_shared_utterances,
+            "replicates": ci,
+            "level": level,
+            "seed": seed,
+        }
+    here = place(on, workers=workers, state=state)
+    with here, common.progress("attacks", quiet=quiet) as bar, reporting(bar):
+        sweep = attack(attackers, **options)
     if figures is not None:
         save_all(figures_of(sweep), figures, formats=tuple(figure_formats.split(",")))
     common.give(document(sweep), format=format, output=output, quiet=quiet)
@@ -176,7 +164,8 @@ def legal(
 
 
 _WITH_CONFIG = {
-    "config", "format", "output", "figures", "figure_formats", "quiet", "on", "workers", "state",
+    "config", "asked", "variants", "format", "output", "figures", "figure_formats", "quiet", "on",
+    "workers", "state",
 }  # fmt: skip
 
 
@@ -188,30 +177,53 @@ def _refuse_both(context: typer.Context) -> None:
             raise typer.BadParameter(f"--{name.replace('_', '-')} belongs into the config file")
 
 
-def _plan(**options: Any) -> LegalConfig:
-    try:
-        return LegalConfig(**options)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(
-            f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
-        ) from None
-
-
-def _attackers(given: list[str]) -> dict[str, AttackerFiles]:
-    found: dict[str, AttackerFiles] = {}
-    for text in given:
-        name, _, rest = text.partition("=")
-        files = rest.split(",")
-        if not name or len(files) not in (2, 3) or not all(files):
-            raise typer.BadParameter(f"--attacker: expected NAME=ENROL,TEST[,TRAIN], found {text}")
-        if name in found:
-            raise typer.BadParameter(f"--attacker: {name} is given twice")
-        train = files[2] if len(files) == 3 else None
-        found[name] = AttackerFiles(enrol=files[0], test=files[1], train=train)
-    if not found:
+def _attackers(
+    specs: list[str], enrols: list[str], backends: list[str], speakers: str | None
+) -> dict[str, Attacker]:
+    """Attackers from their files, each read once, with every back-end they can train."""
+    files = {name: rest.split(",") for name, _, rest in (text.partition("=") for text in specs)}
+    for name, paths in files.items():
+        if not name or len(paths) not in (2, 3) or not all(paths):
+            raise typer.BadParameter(
+                f"--attacker: expected NAME=ENROL,TEST[,TRAIN], found {name}={','.join(paths)}"
+            )
+    if not files:
         raise typer.BadParameter("expected --attacker NAME=ENROL,TEST or --config FILE")
-    return found
+    if len(files) < len(specs):
+        raise typer.BadParameter("--attacker: expected different names, found one twice")
+    known = {name: what for name, _, what in (text.partition("=") for text in enrols)}
+    for name, what in known.items():
+        if name not in files or what not in _ENROLS:
+            raise typer.BadParameter(
+                f"--enrols: expected an attacker and original, own or attacked, found {name}={what}"
+            )
+    for backend in backends:
+        if backend not in NAMES:
+            raise InputError(f"back-end: expected {', '.join(NAMES)}, found {backend}")
+    trained = [name for name in backends if name != "cosine"]
+    if trained and all(len(paths) == 2 for paths in files.values()):
+        raise InputError(
+            f"back-end {', '.join(trained)}: expected training embeddings of an attacker, found"
+            " none"
+        )
+
+    @cache
+    def load(path: str) -> Embeddings:
+        return read_embeddings(path, speakers=speakers)
+
+    attackers = {}
+    for name, paths in files.items():
+        enrol, test, *train = (load(path) for path in paths)
+        more = _ENROLS[known[name]] if name in known else {}
+        attackers[name] = Attacker(enrol, test, train=train[0] if train else None, **more)
+    return with_backends(attackers, backends)
+
+
+def _spelled(name: str | None, attackers: Mapping[str, Attacker]) -> str | None:
+    """A name given without its back-end stands for the first with it."""
+    if name is None or name in attackers:
+        return name
+    return next((label for label in attackers if label.startswith(f"{name} (")), name)
 
 
 def _numbers(text: str, option: str) -> list[int]:

@@ -1,33 +1,54 @@
 """Singling Out, Linkability and Inference: the legally validated risks (Vauquier 2025)."""
 
-from unmask.privacy.legal.attackers import Attacker, legal_sweep
-from unmask.privacy.legal.attributes import Inference, inference
-from unmask.privacy.legal.backends import train_backend
-from unmask.privacy.legal.config import (
-    AttackerFiles,
-    LegalConfig,
-    legal_from_config,
-    read_legal_config,
+from unmask.privacy.legal.attack import (
+    BACKENDS,
+    NAMES,
+    Attacker,
+    HeldOut,
+    attack_scenarios,
+    centred,
+    pooled,
+    train_backend,
+    with_backends,
 )
-from unmask.privacy.legal.counts import count_above_in_scores
-from unmask.privacy.legal.curve import Curve, RiskCurve
-from unmask.privacy.legal.flags import STRONG_ENOUGH, sweep_warnings
-from unmask.privacy.legal.ranks import Ranks
-from unmask.privacy.legal.strongest import SPLITS, Strongest, strongest_of
-from unmask.privacy.legal.sweep import TITLES, LegalSweep
-from unmask.privacy.legal.variants import (
+from unmask.privacy.legal.curve import (
     CENTRED,
     CENTRED_NEGATED,
     NEGATED,
     PLAIN,
     VARIANTS,
-    centred,
+    Curve,
+    Resampling,
+    RiskCurve,
     variant_name,
 )
+from unmask.privacy.legal.links import (
+    Linkability,
+    count_above_in_scores,
+    linkability,
+    linkability_from_scores,
+    ranks_from_scores,
+)
+from unmask.privacy.legal.probe import Inference, inference
+from unmask.privacy.legal.ranks import Ranks, ranks_of
+from unmask.privacy.legal.singling import SinglingOut, singling_out, singling_out_from_scores
+from unmask.privacy.legal.strength import (
+    SPLITS,
+    STRONG_ENOUGH,
+    Strongest,
+    Worst,
+    strongest_of,
+    sweep_notices,
+)
+from unmask.privacy.legal.sweep import METRICS, TITLES, LegalSweep, default_counts, legal
+from unmask.privacy.legal.verification import one_minus_eer
 
 __all__ = [
+    "BACKENDS",
     "CENTRED",
     "CENTRED_NEGATED",
+    "METRICS",
+    "NAMES",
     "NEGATED",
     "PLAIN",
     "SPLITS",
@@ -35,22 +56,34 @@ __all__ = [
     "TITLES",
     "VARIANTS",
     "Attacker",
-    "AttackerFiles",
     "Curve",
+    "HeldOut",
     "Inference",
-    "LegalConfig",
     "LegalSweep",
+    "Linkability",
     "Ranks",
+    "Resampling",
     "RiskCurve",
+    "SinglingOut",
     "Strongest",
+    "Worst",
+    "attack_scenarios",
     "centred",
     "count_above_in_scores",
+    "default_counts",
     "inference",
-    "legal_from_config",
-    "legal_sweep",
-    "read_legal_config",
+    "legal",
+    "linkability",
+    "linkability_from_scores",
+    "one_minus_eer",
+    "pooled",
+    "ranks_from_scores",
+    "ranks_of",
+    "singling_out",
+    "singling_out_from_scores",
     "strongest_of",
-    "sweep_warnings",
+    "sweep_notices",
     "train_backend",
     "variant_name",
+    "with_backends",
 ]

@@ -1,15 +1,22 @@
-"""Conversations: L utterances of one speaker averaged into one embedding (Vauquier 2025, 3.4)."""
+"""Conversations: L utterances of one speaker averaged into one embedding (Vauquier 2025, 3.4).
+
+Also what is refused before an attack is run, each in one line that says which and how many.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
+from unmask.privacy.legal.attack import train_backend
+from unmask.scoring import Backend, product_sides
 from unmask.trials import Embeddings
 
 EnrolLength = int | Literal["all"] | None
@@ -17,13 +24,14 @@ EnrolLength = int | Literal["all"] | None
 MOST_CONVERSATIONS = 10
 SINGLING_OUT_ENROL = 30
 _ROWS = 1 << 15
+_PIECE = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class Conversations:
     """Unit vectors, each the normalised mean of normalised utterances of one speaker.
 
-    Rows are sorted by speaker; ``speakers[r]`` is the row's place in ``names``. ``left_out`` counts
+    Rows are sorted by speaker; ``speakers[r]`` is the row's index in ``names``. ``left_out`` counts
     speakers with too few utterances, ``short`` speakers averaged over fewer than asked for.
     """
 
@@ -37,11 +45,6 @@ class Conversations:
     def per_speaker(self) -> IntArray:
         """Number of conversations of each speaker."""
         return np.bincount(self.speakers, minlength=len(self.names))
-
-    @property
-    def starts(self) -> IntArray:
-        """First row of each speaker."""
-        return np.concatenate([[0], np.cumsum(self.per_speaker)[:-1]])
 
 
 def enrolment(
@@ -130,7 +133,7 @@ def _positive(length: int | None) -> int:
 def _shuffled(
     embeddings: Embeddings, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Rows by speaker, in random order within each; the place of each row within its speaker;
+    """Rows by speaker, in random order within each; the number of each row within its speaker;
     utterances per speaker.
     """
     _, dense = np.unique(embeddings.speakers.codes, return_inverse=True)
@@ -142,3 +145,189 @@ def _shuffled(
 
 def _names(embeddings: Embeddings) -> pl.Series:
     return embeddings.speakers.names.gather(embeddings.speakers.used)
+
+
+def check_pair(enrol: Embeddings, test: Embeddings, *, allow_shared_utterances: bool) -> None:
+    """Refuse sets of different dimension, zero vectors, and utterances on both sides."""
+    if enrol.dimension != test.dimension:
+        raise InputError(
+            f"embeddings: expected one dimension on both sides, found {enrol.dimension} in"
+            f" enrolment and {test.dimension} in test"
+        )
+    for side, embeddings in (("enrolment", enrol), ("test", test)):
+        refuse_zeros(embeddings, side)
+    if not allow_shared_utterances:
+        _refuse_shared(enrol, test)
+
+
+def refuse_zeros(embeddings: Embeddings, side: str) -> None:
+    """A vector of zeros has no direction."""
+    zero = np.concatenate(
+        [
+            ~embeddings.vectors[start : start + _PIECE].any(axis=1)
+            for start in range(0, len(embeddings), _PIECE)
+        ]
+    )
+    if zero.any():
+        first = int(zero.argmax())
+        which = (
+            f"row {first + 1}"
+            if embeddings.utterances is None
+            else embeddings.utterances.decode(first)
+        )
+        raise InputError(
+            f"{source_name(embeddings)}: expected {side} vectors other than zero, found"
+            f" {int(zero.sum())} zero vectors (first: {which})"
+        )
+
+
+def _refuse_shared(enrol: Embeddings, test: Embeddings) -> None:
+    if enrol.utterances is None or test.utterances is None:
+        return
+    here, there = (ids.names.gather(ids.used) for ids in (enrol.utterances, test.utterances))
+    shared = here.filter(here.is_in(there.implode()))
+    if len(shared):
+        raise InputError(
+            f"utterances: expected none on both sides, found {len(shared)} in enrolment and in"
+            f" test (first: {shared[0]}); allow_shared_utterances lets this leak pass"
+        )
+
+
+def locate(names: pl.Series, table: pl.Series, *, who: str, where: str) -> IntArray:
+    """Index of each name in ``table``; all must be there."""
+    numbered = pl.DataFrame({"name": table, "index": np.arange(len(table))})
+    index = pl.DataFrame({"name": names}).join(
+        numbered, on="name", how="left", maintain_order="left"
+    )["index"]
+    if index.null_count():
+        absent = names.filter(index.is_null())
+        raise InputError(
+            f"{who}: expected every one in {where}, found {len(absent)} of {len(names)} absent"
+            f" (first: {absent[0]})"
+        )
+    return np.asarray(index.to_numpy(), dtype=np.int64)
+
+
+def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -> IntArray:
+    """Speaker counts N, whole numbers from ``least`` to the speakers there are."""
+    array = np.atleast_1d(np.asarray(counts))
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "iuf":
+        raise InputError(f"counts: expected numbers of speakers, found {counts!r}")
+    whole = array.astype(np.int64)
+    bad = (whole != array) | (whole < least)
+    if bad.any():
+        raise InputError(
+            f"counts: expected whole numbers of at least {least}, found {array[bad][0]}"
+        )
+    if whole.max() > speakers:
+        raise InputError(
+            f"counts: expected at most the {speakers} speakers in {where}, found"
+            f" {int(whole.max())} ({int((whole > speakers).sum())} counts are larger)"
+        )
+    return whole
+
+
+def side_codes(
+    embeddings: Embeddings, names: pl.Series, attributes: Sequence[str]
+) -> list[list[str]]:
+    """The value of each attribute for each named speaker; it must be one per speaker."""
+    speakers = embeddings.speakers.to_series()
+    values: list[list[str]] = []
+    for attribute in attributes:
+        if attribute not in embeddings.columns:
+            known = ", ".join(embeddings.columns) or "none"
+            raise InputError(
+                f"{source_name(embeddings)}: expected a column {attribute}, found {known}"
+            )
+        column = embeddings.columns[attribute].to_series()
+        one = pl.DataFrame({"speaker": speakers, "value": column}).unique(maintain_order=True)
+        unclear = one.filter(one["speaker"].is_duplicated())["speaker"].unique(maintain_order=True)
+        if len(unclear):
+            raise InputError(
+                f"{attribute}: expected one value per speaker, found several for {len(unclear)}"
+                f" speakers (first: {unclear[0]})"
+            )
+        table = dict(zip(one["speaker"], one["value"], strict=True))
+        values.append([table[name] for name in names])
+    return values
+
+
+def pair_codes(
+    enrol: tuple[Embeddings, pl.Series], test: tuple[Embeddings, pl.Series], side: Sequence[str]
+) -> tuple[IntArray, IntArray] | tuple[None, None]:
+    """Codes of enrolment and test speakers that are equal where all attributes match."""
+    if not side:
+        return None, None
+    left, right = side_codes(*enrol, side), side_codes(*test, side)
+    joined = ["\0".join(row) for row in [*zip(*left, strict=True), *zip(*right, strict=True)]]
+    _, codes = np.unique(np.asarray(joined), return_inverse=True)
+    return codes[: len(enrol[1])], codes[len(enrol[1]) :]
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Both sides of an attack as averaged voices: what every metric begins with.
+
+    Made by :func:`setting`. ``known`` has one voice per enrolment speaker, ``asked`` the test
+    conversations. With side information ``codes`` are those of the speakers on both sides, equal
+    where all columns of ``side`` match. ``seeds`` are for what is drawn afterwards.
+    """
+
+    known: Conversations
+    asked: Conversations
+    backend: Backend
+    length: int
+    enrol_length: int | str
+    side: tuple[str, ...]
+    codes: tuple[IntArray, IntArray] | tuple[None, None]
+    seeds: Sequence[np.random.SeedSequence]
+
+    def rows(self, speakers: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Rows of both sides whose inner products are scores, of some enrolment speakers or all."""
+        known = self.known.vectors if speakers is None else self.known.vectors[speakers]
+        left, _ = product_sides(self.backend, self.backend.prepare(known))
+        _, right = product_sides(self.backend, self.backend.prepare(self.asked.vectors))
+        return left, right
+
+    def fields(self) -> dict[str, Any]:
+        """What a curve tells of it."""
+        return {
+            "length": self.length,
+            "enrol_length": self.enrol_length,
+            "backend": self.backend.name,
+            "side": self.side,
+            "left_out": self.asked.left_out,
+        }
+
+
+def setting(
+    enrol: Embeddings,
+    test: Embeddings,
+    lengths: tuple[int | Literal["all"], int],
+    bounds: tuple[int, int],
+    backend: Backend | str,
+    side: Sequence[str],
+    shared: bool,
+    seed: int,
+) -> Setting:
+    """Check both sets and draw their conversations.
+
+    ``lengths`` are those of enrolment and of test conversations, of which a speaker has as many as
+    ``bounds`` say, from least to most. ``shared`` lets utterances be on both sides.
+    """
+    check_pair(enrol, test, allow_shared_utterances=shared)
+    enrol_length, length = lengths
+    seeds = np.random.SeedSequence(seed).spawn(4)
+    known = enrolment(enrol, length=enrol_length, rng=np.random.default_rng(seeds[0]))
+    rng = np.random.default_rng(seeds[1])
+    asked = conversations(test, length=length, least=bounds[0], most=bounds[1], rng=rng)
+    return Setting(
+        known,
+        asked,
+        train_backend(backend) if isinstance(backend, str) else backend,
+        length,
+        enrol_length,
+        tuple(side),
+        pair_codes((enrol, known.names), (test, asked.names), side),
+        seeds[2:],
+    )

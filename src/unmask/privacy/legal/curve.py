@@ -1,19 +1,34 @@
-"""A risk over numbers of speakers: value, interval, chance, residual risk, attacks, warnings."""
+"""A risk over numbers of speakers: value, interval, chance, residual risk, attacks, notices.
+
+The same scores can be read as they are, negated, centred, centred and negated. A safeguard that
+pushes a voice away from its owner is recognised by the negated score; one that moves all voices
+alike by the score about the mean of each side. Neither needs any label.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import polars as pl
 
-from unmask.base import BoolArray, FloatArray, IntArray, bias_corrected, score_interval
-from unmask.estimate import Estimate, Interval, Parameter
+from unmask.base import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    bias_corrected,
+    draws,
+    in_order,
+    score_interval,
+)
+from unmask.estimate import Estimate, Interval, Notice, Parameter
 
-METHOD = "speaker"
 SCORE = "speaker,score"
 BOTH_SIDES = "enrolment and test speaker,score"
 CORRECTED = "speaker,corrected"
+PLAIN, NEGATED, CENTRED, CENTRED_NEGATED = "plain", "negated", "centred", "centred negated"
+VARIANTS = (PLAIN, NEGATED, CENTRED, CENTRED_NEGATED)
 _DECILE_REPLICATES = 200
 _LEAST_RECORDINGS = 1.5
 
@@ -29,15 +44,23 @@ class Resampling:
     replicates: int = 1000
     seed: int = 0
 
+    def times(self, units: int, *, most: int | None = None) -> FloatArray:
+        """How often each of some units is drawn in every replicate (rows), of which there are at
+        most as many as ``most`` says. Speakers are numbered in the order of their names.
+        """
+        replicates = self.replicates if most is None else min(self.replicates, most)
+        return draws(units, replicates, self.seed)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Curve:
     """The success of one attacker against numbers of speakers.
 
-    ``low`` and ``high`` are its interval, made by ``method``. ``attacks`` is the number of attacks
-    run for each count. ``negated`` is the curve of the negated score, from the same comparisons;
-    ``variant`` says which one this is. ``left_out`` speakers had too few utterances, ``short``
-    enrolment speakers had fewer than were asked for.
+    Made by the metrics, gathered by :class:`LegalSweep`. ``low`` and ``high`` are its interval,
+    made by ``method``. ``attacks`` is the number of attacks run for each count. ``negated`` is the
+    curve of the negated score, from the same comparisons; ``variant`` says which one this is.
+    ``left_out`` speakers had too few utterances, ``short`` enrolment speakers had fewer than were
+    asked for.
     """
 
     metric: str
@@ -55,10 +78,10 @@ class Curve:
     left_out: int
     short: int
     resampling: Resampling
-    method: str = METHOD
-    variant: str = "plain"
+    method: str
+    variant: str = PLAIN
     negated: Curve | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Notice, ...] = ()
 
     @property
     def residual(self) -> FloatArray:
@@ -82,41 +105,51 @@ class Curve:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What stands against reading the values as they are, with no other attack beside them."""
-        lines = list(self.remarks)
-        if self.at_chance.any():
-            where = ", ".join(f"{n:,}" for n in self.counts[self.at_chance])
-            lines.append(
-                f"{self.metric}: the attack is no better than chance with {where} speakers; this"
-                " tells of protection only if the same attack succeeds on unprotected speech"
-            )
-        return tuple(lines)
+        """The sentences of the notices."""
+        return tuple(notice.sentence for notice in self.notices)
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[Notice, ...]:
+        """What stands against reading the values as they are, with no other attack beside them."""
+        if not self.at_chance.any():
+            return self.remarks
+        counts = ", ".join(f"{n:,}" for n in self.counts[self.at_chance])
+        sentence = (
+            f"the attack is no better than chance with {counts} speakers; this"
+            " tells of protection only if the same attack succeeds on unprotected speech"
+        )
+        return (*self.remarks, self._notice("chance", sentence))
+
+    @property
+    def remarks(self) -> tuple[Notice, ...]:
         """The same without a word on chance, which other attacks must be looked at for."""
-        lines = list(self.notes)
+        remarks = list(self.notes)
         if self.negated is not None:
-            turned = self.negated
-            more = (turned.value > np.fmax(self.high, self.value)) & ~turned.at_chance
+            other = self.negated
+            more = (other.value > np.fmax(self.high, self.value)) & ~other.at_chance
             if more.any():
-                i = int(np.argmax(np.where(more, turned.value - self.value, -1.0)))
-                lines.append(
-                    f"{self.metric}: the negated score succeeds more often,"
-                    f" {100 * turned.value[i]:.1f} % instead of {100 * self.value[i]:.1f} % with"
-                    f" {self.counts[i]:,} speakers"
+                i = int(np.argmax(np.where(more, other.value - self.value, -1.0)))
+                sentence = (
+                    f"the negated score succeeds more often, {100 * other.value[i]:.1f} % instead"
+                    f" of {100 * self.value[i]:.1f} % with {self.counts[i]:,} speakers"
                 )
+                remarks.append(self._notice("negated", sentence))
         if self.left_out:
-            lines.append(
-                f"{self.metric}: {self.left_out} speakers with too few utterances for"
-                f" length {self.length} are left out"
+            sentence = (
+                f"{self.left_out} speakers with too few utterances for length {self.length} are"
+                " left out"
             )
+            remarks.append(self._notice("left-out", sentence))
         if self.short:
-            lines.append(
-                f"{self.metric}: {self.short} enrolment speakers have fewer than"
-                f" {self.enrol_length} utterances and are averaged over what they have"
+            sentence = (
+                f"{self.short} enrolment speakers have fewer than {self.enrol_length} utterances"
+                " and are averaged over what they have"
             )
-        return tuple(lines)
+            remarks.append(self._notice("short-enrolment", sentence))
+        return tuple(remarks)
+
+    def _notice(self, code: str, sentence: str) -> Notice:
+        return Notice(code, self.metric, f"{self.metric}: {sentence}")
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -127,10 +160,10 @@ class Curve:
         """The estimate at the i-th count."""
         return self._estimate(self.metric, float(self.value[i]), i, self._limits(i))
 
-    def place(self, count: int) -> int | None:
+    def index(self, count: int) -> int | None:
         """Where a count stands in the curve, None where it is not there."""
-        found = np.flatnonzero(self.counts == count)
-        return int(found[0]) if found.size else None
+        matches = np.flatnonzero(self.counts == count)
+        return int(matches[0]) if matches.size else None
 
     def details(self, i: int) -> tuple[Estimate, ...]:
         """Residual risk and the value of the negated score at the i-th count."""
@@ -140,12 +173,11 @@ class Curve:
             low, high = (float(end) for end in ends)
             limits = (low, high)
         name, residual = f"{self.metric}_residual", float(self.residual[i])
-        found = [self._estimate(name, residual, i, limits)]
+        details = [self._estimate(name, residual, i, limits)]
         if self.negated is not None:
-            turned = self.negated
-            name, value = f"{self.metric}_negated", float(turned.value[i])
-            found.append(turned._estimate(name, value, i, turned._limits(i)))
-        return tuple(found)
+            name, other = f"{self.metric}_negated", self.negated
+            details.append(other._estimate(name, float(other.value[i]), i, other._limits(i)))
+        return tuple(details)
 
     def _limits(self, i: int) -> tuple[float, float] | None:
         if np.isnan(self.low[i]):
@@ -177,7 +209,7 @@ class Curve:
             "L": self.length,
             "enrol_L": self.enrol_length,
             "backend": self.backend,
-            "variant": None if self.variant == "plain" else self.variant,
+            "variant": None if self.variant == PLAIN else self.variant,
             "side": "+".join(self.side) or None,
         }
 
@@ -210,15 +242,15 @@ class RiskCurve(Curve):
         return bool(self.recordings.mean() >= _LEAST_RECORDINGS) and len(self.recordings) > 1
 
     @property
-    def remarks(self) -> tuple[str, ...]:
+    def remarks(self) -> tuple[Notice, ...]:
         """Those of any curve, and why there is no worst decile where there is none."""
         if self.tells_persons:
             return super().remarks
-        return (
-            *super().remarks,
-            f"{self.metric}: one conversation of each speaker at length {self.length} cannot tell a"
-            " person at risk from bad luck: no worst decile is given",
+        sentence = (
+            f"one conversation of each speaker at length {self.length} cannot tell a person at risk"
+            " from bad luck: no worst decile is given"
         )
+        return (*super().remarks, self._notice("no-worst-decile", sentence))
 
     @property
     def worst_decile(self) -> FloatArray:
@@ -247,10 +279,9 @@ class RiskCurve(Curve):
         how = self.resampling
         if how.replicates < 1 or not self.tells_persons:
             return None
-        risks = self.per_speaker[:, i]
-        rng = np.random.default_rng(np.random.SeedSequence(how.seed))
-        times = min(how.replicates, _DECILE_REPLICATES)
-        drawn = risks[rng.integers(0, len(risks), (times, len(risks)))]
+        risks = self.per_speaker[np.argsort(in_order(self.speakers.to_list())), i]
+        times = how.times(len(risks), most=_DECILE_REPLICATES).astype(int)
+        drawn = np.stack([np.repeat(risks, one) for one in times])
         ends = [
             bias_corrected(
                 float(_worst_decile(risks[None], noise)[0]),
@@ -314,6 +345,31 @@ def risk_interval(
     return score_interval(value, variance, speakers, level=how.level)
 
 
-def one_speaker_note(speakers: int) -> tuple[str, ...]:
+def one_speaker_note(speakers: int) -> tuple[Notice, ...]:
     """An interval over speakers needs more than one of them."""
-    return ("one speaker only: no interval can be given",) if speakers < 2 else ()
+    if speakers > 1:
+        return ()
+    return (Notice("one-speaker", "", "one speaker only: no interval can be given"),)
+
+
+C = TypeVar("C", bound=Curve)
+
+
+def variant_name(attacker: str, variant: str) -> str:
+    """What an attacker is called that reads its scores so."""
+    return attacker if variant == PLAIN else f"{attacker}, {variant}"
+
+
+def base_name(name: str, curve: Curve) -> str:
+    """The attacker that a variant belongs to."""
+    return name if curve.variant == PLAIN else name.removesuffix(f", {curve.variant}")
+
+
+def of_centred(curve: C) -> C:
+    """A curve from centred embeddings, and that of their negated score, called so."""
+    other = curve.negated
+    return replace(
+        curve,
+        variant=CENTRED,
+        negated=None if other is None else replace(other, variant=CENTRED_NEGATED),
+    )

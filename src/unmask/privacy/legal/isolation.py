@@ -10,17 +10,19 @@ which the spread over test speakers is found.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray
-from unmask.privacy.legal.folds import Slots
 
 Row = npt.NDArray[np.float32]
+Slots = npt.NDArray[np.int16]
+Exact = Callable[[IntArray], FloatArray]
+"""Gives double-precision scores of one enrolment speaker with some conversations."""
 _SAMPLE = 16
 _SPARE = 48
 _DEEPER = 4
@@ -74,45 +76,6 @@ class Draw:
         place = np.empty(speakers, dtype=np.int64)
         place[order] = np.arange(speakers)
         return cls(order, place, slots)
-
-
-class Exact(Protocol):
-    """Double-precision scores of one enrolment speaker; single precision errs by ``margin``."""
-
-    @property
-    def margin(self) -> float: ...
-
-    def of(self, chosen: IntArray) -> FloatArray: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Given:
-    """Scores that are at hand."""
-
-    scores: FloatArray
-    margin: float
-
-    def of(self, chosen: IntArray) -> FloatArray:
-        """Scores of the chosen conversations."""
-        return self.scores[chosen]
-
-
-@dataclass(frozen=True, eq=False)
-class Products:
-    """Inner products, computed one conversation at a time.
-
-    With side information a conversation of a speaker who does not match scores −inf.
-    """
-
-    enrol: FloatArray
-    test: FloatArray
-    margin: float
-    allowed: BoolArray | None = None
-
-    def of(self, chosen: IntArray) -> FloatArray:
-        """Scores of the chosen conversations."""
-        scores = np.asarray((self.test[chosen] * self.enrol).sum(axis=1))
-        return scores if self.allowed is None else np.where(self.allowed[chosen], scores, -np.inf)
 
 
 class Best:
@@ -241,12 +204,12 @@ def without_speakers(
 
 
 def single_out(
-    row: Best, exact: Exact, draws: Sequence[Draw], rank: int, counts: IntArray
+    row: Best, exact: Exact, margin: float, draws: Sequence[Draw], rank: int, counts: IntArray
 ) -> Isolation:
     """Success of one enrolment speaker's predicate, with threshold rank ``rank``.
 
-    All attacks go through the same few array operations; those whose lists prove too short go
-    again.
+    Single-precision scores of ``row`` err by ``margin``. All attacks go through the same few array
+    operations; those whose lists prove too short go again.
     """
     folds, speakers = len(draws[0].slots), len(row.population.per_speaker)
     own = int(draws[0].order[0])
@@ -262,7 +225,7 @@ def single_out(
             d, c = np.divmod(some, len(counts))
             lists = [row.among(draws[i], int(n), depth) for i, n in zip(d, counts[c], strict=True)]
             chosen, scores = _descending([conversations for conversations, _ in lists], exact)
-            bound = np.array([bound for _, bound in lists]) + exact.margin
+            bound = np.array([bound for _, bound in lists]) + margin
             is_test = np.concatenate(
                 [_is_test(row.population, draws[i], chosen[d == i]) for i in np.unique(d)]
             )
@@ -300,6 +263,6 @@ def _descending(lists: Sequence[IntArray], exact: Exact) -> tuple[IntArray, Floa
     scores = np.full(filled.shape, -np.inf)
     chosen[filled] = np.concatenate(lists)
     different, which = np.unique(chosen[filled], return_inverse=True)
-    scores[filled] = exact.of(different)[which]
+    scores[filled] = exact(different)[which]
     order = np.argsort(-scores, axis=1)
     return np.take_along_axis(chosen, order, axis=1), np.take_along_axis(scores, order, axis=1)

@@ -1,17 +1,260 @@
-"""A small probe: multinomial logistic regression with an L2 penalty, folds that split speakers."""
+"""Inference: how well a simple probe reads an attribute from protected voices (spec, section 4).
+
+The probe is a multinomial logistic regression with an L2 penalty; its folds split speakers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 from scipy.optimize import minimize
 
 from unmask.base import FloatArray, IntArray
+from unmask.errors import InputError
+from unmask.estimate import Estimate, Interval, Notice
+from unmask.privacy.legal.conversations import refuse_zeros, source_name
+from unmask.privacy.legal.curve import SCORE, Resampling, risk_interval
+from unmask.trials import Embeddings, Ids
 
 _STOP = {"maxiter": 200, "ftol": 1e-6, "gtol": 1e-4}
 _NEGLIGIBLE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Inference:
+    """Accuracy of a probe for one attribute on protected speech; made by :func:`inference`.
+
+    ``chance`` is the share of the majority class. ``unprotected`` is the accuracy of the same probe
+    on unprotected speech (NaN where none was given). ``balanced`` averages over classes.
+    ``per_speaker`` holds each speaker's share of correct predictions.
+    """
+
+    attribute: str
+    classes: tuple[str, ...]
+    value: float
+    low: float
+    high: float
+    chance: float
+    balanced: float
+    balanced_low: float
+    balanced_high: float
+    unprotected: float
+    unprotected_low: float
+    unprotected_high: float
+    majority: str
+    per_speaker: FloatArray
+    speakers: pl.Series
+    attacks: int
+    folds: int
+    resampling: Resampling
+    lone: tuple[str, ...] = ()
+
+    @property
+    def residual(self) -> float:
+        """(accuracy − majority)/(1 − majority)."""
+        return (self.value - self.chance) / (1 - self.chance)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The sentences of the notices."""
+        return tuple(notice.sentence for notice in self.notices)
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What stands against reading the accuracy as it is."""
+        sentences = {}
+        if not self.low > self.chance:
+            control = f"on unprotected speech it reaches {100 * self.unprotected:.0f} %"
+            if not self.unprotected_low > self.chance:
+                control = "with no control that succeeds this is uninformative"
+            sentences["chance"] = (
+                f"the probe is no better than the majority class ({self.majority}); {control}"
+            )
+        if np.isnan(self.unprotected):
+            sentences["no-control"] = (
+                "no unprotected speech was given, so the probe's strength is not known"
+            )
+        elif not self.unprotected_low > self.chance:
+            sentences["weak-control"] = (
+                "the probe is no better than the majority class on unprotected speech either: too"
+                " weak to be believed"
+            )
+        if self.lone:
+            sentences["lone-class"] = (
+                f"classes of one speaker cannot be learnt from others: {', '.join(self.lone)}"
+            )
+        what = f"inference of {self.attribute}"
+        return tuple(Notice(code, what, f"{what}: {line}") for code, line in sentences.items())
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Accuracy on protected and, where given, on unprotected speech."""
+        triples = {
+            "inference": (self.value, self.low, self.high),
+            "inference_balanced": (self.balanced, self.balanced_low, self.balanced_high),
+            "inference_unprotected": (
+                self.unprotected, self.unprotected_low, self.unprotected_high,
+            ),
+        }  # fmt: skip
+        how = self.resampling
+        return tuple(
+            Estimate(
+                metric,
+                value,
+                "%",
+                Interval(low, high, how.level, SCORE, 0, how.seed),
+                1 / len(self.classes) if metric == "inference_balanced" else self.chance,
+                {"attacks": self.attacks, "speakers": len(self.speakers)},
+                {"attribute": self.attribute, "folds": self.folds},
+            )
+            for metric, (value, low, high) in triples.items()
+            if metric != "inference_unprotected" or not np.isnan(value)
+        )
+
+
+def inference(
+    protected: Embeddings,
+    attribute: str,
+    *,
+    unprotected: Embeddings | None = None,
+    bands: Sequence[float] = (),
+    folds: int = 5,
+    penalty: float = 1.0,
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+) -> Inference:
+    """Accuracy of a logistic-regression probe that predicts ``attribute`` from single utterances.
+
+    ``attribute`` is a column of ``protected``; ``unprotected`` speech with the same column is the
+    control. ``bands`` cuts a column of numbers at these values (age bands). Speakers are disjoint
+    between training and test (``folds``-fold cross-validation over speakers, drawn with ``seed``);
+    ``penalty`` is that of :meth:`Probe.fit`. Chance is the majority class. Score intervals of
+    ``level`` over speakers; none where ``replicates`` is 0.
+    """
+    how = Resampling(level, replicates, seed)
+    attack = _Predictions.of(protected, attribute, bands, folds, penalty, seed)
+    control = (np.nan, np.nan, np.nan)
+    if unprotected is not None:
+        control = _Predictions.of(unprotected, attribute, bands, folds, penalty, seed).accuracy(how)
+    sizes, recordings = np.bincount(attack.labels), np.bincount(attack.owner)
+    alone = np.unique(np.column_stack([attack.labels, attack.owner]), axis=0)[:, 0]
+    lone = np.bincount(alone) == 1
+    return Inference(
+        attribute,
+        attack.classes,
+        *attack.accuracy(how),
+        float(sizes.max() / sizes.sum()),
+        *attack.balanced(how),
+        *control,
+        majority=attack.classes[int(sizes.argmax())],
+        per_speaker=np.bincount(attack.owner, attack.right) / recordings,
+        speakers=attack.speakers,
+        attacks=len(attack.right),
+        folds=folds,
+        resampling=how,
+        lone=tuple(name for name, one in zip(attack.classes, lone, strict=True) if one),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Predictions:
+    """Which predictions are right (1 or 0), each with its class and speaker."""
+
+    classes: tuple[str, ...]
+    labels: IntArray
+    speakers: pl.Series
+    owner: IntArray
+    right: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        embeddings: Embeddings,
+        attribute: str,
+        bands: Sequence[float],
+        folds: int,
+        penalty: float,
+        seed: int,
+    ) -> _Predictions:
+        refuse_zeros(embeddings, "probe")
+        column = _column(embeddings, attribute, bands)
+        classes = tuple(str(name) for name in column.names.gather(column.used))
+        labels = np.searchsorted(column.used, column.codes)
+        if len(classes) < 2:
+            raise InputError(f"{attribute}: expected at least 2 values, found {len(classes)}")
+        codes = embeddings.speakers.codes
+        present, owner = np.unique(codes, return_inverse=True)
+        if not 2 <= folds <= len(present):
+            raise InputError(
+                f"folds: expected 2 to the {len(present)} speakers there are, found {folds}"
+            )
+        vectors = np.asarray(embeddings.vectors, dtype=np.float64)
+        vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        rng = np.random.default_rng(np.random.SeedSequence(seed))
+        fold = speaker_folds(codes, labels, folds, rng)
+        predicted = cross_validated(vectors, labels, len(classes), fold, penalty=penalty)
+        names = embeddings.speakers.names.gather(present)
+        return cls(classes, labels, names, owner, (predicted == labels).astype(np.float64))
+
+    def accuracy(self, how: Resampling) -> tuple[float, float, float]:
+        """Share of right predictions and its score interval over speakers: a ratio of sums over
+        them, its variance that of their deviations from it.
+        """
+        hits, sizes = np.bincount(self.owner, self.right), np.bincount(self.owner)
+        value = float(hits.sum() / sizes.sum())
+        return value, *_interval(value, (hits - value * sizes) / sizes.sum(), how)
+
+    def balanced(self, how: Resampling) -> tuple[float, float, float]:
+        """Mean over classes and its score interval, from what each speaker adds to it beyond its
+        classes' means.
+        """
+        sizes = np.bincount(self.labels)
+        means = np.bincount(self.labels, self.right) / sizes
+        shares = (self.right - means[self.labels]) / sizes[self.labels]
+        apart = np.bincount(self.owner, weights=shares) / len(self.classes)
+        value = float(means.mean())
+        return value, *_interval(value, apart, how)
+
+
+def _interval(value: float, apart: FloatArray, how: Resampling) -> tuple[float, float]:
+    """Score interval of a number to which each speaker adds ``apart`` beyond its expectation."""
+    count = len(apart)
+    if count < 2:
+        return np.nan, np.nan
+    variance = count / (count - 1) * float((apart**2).sum())
+    low, high = risk_interval(np.array([value]), np.array([variance]), count, how)
+    return float(low[0]), float(high[0])
+
+
+def _column(embeddings: Embeddings, attribute: str, bands: Sequence[float]) -> Ids:
+    """The attribute of every utterance, cut into bands where asked for."""
+    if attribute not in embeddings.columns:
+        known = ", ".join(embeddings.columns) or "none"
+        raise InputError(f"{source_name(embeddings)}: expected a column {attribute}, found {known}")
+    column = embeddings.columns[attribute]
+    if not len(bands):
+        return column
+    cuts = sorted(float(cut) for cut in bands)
+    numbers = column.names.cast(pl.Float64, strict=False)
+    unclear = numbers.is_null() | numbers.is_nan()
+    if unclear.any():
+        raise InputError(
+            f"{attribute}: expected numbers to cut into bands, found {int(unclear.sum())} other"
+            f" values (first: {column.names.filter(unclear)[0]})"
+        )
+    names = [
+        f"below {cuts[0]:g}",
+        *(f"{low:g} to below {high:g}" for low, high in pairwise(cuts)),
+        f"{cuts[-1]:g} and above",
+    ]
+    band = np.searchsorted(cuts, numbers.to_numpy(), side="right")
+    return Ids(band[column.codes].astype(np.int32), pl.Series(names, dtype=pl.String))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +306,7 @@ class Probe:
 
 
 def speaker_folds(
-    speakers: npt.NDArray[np.integer],
-    labels: IntArray,
-    folds: int,
-    rng: np.random.Generator,
+    speakers: npt.NDArray[np.integer], labels: IntArray, folds: int, rng: np.random.Generator
 ) -> IntArray:
     """Fold of every row: all rows of a speaker share one, and classes are spread over folds."""
     names, first, dense = np.unique(speakers, return_index=True, return_inverse=True)
@@ -78,12 +318,7 @@ def speaker_folds(
 
 
 def cross_validated(
-    vectors: FloatArray,
-    labels: IntArray,
-    classes: int,
-    fold: IntArray,
-    *,
-    penalty: float,
+    vectors: FloatArray, labels: IntArray, classes: int, fold: IntArray, *, penalty: float
 ) -> IntArray:
     """Predictions for every row by a probe trained on the speakers of the other folds."""
     predicted = np.empty(len(labels), dtype=np.int64)

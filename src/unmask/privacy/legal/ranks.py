@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray, bias_corrected, mean_interval
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval
-from unmask.privacy.legal.counts import count_above_in_scores
+from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy.legal.curve import CORRECTED, SCORE, Resampling
 
 _CHANCE_DRAWS = 200
@@ -25,10 +24,10 @@ ENOUGH_PER_RANK = 5
 class Ranks:
     """Ranks r of the true speaker among N candidates, 1 is best; a tie takes the worse rank.
 
-    ``speakers`` is the test speaker of each rank; every speaker counts alike. ``distribution[r −
-    1]`` is P(r). MeanD = log2 N − H(R) and MaxD = max_r log2(N·P(r)), in bits. Few ranks make both
-    too large, so ``chance`` holds what as many uniform ranks give on average; ``intervals`` are
-    over test speakers.
+    Made by :func:`ranks_of`, for each length of a sweep once. ``speakers`` is the test speaker of
+    each rank; every speaker counts alike. ``distribution[r − 1]`` is P(r). MeanD = log2 N − H(R)
+    and MaxD = max_r log2(N·P(r)), in bits. Few ranks make both too large, so ``chance`` holds what
+    as many uniform ranks give on average; ``intervals`` are over test speakers.
     """
 
     ranks: IntArray
@@ -43,14 +42,20 @@ class Ranks:
 
     @property
     def warnings(self) -> tuple[str, ...]:
+        """The sentences of the notices."""
+        return tuple(notice.sentence for notice in self.notices)
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
         """Say so where there are too few conversations for a distribution over N ranks."""
         if len(self.ranks) >= ENOUGH_PER_RANK * self.candidates:
             return ()
-        return (
+        sentence = (
             f"ranks: {len(self.ranks)} conversations over {self.candidates} ranks make MeanD and"
             f" MaxD too large; ranks without any information give {self.chance['mean_d']:.2f} and"
-            f" {self.chance['max_d']:.2f} bit here",
+            f" {self.chance['max_d']:.2f} bit here"
         )
+        return (Notice("few-conversations", "ranks", sentence),)
 
     def histogram(self) -> tuple[IntArray, FloatArray]:
         """Edges of bins that double in width, and the mean P(r) within each; bin b holds the ranks
@@ -98,9 +103,10 @@ def ranks_of(
     speakers: npt.ArrayLike | None = None,
     resampling: Resampling | None = None,
 ) -> Ranks:
-    """Rank statistics from ranks among ``candidates``.
+    """Rank statistics from ``ranks`` among ``candidates``.
 
-    ``speakers`` are codes 0, 1, … of the test speakers, one each by default.
+    ``speakers`` are codes 0, 1, … of the test speakers, in the order of their names, one each by
+    default; ``resampling`` says how intervals are made.
     """
     how = resampling if resampling is not None else Resampling()
     array = np.asarray(ranks, dtype=np.int64)
@@ -113,9 +119,7 @@ def ranks_of(
     distribution = np.bincount(array - 1, share, candidates) / count
     mean_d, max_d = (float(value) for value in disclosure(distribution))
     values = {"identification_rate": float(distribution[0]), "mean_d": mean_d, "max_d": max_d}
-    blind, resample = (
-        np.random.default_rng(seed) for seed in np.random.SeedSequence(how.seed).spawn(2)
-    )
+    blind = np.random.default_rng(np.random.SeedSequence(how.seed).spawn(1)[0])
     uniform = np.mean(
         [
             disclosure(
@@ -125,7 +129,7 @@ def ranks_of(
         ],
         axis=0,
     )
-    found = Ranks(
+    bare = Ranks(
         array,
         owner,
         candidates,
@@ -136,15 +140,11 @@ def ranks_of(
         {"identification_rate": 1 / candidates, "mean_d": uniform[0], "max_d": uniform[1]},
         {},
     )
-    return replace(found, intervals=_intervals(found, share, values, how, resample))
+    return replace(bare, intervals=_intervals(bare, share, values, how))
 
 
 def _intervals(
-    ranks: Ranks,
-    share: FloatArray,
-    values: Mapping[str, float],
-    how: Resampling,
-    rng: np.random.Generator,
+    ranks: Ranks, share: FloatArray, values: Mapping[str, float], how: Resampling
 ) -> dict[str, Interval]:
     """Score interval of the identification rate; of the bits, speakers drawn with replacement and
     the bias taken out that resampling shows.
@@ -156,8 +156,7 @@ def _intervals(
         low, high = mean_interval(np.asarray(first[:, None], float), level=how.level)
         limits["identification_rate"] = (float(low[0]), float(high[0]))
         drawn = np.empty((how.replicates, 2))
-        for row in drawn:
-            times = np.bincount(rng.integers(0, count, count), minlength=count)
+        for row, times in zip(drawn, how.times(count), strict=True):
             weights = times[ranks.speakers] * share
             row[:] = disclosure(np.bincount(ranks.ranks - 1, weights, ranks.candidates) / count)
         most = (0.0, float(np.round(np.log2(ranks.candidates), _PLACES)))
@@ -175,9 +174,3 @@ def _intervals(
         )
         for metric in _METRICS
     }
-
-
-def ranks_from_scores(scores: npt.ArrayLike, true_column: npt.ArrayLike, *, seed: int = 0) -> Ranks:
-    """Ranks of the true enrolment column, from test speakers × enrolment speakers."""
-    above = count_above_in_scores(scores, true_column)
-    return ranks_of(above.at_or_above + 1, above.others + 1, resampling=Resampling(seed=seed))

@@ -1,28 +1,57 @@
-"""The result of a sweep: every curve, who is strongest, and one table of estimates."""
+"""The legally validated metrics over counts × lengths × attackers (Vauquier 2025, Figure 1)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from unmask.errors import InputError
-from unmask.estimate import Estimate
-from unmask.privacy.legal.attributes import Inference
-from unmask.privacy.legal.curve import Curve
+from unmask.estimate import Estimate, Notice
+from unmask.privacy.legal.attack import Attacker
+from unmask.privacy.legal.conversations import EnrolLength
+from unmask.privacy.legal.curve import (
+    CENTRED,
+    PLAIN,
+    VARIANTS,
+    Curve,
+    base_name,
+    of_centred,
+    variant_name,
+)
+from unmask.privacy.legal.links import Linkability, linkability
+from unmask.privacy.legal.probe import Inference, inference
 from unmask.privacy.legal.ranks import Ranks
-from unmask.privacy.legal.strongest import Strongest, Worst, strongest_of
-from unmask.privacy.legal.variants import CENTRED, base_name, variant_name
-from unmask.trials import Source
+from unmask.privacy.legal.singling import singling_out
+from unmask.privacy.legal.strength import Strongest, Worst, strongest_of, sweep_notices
+from unmask.privacy.legal.verification import one_minus_eer
+from unmask.run import advance, part
+from unmask.trials import Embeddings, Source
+
+METRICS: Mapping[str, Callable[..., Curve]] = {
+    "singling_out": singling_out,
+    "linkability": linkability,
+    "one_minus_eer": one_minus_eer,
+}
+TITLES = {"singling_out": "Singling Out", "linkability": "Linkability", "one_minus_eer": "1 − EER"}
+LENGTHS = (1, 3, 30)
+FIRST_COUNT = 20
+_STEPS = (1, 2, 5)
 
 
 @dataclass(frozen=True, eq=False)
 class LegalSweep:
     """Curves by (attacker, metric, length); ranks by (attacker, length); inference by attribute.
 
-    Among the curves are those of the variants of each attacker (negated, centred, centred
-    negated), under its name with theirs. ``original`` is the attacker on unprotected speech,
-    ``asked`` the one whose risk was asked for. ``consistency`` names what is no attack: enrolment
-    from the attacked run itself, which shows whether pseudonyms are consistent.
+    Made by :func:`legal`, shown by reports and figures. Among the curves are those of the variants
+    of each attacker (negated, centred, centred negated), under its name with theirs. ``original``
+    is the attacker on unprotected speech, ``asked`` the one whose risk was asked for.
+    ``consistency`` names what is no attack: enrolment from the attacked run itself, which shows
+    whether pseudonyms are consistent.
     """
 
     curves: Mapping[tuple[str, str, int], Curve]
@@ -31,9 +60,14 @@ class LegalSweep:
     original: str | None
     asked: str | None
     seed: int
-    warnings: tuple[str, ...]
+    notices: tuple[Notice, ...]
     sources: tuple[Source, ...] = ()
     consistency: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The sentences of the notices."""
+        return tuple(notice.sentence for notice in self.notices)
 
     @property
     def attackers(self) -> tuple[str, ...]:
@@ -52,56 +86,57 @@ class LegalSweep:
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """Attackers on protected speech; all there are where no other was given."""
-        return attacks_among(self.attackers, self.original, self.consistency)
+        """Attackers on protected speech: neither the control nor what is no attack, if others
+        exist.
+        """
+        others = tuple(name for name in self.attackers if name != self.original)
+        attacks = tuple(name for name in others if name not in self.consistency)
+        return attacks or others or self.attackers
 
     def counts(self, length: int) -> tuple[int, ...]:
         """All counts at which some metric was computed for this length, ascending."""
-        found = {int(n) for key, c in self.curves.items() if key[2] == length for n in c.counts}
-        return tuple(sorted(found))
+        curves = [curve for key, curve in self.curves.items() if key[2] == length]
+        return tuple(sorted({int(n) for curve in curves for n in curve.counts}))
 
     def estimate(self, attacker: str, metric: str, length: int, count: int) -> Estimate | None:
         """One point of the panel, or None where there were too few speakers for it."""
-        place = self._place(attacker, metric, length, count)
-        return None if place is None else self.curves[attacker, metric, length].estimate(place)
+        curve = self.curves[attacker, metric, length]
+        i = curve.index(count)
+        return None if i is None else curve.estimate(i)
 
     def details(self, attacker: str, metric: str, length: int, count: int) -> tuple[Estimate, ...]:
         """Residual risk, worst decile and the other variants of the score at one point."""
-        place = self._place(attacker, metric, length, count)
-        if place is None:
+        i = self.curves[attacker, metric, length].index(count)
+        if i is None:
             return ()
-        found = list(self.curves[attacker, metric, length].details(place))
-        name = variant_name(attacker, CENTRED)
-        if (name, metric, length) in self.curves:
-            centred = self.curves[name, metric, length]
-            for curve in (centred, centred.negated):
-                if curve is not None:
-                    called = f"{metric}_{curve.variant.replace(' ', '_')}"
-                    found.append(replace(curve.estimate(place), metric=called))
-        return tuple(found)
+        details = list(self.curves[attacker, metric, length].details(i))
+        centred = self.curves.get((variant_name(attacker, CENTRED), metric, length))
+        for curve in () if centred is None else (centred, centred.negated):
+            if curve is not None:
+                name = f"{metric}_{curve.variant.replace(' ', '_')}"
+                details.append(replace(curve.estimate(i), metric=name))
+        return tuple(details)
 
-    def _place(self, attacker: str, metric: str, length: int, count: int) -> int | None:
-        return self.curves[attacker, metric, length].place(count)
-
-    def competing(self, metric: str, length: int) -> dict[str, Curve]:
-        """Curves of all attacks on protected speech, every variant by its name."""
+    def competing(
+        self, metric: str, length: int, attackers: Sequence[str] | None = None
+    ) -> dict[str, Curve]:
+        """Curves of some attackers, by default of those on protected speech, every variant by its
+        name.
+        """
+        chosen = self.protected if attackers is None else attackers
         return {
             name: curve
             for (name, which, size), curve in self.curves.items()
-            if (which, size) == (metric, length) and base_name(name, curve) in self.protected
+            if (which, size) == (metric, length) and base_name(name, curve) in chosen
         }
 
     def shown(self, attacker: str, metric: str, length: int) -> Curve:
         """The curve of an attacker to draw: its variant that is strongest with most speakers."""
-        found = {
-            name: curve
-            for (name, which, size), curve in self.curves.items()
-            if (which, size) == (metric, length) and base_name(name, curve) == attacker
-        }
-        if not found:
+        curves = self.competing(metric, length, [attacker])
+        if not curves:
             raise InputError(f"{metric}: no curve of {attacker} for length {length}")
-        count = max(int(curve.counts.max()) for curve in found.values())
-        return found[strongest_of(found, count, seed=self.seed).attacker]
+        count = max(int(curve.counts.max()) for curve in curves.values())
+        return curves[strongest_of(curves, count, seed=self.seed).attacker]
 
     def strongest(self, metric: str, length: int, count: int) -> Strongest:
         """The strongest attack on protected speech, all variants competing.
@@ -109,10 +144,10 @@ class LegalSweep:
         Chosen on half of the speakers and judged by the others (see :func:`strongest_of`); 1 − EER
         has no outcomes of speakers, there it is the largest value.
         """
-        found = self.competing(metric, length)
-        if not any(curve.place(count) is not None for curve in found.values()):
+        curves = self.competing(metric, length)
+        if not any(curve.index(count) is not None for curve in curves.values()):
             raise InputError(f"{metric}: no value for length {length} and {count} speakers")
-        return strongest_of(found, count, seed=self.seed)
+        return strongest_of(curves, count, seed=self.seed)
 
     def worst(self, metric: str) -> Worst:
         """The largest risk over all lengths and counts, and where it lies."""
@@ -134,9 +169,8 @@ class LegalSweep:
             for i in range(len(curve.counts))
             for estimate in (curve.estimate(i), *curve.details(i))
         ]
-        others = [e for result in self.ranks.values() for e in result.estimates]
-        probes = [e for result in self.inferences.values() for e in result.estimates]
-        return (*curves, *others, *probes)
+        others: list[Ranks | Inference] = [*self.ranks.values(), *self.inferences.values()]
+        return (*curves, *(estimate for result in others for estimate in result.estimates))
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -167,28 +201,183 @@ class LegalSweep:
         return f"{text}; chance {100 * float(best.estimate.chance or 0):.2f} %."
 
 
-def attacks_among(
-    names: Sequence[str], original: str | None, consistency: Sequence[str]
-) -> tuple[str, ...]:
-    """Attackers on protected speech: neither the control nor what is no attack, if others exist."""
-    others = tuple(name for name in names if name != original)
-    attacks = tuple(name for name in others if name not in consistency)
-    return attacks or others or tuple(names)
-
-
-TITLES = {
-    "singling_out": "Singling Out",
-    "linkability": "Linkability",
-    "one_minus_eer": "1 − EER",
-}
-
-
-def _number(estimate: Estimate) -> float:
-    return float(estimate.value)
-
-
 def _shown(estimate: Estimate) -> str:
-    text = f"{100 * _number(estimate):.1f}"
+    text = f"{100 * float(estimate.value):.1f}"
     if estimate.interval is not None:
         text += f" [{100 * estimate.interval.low:.1f}, {100 * estimate.interval.high:.1f}]"
     return f"{text} %"
+
+
+def default_counts(speakers: int) -> tuple[int, ...]:
+    """20, 50, 100, 200, 500, … below the number of speakers, and that number."""
+    steps = (step * 10**power for power in range(1, 10) for step in _STEPS)
+    return (*(n for n in steps if FIRST_COUNT <= n < speakers), speakers)
+
+
+def legal(
+    attackers: Mapping[str, Attacker],
+    *,
+    counts: Sequence[int] | None = None,
+    lengths: Sequence[int] | None = None,
+    metrics: Sequence[str] = tuple(METRICS),
+    original: str | None = None,
+    asked: str | None = None,
+    attributes: Mapping[str, Sequence[float]] | Sequence[str] = (),
+    variants: Sequence[str] = VARIANTS,
+    linkability_enrol: EnrolLength = None,
+    singling_out_enrol: EnrolLength = None,
+    one_minus_eer_enrol: EnrolLength = None,
+    swap: bool = False,
+    linkability_draws: int | None = None,
+    folds: int = 10,
+    draws: int = 5,
+    max_enrol: int = 495,
+    side: Sequence[str] = (),
+    allow_shared_utterances: bool = False,
+    level: float = 0.95,
+    replicates: int = 1000,
+    seed: int = 0,
+) -> LegalSweep:
+    """Singling Out, Linkability and 1 − EER of every attacker at every length and count.
+
+    ``attackers`` are compared by name. ``original`` names the one on unprotected speech (by default
+    the one called ``original``): it shows whether the attack is strong enough to be believed.
+    ``asked`` names the attacker whose risk is asked for; the strongest is always named beside it.
+    Every attacker reads its scores in all ``variants``: plain, negated, centred, centred negated.
+    ``metrics`` are of ``singling_out``, ``linkability`` and ``one_minus_eer``. ``counts`` are 20,
+    50, 100, … and all speakers unless given; one beyond the speakers of some length or metric is
+    left out there, with a notice, and beyond all it is an error. ``lengths`` are those of 1, 3 and
+    30 that all attackers have speech for, unless given. Enrolment averages as many utterances as
+    the paper's, whatever the length: all for Linkability and for 1 − EER, 30 (or all where there
+    are fewer) for Singling Out; ``linkability_enrol``, ``singling_out_enrol`` and
+    ``one_minus_eer_enrol`` (by default that of Linkability) set another number or ``"all"``.
+    ``swap`` changes the sides for Singling Out, which then enrols the test set and tests the
+    enrolment set, as the paper does with its sets A and B; an attacker that enrols original speech
+    keeps its sides. ``linkability_draws`` samples as many lists instead of the exact expectation;
+    ``folds``, ``draws`` and ``max_enrol`` are those of :func:`singling_out`. ``attributes`` are
+    columns for the inference criterion, with the cuts of their bands where they are numbers.
+    ``side``, ``allow_shared_utterances``, ``level``, ``replicates`` and ``seed`` are those of each
+    metric. The scores of all three metrics are counted on the current place (:func:`unmask.place`):
+    the table is the same everywhere. Back-ends are trained, intervals drawn and attributes probed
+    in this process.
+    """
+    if not attackers:
+        raise InputError("attackers: expected at least one, found none")
+    original = "original" if original is None and "original" in attackers else original
+    _known(metrics, METRICS, "metric")
+    _known([name for name in (original, asked) if name is not None], attackers, "attacker")
+    _known(variants, VARIANTS, "variant")
+    intervals: dict[str, Any] = {"level": level, "replicates": replicates, "seed": seed}
+    shared = {**intervals, "side": side, "allow_shared_utterances": allow_shared_utterances}
+    if one_minus_eer_enrol is None:
+        one_minus_eer_enrol = linkability_enrol
+    options: Mapping[str, Mapping[str, Any]] = {
+        "singling_out": {
+            "enrol_length": singling_out_enrol,
+            "folds": folds,
+            "draws": draws,
+            "max_enrol": max_enrol,
+        },
+        "linkability": {"enrol_length": linkability_enrol, "draws": linkability_draws},
+        "one_minus_eer": {"enrol_length": one_minus_eer_enrol},
+    }
+    wanted = None if counts is None else sorted({int(n) for n in counts})
+    cuts = attributes if isinstance(attributes, Mapping) else dict.fromkeys(attributes, ())
+    notices: list[Notice] = []
+    if lengths is None:
+        lengths, notices = _possible_lengths(attackers, metrics)
+    readings = 1 + any(variant.startswith(CENTRED) for variant in variants)
+    each = len(lengths) * len(metrics)
+    steps = len(attackers) * (readings * each + len(cuts))
+    curves: dict[tuple[str, str, int], Curve] = {}
+    ranks: dict[tuple[str, int], Ranks] = {}
+    inferences: dict[tuple[str, str], Inference] = {}
+    index = 0
+    for name, attacker in attackers.items():
+        for reading in range(readings):
+            used = attacker.centred() if reading else attacker
+            if used is None:
+                sentence = f"{name}: centred embeddings cannot be had, not tried"
+                notices.append(Notice("not-centred", name, sentence))
+                index += each
+                continue
+            backend = used.trained()
+            for length, metric in product(lengths, metrics):
+                enrol, test = used.enrol, used.test
+                if swap and metric == "singling_out" and used.enrols != "original":
+                    enrol, test = test, enrol
+                most = _most(metric, enrol, test, length)
+                sizes = default_counts(most) if wanted is None else wanted
+                usable = [n for n in sizes if n <= most] or sizes
+                where: dict[str, Any] = {"counts": usable, "length": length, "backend": backend}
+                with part(index, steps):
+                    curve = METRICS[metric](enrol, test, **where, **shared, **options[metric])
+                index += 1
+                curve = of_centred(curve) if reading else curve
+                for one in (curve, curve.negated):
+                    if one is not None and one.variant in (PLAIN, *variants):
+                        curves[variant_name(name, one.variant), metric, length] = one
+                lost = [n for n in sizes if n > most]
+                if lost and not reading:
+                    notices.append(_lost(name, metric, length, lost))
+                if isinstance(curve, Linkability) and not reading:
+                    ranks[name, length] = curve.ranks
+        control = None if original is None else attackers[original].test
+        for attribute, bands in cuts.items():
+            with part(index, steps):
+                inferences[name, attribute] = inference(
+                    attacker.test, attribute, unprotected=control, bands=bands, **intervals
+                )
+                advance(1, 1)
+            index += 1
+    consistency = tuple(
+        name for name, one in attackers.items() if name != original and one.is_consistency
+    )
+    return LegalSweep(
+        curves=MappingProxyType(curves),
+        ranks=MappingProxyType(ranks),
+        inferences=MappingProxyType(inferences),
+        original=original,
+        asked=asked,
+        seed=seed,
+        notices=(*notices, *sweep_notices(curves, inferences, ranks, original, consistency)),
+        sources=_sources(attackers.values()),
+        consistency=consistency,
+    )
+
+
+def _possible_lengths(
+    attackers: Mapping[str, Attacker], metrics: Sequence[str]
+) -> tuple[list[int], list[Notice]]:
+    """The usual lengths that every attacker has a speaker for, and a notice on the others."""
+    conversations = 2 if "singling_out" in metrics else 1
+    most = min(int(np.bincount(a.test.speakers.codes).max()) for a in attackers.values())
+    possible = [length for length in LENGTHS if conversations * length <= most]
+    lost = ", ".join(str(length) for length in LENGTHS if length not in possible)
+    sentence = f"length {lost}: no test speaker has enough utterances, left out"
+    return possible or [1], [Notice("length-left-out", "", sentence)] if lost else []
+
+
+def _sources(attackers: Iterable[Attacker]) -> tuple[Source, ...]:
+    """The files that were read, each once."""
+    sets = [s for a in attackers for s in (a.enrol, a.test, a.train) if s is not None]
+    return tuple(dict.fromkeys(s.source for s in sets if s.source is not None))
+
+
+def _known(names: Iterable[str], allowed: Iterable[str], what: str) -> None:
+    for name in names:
+        if name not in allowed:
+            raise InputError(f"{what}: expected one of {', '.join(allowed)}, found {name}")
+
+
+def _most(metric: str, enrol: Embeddings, test: Embeddings, length: int) -> int:
+    """How many speakers a count can have."""
+    if metric != "singling_out":
+        return enrol.n_speakers
+    return int((np.bincount(test.speakers.codes) >= 2 * length).sum())
+
+
+def _lost(name: str, metric: str, length: int, lost: Sequence[int]) -> Notice:
+    subject = f"{metric} of {name}, length {length}"
+    counts = ", ".join(f"{n:,}" for n in lost)
+    return Notice("count-left-out", subject, f"{subject}: too few speakers for {counts}, left out")

@@ -12,7 +12,6 @@ import numpy as np
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.figures import Figure, RiskLine, legal_figures, legal_panel, risk_comparison
-from unmask.privacy import Worst
 from unmask.privacy.legal import (
     PLAIN,
     SPLITS,
@@ -20,10 +19,11 @@ from unmask.privacy.legal import (
     Curve,
     Inference,
     LegalSweep,
+    Worst,
     inference,
-    legal_sweep,
+    legal,
     strongest_of,
-    sweep_warnings,
+    sweep_notices,
 )
 from unmask.privacy.legal import Attacker as LegalAttacker
 from unmask.report.cache import Cache, Step, Work, cache_of
@@ -212,7 +212,7 @@ def _sweep_step(attack: Attack, config: Config) -> Step:
         f"linkability and singling out of {attack.safeguard}, {attack.attacker}",
         attack.inputs,
         {**options, "backends": attack.backends},
-        lambda: legal_sweep(_attackers(attack), **options),
+        lambda: legal(_attackers(attack), **options),
         weight=1.0 * len(config.legal.lengths),
     )
 
@@ -231,7 +231,7 @@ def _consistency_step(name: str, run: Attack, config: Config) -> Step:
         f"{CONSISTENCY} of {name}",
         run.inputs,
         options,
-        lambda: legal_sweep(attackers, **options),
+        lambda: legal(attackers, **options),
         weight=0.5,
     )
 
@@ -355,8 +355,8 @@ class LegalResults:
         """Unprotected speech and every attacker of a safeguard in one sweep."""
         curves = {**self.shown(ORIGINAL), **self.shown(safeguard)}
         probes = {(name, a): i for (name, a), i in self.probes.items() if name == safeguard}
-        warnings = tuple(dict.fromkeys(sweep_warnings(curves, probes, {}, ORIGINAL)))
-        return LegalSweep(curves, {}, probes, ORIGINAL, None, self.seed, warnings)
+        notices = tuple(dict.fromkeys(sweep_notices(curves, probes, {}, ORIGINAL)))
+        return LegalSweep(curves, {}, probes, ORIGINAL, None, self.seed, notices)
 
 
 def _section(study: Study, found: Mapping[str, Mapping[Any, Any]]) -> Section:

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from scipy.special import betaincinv
 
 from unmask.base import FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
-from unmask.estimate import Parameter
-from unmask.privacy.legal.backends import as_backend, inner_products
-from unmask.privacy.legal.chance import mean_calibrated_chance
+from unmask.estimate import Notice, Parameter
 from unmask.privacy.legal.conversations import (
     MOST_CONVERSATIONS,
     SINGLING_OUT_ENROL,
     Conversations,
     EnrolLength,
-    conversations,
-    enrolment,
+    as_counts,
+    locate,
+    setting,
 )
-from unmask.privacy.legal.counts import Progress
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
     Resampling,
@@ -32,24 +30,23 @@ from unmask.privacy.legal.curve import (
     recording_noise,
     risk_interval,
 )
-from unmask.privacy.legal.inputs import as_counts, check_pair, locate, pair_codes
 from unmask.privacy.legal.isolation import DRAWS_WITHOUT, Population
 from unmask.privacy.legal.predicates import (
-    SPEAKERS,
     GivenScores,
     Outcome,
     Predicates,
+    Protocol,
     single_out_all,
 )
-from unmask.privacy.legal.protocol import Protocol
-from unmask.run import Where
 from unmask.scoring import Backend
 from unmask.trials import Embeddings
+
+_NODES = 64
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SinglingOut(RiskCurve):
-    """Singling Out over numbers N of test speakers.
+    """Singling Out over numbers N of test speakers; made by :func:`singling_out`.
 
     ``chance`` is exp(−1), as in the paper; ``chance_exact`` is (1 − 1/N)^(N−1), what a random
     predicate of mean exactly 1/N reaches; ``chance_calibrated`` is what scores without speaker
@@ -90,9 +87,10 @@ def singling_out_from_scores(
 ) -> FloatArray:
     """Singling Out for every N in ``counts`` from enrolment speakers × test conversations.
 
-    ``enrol_speaker`` and ``test_speaker`` are codes 0, 1, …, of rows and columns; each speaker
-    needs at least two conversations. ``matches`` is side information: a pair where it is False
-    cannot satisfy the predicate.
+    ``enrol_speaker`` and ``test_speaker`` are codes 0, 1, …, of rows and columns of ``scores``;
+    each speaker needs at least two conversations. ``folds`` and ``draws`` are those of
+    :func:`singling_out`, drawn with ``seed``. ``matches`` is side information: a pair where it is
+    False cannot satisfy the predicate.
     """
     matrix = np.asarray(scores, dtype=np.float64)
     rows, columns = np.asarray(enrol_speaker), np.asarray(test_speaker)
@@ -130,8 +128,8 @@ def singling_out_from_scores(
         draws=draws,
         seed=np.random.SeedSequence(seed),
     )
-    found = single_out_all(GivenScores(protocol, matrix[:, order]))
-    return np.asarray(found.success[0].mean(axis=0))
+    outcome = single_out_all(GivenScores(protocol, matrix[:, order]))
+    return np.asarray(outcome.success[0].mean(axis=0))
 
 
 def singling_out(
@@ -151,38 +149,29 @@ def singling_out(
     allow_shared_utterances: bool = False,
     level: float = 0.95,
     replicates: int = 1000,
-    enrol_block: int = SPEAKERS,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
-    progress: Progress | None = None,
 ) -> SinglingOut:
     """Probability that a predicate made from one enrolment speaker isolates one of N (eq. 1, 2).
 
-    Each test speaker gives up to ``max_conversations`` disjoint conversations of ``length``
-    utterances; in a fold one is the test entry and the others calibrate. The threshold lies midway
-    between the k-th and the (k+1)-th best of all calibration scores, k the number of calibration
-    entries of the enrolment speaker (footnote 4). Success: exactly one of the N test entries scores
-    above it, whoever it is. Test speakers with fewer than 2·``length`` utterances are left out and
-    counted. Averaged over folds, draws of N test speakers (the enrolment speaker always among them)
-    and at most ``max_enrol`` enrolment speakers. Enrolment averages ``enrol_length`` utterances: by
-    default 30, or all where there are fewer, as in the paper.
-    ``on``, ``workers`` and ``state`` say where their predicates are tried, ``enrol_block`` of them
-    at a time, as in :func:`unmask.cross_pairing`; the values are the same.
+    ``counts`` are the numbers N of test speakers. Each speaker of ``test`` gives up to
+    ``max_conversations`` disjoint conversations of ``length`` utterances; in a fold one is the test
+    entry and the others calibrate. The threshold lies midway between the k-th and the (k+1)-th best
+    of all calibration scores, k the number of calibration entries of the enrolment speaker
+    (footnote 4). Success: exactly one of the N test entries scores above it, whoever it is. Test
+    speakers with fewer than 2·``length`` utterances are left out and counted. Averaged over
+    ``folds``, ``draws`` of N test speakers (the enrolment speaker always among them) and at most
+    ``max_enrol`` speakers of ``enrol``, all drawn with ``seed`` like the utterances. Enrolment
+    averages ``enrol_length`` utterances: by default 30, or all where there are fewer, as in the
+    paper. ``backend`` is ``"cosine"`` or a trained one. ``side`` names columns without which a
+    predicate does not hold. ``allow_shared_utterances`` lets utterances be on both sides, which is
+    a leak. The score interval over enrolment and test speakers has ``level``; none is made where
+    ``replicates`` is 0. Predicates are tried on the current place.
     """
-    where = Where(on, workers, state)
-    check_pair(enrol, test, allow_shared_utterances=allow_shared_utterances)
-    used = SINGLING_OUT_ENROL if enrol_length is None else enrol_length
-    seeds = np.random.SeedSequence(seed).spawn(4)
-    known = enrolment(enrol, length=used, rng=np.random.default_rng(seeds[0]))
-    entries = conversations(
-        test,
-        length=length,
-        least=2,
-        most=max_conversations,
-        rng=np.random.default_rng(seeds[1]),
+    lengths = SINGLING_OUT_ENROL if enrol_length is None else enrol_length, length
+    both = setting(
+        enrol, test, lengths, (2, max_conversations), backend, side, allow_shared_utterances, seed
     )
-    attackers = _choose(known, entries.names, max_enrol, np.random.default_rng(seeds[2]))
+    known, entries = both.known, both.asked
+    attackers = _choose(known, entries.names, max_enrol, np.random.default_rng(both.seeds[0]))
     names = known.names.gather(attackers)
     sizes = as_counts(
         counts, speakers=len(entries.names), least=2, where=f"test with {2 * length} utterances"
@@ -193,22 +182,21 @@ def singling_out(
         sizes,
         folds=folds,
         draws=draws,
-        seed=seeds[3],
+        seed=both.seeds[1],
     )
-    sides = pair_codes((enrol, names), (test, entries.names), side)
-    scorer = as_backend(backend)
-    rows = inner_products(scorer, known.vectors[attackers], entries.vectors)
-    found = single_out_all(
-        Predicates.of(protocol, *rows, sides), speakers=enrol_block, where=where, progress=progress
-    )
+    enrol_side, test_side = both.codes
+    if enrol_side is not None:
+        enrol_side = enrol_side[attackers]
+    predicates = Predicates(protocol, *both.rows(attackers), enrol_side, test_side)
+    outcome = single_out_all(predicates)
     how = Resampling(level, replicates, seed)
     ranks = np.full(len(sizes), protocol.ranks.mean())
-    recordings = (found.trials > 0).sum(axis=1)
+    recordings = (outcome.trials > 0).sum(axis=1)
     chance = mean_calibrated_chance(protocol.population.per_speaker, protocol.speakers, sizes)
 
     def curve(s: int) -> SinglingOut:
-        success = found.success[s]
-        value, variance = success.mean(axis=0), both_sides(found, s, protocol)
+        success = outcome.success[s]
+        value, variance = success.mean(axis=0), both_sides(outcome, s, protocol)
         low, high = risk_interval(value, variance, len(names), how)
         return SinglingOut(
             metric="singling_out",
@@ -220,14 +208,10 @@ def singling_out(
             attacks=np.full(len(sizes), len(names) * folds * draws),
             per_speaker=success,
             recordings=recordings,
-            noise=_noise(found, s),
+            noise=_noise(outcome, s),
             variance=variance,
             speakers=names,
-            length=length,
-            enrol_length=used,
-            backend=scorer.name,
-            side=tuple(side),
-            left_out=entries.left_out,
+            **both.fields(),
             short=0 if enrol_length is None else known.short,
             resampling=how,
             method=BOTH_SIDES,
@@ -288,12 +272,48 @@ def _choose(
     return np.sort(rng.choice(able, size=most, replace=False)) if able.size > most else able
 
 
-def _absent_note(known: pl.Series, tested: pl.Series) -> tuple[str, ...]:
+def _absent_note(known: pl.Series, tested: pl.Series) -> tuple[Notice, ...]:
     """Count the enrolment speakers whose own test speech is missing."""
     absent = int((~known.is_in(tested.implode())).sum())
     if not absent:
         return ()
-    return (
+    sentence = (
         f"singling_out: {absent} of {len(known)} enrolment speakers have no two test conversations"
-        " and are left out",
+        " and are left out"
     )
+    return (Notice("left-out", "singling_out", sentence),)
+
+
+def calibrated_chance(count: float, rank: int, entries: float) -> float:
+    """Probability that exactly one of N exchangeable test entries passes a calibrated threshold.
+
+    The threshold lies midway between the k-th and the (k+1)-th best of C calibration scores. Let m
+    be the share of scores above it. With y the share above the (k+1)-th, Beta(k+1, C−k), and v the
+    largest of k uniform numbers, m = y·(1 + v)/2 where scores are evenly spread about the
+    threshold, and the probability is E N·m·(1 − m)^(N−1). For large N and C = k·N it is
+    (k/(k+1))^k · 2k/(2k+1) · (k/(k+1) + 1/(2k+1)): 5/18 for k = 1, 0.308 for k = 2, 0.350 for
+    k = 9. Integrated by Gauss and Legendre's rule over the probabilities of y and v.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    at, weights = (nodes + 1) / 2, weights / 2
+    above = betaincinv(rank + 1, entries - rank, at)[:, None]
+    share = above * (1 + at ** (1 / rank)) / 2
+    return float(weights @ (count * share * (1 - share) ** (count - 1)) @ weights)
+
+
+def mean_calibrated_chance(
+    per_speaker: IntArray, speakers: IntArray, counts: IntArray
+) -> FloatArray:
+    """The same for every N, averaged over enrolment speakers.
+
+    Of the test speakers with ``per_speaker`` conversations each, a draw holds the enrolment speaker
+    with k calibration entries, and N − 1 others with as many as they have on average.
+    """
+    ranks, times = np.unique(per_speaker[speakers] - 1, return_counts=True)
+    everyone, total = len(per_speaker), int((per_speaker - 1).sum())
+    found = np.empty((len(counts), len(ranks)))
+    for c, count in enumerate(counts):
+        for r, rank in enumerate(ranks):
+            others = (total - rank) / max(everyone - 1, 1)
+            found[c, r] = calibrated_chance(int(count), int(rank), rank + (count - 1) * others)
+    return np.asarray(found @ times / times.sum())

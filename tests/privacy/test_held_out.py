@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import unmask as um
 from unmask.engine import eer
 from unmask.errors import InputError
-from unmask.privacy.held_out import BACKENDS, AttackModel, attack_models
+from unmask.privacy.legal import BACKENDS, Attacker, attack_scenarios
 from unmask.trials import Embeddings
 
 SPEAKERS, PER, DIMENSION = 40, 6, 30
@@ -27,11 +28,12 @@ def voices(seed: int = 0, *, shift: float = 0.0, key: int = 0, prefix: str = "s"
 
 def test_folds_cover_every_speaker_once_and_no_utterance_meets_itself():
     original = voices()
-    attack = AttackModel("original", original).attack(original, folds=3, seed=1)
-    groups = [set(fold.test.speakers.to_series()) for fold in attack.folds]
+    attack = Attacker(original, original).held_out(folds=3, seed=1)
+    folds = [fold["cosine"] for fold in attack.folds]
+    groups = [set(fold.test.speakers.to_series()) for fold in folds]
     assert [len(group) for group in groups] == [14, 13, 13]
     assert len(set.union(*groups)) == SPEAKERS
-    for fold in attack.folds:
+    for fold in folds:
         assert set(fold.enrol.speakers.to_series()) == set(fold.test.speakers.to_series())
         assert not set(fold.enrol.utterances.to_series()) & set(fold.test.utterances.to_series())
     target, nontarget = attack.scores()
@@ -41,7 +43,7 @@ def test_folds_cover_every_speaker_once_and_no_utterance_meets_itself():
 
 def test_scores_are_the_cosines_of_the_definition():
     original = voices()
-    attack = AttackModel("original", original).attack(original, folds=1)
+    attack = Attacker(original, original).held_out(folds=1)
     unit = original.vectors / np.linalg.norm(original.vectors, axis=1, keepdims=True)
     even = np.arange(len(unit)) % 2 == 0
     cosine = unit[even] @ unit[~even].T
@@ -57,23 +59,21 @@ def test_sets_without_shared_utterances_are_used_whole():
     later = Embeddings(
         original.vectors, original.speakers, [f"later-{n}" for n in range(len(original))]
     )
-    attack = AttackModel("original", original).attack(later)
-    assert sum(len(fold.enrol) for fold in attack.folds) == len(original)
+    attack = Attacker(original, later).held_out()
+    assert sum(len(fold["cosine"].enrol) for fold in attack.folds) == len(original)
 
 
 def test_who_knows_the_safeguard_sees_through_it():
     original = voices()
     protected, own = voices(shift=6.0, key=1), voices(shift=6.0, key=2)
     more = voices(shift=6.0, key=3)
-    found = attack_models(original, own=(own, more), related=(voices(shift=3.0, key=4),))
+    related = (voices(shift=3.0, key=4),)
+    found = attack_scenarios(original, protected, own=(own, more), related=related)
     assert list(found) == [
         *("original", "original enrolment", "ignorant"),
         *("semi-informed", "informed", "informed with originals"),
     ]
-    error = {}
-    for name, attacker in found.items():
-        attack = attacker.attack(original if name == "original" else protected)
-        error[name] = eer(*attack.scores())
+    error = {name: eer(*attacker.held_out().scores()) for name, attacker in found.items()}
     assert error["original"] < 0.01
     assert error["ignorant"] > 0.3
     assert error["original enrolment"] > 0.15
@@ -92,15 +92,16 @@ def test_a_key_of_its_own_does_not_open_an_unrelated_voice():
 
     original = voices()
     protected = run()
-    for name, attacker in attack_models(original, own=(run(),), related=(run(),)).items():
+    found = attack_scenarios(original, protected, own=(run(),), related=(run(),))
+    for name, attacker in found.items():
         if name != "original":
-            assert eer(*attacker.attack(protected).scores()) > 0.35, name
+            assert eer(*attacker.held_out().scores()) > 0.35, name
 
 
 def test_the_strongest_is_named_with_hindsight():
     original = voices()
     protected, own = voices(shift=6.0, key=1), voices(shift=6.0, key=2)
-    attack = AttackModel("informed", own, (original, own), BACKENDS).attack(protected)
+    attack = attack_scenarios(original, protected, own=(own,))["informed"].held_out()
     assert attack.backends == ("cosine", "centred", "wccn", "lda", "plda")
     costs = {name: attack.roc(name).min_cllr() for name in attack.backends}
     assert attack.strongest == min(costs, key=costs.get)
@@ -115,24 +116,49 @@ def test_back_ends_never_see_the_speakers_they_are_tested_on():
         seen.append(set(training.speakers.to_series()))
         return BACKENDS["cosine"](training)
 
-    attack = AttackModel("x", original, (original,), {"spy": spy}).attack(original, folds=2)
+    attack = Attacker(original, original, train=original).held_out({"spy": spy}, folds=2)
     for fold, trained in zip(attack.folds, seen, strict=True):
-        assert not trained & set(fold.test.speakers.to_series())
+        assert not trained & set(fold["spy"].test.speakers.to_series())
         assert len(trained) == SPEAKERS // 2
+
+
+def test_a_fold_is_an_attacker_like_any_other():
+    original = voices()
+    attack = Attacker(original, original, train=original).held_out()
+    one = attack.folds[0]["wccn"]
+    found = um.legal({"x": one}, counts=[20], lengths=[1], metrics=["linkability"], replicates=0)
+    linked = um.linkability(one.enrol, one.test, counts=[20], backend=one.trained(), replicates=0)
+    assert found.curves["x", "linkability", 1].value == linked.value
+
+
+def test_a_matrix_of_speakers_and_utterances():
+    original, protected = voices(), voices(shift=1.0, key=1)
+    attacker = Attacker(original, protected, "wccn", original)
+    assert attacker.readings == um.privacy.legal.VARIANTS
+    matrix = attacker.matrix()
+    assert matrix.shape == (SPEAKERS, len(protected))
+    assert attacker.matrix("negated").tolist() == (-matrix).tolist()
+    assert attacker.matrix("centred").tolist() == attacker.centred().matrix().tolist()
+    unit = original.vectors / np.linalg.norm(original.vectors, axis=1, keepdims=True)
+    means = unit.reshape(SPEAKERS, PER, -1).mean(axis=1)
+    cosine = Attacker(original, original).matrix()
+    np.testing.assert_allclose(
+        cosine, means / np.linalg.norm(means, axis=1, keepdims=True) @ unit.T, atol=1e-12
+    )
 
 
 def test_bad_attacks_are_refused():
     original = voices()
     with pytest.raises(InputError, match="at least 2 speakers per fold"):
-        AttackModel("x", original).attack(original, folds=21)
+        Attacker(original, original).held_out(folds=21)
     with pytest.raises(InputError, match="at least 2 speakers per fold"):
-        AttackModel("x", original).attack(voices(prefix="t"))
+        Attacker(original, voices(prefix="t")).held_out()
     with pytest.raises(InputError, match="need a training set"):
-        AttackModel("x", original, (), BACKENDS).attack(original)
+        Attacker(original, original).held_out(BACKENDS)
     with pytest.raises(InputError, match="training and test speakers must differ"):
-        AttackModel("x", original, (original,), BACKENDS).attack(original, folds=1)
+        Attacker(original, original, train=original).held_out(folds=1)
     with pytest.raises(InputError, match="at least one run"):
-        attack_models(original, own=())
+        attack_scenarios(original, original, own=())
     unnamed = Embeddings(original.vectors, original.speakers)
     with pytest.raises(InputError, match="a name for every utterance"):
-        AttackModel("x", unnamed).attack(original)
+        Attacker(unnamed, original).held_out()

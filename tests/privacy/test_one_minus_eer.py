@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from legal_sets import population
+from tests.helpers.populations import population
 
 import unmask as um
 from unmask.base.intervals import score_interval
 from unmask.privacy.legal.curve import Resampling
-from unmask.privacy.legal.resampled import Resampled, drawn_times, errors_of
+from unmask.privacy.legal.verification import Resampled, errors_of
+from unmask.run import NUMPY
 
 
 def cosines(enrol, test):
@@ -19,7 +20,7 @@ def test_everyone_against_everyone_is_the_engine_on_the_whole_matrix():
     enrol, test = population(300, 1, noise=1.0, tag="e"), population(250, 1, noise=1.0, tag="t")
     scores = cosines(enrol, test)
     own = np.eye(250, 300, dtype=bool)
-    result = um.verification(enrol, test, counts=[300, 20, 2], replicates=100)
+    result = um.one_minus_eer(enrol, test, counts=[300, 20, 2], replicates=100)
     assert result.value[0] == pytest.approx(1 - um.eer(scores[own], scores[~own]), abs=1e-12)
     assert result.value == pytest.approx(np.full(3, result.value[0]), abs=0.05)
     assert result.attacks.tolist() == [75_000, 5_000, 500]
@@ -36,7 +37,7 @@ def test_a_small_count_uses_so_many_others():
     target = np.diag(scores)
     others = [[j for j in order if j != i][:6] for i in range(30)]
     nontarget = np.concatenate([scores[i, others[i]] for i in range(30)])
-    result = um.verification(enrol, test, counts=[7], seed=9, replicates=0)
+    result = um.one_minus_eer(enrol, test, counts=[7], seed=9, replicates=0)
     assert result.value[0] == pytest.approx(1 - um.eer(target, nontarget), abs=1e-12)
     assert np.isnan(result.low[0])
 
@@ -51,7 +52,7 @@ def test_every_count_is_the_engine_on_its_lists(side):
         scores[gender[1][:, None] != gender[0]] = -np.inf
     order = np.random.default_rng(np.random.SeedSequence(1).spawn(3)[2]).permutation(1100)
     counts = [1100, 2, 20, 20, 600]
-    result = um.verification(enrol, test, counts=counts, side=side, seed=1, replicates=20)
+    result = um.one_minus_eer(enrol, test, counts=counts, side=side, seed=1, replicates=20)
     target = np.diagonal(scores)
     for n, count in enumerate(counts):
         others = [scores[i, order[order != i][: count - 1]] for i in range(300)]
@@ -72,8 +73,8 @@ def test_a_replicate_is_a_sample_of_speakers_on_both_sides():
     target = np.zeros((12, 25), dtype=int)
     target[np.arange(12), 2 * which + 1] = 1
     how = Resampling(0.95, 5, 0)
-    resampled = Resampled(drawn_times(12, how), target, nontarget)
-    errors = errors_of(resampled, (0, 6))["errors"]
+    resampled = Resampled(np.vstack([np.ones(12), how.times(12)]), target, nontarget)
+    errors = errors_of(NUMPY, resampled, (0, 6))["errors"]
     for times, found in zip(resampled.times, errors, strict=True):
         drawn = np.repeat(np.arange(12), times)
         same = drawn[:, None] == drawn
@@ -87,11 +88,12 @@ def test_the_low_end_takes_out_the_bias_of_a_hull_and_the_high_end_what_resampli
     rng = np.random.default_rng(3)
     target, nontarget = rng.integers(0, 3, (24, 16)), rng.integers(0, 3, (1, 24 * 24, 16))
     target[:, 8:] += 2
-    resampled = Resampled(drawn_times(24, Resampling(0.95, 200, 0)), target, nontarget)
-    drawn = 1 - errors_of(resampled, (0, 201))["errors"][:, 0, 0]
+    times = np.vstack([np.ones(24), Resampling(0.95, 200, 0).times(24)])
+    resampled = Resampled(times, target, nontarget)
+    drawn = 1 - errors_of(NUMPY, resampled, (0, 201))["errors"][:, 0, 0]
     value, bias = drawn[0], drawn[1:].mean() - drawn[0]
     assert bias > 0
-    low, high = resampled.intervals(np.full((2, 1), value), level=0.95, workers=1)
+    low, high = resampled.intervals(np.full((2, 1), value), level=0.95)
     variance = 1.1**2 * drawn[1:].var() * 24 / 23
     hull = score_interval(value - bias / (2 ** (2 / 3) - 1), variance, 24, level=0.95)
     shown = score_interval(value - bias, variance, 24, level=0.95)
@@ -102,7 +104,7 @@ def test_the_low_end_takes_out_the_bias_of_a_hull_and_the_high_end_what_resampli
 def test_the_interval_is_that_of_the_value_and_of_the_negated_score():
     enrol = population(50, 6, noise=1.4, tag="e", columns=True)
     test = population(50, [2, 3, 5, 6, 9] * 10, noise=1.4, tag="t", columns=True)
-    result = um.verification(
+    result = um.one_minus_eer(
         enrol, test, counts=[20, 5, 50], seed=4, replicates=100, side=("gender",)
     )
     for curve in (result, result.negated):
@@ -114,9 +116,9 @@ def test_the_interval_is_that_of_the_value_and_of_the_negated_score():
 
 def test_separable_and_reversed():
     enrol, test = (population(50, 1, noise=1e-3, tag=t) for t in "et")
-    assert um.verification(enrol, test, counts=[50], replicates=50).value[0] == 1.0
+    assert um.one_minus_eer(enrol, test, counts=[50], replicates=50).value[0] == 1.0
     turned = um.Embeddings(-test.vectors, test.speakers)
-    result = um.verification(enrol, turned, counts=[50], replicates=50)
+    result = um.one_minus_eer(enrol, turned, counts=[50], replicates=50)
     assert result.value[0] == pytest.approx(0.5)
     assert result.negated.value[0] == pytest.approx(1.0)
     assert 0.9 < result.negated.low[0] < result.negated.high[0] == 1.0
@@ -125,7 +127,7 @@ def test_separable_and_reversed():
 
 def test_equal_scores_say_nothing():
     same = um.Embeddings(np.ones((20, 4)), [str(i) for i in range(20)])
-    assert um.verification(same, same, counts=[20], replicates=20).value[0] == pytest.approx(0.5)
+    assert um.one_minus_eer(same, same, counts=[20], replicates=20).value[0] == pytest.approx(0.5)
     assert um.linkability(same, same, counts=[2, 20]).value == pytest.approx([0, 0])
 
 
@@ -134,9 +136,9 @@ def test_the_interval_covers_the_truth(speakers):
     inside = 0
     for seed in range(12):
         sets = [population(60, 1, noise=1.2, tag=t, seed=seed) for t in "et"]
-        result = um.verification(*sets, counts=[60], replicates=100, seed=seed)
+        result = um.one_minus_eer(*sets, counts=[60], replicates=100, seed=seed)
         inside += bool(result.low[0] <= 0.83 <= result.high[0])
     wide = [population(speakers, 1, noise=1.2, tag=t) for t in "et"]
-    truth = um.verification(*wide, counts=[speakers], replicates=0).value[0]
+    truth = um.one_minus_eer(*wide, counts=[speakers], replicates=0).value[0]
     assert truth == pytest.approx(0.83, abs=0.03)
     assert inside >= 9

@@ -7,29 +7,26 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from legal_sets import population
+from tests.helpers.populations import population
 
 import unmask as um
-from unmask.privacy.legal import counts as legal_counts
+from unmask.privacy.legal import links as legal_links
 from unmask.privacy.legal import lists as legal_lists
 from unmask.privacy.legal import predicates as legal_predicates
 from unmask.privacy.legal.isolation import Population
 from unmask.privacy.legal.lists import Lists
-from unmask.privacy.legal.lists_eer import _coarse
-from unmask.privacy.legal.predicates import Predicates
-from unmask.privacy.legal.protocol import Protocol
-from unmask.run import executors as where
-from unmask.run import job, ranges_of
+from unmask.privacy.legal.predicates import Predicates, Protocol
+from unmask.privacy.legal.verification import _coarse
+from unmask.run import NUMPY, Torch, place, places, ranges_of, reporting, store
 
 
 @pytest.fixture
 def sets(monkeypatch):
-    monkeypatch.setattr(legal_counts, "ROWS", 40)
+    monkeypatch.setattr(legal_links, "ROWS", 40)
     rng = np.random.default_rng(0)
     means = rng.normal(size=(150, 12))
     names = [f"s{i}" for i in range(150)]
@@ -45,30 +42,19 @@ def sets(monkeypatch):
     ]
 
 
-@pytest.mark.parametrize("options", [{"workers": 1}, {"workers": 3}])
+@pytest.mark.parametrize("workers", [1, 3])
 @pytest.mark.parametrize("side", [(), ("sex",)])
-def test_workers_change_nothing(sets, options, side):
-    wanted = um.linkability(*sets, counts=[2, 20, 150], side=side, replicates=50)
+def test_workers_change_nothing(sets, workers, side):
+    options = {"counts": [2, 20, 150], "side": side, "replicates": 50}
+    wanted = um.linkability(*sets, **options)
     told = []
-    found = um.linkability(
-        *sets, counts=[2, 20, 150], side=side, replicates=50, **options,
-        progress=lambda *numbers: told.append(numbers),
-    )  # fmt: skip
+    with place(workers=workers), reporting(lambda *numbers: told.append(numbers)):
+        found = um.linkability(*sets, **options)
     assert found.value.tolist() == wanted.value.tolist()
     assert found.low.tolist() == wanted.low.tolist()
     assert found.above.at_or_above.tolist() == wanted.above.at_or_above.tolist()
     assert found.above.above.tolist() == wanted.above.above.tolist()
     assert told[-1] == (4, 4)
-
-
-def test_places_that_cannot(sets):
-    for measure in (um.linkability, um.singling_out, um.verification):
-        with pytest.raises(um.InputError, match="no CUDA device"):
-            measure(*sets, counts=[2], on="cuda")
-        with pytest.raises(um.InputError, match="found moon"):
-            measure(*sets, counts=[2], on="moon")
-    with pytest.raises(um.InputError, match="found moon"):
-        um.legal_sweep({}, on="moon")
 
 
 SPEAKERS = 1300
@@ -89,7 +75,8 @@ def attackers():
 @pytest.fixture(scope="module")
 def wanted(attackers):
     """Every estimate with its interval, to the last bit: more than one task for each metric."""
-    return repr(um.legal_sweep(attackers, **SWEEP, workers=1).estimates)
+    with place(workers=1):
+        return repr(um.legal(attackers, **SWEEP).estimates)
 
 
 @pytest.mark.parametrize(
@@ -101,81 +88,63 @@ def test_a_sweep_elsewhere_is_the_same_sweep(attackers, wanted, options, monkeyp
     if options.get("on") == "dask":
         pytest.importorskip("distributed")
     opened = []
-    really = where._open
-    monkeypatch.setattr(where, "_open", lambda *what: opened.append(what[0]) or really(*what))
-    assert repr(um.legal_sweep(attackers, **SWEEP, **options).estimates) == wanted
+    really = places.Place._open
+    monkeypatch.setattr(places.Place, "_open", lambda self: opened.append(self.on) or really(self))
+    with place(**options):
+        assert repr(um.legal(attackers, **SWEEP).estimates) == wanted
     elsewhere = [on for on in opened if on != "local"]
     assert len(elsewhere) == ("on" in options), "one place serves all jobs of a sweep"
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_a_sweep_on_devices_is_the_same_sweep(attackers, wanted, kept, monkeypatch, tmp_path):
+def test_a_sweep_on_devices_is_the_same_sweep(attackers, wanted, kept, tmp_path):
     pytest.importorskip("torch")
-    monkeypatch.setattr(job, "devices", lambda: ["cpu", "cpu"])
-    state = tmp_path if kept else None
-    found = um.legal_sweep(attackers, **SWEEP, on="cuda", state=state)
+    with place("cuda", devices=["cpu", "cpu"], state=tmp_path if kept else None):
+        found = um.legal(attackers, **SWEEP)
     assert repr(found.estimates) == wanted
     assert not kept or len(list(tmp_path.iterdir())) == 3
 
 
-def test_torch_may_not_cut_factors_short(attackers, wanted, monkeypatch):
-    torch = pytest.importorskip("torch")
-    before = torch.get_float32_matmul_precision()
-    monkeypatch.setattr(job, "devices", lambda: ["cpu"])
-    try:
-        torch.set_float32_matmul_precision("high")
-        assert legal_predicates.product_type() == torch.float64
-        assert repr(um.legal_sweep(attackers, **SWEEP, on="cuda").estimates) == wanted
-    finally:
-        torch.set_float32_matmul_precision(before)
-    assert legal_predicates.product_type() == torch.float32
-
-
 KILLED = """
-import sys, time
-sys.path.insert(0, sys.argv[2])
-from legal_sets import population
+import os, signal, sys
+from tests.helpers.populations import population
+from tests.privacy.test_legal_places import SPEAKERS, SWEEP
 import unmask as um
-from unmask.privacy.legal.protocol import Protocol
-from test_places import SPEAKERS, SWEEP
+from unmask.privacy.legal.predicates import Protocol
+from unmask.run import job, place
 
-attack = Protocol.attack
+attack, tried = Protocol.attack, []
 
 
-def slow(*arguments):
-    time.sleep(0.02)
+def dying(*arguments):
+    tried.append(1)
+    if len(tried) > 40:
+        os.kill(os.getpid(), signal.SIGKILL)
     return attack(*arguments)
 
 
-Protocol.attack = slow
+Protocol.attack = dying
+job.SAVE_EVERY = 0.0
 enrol = population(SPEAKERS, 1, noise=1.0, tag="e", columns=True)
 test = population(SPEAKERS, 2, noise=1.5, tag="t", columns=True)
 metrics = ["linkability", "singling_out", "one_minus_eer"]
-um.legal_sweep(
-    {"original": um.Attacker(enrol, test)}, **SWEEP, metrics=metrics, workers=1, state=sys.argv[1]
-)
+with place(workers=1, state=sys.argv[1]):
+    um.legal({"original": um.Attacker(enrol, test)}, **SWEEP, metrics=metrics)
 """
 
 
 def test_a_sweep_that_is_killed_goes_on(attackers, wanted, tmp_path):
     script, state = tmp_path / "killed.py", tmp_path / "state"
     script.write_text(textwrap.dedent(KILLED))
-    here = os.path.dirname(__file__)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([here, *sys.path])}
-    process = subprocess.Popen([sys.executable, script, state, here], env=environment)
-    try:
-        deadline = time.monotonic() + 60
-        while len(list(state.glob("*/result-*.npz"))) < 3 and time.monotonic() < deadline:
-            time.sleep(0.01)
-    finally:
-        process.kill()
-    assert process.wait() == -signal.SIGKILL
-    done = {path: path.stat().st_mtime_ns for path in state.glob("*/result-*.npz")}
-    assert len(done) in (3, 4), "both tasks of Linkability and one of three of Singling Out"
-    found = um.legal_sweep(attackers, **SWEEP, on="processes", workers=1, state=state)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run([sys.executable, script, state], env=environment)
+    assert ended.returncode == -signal.SIGKILL
+    done = {path: path.stat().st_mtime_ns for path in state.glob("*/results-*.npz")}
+    assert len(done) == 4, "three tasks of Linkability and one of three of Singling Out"
+    with place("processes", workers=1, state=state):
+        found = um.legal(attackers, **SWEEP)
     assert repr(found.estimates) == wanted
     assert {path: path.stat().st_mtime_ns for path in done} == done
-    assert len(list(state.glob("*/result-*.npz"))) == 3 + 3 + 2
 
 
 def isolating(sides):
@@ -186,18 +155,18 @@ def isolating(sides):
         folds=3, draws=2, seed=np.random.SeedSequence(5).spawn(4)[3],
     )  # fmt: skip
     codes = (rng.integers(0, 3, 50), rng.integers(0, 3, 200)) if sides else (None, None)
-    return Predicates.of(protocol, rng.normal(size=(50, 9)), rng.normal(size=(600, 9)), codes)
+    return Predicates(protocol, rng.normal(size=(50, 9)), rng.normal(size=(600, 9)), *codes)
 
 
 @pytest.mark.parametrize("sides", [False, True])
 def test_predicates_travel_and_go_to_a_device(sides):
     pytest.importorskip("torch")
     predicates = isolating(sides)
-    again = Predicates.from_arrays(predicates.arrays())
-    device = legal_predicates.isolate_on_device(predicates, "cpu")
-    whole = legal_predicates.isolate(predicates, (0, 50))
+    again = store.from_bytes(store.to_bytes(predicates))
+    whole = legal_predicates.isolate(NUMPY, predicates, (0, 50))
     for rows in ranges_of(50, 7):
-        for found in (legal_predicates.isolate(again, rows), device(rows)):
+        for xp, shared in ((NUMPY, again), (Torch("cpu"), predicates)):
+            found = legal_predicates.isolate(xp, shared, rows)
             assert found["won"].tolist() == whole["won"][:, slice(*rows)].tolist()
     every = legal_predicates.single_out_all(predicates, speakers=7)
     for name in ("won", "change", "squares"):
@@ -224,17 +193,17 @@ def test_lists_are_counted_alike_on_a_device(sides, levels, monkeypatch):
     scores = test @ enrol.T
     if sides:
         scores[codes[0][:, None] != codes[1]] = -np.inf
-    own = legal_lists.own_scores(lists, (0, 300))["own"]
+    own = legal_lists.own_scores(NUMPY, lists, (0, 300))["own"]
     assert own == pytest.approx(scores[np.arange(300), place], abs=1e-12)
-    there = legal_lists.own_scores_on_device(lists, "cpu")((0, 300))["own"]
+    there = legal_lists.own_scores(Torch("cpu"), lists, (0, 300))["own"]
     assert there == pytest.approx(own, abs=1e-12)
     knots, which = np.unique(own, return_inverse=True)
     lists = replace(lists, knots=knots, coarse=_coarse(knots, which, 16))
-    device = legal_lists.count_lists_on_device(lists, "cpu")
-    whole = legal_lists.count_lists(lists, (0, 300))
+    whole = legal_lists.count_lists(NUMPY, lists, (0, 300))
     spread = 0
     for rows in [(0, 256), (256, 300)]:
-        one, other = legal_lists.count_lists(lists, rows), device(rows)
+        one = legal_lists.count_lists(NUMPY, lists, rows)
+        other = legal_lists.count_lists(Torch("cpu"), lists, rows)
         spread = spread + one["spread"].astype(int)
         for name in ("counts", "spread", "extra"):
             assert one[name].tolist() == other[name].tolist(), name

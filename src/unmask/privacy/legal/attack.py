@@ -1,0 +1,364 @@
+"""Who attacks: what is enrolled, what a back-end was trained on, and how its scores are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import BoolArray, FloatArray, lazy, length_normalised
+from unmask.engine import Roc
+from unmask.errors import InputError
+from unmask.privacy.legal.curve import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, VARIANTS
+from unmask.scoring import (
+    Backend,
+    Cosine,
+    Moments,
+    Plda,
+    Whitening,
+    as_vectors,
+    average_groups,
+    discriminants,
+    score_blocks,
+)
+from unmask.trials import Embeddings
+
+NAMES = ("cosine", "wccn", "plda")
+SHRINKAGE = 0.1
+LDA_DIRECTIONS = 20
+
+
+def train_backend(name: str, train: Embeddings | None = None) -> Backend:
+    """A back-end by name; ``wccn`` and ``plda`` need the attacker's own training speech."""
+    if name not in NAMES:
+        raise InputError(f"back-end: expected {', '.join(NAMES)}, found {name}")
+    if name == "cosine":
+        return Cosine()
+    if train is None:
+        raise InputError(f"back-end {name}: expected embeddings to train on, found none")
+    return Whitening.fit(train) if name == "wccn" else Plda.fit(train)
+
+
+def centred(embeddings: Embeddings) -> Embeddings:
+    """The ``embeddings`` at length one, less their own mean.
+
+    An attacker centres what it enrols and what it attacks each by itself.
+    """
+    unit = embeddings.normalised()
+    return Embeddings(
+        unit.vectors - unit.vectors.mean(axis=0),
+        unit.speakers,
+        unit.utterances,
+        unit.sessions,
+        columns=unit.columns,
+        source=unit.source,
+    )
+
+
+def pooled(sets: Sequence[Embeddings]) -> Embeddings:
+    """Training sets as one, under the speakers' names.
+
+    A back-end that sees the same speaker original and protected, or protected by several runs,
+    learns to look away from what the safeguard changes.
+    """
+    if len(sets) == 1:
+        return sets[0]
+    return Embeddings(
+        np.concatenate([one.vectors for one in sets]),
+        [name for one in sets for name in one.speakers.to_series()],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Attacker:
+    """What an attacker holds: enrolment speech of known voices, test speech of protected ones.
+
+    Made by users, by :func:`attack_scenarios` and by assessments; taken by :func:`legal`.
+    ``backend`` is ``"cosine"``, ``"wccn"`` or ``"plda"`` (the last two are trained on ``train``,
+    the attacker's own data) or a trained back-end. ``enrols`` says whether the enrolment speech is
+    ``"original"`` or ``"protected"``; ``knows`` what the extractor or the back-end was trained on:
+    ``"original"`` speech (ignorant), speech from a ``"related"`` safeguard (semi-informed) or from
+    the ``"same"`` one (informed), always with keys of the attacker's own. Enrolment from the run
+    that is attacked is no attack: it shows whether pseudonyms are consistent. ``consistency`` says
+    so; left at None it is found out (both sets from one file, or vectors in both). A safeguard
+    without a key gives an attacker the same run: say ``consistency=False`` there.
+    """
+
+    enrol: Embeddings
+    test: Embeddings
+    backend: Backend | str = "cosine"
+    train: Embeddings | None = None
+    enrols: Literal["original", "protected"] | None = None
+    knows: Literal["original", "related", "same"] | None = None
+    consistency: bool | None = None
+
+    def trained(self) -> Backend:
+        """The back-end, ready to score."""
+        if isinstance(self.backend, str):
+            return train_backend(self.backend, self.train)
+        return self.backend
+
+    @property
+    def is_consistency(self) -> bool:
+        """Whether what is enrolled comes from the run that is attacked."""
+        if self.consistency is None:
+            return self.enrols != "original" and one_run(self.enrol, self.test)
+        return self.consistency
+
+    @lazy
+    def readings(self) -> tuple[str, ...]:
+        """The ways in which this attacker can read its scores."""
+        return (PLAIN, NEGATED) if self.centred() is None else VARIANTS
+
+    def centred(self) -> Attacker | None:
+        """The same attacker with every set about its own mean; None where that leaves nothing, or
+        where the back-end is already trained on others.
+        """
+        if not isinstance(self.backend, str) and self.backend.name != "cosine":
+            return None
+        enrol, test = centred(self.enrol), centred(self.test)
+        train = None if self.train is None else centred(self.train)
+        sets = (enrol, test) if train is None else (enrol, test, train)
+        if not all(one.vectors.any(axis=1).all() for one in sets):
+            return None
+        return replace(self, enrol=enrol, test=test, train=train)
+
+    def matrix(self, reading: str = PLAIN) -> FloatArray:
+        """Scores of every enrolled speaker (in order of the code) with every test utterance.
+
+        A speaker's model is the normalised mean of all the speaker's normalised enrolment vectors.
+        """
+        used = self.centred() if reading in (CENTRED, CENTRED_NEGATED) else self
+        if used is None:
+            raise InputError("attack: centred embeddings cannot be had")
+        codes = np.unique(used.enrol.speakers.codes, return_inverse=True)[1]
+        scores = _matrix(used.trained(), average_groups(used.enrol.vectors, codes), used.test)
+        return -scores if reading in (NEGATED, CENTRED_NEGATED) else scores
+
+    def scores(self) -> tuple[FloatArray, FloatArray]:
+        """Target and nontarget scores of all pairs of an enrolment and a test utterance."""
+        own, tested = (one.speakers.to_series().to_numpy() for one in (self.enrol, self.test))
+        same = own[:, None] == tested[None]
+        scores = _matrix(self.trained(), self.enrol.vectors, self.test)
+        return scores[same], scores[~same]
+
+    def held_out(
+        self,
+        backends: Mapping[str, Callable[[Embeddings], Backend]] | None = None,
+        *,
+        folds: int = 2,
+        seed: int = 0,
+    ) -> HeldOut:
+        """Attack in ``folds`` groups of speakers, each with back-ends trained on the others.
+
+        ``backends`` trains each, by name: by default all of :data:`BACKENDS` where there is speech
+        to train on, else the cosine. Where enrolment and test share utterances, half of each
+        speaker's utterances (every second one by name) enrols and the other half tests, so that no
+        utterance meets its own protected version. The groups depend on the speakers' names and the
+        ``seed`` alone, so all attackers of one test set try the same trials.
+        """
+        if backends is None:
+            backends = BACKENDS if self.train is not None else {"cosine": BACKENDS["cosine"]}
+        names = sorted(set(self.test.speakers.to_series()) & set(self.enrol.speakers.to_series()))
+        if len(names) < 2 * folds or folds < 1:
+            raise InputError(
+                "attack: expected at least 2 speakers per fold in enrolment and test, found"
+                f" {len(names)} for {folds} folds"
+            )
+        if self.train is None and set(backends) != {"cosine"}:
+            raise InputError("attack: back-ends other than cosine need a training set")
+        enrol, test = _apart(self.enrol.normalised(), self.test.normalised())
+        order = np.random.default_rng(seed).permutation(len(names))
+        parts = []
+        for n in range(folds):
+            group = {names[i] for i in order[n::folds]}
+            fold = replace(
+                self,
+                enrol=_among(enrol, group, inside=True),
+                test=_among(test, group, inside=True),
+                train=None
+                if self.train is None
+                else _among(self.train, group, inside=False).normalised(),
+            )
+            parts.append(
+                {
+                    name: replace(
+                        fold, backend=Cosine() if fold.train is None else train(fold.train)
+                    )
+                    for name, train in backends.items()
+                }
+            )
+        return HeldOut(tuple(parts))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """An attack whose back-ends never saw a tested speaker, with every back-end that was tried.
+
+    Made by :meth:`Attacker.held_out`. ``folds`` hold, by the name of its back-end, an attacker on
+    some of the speakers, for :func:`legal` and :func:`linkability` like any other.
+    """
+
+    folds: tuple[Mapping[str, Attacker], ...]
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """Names of the back-ends tried."""
+        return tuple(self.folds[0])
+
+    def scores(self, backend: str | None = None) -> tuple[FloatArray, FloatArray]:
+        """Target and nontarget scores of all folds together, of the strongest back-end if none
+        is named.
+        """
+        target, nontarget = zip(
+            *(fold[backend or self.strongest].scores() for fold in self.folds), strict=True
+        )
+        return np.concatenate(target), np.concatenate(nontarget)
+
+    def roc(self, backend: str | None = None) -> Roc:
+        """The ROC statistic of the scores."""
+        return Roc.from_scores(*self.scores(backend))
+
+    @lazy
+    def strongest(self) -> str:
+        """The back-end with the lowest C_llr^min on the very trials attacked.
+
+        Chosen with hindsight, on purpose: a safeguard is judged by the best attack known.
+        """
+        return min(self.backends, key=lambda name: self.roc(name).min_cllr())
+
+
+def attack_scenarios(
+    original: Embeddings,
+    protected: Embeddings,
+    *,
+    own: Sequence[Embeddings],
+    related: Sequence[Embeddings] = (),
+) -> dict[str, Attacker]:
+    """The attackers of Vauquier (2025, 3.2) on one safeguard, by what they know, and the control.
+
+    ``protected`` is attacked; ``own`` are runs of the same safeguard with keys of the attacker's
+    own, ``related`` runs of related safeguards. ``original`` attacks original speech: the control.
+    ``original enrolment`` enrols original speech (the ignorant attacker of the VoicePrivacy
+    challenges). The other attackers enrol speech that they protected; their back-ends are trained
+    on original speech (``ignorant``), on related protected speech too (``semi-informed``) or on
+    their own (``informed``). Where the safeguard has a key, a run of the attacker's own disguises a
+    voice otherwise than the run attacked: then an informed attacker may do better to enrol
+    originals. No extractor is trained.
+    """
+    if not own:
+        raise InputError("attackers: expected at least one run of the safeguard, found none")
+    enrolled: dict[str, tuple[Embeddings, Sequence[Embeddings]]] = {
+        "original enrolment": (original, ()),
+        "ignorant": (own[0], ()),
+        **({"semi-informed": (own[0], related)} if related else {}),
+        "informed": (own[0], own),
+        "informed with originals": (original, own),
+    }
+    return {
+        "original": Attacker(original, original, train=original),
+        **{
+            name: Attacker(enrol, protected, train=pooled([original, *more]))
+            for name, (enrol, more) in enrolled.items()
+        },
+    }
+
+
+def with_backends(
+    attackers: Mapping[str, Attacker], backends: Sequence[str]
+) -> dict[str, Attacker]:
+    """Each of ``attackers`` once with every one of ``backends``; those without training data keep
+    cosine only.
+    """
+    chosen: dict[str, Attacker] = {}
+    for name, attacker in attackers.items():
+        usable = [b for b in backends if b == "cosine" or attacker.train is not None]
+        for backend in usable or ["cosine"]:
+            label = name if len(usable) < 2 else f"{name} ({backend})"
+            chosen[label] = replace(attacker, backend=backend)
+    return chosen
+
+
+def one_run(enrol: Embeddings, test: Embeddings) -> bool:
+    """Whether two sets come from one file, or share vectors."""
+    if enrol.source is not None and test.source is not None:
+        return enrol.source.sha256 == test.source.sha256
+    if enrol.dimension != test.dimension:
+        return False
+    direction = np.random.default_rng(0).normal(size=enrol.dimension)
+    along = [(one.vectors * direction).sum(axis=1) for one in (enrol, test)]
+    return bool(np.isin(*along).any())
+
+
+class _Projected(Whitening):
+    """Length-normalise, centre, project by any matrix, and take the cosine."""
+
+    @property
+    def name(self) -> str:
+        return self.covariance
+
+
+def _about_mean(training: Embeddings) -> Backend:
+    """Cosine about the mean of the training vectors."""
+    rows = length_normalised(as_vectors(training.vectors))
+    return _Projected(rows.mean(axis=0), np.eye(training.dimension), "centred")
+
+
+def _lda(training: Embeddings) -> Backend:
+    """Cosine in the directions of largest between- over within-speaker variance."""
+    rows = length_normalised(as_vectors(training.vectors))
+    centre = rows.mean(axis=0)
+    directions = min(LDA_DIRECTIONS, training.n_speakers - 1, training.dimension)
+    moments = Moments.of(rows - centre, training.speakers.codes)
+    return _Projected(centre, discriminants(moments, directions, SHRINKAGE), "lda")
+
+
+BACKENDS: Mapping[str, Callable[[Embeddings], Backend]] = {
+    "cosine": lambda training: Cosine(),
+    "centred": _about_mean,
+    "wccn": lambda training: Whitening.fit(training, shrinkage=SHRINKAGE),
+    "lda": _lda,
+    "plda": lambda training: Plda.fit(training, shrinkage=SHRINKAGE),
+}
+"""Back-ends that are trained on few held-out speakers, with shrinkage; cosine needs no training."""
+
+
+def _matrix(backend: Backend, enrol: npt.ArrayLike, test: Embeddings) -> FloatArray:
+    """Scores of enrolment vectors with all test utterances."""
+    sides = backend.prepare(enrol), backend.prepare(test.vectors)
+    parts = [np.asarray(part, float) for _, _, part in score_blocks(backend, *sides)]
+    return np.concatenate(parts)
+
+
+def _apart(enrol: Embeddings, test: Embeddings) -> tuple[Embeddings, Embeddings]:
+    """Two sets without a common utterance."""
+    if enrol.utterances is None or test.utterances is None:
+        raise InputError("attack: expected a name for every utterance, found none")
+    if not set(enrol.utterances.to_series()) & set(test.utterances.to_series()):
+        return enrol, test
+    return enrol.select(_every_second(enrol, 0)), test.select(_every_second(test, 1))
+
+
+def _every_second(embeddings: Embeddings, remainder: int) -> BoolArray:
+    """Every second utterance of each speaker, counted by name."""
+    assert embeddings.utterances is not None
+    names = embeddings.utterances.to_series().to_numpy().astype(str)
+    codes = embeddings.speakers.codes
+    order = np.lexsort((names, codes))
+    first = np.searchsorted(codes[order], codes[order])
+    mask = np.zeros(len(embeddings), dtype=np.bool_)
+    mask[order] = (np.arange(len(order)) - first) % 2 == remainder
+    return mask
+
+
+def _among(embeddings: Embeddings, group: set[str], *, inside: bool) -> Embeddings:
+    """The utterances of the speakers of a group, or of all others."""
+    chosen = embeddings.speakers.to_series().is_in(list(group)).to_numpy()
+    mask = chosen if inside else ~chosen
+    if not mask.any():
+        where = "tested" if inside else "left to train on"
+        raise InputError(f"attack: no speakers {where}: training and test speakers must differ")
+    return embeddings.select(mask)

@@ -1,0 +1,290 @@
+"""How strong attacks are: the strongest of several, and whether a low risk is to be believed.
+
+Whoever tries many attacks on the same speakers and reports the best reports luck as well. So the
+attacker is chosen on one half of the speakers and judged by the other, over many splits. A low risk
+is believed only of an attacker that is strong where nothing protects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from unmask.base import FEW_SPEAKERS, FloatArray, few_speakers, score_interval
+from unmask.errors import InputError
+from unmask.estimate import Estimate, Interval, Notice
+from unmask.privacy.legal.curve import Curve, RiskCurve, base_name
+from unmask.privacy.legal.probe import Inference
+from unmask.privacy.legal.ranks import Ranks
+
+SPLITS = 200
+STRONG_ENOUGH = 0.5
+_LEAST_SPEAKERS = 4
+_CHECKED = ("linkability", "one_minus_eer")
+Curves = Mapping[tuple[str, str, int], Curve]
+
+
+@dataclass(frozen=True)
+class Strongest:
+    """The attacker chosen most often, ``chosen_share`` of the times, among ``of`` attackers.
+
+    Made by :func:`strongest_of`. ``estimate`` is the risk under the attacker chosen on other
+    speakers where ``corrected``, else the largest value, which luck makes too large.
+    """
+
+    attacker: str
+    estimate: Estimate
+    chosen_share: float
+    of: int
+    corrected: bool
+
+    @property
+    def note(self) -> str:
+        """Which correction was made for the choice."""
+        if self.of == 1:
+            return "one attack tried: nothing to choose"
+        if self.corrected:
+            return (
+                f"best of {self.of} attacks, each chosen on half of the speakers and judged by the"
+                f" other half; chosen in {100 * self.chosen_share:.0f} % of the splits"
+            )
+        return f"largest of {self.of} attacks, not corrected for the choice: errs towards more risk"
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The point of a panel with the largest risk: ``length`` utterances, ``count`` speakers."""
+
+    length: int
+    count: int
+    strongest: Strongest
+
+
+def strongest_of(
+    curves: Mapping[str, Curve], count: int, *, seed: int = 0, splits: int = SPLITS
+) -> Strongest:
+    """The strongest of the attackers of ``curves`` at ``count`` speakers, and its risk.
+
+    Speakers are halved ``splits`` times, drawn with ``seed``. With c_i the mean over splits of the
+    outcome of speaker i under the attacker that succeeds most on the half without i, the value is
+    the mean of c_i and the interval its score interval with the variance of that mean or that of
+    the attacker chosen most often, whichever is larger. Curves without outcomes of speakers (1 −
+    EER) give the largest value.
+    """
+    at = {name: i for name, curve in curves.items() if (i := curve.index(count)) is not None}
+    if not at:
+        raise InputError(f"strongest attacker: no value for {count} speakers")
+    largest = max(at, key=lambda name: float(curves[name].value[at[name]]))
+    risks = {name: curve for name in at if isinstance(curve := curves[name], RiskCurve)}
+    alone = Strongest(largest, curves[largest].estimate(at[largest]), 1.0, len(at), False)
+    if len(risks) < len(at) or len(at) == 1:
+        return alone
+    outcomes = _aligned(risks, at)
+    if outcomes.shape[1] < _LEAST_SPEAKERS:
+        return alone
+    cross, chosen = _cross_fitted(outcomes, splits, seed)
+    which = int(np.argmax(chosen))
+    name = list(risks)[which]
+    estimate = _estimate(risks[name], at[name], cross)
+    return Strongest(name, estimate, float(chosen[which]), len(at), True)
+
+
+def _aligned(risks: Mapping[str, RiskCurve], at: Mapping[str, int]) -> FloatArray:
+    """Outcomes of the speakers that all attackers attack: attackers × speakers."""
+    tables = [
+        pl.DataFrame({"speaker": curve.speakers, str(n): curve.per_speaker[:, at[name]]})
+        for n, (name, curve) in enumerate(risks.items())
+    ]
+    joined = tables[0]
+    for table in tables[1:]:
+        joined = joined.join(table, on="speaker", how="inner", maintain_order="left")
+    return joined.drop("speaker").to_numpy().T
+
+
+def _cross_fitted(outcomes: FloatArray, splits: int, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Mean outcome of each speaker under attackers chosen without it, and the share of choices."""
+    attackers, speakers = outcomes.shape
+    rng = np.random.default_rng(np.random.SeedSequence(seed))
+    rank = rng.random((splits, speakers)).argsort(axis=1).argsort(axis=1)
+    half = rank < speakers // 2
+    sums = half @ outcomes.T
+    rest = outcomes.sum(axis=1) - sums
+    by_half = (sums / (speakers // 2)).argmax(axis=1)
+    by_rest = (rest / (speakers - speakers // 2)).argmax(axis=1)
+    chosen = np.where(half, by_rest[:, None], by_half[:, None])
+    cross = outcomes[chosen, np.arange(speakers)].mean(axis=0)
+    share = np.bincount(np.concatenate([by_half, by_rest]), minlength=attackers) / (2 * splits)
+    return cross, share
+
+
+def _estimate(curve: RiskCurve, i: int, cross: FloatArray) -> Estimate:
+    """The estimate of a curve with the cross-fitted value and interval."""
+    plain = curve.estimate(i)
+    value, speakers = float(cross.mean()), len(cross)
+    interval = plain.interval
+    if interval is not None:
+        variance = max(float(cross.var(ddof=1)) / speakers, float(curve.variance[i]))
+        low, high = score_interval(
+            np.array([value]), np.array([variance]), speakers, level=interval.level
+        )
+        method = f"{interval.method},cross-fitted"
+        interval = Interval(float(low[0]), float(high[0]), interval.level, method, 0, interval.seed)
+    return replace(plain, value=value, interval=interval)
+
+
+def sweep_notices(
+    curves: Curves,
+    inferences: Mapping[tuple[str, str], Inference],
+    ranks: Mapping[tuple[str, int], Ranks],
+    original: str | None,
+    consistency: Sequence[str] = (),
+) -> list[Notice]:
+    """What all parts of a sweep say, each once with its attackers and lengths, and whether the
+    attackers are strong enough to be believed.
+
+    ``curves``, ``inferences`` and ``ranks`` are those of a sweep, ``original`` its attacker on
+    unprotected speech, ``consistency`` the names of what is no attack.
+    """
+    conditions: dict[Notice, dict[str, list[str]]] = {}
+    for (name, _, length), curve in curves.items():
+        for notice in curve.remarks if name == base_name(name, curve) else ():
+            conditions.setdefault(notice, {}).setdefault(name, []).append(str(length))
+    for (name, length), rank in ranks.items():
+        for notice in rank.notices:
+            conditions.setdefault(notice, {}).setdefault(name, []).append(str(length))
+    for (name, _), probe in inferences.items():
+        for notice in probe.notices:
+            conditions.setdefault(notice, {}).setdefault(name, [])
+    joined = []
+    for notice, names in conditions.items():
+        subject = "; ".join(
+            f"{name}, length {', '.join(lengths)}" if lengths else name
+            for name, lengths in names.items()
+        )
+        joined.append(Notice(notice.code, subject, f"{subject}: {notice.sentence}"))
+    return [
+        *_few(curves),
+        *strength_notices(curves, original),
+        *(Notice("consistency", name, f"{name}: {_CONSISTENCY}") for name in consistency),
+        *chance_notices(curves, original),
+        *isolation_notices(curves, original),
+        *joined,
+    ]
+
+
+_CONSISTENCY = (
+    "enrolment comes from the attacked run itself, which no attacker holds: this shows whether"
+    " pseudonyms are consistent, not whether people are recognised; it does not compete for the"
+    " strongest attack"
+)
+
+
+def _few(curves: Curves) -> list[Notice]:
+    """Few speakers leave wide intervals, and say nothing of a larger crowd."""
+    least = min((len(curve.speakers) for curve in curves.values()), default=FEW_SPEAKERS)
+    sentence = few_speakers(least)
+    if sentence is None:
+        return []
+    return [Notice("few-speakers", "", f"{sentence}; risks in a larger crowd are unknown")]
+
+
+def strength_notices(curves: Curves, original: str | None) -> list[Notice]:
+    """An attack is believed if, on unprotected speech and the smallest count, its residual risk in
+    Linkability (or in 1 − EER) reaches one half.
+    """
+    if original is None:
+        sentence = (
+            "no attacker on unprotected speech was given: whether the attacks are strong enough to"
+            " be believed is not known"
+        )
+        return [Notice("no-control", "", sentence)]
+    notices = []
+    for (name, metric, length), curve in curves.items():
+        if name != original or metric not in _CHECKED:
+            continue
+        least = int(curve.counts.argmin())
+        if not curve.residual[least] >= STRONG_ENOUGH:
+            sentence = (
+                f"weak attacker: on unprotected speech {metric} reaches"
+                f" {100 * curve.value[least]:.1f} % with {curve.counts[least]:,} speakers, length"
+                f" {length} (chance {100 * curve.chance[least]:.1f} %); low risks at this length"
+                " cannot be believed"
+            )
+            notices.append(Notice("weak-control", f"{name}, length {length}", sentence))
+    return notices
+
+
+def chance_notices(curves: Curves, original: str | None) -> list[Notice]:
+    """Attacks no variant of which is better than chance, and what the control makes of that.
+
+    Where the same attack succeeds on unprotected speech this is evidence of protection; where it is
+    weak there too, or no such control was given, it tells nothing.
+    """
+    variants: dict[tuple[str, str, int], list[Curve]] = {}
+    for (name, metric, length), curve in curves.items():
+        variants.setdefault((base_name(name, curve), metric, length), []).append(curve)
+    notices = []
+    for (name, metric, length), readings in variants.items():
+        at_chance = np.all([curve.at_chance for curve in readings], axis=0)
+        if name == original or not at_chance.any():
+            continue
+        control = variants.get((str(original), metric, length), [])
+        counts = readings[0].counts[at_chance].tolist()
+        for verdict, some in _by_control(control, counts).items():
+            subject = f"{name}, length {length}"
+            sentence = (
+                f"{subject}: {metric}: no better than chance with"
+                f" {', '.join(f'{n:,}' for n in some)} speakers; {verdict}"
+            )
+            notices.append(Notice("chance", subject, sentence))
+    return notices
+
+
+def _by_control(control: Sequence[Curve], counts: Sequence[int]) -> dict[str, list[int]]:
+    """What to say of an attack at chance, and the counts to say it of.
+
+    The control's strength is its residual risk against what no information reaches.
+    """
+    verdicts: dict[str, list[int]] = {}
+    for count in counts:
+        strength = []
+        for curve in control:
+            i = curve.index(int(count))
+            if i is not None:
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    chance = curve.chance_level[i]
+                    residual = (curve.value[i] - chance) / (1 - chance)
+                strength.append((float(residual), float(curve.value[i])))
+        if not strength:
+            verdict = "without a control on unprotected speech this is uninformative"
+        else:
+            above, value = max(strength)
+            verdict = f"control on unprotected speech {100 * value:.0f} %"
+            if not above >= STRONG_ENOUGH:
+                verdict += ": too weak, this is uninformative"
+        verdicts.setdefault(verdict, []).append(int(count))
+    return verdicts
+
+
+def isolation_notices(curves: Curves, original: str | None) -> list[Notice]:
+    """Where voices are isolated although nobody is linked: they keep a voice that is not theirs.
+
+    Singling Out counts whoever is isolated. Entries of one protected voice that resemble each other
+    stand out under any predicate, made from the speaker or from a stranger.
+    """
+    notices = []
+    for (name, metric, length), curve in curves.items():
+        linked = curves.get((name, "linkability", length))
+        if metric != "singling_out" or linked is None or name == original:
+            continue
+        if base_name(name, curve) == name and linked.at_chance.all() and not curve.at_chance.all():
+            subject = f"{name}, length {length}"
+            sentence = (
+                f"{subject}: singling_out: isolates voices of people who cannot be linked:"
+                " protected voices that stay the same stand out whoever is enrolled"
+            )
+            notices.append(Notice("isolated", subject, sentence))
+    return notices
