@@ -114,7 +114,7 @@ def similarity() -> None:
         f"{VOICE}each = {size} // 100\n"
         "original, other = voices(100, each, 1), voices(100, each, 2, 3)\n"
         "protected = um.Embeddings(other.vectors, original.speakers, original.utterances)\n"
-        f"{MARK}um.pseudonymisation_from_embeddings(original, protected, replicates=0)"
+        f"{MARK}um.pseudonymisation(original, protected, replicates=0)"
         for size in SEGMENTS
     ]
     report("similarity matrices OO, OP, PP", "pairs", [3 * n * n for n in SEGMENTS], code)
@@ -125,7 +125,7 @@ def worst_case() -> None:
     code = [
         f"{VOICE}everyone = voices({size} // {EACH}, {EACH}, 1, 2.5)\n"
         f"counts = np.unique(np.geomspace(1, {size} // {EACH} - 1, 24).astype(int))\n"
-        f"{MARK}um.worst_case_of_embeddings(everyone, [0.1, 0.15, 0.2], counts=counts)"
+        f"{MARK}um.worst_case(everyone, [0.1, 0.15, 0.2], counts=counts)"
         for size in VOICES
     ]
     sizes = [n * n for n in VOICES]

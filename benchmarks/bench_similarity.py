@@ -50,7 +50,7 @@ def matrices() -> None:
 def embeddings() -> None:
     """From embeddings, against the bare products in blocks."""
     code = WORK.format(
-        call="um.pseudonymisation_from_embeddings(*sets)",
+        call="um.pseudonymisation(*sets)",
         floor="[(a[i : i + 256] @ b.T).sum() for a, b in ((o, o), (o, p), (p, p))"
         " for i in range(0, 9000, 256)]",
     )

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.coverage.known_voices import Population
 from benchmarks.harness import ratio, seconds
 from unmask.stress import (
     ModelComparison,
     PairScores,
-    Population,
     compare_models,
     extrapolate,
     simulate_worst_case,

@@ -87,10 +87,10 @@ def workloads() -> dict[str, Workload]:
             um.singling_out(known, asked, counts=[20, 3000]).estimates
         ),
         "similarity, 3 x 16 million pairs": lambda: numbers(
-            um.pseudonymisation_from_embeddings(original, changed).estimates
+            um.pseudonymisation(original, changed).estimates
         ),
         "worst case, 400 million trials": lambda: numbers(
-            um.worst_case_of_embeddings(everyone, [0.05, 0.1, 0.2], counts=[1, 100, 1999]).estimates
+            um.worst_case(everyone, [0.05, 0.1, 0.2], counts=[1, 100, 1999]).estimates
         ),
     }
 

@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 
 from unmask._version import __version__
+from unmask.run import place
 from unmask.speech import (
     Extraction,
     McAdams,
@@ -111,7 +112,8 @@ def protected(
     original: tuple[Recording, ...], folder: Path, method: McAdams, workers: int | None
 ) -> tuple[Recording, ...]:
     if not (folder / METADATA).exists():
-        result = anonymise(original, folder, method, workers=workers)
+        with place(workers=workers):
+            result = anonymise(original, folder, method)
         if result.failures:
             raise SystemExit("\n".join(result.failures))
     return recordings(folder, speakers="folder")
@@ -124,7 +126,8 @@ def vectors_of(
     workers: int | None,
     extraction: Extraction | None = None,
 ) -> Embeddings:
-    result = embed(files, encoder, extraction=extraction, parts=parts, workers=workers)
+    with place(workers=workers):
+        result = embed(files, encoder, extraction=extraction, parts=parts)
     if result.failures and extraction is None:
         raise SystemExit("\n".join(result.failures))
     assert result.embeddings is not None

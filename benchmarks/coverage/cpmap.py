@@ -122,7 +122,6 @@ def intervals(
         below=BELOW,
         replicates=replicates,
         seed=seed,
-        workers=1,
     )
     summary, delta, placed = made.maps[1], made.deltas[0], made.positions[1][0]
     return {

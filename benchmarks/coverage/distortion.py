@@ -9,6 +9,7 @@ import numpy as np
 from benchmarks.coverage.similarity import KEPT_APART, POPULATIONS, Voices
 from benchmarks.coverage.tally import Tally, header, line
 from unmask import privacy
+from unmask.privacy.similarity.distortion import cross_scores
 
 SPEAKERS = (20, 40, 60)
 METHODS = ("linear", "isotonic")
@@ -20,11 +21,10 @@ def distorted(
     voices: Voices, rng: np.random.Generator, speakers: int, *, replicates: int, seed: int = 0
 ) -> list[privacy.CalibrationDistortion]:
     """C_ECE of a sample by every method."""
-    sets = voices.runs(rng, speakers, 2)
+    original, *runs = voices.runs(rng, speakers, 2)
+    scores = [cross_scores(original, run) for run in runs]
     return [
-        privacy.calibration_distortion_from_embeddings(
-            *sets, method=method, replicates=replicates, seed=seed
-        )
+        privacy.calibration_distortion(*scores, method=method, replicates=replicates, seed=seed)
         for method in METHODS
     ]
 

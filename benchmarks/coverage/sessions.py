@@ -26,7 +26,7 @@ def assessed(
     protected = um.Embeddings(
         vectors, original.speakers, original.utterances, sessions=[f"t{part}" for part in session]
     )
-    return um.assess_sessions(original, protected, replicates=replicates, seed=seed)
+    return um.sessions(original, protected, replicates=replicates, seed=seed)
 
 
 @cache

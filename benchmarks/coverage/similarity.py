@@ -86,10 +86,7 @@ KEPT_APART = Voices("kept apart", 0.35, spread=0.3, heterogeneity=0.5, freedom=5
 def truth(voices: Voices, *, large: int = _LARGE, times: int = _TIMES) -> dict[str, float]:
     """Every number of the population: the mean of large samples, ratios averaged as ratios."""
     rng = np.random.default_rng([2026, voices.seed])
-    found = [
-        um.pseudonymisation_from_embeddings(*voices.sample(rng, large), replicates=0)
-        for _ in range(times)
-    ]
+    found = [um.pseudonymisation(*voices.sample(rng, large), replicates=0) for _ in range(times)]
     known = {"d_ece": float(np.mean([one.sets["op"].zebra.d_ece for one in found]))}
     for metric in ("deid", *DETAILS, "g_vd"):
         values = np.array([getattr(one, metric) for one in found])
@@ -123,7 +120,7 @@ def real(speakers: int, safeguard: str, *, samples: int, replicates: int) -> dic
 
     voices = case_study("campplus")
     both = voices["original"], voices[safeguard]
-    whole = um.pseudonymisation_from_embeddings(*both, replicates=0)
+    whole = um.pseudonymisation(*both, replicates=0)
     known = {"deid": whole.deid, "g_vd": whole.g_vd, "d_ece": whole.sets["op"].zebra.d_ece}
 
     def drawn() -> Iterator[tuple[um.Embeddings, um.Embeddings]]:
@@ -143,9 +140,7 @@ def _tallied(
 ) -> dict[str, Tally]:
     tallies = {metric: Tally(known[metric]) for metric in (*METRICS, *DETAILS) if metric in known}
     for number, (original, protected) in enumerate(made):
-        result = um.pseudonymisation_from_embeddings(
-            original, protected, replicates=replicates, seed=number
-        )
+        result = um.pseudonymisation(original, protected, replicates=replicates, seed=number)
         for metric, tally in tallies.items():
             interval = result.interval(metric)
             tally.add_interval(interval)

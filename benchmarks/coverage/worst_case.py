@@ -16,8 +16,8 @@ from functools import cached_property
 import numpy as np
 
 from unmask.base.arrays import FloatArray, IntArray
-from unmask.stress import PairScores, extrapolate, measure_worst_case
-from unmask.stress.worst_case.kernels import closest_weights
+from unmask.stress import PairScores, extrapolate, worst_case
+from unmask.stress.impostors.ranks import closest_weights
 
 LAWS = ("student", "plda", "hubs", "families")
 APART = "households"
@@ -162,9 +162,7 @@ def measured(
     truth = law.small_truth(thresholds, counts, draws)
     found = {
         level: [
-            measure_worst_case(
-                law.seen(speakers, scores, 100 + k), thresholds, counts=counts, level=level
-            )
+            worst_case(law.seen(speakers, scores, 100 + k), thresholds, counts=counts, level=level)
             for k in range(populations)
         ]
         for level in (0.99, 0.95)

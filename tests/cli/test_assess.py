@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unmask.cli import app, main
-from unmask.trials import Embeddings, write_embeddings
+from unmask.trials import Embeddings, write
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def folder(tmp_path):
     names = [f"u{n}" for n in range(32)]
     for name, noise in (("original", 0.3), ("hidden", 1.5)):
         vectors = voice + noise * rng.normal(size=voice.shape)
-        write_embeddings(Embeddings(vectors, speakers, names), tmp_path / f"{name}.npz")
+        write(Embeddings(vectors, speakers, names), tmp_path / f"{name}.npz")
     return tmp_path
 
 

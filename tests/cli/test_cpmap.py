@@ -59,15 +59,13 @@ def test_json_equals_the_python_api(folder):
     )
     found = json.loads(done.stdout)
     jsonschema.validate(found, um.json_schema())
-    scores = um.merge_systems(
+    scores = um.Scores.merged(
         *(
             um.read_scores(name, key="trials", speakers="pattern:^(s[0-9]+)-")
             for name in ("old", "new")
         )
     )
-    expected = um.assess_cp_maps(
-        scores, references=["old", "new"], combine="rank", grid=8, replicates=10
-    )
+    expected = um.cp_maps(scores, references=["old", "new"], combine="rank", grid=8, replicates=10)
     values = {
         (r["conditions"].get("system", ""), r["metric"]): r["value"]
         for r in found["results"]

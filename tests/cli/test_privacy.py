@@ -73,9 +73,7 @@ def test_json_equals_the_python_api(folder):
     done = run("--original", "o.npz", "--protected", "a=p.npz", "-f", "json", "--seed", 3, "-q")
     found = json.loads(done.stdout)
     jsonschema.validate(found, um.json_schema())
-    expected = um.pseudonymisation_from_embeddings(
-        um.read_embeddings("o.npz"), um.read_embeddings("p.npz"), seed=3
-    )
+    expected = um.pseudonymisation(um.read_embeddings("o.npz"), um.read_embeddings("p.npz"), seed=3)
     by_name = {r["metric"]: r for r in found["results"] if r["conditions"]["system"] == "a"}
     assert by_name["deid"]["value"] == expected.deid
     interval = expected.interval("deid")
@@ -155,13 +153,13 @@ def test_bad_options_are_told_in_one_line(folder):
     assert "need embeddings" in fails("--matrices", "a=m.npz", "--by", "gender")
     assert "need embeddings" in fails("--matrices", "a=m.npz", "--backend", "plda")
     assert "--again needs" in fails("--matrices", "a=m.npz", "--again", "a=m.npz")
-    assert "no safeguard of that name" in fails(
+    assert "no first run" in fails(
         "--scores", "a=oo,op,pp", "--again", "b=op", "--speakers", "pattern:^(s[0-9]+)-"
     )
     np.savez("bad.npz", oo=np.eye(3))
     assert "bad.npz: expected the arrays oo, op, pp" in fails("--matrices", "a=bad.npz")
     np.savez("bad.npz", oo=np.eye(3), op=np.eye(3), pp=np.eye(4), spk=[1, 1, 2])
-    assert "bad.npz: speaker 2 has 1 segment" in fails("--matrices", "a=bad.npz")
+    assert "a: speaker 2 has 1 segment" in fails("--matrices", "a=bad.npz")
     (folder / "text.npz").write_text("no archive")
     assert "text.npz: expected an npz file" in fails("--matrices", "a=text.npz")
 

@@ -8,17 +8,18 @@ import pytest
 
 import unmask as um
 from unmask.engine import stream, units_of
-from unmask.trials import files, spooled, streamed_files, trial_spool
+from unmask.trials import large, spool
+from unmask.trials.readers import files, tables
 
 UNLIKE = r"; (read in batches|\d+ spoof trials belong to neither class)"
 
 
 def make_batches_tiny(monkeypatch: pytest.MonkeyPatch, *, rows: int = 300) -> None:
     """Everything that is done in parts is done in several."""
-    monkeypatch.setattr(streamed_files, "BATCH", rows)
-    monkeypatch.setattr(spooled, "ROWS", 7 * rows // 6)
-    monkeypatch.setattr(trial_spool, "PARTITION", rows)
-    monkeypatch.setattr(trial_spool, "LONGEST", rows // 2)
+    monkeypatch.setattr(tables, "BATCH", rows)
+    monkeypatch.setattr(large, "ROWS", 7 * rows // 6)
+    monkeypatch.setattr(spool, "PARTITION", rows)
+    monkeypatch.setattr(spool, "LONGEST", rows // 2)
     monkeypatch.setattr(files, "HEAD", 4096)
     monkeypatch.setattr(stream, "HELD", 50)
     blocks = files.Input.blocks
@@ -29,7 +30,7 @@ def at_once(paths, *, systems=None, **options):
     """The table from files read as a whole, or the error; speakers are checked as for intervals."""
     try:
         tables = [um.read_scores(path, systems=systems, **options) for path in paths]
-        merged = tables[0] if len(tables) == 1 else um.merge_systems(*tables)
+        merged = tables[0] if len(tables) == 1 else um.Scores.merged(*tables)
         found = um.evaluate(merged, replicates=0)
         units_of(merged)
         return found

@@ -19,8 +19,7 @@ from unmask.engine.binned import (
 )
 from unmask.engine.bootstrap import Resampled, Units, bootstrap
 from unmask.scoring import BySpeaker
-from unmask.trials import Ids
-from unmask.trials.labels import NONTARGET, TARGET
+from unmask.trials import NONTARGET, TARGET, Ids
 
 BATTERY = Battery(p_target=(0.01, 0.5))
 

@@ -12,9 +12,8 @@ import pytest
 from streams import compare, make_batches_tiny
 
 import unmask as um
-from unmask.trials import trial_spool
-from unmask.trials.scratch import Scratch
-from unmask.trials.spooled import Spooled
+from unmask.trials import spool
+from unmask.trials.readers.tables import Table
 
 N = 1200
 
@@ -233,31 +232,15 @@ def test_repeated_trials(tmp_path):
     assert "both classes" in compare(path, duplicates="skip")
 
 
-def test_hashes_that_collide_are_no_repetition(tmp_path, monkeypatch):
-    path = put(tmp_path / "a.score", rows())
-    hashed, seeds = trial_spool.hash_trials, []
+def test_first_hashes_that_collide_are_told_apart(tmp_path, monkeypatch):
+    hashed = spool._hashes
 
-    def weak(columns, *, seed):
-        seeds.append(seed)
-        first, second = hashed(columns, seed=seed)
-        if seed < 2:
-            first = first & np.uint64(0xFF)
-            second = np.zeros_like(second)
-        return first, second
+    def weak(columns, seed):
+        return (
+            hashed(columns, seed) & np.uint64(0xFFF << 52) if seed == 0 else hashed(columns, seed)
+        )
 
-    monkeypatch.setattr("unmask.trials.spooled.hash_trials", weak)
-    assert not isinstance(compare(path), str)
-    assert sorted(set(seeds)) == [0, 1, 2]
-
-
-def test_low_bits_that_collide_are_told_apart(tmp_path, monkeypatch):
-    hashed = trial_spool.hash_trials
-
-    def weak(columns, *, seed):
-        first, second = hashed(columns, seed=seed)
-        return first & np.uint64(0xFFF << 52), second
-
-    monkeypatch.setattr("unmask.trials.spooled.hash_trials", weak)
+    monkeypatch.setattr(spool, "_hashes", weak)
     table = rows()
     path = put(tmp_path / "a.score", table)
     key = put(tmp_path / "trials", [[row[0], row[1], row[3]] for row in table[::-1]])
@@ -313,7 +296,7 @@ def test_several_files_are_several_systems(tmp_path):
         """C_llr adds up the scores of the second file in another order."""
         found, wanted = um.stream_scores(paths, replicates=0, **options), None
         tables = [um.read_scores(path, **options) for path in paths]
-        wanted = um.evaluate(um.merge_systems(*tables), replicates=0)
+        wanted = um.evaluate(um.Scores.merged(*tables), replicates=0)
         for result, expected in zip(found, wanted, strict=True):
             assert result.system == expected.system
             for estimate, number in zip(result.estimates, expected.estimates, strict=True):
@@ -365,7 +348,7 @@ def test_room_on_disk_is_checked_before(tmp_path, monkeypatch):
     path = put(tmp_path / "a.score", rows())
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda where: usage._replace(free=20_000))
-    monkeypatch.setattr(Spooled, "read", lambda self, **options: pytest.fail("was read"))
+    monkeypatch.setattr(Table, "batches", lambda self: pytest.fail("was read"))
     with pytest.raises(um.InputError, match=r"GB of free disk .* TMPDIR names") as caught:
         um.stream_scores(path)
     assert "\n" not in str(caught.value)
@@ -377,7 +360,7 @@ def test_a_disk_that_is_full_is_one_line(tmp_path, monkeypatch):
     def full(*arguments, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("unmask.trials.trial_spool.open", full, raising=False)
+    monkeypatch.setattr("unmask.trials.spool.open", full, raising=False)
     with pytest.raises(um.InputError, match=r"temporary files cannot be written .No space"):
         um.stream_scores(path)
 
@@ -391,5 +374,5 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
     with pytest.raises(um.InputError, match="each trial once"):
         um.stream_scores(path)
     assert not list((tmp_path / "scratch").iterdir())
-    with Scratch() as scratch:
+    with spool.Scratch() as scratch:
         assert scratch.path.parent == tmp_path / "scratch"

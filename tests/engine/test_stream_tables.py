@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from streams import at_once, compare, content, in_batches, make_batches_tiny
 
 import unmask as um
-from unmask.trials.streamed_scores import streamed_scores
+from unmask.trials import streamed_scores
 
 LAYOUTS = {
     "wespeaker": ["enrol", "test", "score", "label"],

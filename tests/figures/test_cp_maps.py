@@ -129,7 +129,8 @@ def test_delta_map_is_centred_at_zero(roadmap):
 
 def test_intervals_stand_in_the_headings(roadmap):
     made = Interval(0.5, 0.999, 0.95, "speaker,bands of cells", 100, 0)
-    delta = roadmap.deltas[0].with_intervals(DeltaIntervals(made, made, made, (20, 20)))
+    intervals = DeltaIntervals(made, made, made, (20, 20))
+    delta = replace(roadmap.deltas[0], intervals=intervals)
     for figure in (
         delta_cp_map_figure([delta]),
         roadmap_figure(um.CpRoadmap(roadmap.maps[:2], (delta,))),

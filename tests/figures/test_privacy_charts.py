@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from unmask import InputError, calibration_distortion, pseudonymisation, zebra_profiles, zoo_of_set
+from unmask import InputError, calibration_distortion, pseudonymisation, zebra_profiles, zoo
 from unmask.estimate import Interval
 from unmask.figures import save
 from unmask.figures.evidence import calibration_profiles, disclosure_profiles
 from unmask.figures.safeguards import Point, distinctiveness, speaker_protection
 from unmask.figures.similarity import similarity_matrices, zoo_plots
-from unmask.privacy.similarity.safeguards import PrivacyAssessment, Safeguard
+from unmask.privacy.similarity import PrivacyAssessment, Safeguard
 from unmask.privacy.similarity.view import quadrants, single
 from unmask.report import figures_of
 
@@ -92,7 +92,7 @@ def test_profiles_have_the_disclosure_in_the_legend():
 
 
 def test_zoo_names_speakers_and_tests_the_corners(result):
-    zoos = {"OP": zoo_of_set(result.sets["op"])}
+    zoos = {"OP": zoo(result.sets["op"])}
     figure = zoo_plots(zoos, matrices={"OP": single(result.sets["op"])})
     assert "doves (by chance" in figure.caption
     assert '"speaker": "s3"' in json.dumps(figure.spec())

@@ -19,20 +19,14 @@ import unmask as um
 from unmask.engine import bootstrap, evaluation, pairing, stream, units_of
 from unmask.privacy.legal import links as legal_links
 from unmask.privacy.legal import verification as legal_verification
-from unmask.privacy.similarity import count as similarity_count
-from unmask.privacy.similarity import matrix as similarity_matrix
-from unmask.privacy.similarity import total as similarity_total
-from unmask.privacy.similarity.distortion import (
-    calibration_distortion_from_embeddings,
-    calibration_distortion_from_scores,
-)
+from unmask.privacy.similarity import passes as similarity_passes
+from unmask.privacy.similarity.distortion import cross_scores
 from unmask.run import Place, within
 from unmask.run import place as opened_place
 from unmask.stress import trial_bias, worst_case_by_target
-from unmask.stress.worst_case import flat as worst_case_flat
-from unmask.stress.worst_case import on_device as worst_case_on_device
-from unmask.stress.worst_case import voices as worst_case_voices
-from unmask.trials import write_embeddings, write_key, write_scores
+from unmask.stress.impostors import rates as worst_case_rates
+from unmask.stress.impostors import voices as worst_case_voices
+from unmask.trials import write
 
 Numbers = dict[str, Any]
 Options = dict[str, Any]
@@ -57,13 +51,10 @@ def places() -> Iterator[None]:
     patches = [
         mock.patch.object(legal_links, "ROWS", 40),
         mock.patch.object(legal_verification, "ROWS", 256),
-        *(
-            mock.patch.object(module, "TRIALS", 1)
-            for module in (similarity_count, similarity_total, similarity_matrix)
-        ),
+        mock.patch.object(similarity_passes, "TRIALS", 1),
         mock.patch.object(worst_case_voices, "ROWS", 40),
-        mock.patch.object(worst_case_flat, "SCORES", 4000),
-        mock.patch.object(worst_case_on_device, "SCORES", 1000),
+        mock.patch.object(worst_case_rates, "SCORES", 4000),
+        mock.patch.object(worst_case_voices, "_DEVICE", 1000),
     ]
     with contextlib.ExitStack() as stack:
         for patch in patches:
@@ -321,7 +312,7 @@ def similarity(
     **options: Any,
 ) -> Numbers:
     """Pseudonymisation from embeddings."""
-    made = um.pseudonymisation_from_embeddings(
+    made = um.pseudonymisation(
         voices(original), voices(protected), backend=backend(scoring, original), replicates=40,
         seed=1, **options, **at,
     )  # fmt: skip
@@ -338,9 +329,7 @@ def similarity_of_matrices(
 
 def similarity_of_scores(sets: Sequence[Mapping[str, Any]], **options: Any) -> Numbers:
     """Pseudonymisation from three lists of trials."""
-    made = um.pseudonymisation_from_scores(
-        *(trials(data) for data in sets), replicates=40, seed=1, **options
-    )
+    made = um.pseudonymisation(*(trials(data) for data in sets), replicates=40, seed=1, **options)
     return _similarity(made)
 
 
@@ -348,7 +337,7 @@ def safeguards(
     original: Mapping[str, Any], protected: Mapping[str, Any], again: Mapping[str, Any], at: Options
 ) -> Numbers:
     """A table of safeguards, by a column, with second runs and sessions."""
-    made = um.assess_safeguards(
+    made = um.safeguards(
         voices(original),
         {name: voices(data) for name, data in protected.items()},
         again={name: voices(data) for name, data in again.items()},
@@ -369,9 +358,7 @@ def sessions(
     original: Mapping[str, Any], protected: Mapping[str, Any], at: Options, **options: Any
 ) -> Numbers:
     """Within and between sessions."""
-    made = um.assess_sessions(
-        voices(original), voices(protected), replicates=40, seed=1, **options, **at
-    )
+    made = um.sessions(voices(original), voices(protected), replicates=40, seed=1, **options, **at)
     found = _estimates(made.estimates)
     for name, own in made.sets.items():
         found[f"{name}/matrix"] = own.matrix
@@ -541,7 +528,7 @@ def distortion_of_scores(
     first: Mapping[str, Any], second: Mapping[str, Any], method: str
 ) -> Numbers:
     """The same from lists of trials, with intervals."""
-    made = calibration_distortion_from_scores(
+    made = um.calibration_distortion(
         trials(first), trials(second), system=next(iter(first["systems"])), method=method,
         replicates=40, seed=1,
     )  # fmt: skip
@@ -550,9 +537,8 @@ def distortion_of_scores(
 
 def distortion_of_embeddings(original: Any, first: Any, second: Any, method: str) -> Numbers:
     """The same from embeddings, with intervals."""
-    made = calibration_distortion_from_embeddings(
-        voices(original), voices(first), voices(second), method=method, replicates=40, seed=1
-    )
+    runs = [cross_scores(voices(original), voices(run)) for run in (first, second)]
+    made = um.calibration_distortion(*runs, method=method, replicates=40, seed=1)
     return _distortion(made)
 
 
@@ -565,13 +551,13 @@ def _zoo(made: Any) -> Numbers:
 
 def zoo(data: Mapping[str, Any]) -> Numbers:
     """The zoo of a list of trials."""
-    return _zoo(um.zoo_of_scores(trials(data), system=next(iter(data["systems"]))))
+    return _zoo(um.zoo(trials(data), system=next(iter(data["systems"]))))
 
 
 def zoo_of_set(original: Mapping[str, Any], protected: Mapping[str, Any]) -> Numbers:
     """The zoo of a similarity matrix."""
-    made = um.pseudonymisation_from_embeddings(voices(original), voices(protected), replicates=0)
-    return _zoo(um.zoo_of_set(made.sets["op"]))
+    made = um.pseudonymisation(voices(original), voices(protected), replicates=0)
+    return _zoo(um.zoo(made.sets["op"]))
 
 
 # Stress.
@@ -616,7 +602,7 @@ def delta_intervals(data: Mapping[str, Any], **options: Any) -> Numbers:
     scores = trials(data)
     pairs = [(scores.targets(name), scores.nontargets(name)) for name in list(scores.systems)[:2]]
     made = um.delta_cp_intervals(
-        *pairs, units_of(scores)[0], grid=8, replicates=40, seed=1, workers=1, **options
+        *pairs, units_of(scores)[0], grid=8, replicates=40, seed=1, **options
     )
     found: Numbers = {}
     for name in ("win", "tie", "lose"):
@@ -626,7 +612,7 @@ def delta_intervals(data: Mapping[str, Any], **options: Any) -> Numbers:
 
 def cp_assessment(data: Mapping[str, Any], **options: Any) -> Numbers:
     """Maps, deltas, trial configs and their intervals of a list of trials."""
-    made = um.assess_cp_maps(trials(data), grid=10, replicates=30, seed=1, **options)
+    made = um.cp_maps(trials(data), grid=10, replicates=30, seed=1, **options)
     found: Numbers = {}
     for name, one in made.maps.items():
         found |= _map(one, f"{name}/map/") | _estimates(made.estimates(name), f"{name}/")
@@ -672,17 +658,17 @@ def worst_case_measured(
     data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options, **options: Any
 ) -> Numbers:
     """The same with intervals, from the pairs of embeddings."""
-    pairs = um.pairs_of_embeddings(voices(data))
-    return _worst(um.measure_worst_case(pairs, thresholds, counts=counts, seed=1, **options, **at))
+    pairs = um.stress.pairs(voices(data))
+    return _worst(um.worst_case(pairs, thresholds, counts=counts, seed=1, **options))
 
 
 def worst_case_of_scores(
     data: Mapping[str, Any], thresholds: Any, counts: Any, at: Options
 ) -> Numbers:
     """The same from a list of trials."""
-    pairs = um.pairs_of_scores(trials(data), system=next(iter(data["systems"])))
+    pairs = um.stress.pairs(trials(data), system=next(iter(data["systems"])))
     found = {"scores": pairs.scores, "start": pairs.start}
-    return found | _worst(um.measure_worst_case(pairs, thresholds, counts=counts, **at))
+    return found | _worst(um.worst_case(pairs, thresholds, counts=counts))
 
 
 def worst_case_of_embeddings(
@@ -696,7 +682,7 @@ def worst_case_of_embeddings(
     **options: Any,
 ) -> Numbers:
     """The same straight from embeddings."""
-    made = um.worst_case_of_embeddings(
+    made = um.worst_case(
         voices(data),
         thresholds,
         counts=counts,
@@ -704,7 +690,6 @@ def worst_case_of_embeddings(
         proxy=None if proxy is None else voices(proxy),
         seed=1,
         **options,
-        **at,
     )
     return _worst(made)
 
@@ -733,9 +718,9 @@ def model_comparison(scores: Any, models: Sequence[str]) -> Numbers:
 
 def worst_case_study(data: Mapping[str, Any], at: Options) -> Numbers:
     """A study of embeddings: exact rates, predictions, thresholds that would help."""
-    made = um.worst_case_study_of_embeddings(
+    made = um.worst_case(
         voices(data), model="gpd", population=1000, p_target=[0.05], target_rates=[0.05],
-        per_pair=4, groups=5, seed=1, split=False, **at,
+        per_pair=4, groups=5, seed=1, split=False,
     )  # fmt: skip
     found = _worst(made.empirical, "empirical/")
     found |= _fields(
@@ -767,8 +752,8 @@ def read_scores(
     system = next(iter(scores.systems))
     with tempfile.TemporaryDirectory() as folder:
         path, key = Path(folder, name), Path(folder, "trials")
-        write_scores(scores.select_systems([system]), path, format=format)
-        write_key(scores, key)
+        write(scores.select_systems([system]), path, format=format)
+        write(scores, key, format="kaldi-trials")
         read = um.read_scores(path, key=key, speakers=owner)
         battery = um.Battery(p_target=(0.05,), fpr=(0.1,))
         options: Options = {"battery": battery, "replicates": 20 if few else None, "seed": 1}
@@ -792,7 +777,7 @@ def read_embeddings(data: Mapping[str, Any], name: str) -> Numbers:
     """Embeddings written, read, and cross-paired from the file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, name)
-        write_embeddings(voices(data), path)
+        write(voices(data), path)
         read = um.read_embeddings(path)
         paired = um.cross_pairing(path, replicates=20, seed=1)
     found: Numbers = {"vectors": read.vectors, "speakers": read.speakers.alphabetical().codes}

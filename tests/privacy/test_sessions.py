@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unmask import InputError, assess_sessions
+from unmask import InputError, sessions
 from unmask.trials import Embeddings
 
 SPEAKERS, SESSIONS, EACH, DIMENSION = 10, 3, 4, 24
@@ -25,7 +25,7 @@ def test_the_same_mapping_in_every_session_links_them():
     rng = np.random.default_rng(0)
     data, _, _ = original(rng)
     rotation = np.linalg.qr(rng.normal(size=(DIMENSION, DIMENSION)))[0]
-    found = assess_sessions(data, protected_like(data, data.vectors @ rotation))
+    found = sessions(data, protected_like(data, data.vectors @ rotation))
     assert found.g_vd_within == pytest.approx(0.0, abs=1e-9)
     assert found.unlinkability_between == pytest.approx(0.0, abs=1e-9)
 
@@ -35,7 +35,7 @@ def test_a_new_mapping_for_each_session_keeps_voices_distinct_and_unlinkable():
     data, _, session = original(rng)
     turns = [np.linalg.qr(rng.normal(size=(DIMENSION, DIMENSION)))[0] for _ in range(SESSIONS)]
     vectors = np.stack([v @ turns[s] for v, s in zip(data.vectors, session, strict=True)])
-    found = assess_sessions(data, protected_like(data, vectors))
+    found = sessions(data, protected_like(data, vectors))
     assert abs(found.g_vd_within) < 0.1
     assert found.unlinkability_between > 0.8
     by_name = {e.metric: e for e in found.estimates}
@@ -50,7 +50,7 @@ def test_a_new_mapping_for_each_session_keeps_voices_distinct_and_unlinkable():
 
 def test_pairs_within_and_between_sessions_are_all_pairs():
     data, _, _ = original(np.random.default_rng(2))
-    found = assess_sessions(data, data, replicates=0)
+    found = sessions(data, data, replicates=0)
     total = sum(found.sets[f"pp_{kind}"].sums.count.sum() for kind in ("within", "between"))
     assert total == len(data) * (len(data) - 1)
     counts = found.sets["pp_within"].sums.count
@@ -62,7 +62,7 @@ def test_pairs_within_and_between_sessions_are_all_pairs():
 def test_similarity_between_sessions_from_the_definition():
     rng = np.random.default_rng(3)
     data, speaker, session = original(rng)
-    found = assess_sessions(data, data, replicates=0).sets["pp_between"]
+    found = sessions(data, data, replicates=0).sets["pp_between"]
     unit = data.vectors / np.linalg.norm(data.vectors, axis=1, keepdims=True)
     scores = unit @ unit.T
     kept = np.not_equal.outer(session, session)
@@ -77,7 +77,7 @@ def test_speakers_who_share_no_session_are_counted():
     data, speaker, session = original(np.random.default_rng(4))
     rooms = np.where(speaker < 5, session, session + 10)
     moved = Embeddings(data.vectors, data.speakers, data.utterances, rooms.astype(str))
-    found = assess_sessions(data, moved)
+    found = sessions(data, moved)
     assert any("50 of 90 ordered pairs" in line for line in found.warnings)
     assert np.isnan(found.sets["pp_within"].matrix[0, 9])
     assert np.isfinite(found.g_vd_within)
@@ -87,13 +87,13 @@ def test_bad_sessions_are_named():
     data, speaker, session = original(np.random.default_rng(5))
     bare = Embeddings(data.vectors, data.speakers, data.utterances)
     with pytest.raises(InputError, match="expected a session for every protected segment"):
-        assess_sessions(data, bare)
+        sessions(data, bare)
     alone = Embeddings(
         data.vectors, data.speakers, data.utterances, np.where(speaker == 3, 0, session).astype(str)
     )
     with pytest.raises(InputError, match="speaker 3 lacks segments in two sessions"):
-        assess_sessions(data, alone)
+        sessions(data, alone)
     split = np.where(speaker == 2, np.arange(speaker.size) + 100, session).astype(str)
     each = Embeddings(data.vectors, data.speakers, data.utterances, split)
     with pytest.raises(InputError, match="speaker 2 lacks two segments in one session"):
-        assess_sessions(data, each)
+        sessions(data, each)

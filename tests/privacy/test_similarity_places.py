@@ -6,20 +6,22 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from unmask.run.executors import kept_open
 
 import unmask as um
-from unmask.privacy.similarity import count as similarity_count
-from unmask.privacy.similarity import device as similarity_device
-from unmask.privacy.similarity import matrix as similarity_matrix
-from unmask.privacy.similarity import total as similarity_total
-from unmask.privacy.similarity.align import segments_of
-from unmask.privacy.similarity.count import Counting, count, count_rows, target_rows
-from unmask.privacy.similarity.pairs import EmbeddingPairs, MatrixPairs, Pairs, Sessions, Upper
-from unmask.privacy.similarity.sets import PairSets
-from unmask.privacy.similarity.total import Calibrated, sum_rows
-from unmask.run import Where, job
-from unmask.run import executors as where
+from unmask.privacy.similarity import pairs as similarity_pairs
+from unmask.privacy.similarity import passes
+from unmask.privacy.similarity.matrix import similarity_sets
+from unmask.privacy.similarity.pairs import (
+    EmbeddingPairs,
+    MatrixPairs,
+    Pairs,
+    Sessions,
+    Upper,
+    segments_of,
+)
+from unmask.privacy.similarity.passes import Counting, count_rows
+from unmask.privacy.similarity.resampling import Setup
+from unmask.run import NUMPY, place, places, reporting
 from unmask.scoring import Cosine
 from unmask.trials import Ids
 
@@ -29,8 +31,7 @@ SUMS = ("count", "log_sigmoid", "llr", "disclosure", "lowest", "highest")
 
 @pytest.fixture(autouse=True)
 def short_ranges(monkeypatch):
-    for module in (similarity_count, similarity_total, similarity_matrix):
-        monkeypatch.setattr(module, "TRIALS", 1)
+    monkeypatch.setattr(passes, "TRIALS", 1)
 
 
 @pytest.fixture(scope="module")
@@ -73,71 +74,70 @@ def assert_same_bits(found, wanted):
 def test_workers_change_nothing(voices, backend, pairs):
     made = {"plda": um.Plda, "wccn": um.Whitening}.get(backend)
     options = {"backend": made.fit(voices[0]) if made else backend, "pairs": pairs}
-    wanted = um.pseudonymisation_from_embeddings(*voices, **options, replicates=0, workers=1)
-    found = um.pseudonymisation_from_embeddings(*voices, **options, replicates=0, workers=3)
+    with place(workers=1):
+        wanted = um.pseudonymisation(*voices, **options, replicates=0)
+    with place(workers=3):
+        found = um.pseudonymisation(*voices, **options, replicates=0)
     assert_same_bits(found, wanted)
 
 
-def everything(voices, matrices, **options):
+def everything(voices, matrices):
     """Every kind of source and of rule; the last have so few segments that one tile holds them."""
     few = [voice.select(np.isin(voice.speakers.codes, range(8))) for voice in voices]
-    options["replicates"] = 0
-    yield um.pseudonymisation_from_embeddings(*voices, **options)
-    yield um.pseudonymisation_from_embeddings(
-        *voices, backend=um.Plda.fit(voices[0]), pairs="upper", **options
-    )
+    options = {"replicates": 0}
+    yield um.pseudonymisation(*voices, **options)
+    yield um.pseudonymisation(*voices, backend=um.Plda.fit(voices[0]), pairs="upper", **options)
     yield um.pseudonymisation(*matrices, voices[0].speakers, **options)
-    yield um.assess_sessions(*voices, **options)
-    yield um.pseudonymisation_from_embeddings(*few, **options)
+    yield um.sessions(*voices, **options)
+    yield um.pseudonymisation(*few, **options)
 
 
 @pytest.mark.parametrize("on", ["processes", "dask"])
 def test_all_places_give_the_same_bits(voices, matrices, on):
     if on == "dask":
         pytest.importorskip("distributed")
-    wanted = everything(voices, matrices)
-    with kept_open():
-        found = everything(voices, matrices, on=on, workers=2)
-        for one, other in islice(zip(found, wanted, strict=True), 5 if on == "processes" else 2):
+    number = 5 if on == "processes" else 2
+    wanted = list(islice(everything(voices, matrices), number))
+    with place(on, workers=2):
+        for one, other in zip(islice(everything(voices, matrices), number), wanted, strict=True):
             assert_same_bits(one, other)
 
 
 def test_a_table_of_safeguards_starts_its_workers_once(voices, monkeypatch):
     started = []
 
-    class Threads(where.ThreadPoolExecutor):
+    class Threads(places.ThreadPoolExecutor):
         def __init__(self, workers, **options):
             started.append(workers)
             super().__init__(workers)
 
-    monkeypatch.setattr(where, "ProcessPoolExecutor", Threads)
+    monkeypatch.setattr(places, "ProcessPoolExecutor", Threads)
     few = [voice.select(np.isin(voice.speakers.codes, range(8))) for voice in voices]
     protected = {"a": few[1], "b": few[0]}
     options = {"with_sessions": True, "replicates": 0}
-    found = um.assess_safeguards(few[0], protected, **options, on="processes", workers=2)
+    with place("processes", workers=2):
+        found = um.safeguards(few[0], protected, **options)
     assert started == [2]
-    wanted = um.assess_safeguards(few[0], protected, **options)
+    wanted = um.safeguards(few[0], protected, **options)
     for one, other in zip(found, wanted, strict=True):
         assert one.result.deid == pytest.approx(other.result.deid)
 
 
 def test_a_state_goes_on_where_the_run_was_ended(voices, tmp_path):
-    wanted = um.pseudonymisation_from_embeddings(*voices, replicates=0)
+    wanted = um.pseudonymisation(*voices, replicates=0)
 
     def unplug(done, total):
-        if done == 15:
+        if done / total > 0.7:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        um.pseudonymisation_from_embeddings(
-            *voices, replicates=0, workers=1, state=tmp_path, progress=unplug
-        )
-    told = []
-    found = um.pseudonymisation_from_embeddings(
-        *voices, replicates=0, state=tmp_path, progress=lambda *n: told.append(n)
-    )
+    with pytest.raises(KeyboardInterrupt), place(workers=1, state=tmp_path), reporting(unplug):
+        um.pseudonymisation(*voices, replicates=0)
+    steps = []
+    with place(state=tmp_path), reporting(lambda *step: steps.append(step)):
+        found = um.pseudonymisation(*voices, replicates=0)
     assert_same_bits(found, wanted)
-    assert told == [(done, 24) for done in range(16, 25)]
+    kept = [(1, 8), (6, 24), (3, 8), (12, 24), (5, 8), (17, 24)]
+    assert steps == [*kept, (18, 24), (7, 8), (22, 24), (23, 24), (24, 24)]
 
 
 def rules(voices):
@@ -166,15 +166,12 @@ def source(request, voices, matrices):
 @pytest.mark.parametrize("rule", ["all", "upper", "within", "between"])
 @pytest.mark.parametrize("strip", [1 << 24, 20_000])
 def test_a_device_counts_and_adds_up_the_same(voices, source, rule, strip, monkeypatch):
-    monkeypatch.setattr(similarity_device, "STRIP", strip)
-    monkeypatch.setattr(job, "devices", lambda: ["cpu"])
+    monkeypatch.setattr(similarity_pairs, "STRIP", strip)
     segments = segments_of(voices[0].speakers)
     pairs = {"op": Pairs(source(segments), segments, rules(voices)[rule](segments))}
-    made = [
-        similarity_matrix.similarity_sets(pairs, negated=["op"], where=Where(on))["op"]
-        for on in ("local", "cuda")
-    ]
-    one, other = made
+    one = similarity_sets(pairs, Setup(replicates=0), negated=["op"])[0]["op"]
+    with place("cuda", devices=["cpu"]):
+        other = similarity_sets(pairs, Setup(replicates=0), negated=["op"])[0]["op"]
     np.testing.assert_allclose(one.roc.scores, other.roc.scores, atol=1e-12)
     for name in ("target", "equal", "between"):
         np.testing.assert_array_equal(getattr(one.roc, name), getattr(other.roc, name))
@@ -186,63 +183,43 @@ def test_a_device_counts_and_adds_up_the_same(voices, source, rule, strip, monke
     np.testing.assert_allclose(one.negated, other.negated, atol=1e-12)
 
 
-def test_a_device_gives_the_same_numbers_to_the_user(voices, matrices, monkeypatch):
+def test_a_device_gives_the_same_numbers_to_the_user(voices, matrices):
     few = {"replicates": 30}
-    wanted = um.pseudonymisation_from_embeddings(*voices, **few), um.assess_sessions(*voices, **few)
-    monkeypatch.setattr(job, "devices", lambda: ["cpu", "cpu"])
-    found = um.pseudonymisation_from_embeddings(*voices, **few, on="cuda")
+    wanted = um.pseudonymisation(*voices, **few), um.sessions(*voices, **few)
+    broken = matrices[2].copy()
+    broken[3, 7] = np.nan
+    with place("cuda", devices=["cpu", "cpu"]):
+        found, sessions = um.pseudonymisation(*voices, **few), um.sessions(*voices, **few)
+        with pytest.raises(um.InputError, match=r"PP: expected numbers, found NaN as score of 1 p"):
+            um.pseudonymisation(*matrices[:2], broken, voices[0].speakers)
     assert found.deid == pytest.approx(wanted[0].deid, abs=1e-9)
     assert found.negated_deid == pytest.approx(wanted[0].negated_deid, abs=1e-9)
     assert found.interval("g_vd").low == pytest.approx(wanted[0].interval("g_vd").low, abs=1e-6)
-    sessions = um.assess_sessions(*voices, **few, on="cuda")
     assert sessions.interval("g_vd_within").low == pytest.approx(
         wanted[1].interval("g_vd_within").low, abs=1e-6
     )
     assert sessions.g_vd_within == pytest.approx(wanted[1].g_vd_within, abs=1e-9)
-    broken = matrices[2].copy()
-    broken[3, 7] = np.nan
-    with pytest.raises(um.InputError, match=r"PP: expected numbers, found NaN as score of 1 pairs"):
-        um.pseudonymisation(*matrices[:2], broken, voices[0].speakers, on="cuda")
-
-
-@pytest.mark.parametrize("rule", ["all", "upper", "within", "between"])
-def test_what_is_shared_comes_back_from_its_arrays(voices, source, rule):
-    segments = segments_of(voices[0].speakers)
-    pairs = Pairs(source(segments), segments, rules(voices)[rule](segments))
-    sets = PairSets((pairs, Pairs(pairs.source, segments)))
-    assert sum(name.startswith("scored") for name in sets.arrays()) <= 2
-    rocs = count(sets, ["A", "B"])
-    counting = Counting(sets, tuple(roc.scores for roc in rocs))
-    calibrated = Calibrated.of(sets, rocs, [True, False])
-    for work, shared in (
-        (target_rows, sets), (count_rows, counting), (sum_rows, calibrated),
-    ):  # fmt: skip
-        back = type(shared).from_arrays(shared.arrays())
-        for rows in sets.ranges(1):
-            wanted, found = work(shared, rows), work(back, rows)
-            assert wanted.keys() == found.keys()
-            for name in wanted:
-                np.testing.assert_array_equal(found[name], wanted[name])
 
 
 def test_counts_travel_in_few_bytes(voices, tmp_path):
     segments = segments_of(voices[0].speakers)
     rows = Cosine().prepare(voices[0].vectors)[segments.order]
-    sets = PairSets((Pairs(EmbeddingPairs.of(Cosine(), rows, rows), segments),))
-    counting = Counting(sets, (np.linspace(-1, 1, 3000),))
-    assert len(counting.ranges(Where())) == 3
-    far = counting.ranges(Where(state=tmp_path))
+    pairs = Pairs(EmbeddingPairs.of(Cosine(), rows, rows), segments)
+    counting = Counting(pairs, np.linspace(-1, 1, 3000))
+    assert len(counting.ranges()) == 3
+    with place(state=tmp_path):
+        far = counting.ranges()
     assert far == [(0, 700)]
-    travelled = sum(array.nbytes for array in count_rows(counting, far[0]).values())
+    travelled = sum(array.nbytes for array in count_rows(NUMPY, counting, far[0]).values())
     assert travelled < 2.1 * 3000
 
 
 def test_counts_do_not_depend_on_the_ranges(voices, monkeypatch):
-    wanted = um.pseudonymisation_from_embeddings(*voices, replicates=0)
-    monkeypatch.setattr(similarity_count, "TRIALS", 1 << 22)
-    monkeypatch.setattr(similarity_count, "_PIECE", 256 * 700)
-    monkeypatch.setattr(similarity_count, "_LONGEST_PIECE", 256 * 700)
-    found = um.pseudonymisation_from_embeddings(*voices, replicates=0)
+    wanted = um.pseudonymisation(*voices, replicates=0)
+    monkeypatch.setattr(Counting, "ranges", lambda counting: counting.pairs.ranges(1 << 22))
+    monkeypatch.setattr(passes, "_PIECE", 256 * 700)
+    monkeypatch.setattr(passes, "_LONGEST_PIECE", 256 * 700)
+    found = um.pseudonymisation(*voices, replicates=0)
     assert_same_bits(found, wanted)
 
 
@@ -260,28 +237,17 @@ class Euclidean:
 
 def test_a_back_end_of_ones_own_stays_here(voices, tmp_path):
     few = [voice.select(np.isin(voice.speakers.codes, range(5))) for voice in voices]
-    found = um.pseudonymisation_from_embeddings(*few, backend=Euclidean(), replicates=0, workers=2)
+    with place(workers=2):
+        found = um.pseudonymisation(*few, backend=Euclidean(), replicates=0)
     o, p = (voice.vectors for voice in few)
     sets = [Euclidean().score_block(a, b) for a, b in ((o, o), (o, p), (p, p))]
     direct = um.pseudonymisation(*sets, few[0].speakers, replicates=0)
     assert found.deid == pytest.approx(direct.deid, abs=1e-12)
     for options in ({"on": "processes"}, {"state": tmp_path}):
-        for call in (um.pseudonymisation_from_embeddings, um.assess_sessions):
-            with pytest.raises(um.InputError, match=r"back-end: expected cosine.*found euclidean"):
-                call(*few, backend=Euclidean(), **options)
-
-
-@pytest.mark.parametrize("on", ["moon", "cuda"])
-def test_places_that_cannot(voices, matrices, on):
-    told = "found moon" if on == "moon" else "no CUDA device"
-    with pytest.raises(um.InputError, match=told):
-        um.pseudonymisation_from_embeddings(*voices, on=on)
-    with pytest.raises(um.InputError, match=told):
-        um.pseudonymisation(*matrices, voices[0].speakers, on=on)
-    with pytest.raises(um.InputError, match=told):
-        um.assess_sessions(*voices, on=on)
-    with pytest.raises(um.InputError, match=told):
-        um.assess_safeguards(voices[0], {"a": voices[1]}, on=on)
+        for call in (um.pseudonymisation, um.sessions):
+            message = r"back-end: expected cosine.*found euclidean"
+            with pytest.raises(um.InputError, match=message), place(**options):
+                call(*few, backend=Euclidean())
 
 
 @pytest.mark.parametrize(
@@ -292,4 +258,4 @@ def test_sets_without_pairs_of_a_class_are_named(sessions, within, told):
     segments = segments_of(Ids.from_strings(["a", "a", "b", "b"]))
     chosen = Pairs(MatrixPairs(np.eye(4), segments), segments, Sessions(np.array(sessions), within))
     with pytest.raises(um.InputError, match=told):
-        similarity_matrix.similarity_sets({"x": chosen})
+        similarity_sets({"x": chosen}, Setup(replicates=0))

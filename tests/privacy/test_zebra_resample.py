@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 
 from unmask.engine import calibrate, information
-from unmask.privacy import calibration_distortion_from_embeddings
-from unmask.privacy.similarity.distortion import cross_scores, distortions
-from unmask.privacy.similarity.distortion_resample import Run, RunScores, _distortion, weighted_line
-from unmask.privacy.similarity.intervals import draws
+from unmask.privacy import calibration_distortion
+from unmask.privacy.similarity.distortion import (
+    Run,
+    _distortion,
+    cross_scores,
+    distortions,
+    weighted_line,
+)
+from unmask.privacy.similarity.lists import RunScores
+from unmask.privacy.similarity.resampling import Setup
 from unmask.trials import Embeddings
 
 SPEAKERS, EACH = 6, 3
@@ -44,7 +50,7 @@ def test_replicates_are_those_of_an_explicit_resampling():
     rng = np.random.default_rng(1)
     first, second = run_of(rng, 1.5), run_of(rng, 1.0)
     runs = Run.of(first), Run.of(second)
-    for times in draws(SPEAKERS, 5, 3):
+    for times in Setup(replicates=5, seed=3).times(SPEAKERS)[:5]:
         line = calibrate(*expanded(first, times))
         target, nontarget = (line.apply(scores) for scores in expanded(second, times))
         expected = information.expected_disclosure(target, nontarget)
@@ -75,7 +81,7 @@ def test_an_infinite_distortion_has_none():
         2,
     )
     other = RunScores(np.array([0.0, 3, 2, 3]), run.nontarget, run.owner, run.first, run.second, 2)
-    made = distortions(run, other, methods=["isotonic"], laplace=False, replicates=20)[0]
+    made = calibration_distortion(run, other, method="isotonic", laplace=False, replicates=20)
     assert made.c_ece == -np.inf
     assert made.intervals == (None, None)
     assert made.estimates[0].no_interval == "the value is infinite"
@@ -94,5 +100,5 @@ def test_speakers_come_with_the_scores_of_embeddings():
     assert np.bincount(found.owner).tolist() == [12] * 5
     assert (found.first != found.second).all()
     assert found.nontarget.size == found.first.size == 20 * 16
-    made = calibration_distortion_from_embeddings(original, *runs, replicates=20)
+    made = calibration_distortion(*(cross_scores(original, one) for one in runs), replicates=20)
     assert made.estimates[0].interval.low < made.c_ece < made.estimates[0].interval.high

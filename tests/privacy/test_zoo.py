@@ -8,20 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
-from unmask import InputError, pseudonymisation, zoo_of_scores, zoo_of_set
+from unmask import InputError, pseudonymisation, zoo
 from unmask.privacy import Zoo
 from unmask.privacy.menagerie import _at_least
 from unmask.trials import Ids, Scores
 
 
-def zoo(target, impostor, **more):
+def animals(target, impostor, **more):
     target, impostor = np.asarray(target, float), np.asarray(impostor, float)
     names = tuple(f"s{i}" for i in range(target.size))
     return Zoo(names, target, impostor, impostor, impostor, **more)
 
 
 def test_corners_hold_the_outer_quartiles_of_both_axes():
-    made = zoo([9, 8, 5, 5, 4, 5, 1, 2], [0, 9, 5, 4, 5, 4, 8, 1])
+    made = animals([9, 8, 5, 5, 4, 5, 1, 2], [0, 9, 5, 4, 5, 4, 8, 1])
     names = {kind: corner.speakers for kind, corner in made.corners.items()}
     assert names == {
         "doves": ("s0",),
@@ -34,7 +34,7 @@ def test_corners_hold_the_outer_quartiles_of_both_axes():
 
 
 def test_the_p_value_counts_the_ways_to_draw_a_quartile():
-    made = zoo(np.arange(8), np.arange(8))
+    made = animals(np.arange(8), np.arange(8))
     corner = made.corners["chameleons"]
     assert corner.count == 2
     ways = [len(set(pair) & {6, 7}) for pair in combinations(range(8), 2)]
@@ -69,7 +69,7 @@ def test_means_are_those_of_the_trials():
         test_speaker=Ids.from_strings(speakers[m]),
         systems={"x": matrix[k, m]},
     )
-    found = zoo_of_scores(scores)
+    found = zoo(scores)
     assert found.speakers == ("a", "b", "c")
     for i, name in enumerate("abc"):
         mine, other = speakers == name, speakers != name
@@ -89,18 +89,18 @@ def test_the_zoo_of_a_matrix_holds_oracle_llrs():
     same = np.equal.outer(speakers, speakers)
     sets = [rng.normal(size=same.shape) + s * same for s in (3.0, 0.0, 2.0)]
     result = pseudonymisation(*sets, speakers)
-    found = zoo_of_set(result.sets["op"])
+    found = zoo(result.sets["op"])
     np.testing.assert_allclose(found.target, np.diag(result.sets["op"].mean_llr))
     assert found.score == "oracle LLR"
 
 
 def test_bad_zoos_are_refused():
     with pytest.raises(InputError, match="share"):
-        zoo([1.0, 2.0], [1.0, 2.0], share=0.9)
+        animals([1.0, 2.0], [1.0, 2.0], share=0.9)
     with pytest.raises(InputError, match="speaker s1 has no finite mean target score"):
-        zoo([1.0, np.nan], [1.0, 2.0])
+        animals([1.0, np.nan], [1.0, 2.0])
     with pytest.raises(InputError, match="speakers on both sides"):
-        zoo_of_scores(Scores.from_arrays([1.0], [0.0]))
+        zoo(Scores.from_arrays([1.0], [0.0]))
 
 
 @given(st.integers(1, 30), st.data())

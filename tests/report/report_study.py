@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unmask.trials import Embeddings, Ids, Scores, write_embeddings, write_scores
+from unmask.trials import Embeddings, Ids, Scores, write
 
 SPEAKERS = [
     "<script>alert(1)</script>",
@@ -76,16 +76,16 @@ def make(place: Path) -> Path:
     """A folder with data and a config."""
     folder = place / "study"
     folder.mkdir()
-    write_embeddings(voices(0.0, 0.0, 0), folder / "original.npz")
-    write_embeddings(voices(0.4, 0.3, 1), folder / "weak.npz")
-    write_embeddings(voices(0.4, 0.3, 2), folder / "weak-again.npz")
-    write_embeddings(voices(1.5, 0.95, 3), folder / "strong.npz")
+    write(voices(0.0, 0.0, 0), folder / "original.npz")
+    write(voices(0.4, 0.3, 1), folder / "weak.npz")
+    write(voices(0.4, 0.3, 2), folder / "weak-again.npz")
+    write(voices(1.5, 0.95, 3), folder / "strong.npz")
     rng = np.random.default_rng(0)
     label = np.repeat([1, 0], [80, 400])
     speaker = [f"speaker-{n % 9:02d}" for n in range(480)]
     other = [s if t else f"speaker-{(n + 1 + n // 9 % 7) % 9:02d}"
              for n, (s, t) in enumerate(zip(speaker, label, strict=True))]  # fmt: skip
-    write_scores(
+    write(
         Scores(
             Ids.from_strings([f"e{n}" for n in range(480)]),
             Ids.from_strings([f"t{n}" for n in range(480)]),

@@ -312,7 +312,7 @@ def test_other_code_does_not_take_old_results(done, monkeypatch):
 def test_a_safeguard_given_by_score_files(tmp_path):
     import numpy as np
 
-    from unmask.trials import Ids, Scores, write_scores
+    from unmask.trials import Ids, Scores, write
 
     rng = np.random.default_rng(0)
     speaker = np.repeat(np.arange(6), 3)
@@ -330,7 +330,7 @@ def test_a_safeguard_given_by_score_files(tmp_path):
             test_speaker=who[1],
             systems={"asv": rng.normal(size=same.size) + gap * same},
         )
-        write_scores(scores, tmp_path / f"{name}.parquet")
+        write(scores, tmp_path / f"{name}.parquet")
     (tmp_path / "a.toml").write_text(
         """
 figures = []

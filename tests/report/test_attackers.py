@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.privacy.similarity.safeguards import ALL
 from unmask.report.assessment import assess
 from unmask.report.config import ATTACKERS, CONSISTENCY, load_config
-from unmask.report.headline import WORST, find
+from unmask.report.headline import ALL, WORST, find
 from unmask.report.writing import summary_table, write_report
-from unmask.trials import Embeddings, Ids, Scores, write_embeddings, write_scores
+from unmask.trials import Embeddings, Ids, Scores, write
 
 SPEAKERS, PER, DIMENSION = 32, 8, 24
 NAMES = np.repeat([f"s{n:02}" for n in range(SPEAKERS)], PER)
@@ -42,7 +41,7 @@ def put(folder, **sets):
     for name, vectors in sets.items():
         gender = np.where(np.arange(len(NAMES)) // PER % 2, "f", "m")
         one = Embeddings(vectors, NAMES, UTTERANCES, columns={"gender": gender})
-        write_embeddings(one, folder / f"{name}.npz")
+        write(one, folder / f"{name}.npz")
 
 
 def run(folder, more="", *, changes=()):
@@ -179,7 +178,7 @@ def scores(folder, *, pairs):
                 enrol += [i] * times
                 test += [j] * times
     same = np.array(enrol) == np.array(test)
-    write_scores(
+    write(
         Scores(
             Ids.from_strings([f"e{i}" for i in enrol]),
             Ids.from_strings([f"t{j}-{n}" for n, j in enumerate(test)]),
@@ -209,7 +208,7 @@ def test_a_framework_that_refuses_costs_its_own_section(tmp_path, monkeypatch):
     def refuse(*args, **kwargs):
         raise InputError("pairs: 1 of 1,560 have one score")
 
-    monkeypatch.setattr("unmask.report.frameworks.worst_case.measure_worst_case", refuse)
+    monkeypatch.setattr("unmask.report.frameworks.worst_case.worst_case", refuse)
     found = assess(load_config(tmp_path / "a.toml"), tmp_path / "out")
     assert [section.key for section in found.sections] == ["verification"]
     (failure,) = found.failures
@@ -229,7 +228,7 @@ def test_where_every_framework_refuses_the_reason_is_the_error(tmp_path, monkeyp
     def refuse(*args, **kwargs):
         raise InputError("pairs: 1 of 1,560 have one score")
 
-    monkeypatch.setattr("unmask.report.frameworks.worst_case.measure_worst_case", refuse)
+    monkeypatch.setattr("unmask.report.frameworks.worst_case.worst_case", refuse)
     config = load_config(tmp_path / "a.toml", changes=['frameworks=["worst_case"]'])
     with pytest.raises(InputError, match=r"worst case.*1 of 1,560 have one score"):
         assess(config, tmp_path / "out")

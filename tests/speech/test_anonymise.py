@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
+from unmask.run import place
 from unmask.speech import External, anonymise, read_audio, recordings, safeguard
 from unmask.speech.corpus import Recording
 
@@ -44,7 +45,7 @@ def test_scopes(tmp_path):
 
 def test_a_corpus_is_protected_with_its_folders_and_levels(corpus, tmp_path):
     found = recordings(corpus)
-    result = anonymise(found, tmp_path / "out", safeguard("b2r", seed=5), workers=1)
+    result = anonymise(found, tmp_path / "out", safeguard("b2r", seed=5))
     assert (result.done, result.failures) == (9, ())
     protected = recordings(tmp_path / "out")
     assert [one.utterance for one in protected] == [one.utterance for one in found]
@@ -59,7 +60,8 @@ def test_a_corpus_is_protected_with_its_folders_and_levels(corpus, tmp_path):
 def test_workers_change_nothing(corpus, tmp_path):
     found = recordings(corpus)
     for workers in (1, 2):
-        anonymise(found, tmp_path / str(workers), safeguard("b2w", seed=9), workers=workers)
+        with place(workers=workers):
+            anonymise(found, tmp_path / str(workers), safeguard("b2w", seed=9))
     for one in found:
         first, second = (tmp_path / n / f"{one.place}.flac" for n in ("1", "2"))
         assert first.read_bytes() == second.read_bytes()
@@ -67,8 +69,8 @@ def test_workers_change_nothing(corpus, tmp_path):
 
 def test_the_key_is_written_only_if_asked_for(corpus, tmp_path):
     found = recordings(corpus)[:2]
-    anonymise(found, tmp_path / "a", safeguard("b2r", seed=77), workers=1)
-    anonymise(found, tmp_path / "b", safeguard("b2r", seed=77), workers=1, keep_key=True)
+    anonymise(found, tmp_path / "a", safeguard("b2r", seed=77))
+    anonymise(found, tmp_path / "b", safeguard("b2r", seed=77), keep_key=True)
     without = json.loads((tmp_path / "a" / "unmask-anonymise.json").read_text())
     with_key = json.loads((tmp_path / "b" / "unmask-anonymise.json").read_text())
     assert {"seed", "coefficients"} & without.keys() == set()
@@ -82,7 +84,7 @@ def test_one_bad_file_does_not_stop_the_rest(corpus, tmp_path):
     (corpus / "bert" / "bert_1.wav").write_text("not audio")
     found = recordings(corpus)
     (corpus / "cleo" / "cleo_2.wav").unlink()
-    result = anonymise(found, tmp_path / "out", safeguard("b2"), workers=1)
+    result = anonymise(found, tmp_path / "out", safeguard("b2"))
     assert result.done == 7
     assert [line.split(":")[0] for line in result.failures] == [
         str(corpus / "bert" / "bert_1.wav"),
@@ -94,7 +96,14 @@ def test_one_bad_file_does_not_stop_the_rest(corpus, tmp_path):
 
 def test_the_input_is_never_overwritten(corpus):
     with pytest.raises(InputError, match="another output folder"):
-        anonymise(recordings(corpus), corpus, safeguard("b2"), suffix=".wav", workers=1)
+        anonymise(recordings(corpus), corpus, safeguard("b2"), suffix=".wav")
+
+
+@pytest.fixture(autouse=True)
+def alone():
+    """One process does all, unless a test says otherwise."""
+    with place(workers=1):
+        yield
 
 
 COPY = "import shutil,sys; shutil.copy(sys.argv[1], sys.argv[2])"
@@ -105,7 +114,7 @@ def test_an_external_command(corpus, tmp_path):
     script.write_text(COPY)
     command = f"{sys.executable} '{script}' {{input}} {{output}} {{speaker}}"
     found = recordings(corpus)[:2]
-    result = anonymise(found, tmp_path / "out", External(command), suffix=".wav", workers=1)
+    result = anonymise(found, tmp_path / "out", External(command), suffix=".wav")
     assert (result.done, result.failures) == (2, ())
     copied = tmp_path / "out" / "anna" / "anna_0.wav"
     assert copied.read_bytes() == found[0].path.read_bytes()
@@ -123,7 +132,7 @@ def test_an_external_command_that_fails(corpus, tmp_path, body, words):
     script = tmp_path / "broken.py"
     script.write_text(body)
     command = External(f"{sys.executable} {script} {{input}} {{output}}")
-    result = anonymise(recordings(corpus)[:1], tmp_path / "out", command, workers=1)
+    result = anonymise(recordings(corpus)[:1], tmp_path / "out", command)
     assert result.done == 0
     assert words in result.failures[0]
     assert [path.name for path in (tmp_path / "out").rglob("*") if path.is_file()] == [
@@ -147,5 +156,5 @@ def test_two_recordings_that_would_be_one_file_are_refused_before_any_work(corpu
         Recording(files[1], "c", "a/b", place=PurePosixPath("a/b/c")),
     ]
     with pytest.raises(InputError, match="found two that would be written there"):
-        anonymise(found, tmp_path / "out", safeguard("b2"), workers=1)
+        anonymise(found, tmp_path / "out", safeguard("b2"))
     assert not (tmp_path / "out").exists()

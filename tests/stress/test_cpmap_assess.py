@@ -45,7 +45,7 @@ def table(*, speakers=6, utterances=8, seed=0, with_speakers=True):
 
 def test_the_roadmap_is_the_default():
     scores = table()
-    found = um.assess_cp_maps(scores, references=["old"], grid=12, replicates=20)
+    found = um.cp_maps(scores, references=["old"], grid=12, replicates=20)
     assert list(found.maps) == ["old", "new"]
     expected = um.cp_map(
         scores.targets("new"),
@@ -67,13 +67,11 @@ def test_the_roadmap_is_the_default():
 
 def test_all_compared_systems_order_alike_by_default():
     scores = table()
-    found = um.assess_cp_maps(scores, grid=6, replicates=0)
-    ranks = um.assess_cp_maps(
-        scores, references=["old", "new"], combine="rank", grid=6, replicates=0
-    )
+    found = um.cp_maps(scores, grid=6, replicates=0)
+    ranks = um.cp_maps(scores, references=["old", "new"], combine="rank", grid=6, replicates=0)
     np.testing.assert_array_equal(found.maps["old"].values, ranks.maps["old"].values)
     assert "hardness:rank(old,new)" in found.estimates("old")[1].signature
-    alone = um.assess_cp_maps(scores, systems=["old"], grid=6, replicates=0)
+    alone = um.cp_maps(scores, systems=["old"], grid=6, replicates=0)
     own = um.cp_map(scores.targets("old"), scores.nontargets("old"), grid=6)
     np.testing.assert_array_equal(alone.maps["old"].values, own.values)
     assert "hardness:own" in alone.estimates("old")[1].signature
@@ -83,9 +81,9 @@ def test_the_mean_of_scores_on_unlike_scales_is_warned_about():
     scores = table()
     wide = replace(scores, systems={**scores.systems, "wide": 30 * scores.systems["old"]})
     mean = {"combine": "mean", "grid": 4, "replicates": 0}
-    found = um.assess_cp_maps(wide, references=["new", "wide"], systems=["new"], **mean)
+    found = um.cp_maps(wide, references=["new", "wide"], systems=["new"], **mean)
     assert any("times as wide as another" in text for text in found.warnings)
-    like = um.assess_cp_maps(wide, references=["new", "old"], **mean)
+    like = um.cp_maps(wide, references=["new", "old"], **mean)
     assert not any("as wide as" in text for text in like.warnings)
 
 
@@ -100,17 +98,17 @@ def test_comparisons_may_branch_or_stay_apart():
         },
     )
     options = {"grid": 4, "replicates": 0}
-    tree = um.assess_cp_maps(more, deltas=[("old", "new"), ("old", "third")], **options)
+    tree = um.cp_maps(more, deltas=[("old", "new"), ("old", "third")], **options)
     assert tree.roadmap.levels == (("old",), ("new", "third"))
     assert tree.references == ("old", "new", "third")
-    apart = um.assess_cp_maps(more, deltas=[("old", "new"), ("third", "fourth")], **options)
+    apart = um.cp_maps(more, deltas=[("old", "new"), ("third", "fourth")], **options)
     assert apart.roadmap is None
     assert any("do not form a tree" in text for text in apart.warnings)
 
 
 def test_every_number_of_a_map_has_an_interval_but_the_cells():
     scores = table()
-    found = um.assess_cp_maps(scores, grid=8, replicates=30, below=0.1)
+    found = um.cp_maps(scores, grid=8, replicates=30, below=0.1)
     for estimate in found.estimates("new"):
         made = estimate.interval
         assert 0 <= made.low <= estimate.value <= made.high <= 1
@@ -123,7 +121,7 @@ def test_every_number_of_a_map_has_an_interval_but_the_cells():
     assert [name for name, made in every.items() if made is not None] == ["eer"]
     assert fixed["cp_cell"] is None
     assert fixed["cp_gap"].low < found.positions["new"][1].gap < fixed["cp_gap"].high
-    single = um.assess_cp_maps(scores, systems=["new"], grid=8, replicates=30)
+    single = um.cp_maps(scores, systems=["new"], grid=8, replicates=30)
     assert single.maps["new"].intervals is not None
     other = um.cp_map(scores.targets("new"), scores.nontargets("new"), grid=8)
     assert [e.interval for e in other.estimates()] == [None] * 4
@@ -132,7 +130,7 @@ def test_every_number_of_a_map_has_an_interval_but_the_cells():
 
 def test_intervals_of_the_chain_are_those_of_each_pair():
     scores = table()
-    found = um.assess_cp_maps(scores, references=["old"], grid=9, replicates=15, seed=4)
+    found = um.cp_maps(scores, references=["old"], grid=9, replicates=15, seed=4)
     alone = um.delta_cp_intervals(
         *((scores.targets(name), scores.nontargets(name)) for name in ("old", "new")),
         speaker_units(scores),
@@ -153,8 +151,8 @@ def speaker_units(scores):
 
 def test_a_column_may_order_the_trials():
     scores = table()
-    by_column = um.assess_cp_maps(scores, references=["quality"], grid=5, replicates=0)
-    by_system = um.assess_cp_maps(scores, references=["new"], grid=5, replicates=0)
+    by_column = um.cp_maps(scores, references=["quality"], grid=5, replicates=0)
+    by_system = um.cp_maps(scores, references=["new"], grid=5, replicates=0)
     np.testing.assert_allclose(
         by_column.maps["old"].values, by_system.maps["old"].values, atol=0.02
     )
@@ -163,7 +161,7 @@ def test_a_column_may_order_the_trials():
 def test_cross_pairing_and_deployment_are_placed():
     scores = table()
     hard = scores.select(np.argsort(scores.systems["old"])[::5])
-    found = um.assess_cp_maps(
+    found = um.cp_maps(
         scores, references=["old"], grid=10, replicates=0, subset=hard, subset_name="mine"
     )
     placed = found.positions["new"]
@@ -177,24 +175,24 @@ def test_cross_pairing_and_deployment_are_placed():
 
 def test_a_part_of_cross_pairing_is_called_all_trials():
     scores = table().select(np.arange(0, 2256, 3))
-    found = um.assess_cp_maps(scores, grid=5, replicates=0)
+    found = um.cp_maps(scores, grid=5, replicates=0)
     assert found.positions["old"][0].name == "all trials"
     assert found.references == ("old", "new")
     assert not any("orders the trials" in text for text in found.warnings)
 
 
 def test_one_comparison_only():
-    found = um.assess_cp_maps(table(), deltas=[("new", "old")], grid=5, replicates=0)
+    found = um.cp_maps(table(), deltas=[("new", "old")], grid=5, replicates=0)
     assert [(d.reference, d.test) for d in found.deltas] == [("new", "old")]
     assert found.roadmap.levels == (("new",), ("old",))
-    single = um.assess_cp_maps(table(), systems=["old"], grid=5, replicates=5)
+    single = um.cp_maps(table(), systems=["old"], grid=5, replicates=5)
     assert single.deltas == ()
     assert single.roadmap is None
 
 
 def test_without_speakers_trials_are_drawn_and_said_so():
     scores = table(with_speakers=False)
-    found = um.assess_cp_maps(scores, references=["old"], grid=5, replicates=10)
+    found = um.cp_maps(scores, references=["old"], grid=5, replicates=10)
     assert found.deltas[0].intervals.win.method == "trial,bands of cells"
     assert any("no speaker ids" in text for text in found.warnings)
 
@@ -215,21 +213,21 @@ def test_bad_requests_are_one_line():
         ({"grid": 0}, "from 1 to 1000, found 0"),
     ]:
         with pytest.raises(um.InputError, match=message) as caught:
-            um.assess_cp_maps(scores, **{"grid": 4, "replicates": 0, **change})
+            um.cp_maps(scores, **{"grid": 4, "replicates": 0, **change})
         assert "\n" not in str(caught.value)
     with pytest.raises(um.InputError, match="expected trials of both classes"):
-        um.assess_cp_maps(targets)
+        um.cp_maps(targets)
 
 
 def test_many_trials_get_intervals_only_when_asked(monkeypatch):
     monkeypatch.setattr("unmask.stress.cpmap.systems.AUTO_TRIALS", 100)
-    found = um.assess_cp_maps(table(), references=["old"], grid=4)
+    found = um.cp_maps(table(), references=["old"], grid=4)
     assert found.deltas[0].intervals is None
     assert any("no intervals by default" in text for text in found.warnings)
 
 
 def test_documents_and_tables():
-    found = um.assess_cp_maps(table(), references=["old"], grid=40, replicates=10)
+    found = um.cp_maps(table(), references=["old"], grid=40, replicates=10)
     document = um.document(found)
     metrics = [e.metric for row in document.rows for e in row.estimates]
     assert {"eer", "cp_mean", "cp_x", "cp_gap", "cp_win", "cp_tie", "cp_lose"} <= set(metrics)
@@ -237,7 +235,7 @@ def test_documents_and_tables():
     text = render_cp_maps(found)
     assert text.count("───") >= 3
     assert "old → new" in text
-    single = um.assess_cp_maps(table(), systems=["old"], grid=4, replicates=5)
+    single = um.cp_maps(table(), systems=["old"], grid=4, replicates=5)
     assert "full cross-pairing" in render_cp_maps(single, "md")
 
 
@@ -255,7 +253,7 @@ def test_contours_separate_the_cells():
 def test_voxceleb_systems():
     """EERs of the table that comes with the data: 9.67, 5.69 and 5.56 %."""
     scores = um.read_scores(SHARED / "voxceleb1_o_3systems_cranDET.tsv.gz")
-    found = um.assess_cp_maps(
+    found = um.cp_maps(
         scores, references=["lda_cosine", "plda"], combine="rank", grid=20, replicates=0
     )
     full = [round(100 * cp.full, 2) for cp in found.maps.values()]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,15 +9,15 @@ from scipy import stats
 
 import unmask as um
 from unmask.engine import Units
+from unmask.run import place, reporting
 from unmask.stress import (
     CpConfig,
     CpMetric,
     cp_intervals,
-    enrolment_fixed,
-    full_cross_pairing,
 )
+from unmask.stress.cpmap.configs import enrolment_fixed, full_cross_pairing
 from unmask.stress.cpmap.delta import proportions, relative_change
-from unmask.stress.cpmap.replicates import Plan, listed_scores, trial_times
+from unmask.stress.cpmap.intervals import Listed, Plan, trial_times
 
 
 @pytest.fixture
@@ -266,14 +267,19 @@ def test_intervals_hold_the_proportions(population):
         assert interval.low <= getattr(delta, outcome) <= interval.high
         assert interval.method == "speaker,bands of cells"
     assert (found.grid, found.undefined) == ((8, 8), 0)
-    with_intervals = delta.with_intervals(found)
+    with_intervals = replace(delta, intervals=found)
     assert with_intervals.estimates[0].interval == found.win
     assert "ci_grid:8x8" in with_intervals.estimates[0].signature
 
 
-def test_intervals_do_not_depend_on_the_workers(population):
-    assert intervals(population, workers=1) == intervals(population, workers=3)
-    assert intervals(population, metric="min_dcf") != intervals(population)
+@pytest.mark.parametrize("options", [{"workers": 1}, {"on": "processes", "workers": 2}])
+def test_intervals_do_not_depend_on_the_place(population, options):
+    told = []
+    with place(**options), reporting(lambda *numbers: told.append(numbers)):
+        found = intervals(population)
+    assert found == intervals(population)
+    assert told[-1] == (15, 15)
+    assert intervals(population, metric="min_dcf") != found
 
 
 def test_a_replicate_is_the_map_of_the_repeated_trials(population):
@@ -283,7 +289,7 @@ def test_a_replicate_is_the_map_of_the_repeated_trials(population):
     t = times[units.target]
     n = times[units.nontarget_first] * times[units.nontarget_second]
     half = CpConfig("half", np.arange(t.size) % 2 == 0, np.arange(n.size) % 3 == 0)
-    listed = tuple(listed_scores(pair, *truth, "rank") for pair in systems.values())
+    listed = tuple(Listed.of(pair, truth, "rank") for pair in systems.values())
     plan = Plan(listed, ((0, 1),), (half,), (8, 8), CpMetric(), 1e-5)
     found = plan.of((t, n))
     for i, (target, nontarget) in enumerate(systems.values()):
@@ -294,12 +300,12 @@ def test_a_replicate_is_the_map_of_the_repeated_trials(population):
             nontarget_hardness=np.repeat(truth[1], n),
             grid=8,
         )
-        np.testing.assert_array_equal(found.cells[i, :-1], by_hand.values.ravel())
-        assert found.cells[i, -1] == by_hand.hardest_decile
+        np.testing.assert_array_equal(found["cells"][i, :-1], by_hand.values.ravel())
+        assert found["cells"][i, -1] == by_hand.hardest_decile
         position = um.cp_position(
             by_hand, *repeated, np.repeat(half.target, t), np.repeat(half.nontarget, n)
         )
-        assert np.minimum(found.placed[i, 0], 1) == pytest.approx(
+        assert np.minimum(found["positions"][i, 0], 1) == pytest.approx(
             [position.x, position.y, position.value]
         )
 
@@ -308,12 +314,12 @@ def test_shares_are_those_of_the_ends_of_every_cell(population):
     """The band of each cell from replicates kept one by one."""
     systems, units, truth = population
     found = intervals(population, replicates=40)
-    listed = tuple(listed_scores(pair, *truth, "rank") for pair in systems.values())
+    listed = tuple(Listed.of(pair, truth, "rank") for pair in systems.values())
     plan = Plan(listed, (), (), (8, 8), CpMetric(), 1e-5)
     fields = []
     for index in range(40):
         times = units.draw(3, index).astype(int)
-        cells = plan.of(trial_times(units, times)).cells[:, :-1]
+        cells = plan.of(trial_times(units, times))["cells"][:, :-1]
         fields.append(cells[0] - cells[1])
     centre = np.subtract(*(cp.values.ravel() for cp in maps_of(population, grid=8)))
     away = stats.t.ppf(0.975, 11) * np.sqrt(12 / 11) * np.std(fields, axis=0, ddof=1)

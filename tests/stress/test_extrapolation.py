@@ -5,29 +5,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.coverage.known_voices import Population
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import genpareto
 
 from unmask.errors import InputError
+from unmask.run import reporting
 from unmask.stress import (
     Extrapolation,
     PairScores,
-    Population,
     compare_models,
     extrapolate,
     truth_of,
     worst_case_false_alarms,
 )
-from unmask.stress.extrapolation import CANDIDATES, MODELS, location, plda
-from unmask.stress.extrapolation.base import Surface
-from unmask.stress.extrapolation.grid import EDGES, FIT_EDGES, closest_mass
-from unmask.stress.extrapolation.measured import Measured
-from unmask.stress.extrapolation.models import fit_model
+from unmask.stress.extrapolation import location, plda
+from unmask.stress.extrapolation.base import EDGES, FIT_EDGES, Measured, Surface, closest_mass
+from unmask.stress.extrapolation.models import CANDIDATES, MODELS, fit_model
 from unmask.stress.extrapolation.moments import Moments, pareto_tail
 from unmask.stress.extrapolation.warp import Warp, eliminate
-from unmask.stress.worst_case.split import Crossed
+from unmask.stress.impostors.uncertainty import Crossed
 
 
 @pytest.fixture(scope="module")
@@ -181,9 +180,8 @@ def test_a_fit_repeats_itself_and_brings_intervals(
     pairs: PairScores, fitted: Extrapolation
 ) -> None:
     seen: list[tuple[int, int]] = []
-    again = extrapolate(
-        pairs, model="ls-target+", groups=6, split=False, progress=lambda *now: seen.append(now)
-    )
+    with reporting(lambda *now: seen.append(now)):
+        again = extrapolate(pairs, model="ls-target+", groups=6, split=False)
     counts, thresholds = [10, 10**4], [0.4, 0.5, 0.6]
     first = fitted.predict_interval(counts, thresholds)
     second = again.predict_interval(counts, thresholds)
@@ -408,7 +406,7 @@ def test_bad_requests_are_told_in_one_line(
         fitted.threshold_for(1.5, 100)
     other = tmp_path / "other.npz"
     np.savez(other, a=np.ones(2))
-    with pytest.raises(InputError, match="expected format"):
+    with pytest.raises(InputError, match="expected a saved extrapolation"):
         Extrapolation.load(other)
     with pytest.raises(InputError, match="expected a saved extrapolation"):
         Extrapolation.load(tmp_path / "none.npz")

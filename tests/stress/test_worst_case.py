@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from unmask.errors import InputError
 from unmask.stress import (
     PairScores,
-    measure_worst_case,
     simulate_worst_case,
+    worst_case,
     worst_case_by_target,
     worst_case_false_alarms,
 )
-from unmask.stress.worst_case.inputs import pairs_of_blocks
-from unmask.stress.worst_case.kernels import closest_weights
+from unmask.stress.impostors.inputs import pairs_of_blocks
+from unmask.stress.impostors.ranks import closest_weights
 
 LEVELS = np.linspace(-2.5, 2.5, 9)
 
@@ -180,7 +180,7 @@ def test_groups_keep_pairs_of_their_own() -> None:
 
 def test_without_a_split_the_rates_are_the_exact_ones() -> None:
     scores = cube(30, 10, 4)
-    result = measure_worst_case(scores, [0.0, 1.0], counts=[1, 5], split=False)
+    result = worst_case(scores, [0.0, 1.0], counts=[1, 5], split=False)
     each = worst_case_by_target(scores, [0.0, 1.0], counts=[1, 5])
     np.testing.assert_allclose(result.values, each.mean(axis=0))
     assert (result.low < result.values).all()
@@ -188,9 +188,9 @@ def test_without_a_split_the_rates_are_the_exact_ones() -> None:
     assert [e.params["count"] for e in result.estimates] == [1, 1, 5, 5]
     assert [e.chance for e in result.estimates] == [*result.values[0], *result.values[0]]
     assert "jackknife" in result.estimates[0].signature
-    again = measure_worst_case(scores, [0.0, 1.0], counts=[1, 5], split=False)
+    again = worst_case(scores, [0.0, 1.0], counts=[1, 5], split=False)
     np.testing.assert_array_equal(result.low, again.low)
-    none = measure_worst_case(scores, [0.0, 1.0], counts=[1, 5], groups=0)
+    none = worst_case(scores, [0.0, 1.0], counts=[1, 5], groups=0)
     assert np.isnan(none.low).all()
     assert all(e.interval is None for e in none.estimates)
 

@@ -7,13 +7,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from worst_case_sets import COUNTS, FEW, MANY, same, voices
+from tests.helpers.worst_case import COUNTS, FEW, MANY, same, voices
 
 import unmask as um
+from unmask.run import place
 from unmask.stress import worst_case_by_target
-from unmask.stress.worst_case import voices as worst_case_voices
-from unmask.stress.worst_case.embeddings import SpeakerOrder
-from unmask.stress.worst_case.inputs import evenly
+from unmask.stress.impostors import voices as worst_case_voices
+from unmask.stress.impostors.inputs import evenly
+from unmask.stress.impostors.voices import SpeakerOrder
 
 
 @pytest.fixture
@@ -32,11 +33,11 @@ def test_the_surface_is_that_of_all_scores_in_memory(thresholds, kind, with_prox
     trained = {"cosine": lambda e: "cosine", "wccn": um.Whitening.fit, "plda": um.Plda.fit}
     backend = trained[kind](real)
     options = {"counts": COUNTS, "split": False, "seed": 4}
-    proxy = um.pairs_of_embeddings(weak) if with_proxy else None
-    wanted = um.measure_worst_case(
-        um.pairs_of_embeddings(real, backend=backend), thresholds, proxy=proxy, **options
+    proxy = um.stress.pairs(weak) if with_proxy else None
+    wanted = um.worst_case(
+        um.stress.pairs(real, backend=backend), thresholds, proxy=proxy, **options
     )
-    found = um.worst_case_of_embeddings(
+    found = um.worst_case(
         real, thresholds, backend=backend, proxy=weak if with_proxy else None, **options
     )
     same(found, wanted)
@@ -59,21 +60,21 @@ def test_the_surface_is_the_mean_over_all_subsets():
             total += np.mean(
                 [(held[target, b][..., None] > [0.1, 0.3]).mean((0, 1)) for b in best], axis=0
             )
-    found = um.worst_case_of_embeddings(data, [0.1, 0.3], counts=[3], groups=0, split=False)
+    found = um.worst_case(data, [0.1, 0.3], counts=[3], groups=0, split=False)
     np.testing.assert_allclose(found.values[0], total / len(who) / len(subsets), atol=1e-14)
 
 
 def test_neither_the_order_of_rows_nor_the_block_matters(monkeypatch):
     data = voices()
-    wanted = um.worst_case_of_embeddings(data, FEW, counts=COUNTS, groups=0, split=False).values
+    wanted = um.worst_case(data, FEW, counts=COUNTS, groups=0, split=False).values
     turned = data.select(np.random.default_rng(5).permutation(len(data)))
-    found = um.worst_case_of_embeddings(turned, FEW, counts=COUNTS, groups=0, split=False).values
+    found = um.worst_case(turned, FEW, counts=COUNTS, groups=0, split=False).values
     np.testing.assert_allclose(found, wanted, atol=1e-14)
     for rows, block, strip in ((1, 1, 1), (17, 5, 300), (10_000, 64, 50)):
         monkeypatch.setattr(worst_case_voices, "ROWS", rows)
         monkeypatch.setattr(worst_case_voices, "BLOCK", block)
         monkeypatch.setattr(worst_case_voices, "STRIP", strip)
-        found = um.worst_case_of_embeddings(data, FEW, counts=COUNTS, groups=0, split=False).values
+        found = um.worst_case(data, FEW, counts=COUNTS, groups=0, split=False).values
         np.testing.assert_allclose(found, wanted, atol=1e-14)
 
 
@@ -85,20 +86,20 @@ def test_a_speaker_may_have_more_utterances_than_a_byte_or_a_block_holds(thresho
     vectors = rng.normal(size=(5, 6))[code] + rng.normal(size=(code.size, 6))
     data = um.Embeddings(vectors, [f"s{k}" for k in code])
     options = {"counts": [1, 2, 4], "split": False}
-    wanted = um.measure_worst_case(um.pairs_of_embeddings(data), thresholds, **options)
-    same(um.worst_case_of_embeddings(data, thresholds, **options), wanted)
+    wanted = um.worst_case(um.stress.pairs(data), thresholds, **options)
+    same(um.worst_case(data, thresholds, **options), wanted)
 
 
 @pytest.mark.usefixtures("small_blocks")
 def test_pairs_with_one_score_are_left_out_on_request():
     data = voices(least=1, most=3, seed=8)
-    pairs = um.pairs_of_embeddings(data)
+    pairs = um.stress.pairs(data)
     single = SpeakerOrder.of(data).skipped
     assert single > 2
     with pytest.raises(um.InputError, match=f"{single} of 1122 have one score, the first target s"):
-        um.worst_case_of_embeddings(data, FEW, counts=[1])
-    wanted = um.measure_worst_case(pairs.without_single_scores(), FEW, counts=[1, 9], split=False)
-    found = um.worst_case_of_embeddings(data, FEW, counts=[1, 9], split=False, skip_single=True)
+        um.worst_case(data, FEW, counts=[1])
+    wanted = um.worst_case(pairs.without_single_scores(), FEW, counts=[1, 9], split=False)
+    found = um.worst_case(data, FEW, counts=[1, 9], split=False, skip_single=True)
     same(found, wanted)
     assert pairs.without_single_scores().skipped == single
 
@@ -108,7 +109,8 @@ def test_the_scores_are_never_held():
     code = np.repeat(np.arange(500), 8)
     data = um.Embeddings(rng.normal(size=(4000, 8)), [f"s{k}" for k in code])
     tracemalloc.start()
-    um.worst_case_of_embeddings(data, FEW, counts=[1, 499], workers=1)
+    with place(workers=1):
+        um.worst_case(data, FEW, counts=[1, 499])
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 48 << 20, "the scores alone take 128 MB"
@@ -120,8 +122,7 @@ def test_the_scores_are_never_held():
         ({"counts": [40]}, "counts: expected at most 33, the number of impostors of target s"),
         ({"counts": [0]}, "counts: expected whole numbers of at least 1"),
         ({"thresholds": [np.nan]}, "threshold scores: 1 of 1 are NaN"),
-        ({"on": "moon"}, "on: expected local, .* found moon"),
-        ({"workers": 0}, "workers: expected 1 or more"),
+        ({"population": 9}, "expected either counts to measure at or a study"),
         ({"groups": 1}, "jackknife: expected 0 .* or at least 5 groups of speakers, found 1"),
         ({"level": 1.0}, "level: expected a share"),
         ({"backend": "magic"}, "back-end: expected cosine"),
@@ -131,7 +132,7 @@ def test_the_scores_are_never_held():
 def test_bad_input_is_one_line_before_any_work(change, message):
     options = {"thresholds": FEW, "counts": [1], **change}
     with pytest.raises(um.InputError, match=message) as told:
-        um.worst_case_of_embeddings(voices(), **options)
+        um.worst_case(voices(), **options)
     assert "\n" not in str(told.value)
 
 
@@ -146,7 +147,7 @@ def test_bad_input_is_one_line_before_any_work(change, message):
 )
 def test_sets_that_tell_nothing_are_refused(vectors, speakers, message):
     with pytest.raises(um.InputError, match=message):
-        um.worst_case_of_embeddings(um.Embeddings(vectors, list(speakers)), FEW, counts=[1])
+        um.worst_case(um.Embeddings(vectors, list(speakers)), FEW, counts=[1])
 
 
 def test_a_back_end_that_is_no_inner_product_is_refused():
@@ -163,21 +164,21 @@ def test_a_back_end_that_is_no_inner_product_is_refused():
             return -np.abs(enrol[:, None] - test).sum(axis=2)
 
     with pytest.raises(um.InputError, match="expected cosine, wccn or plda, found other"):
-        um.worst_case_of_embeddings(voices(), FEW, counts=[1], backend=Other())
-    pairs = um.pairs_of_embeddings(voices(), backend=Other())
+        um.worst_case(voices(), FEW, counts=[1], backend=Other())
+    pairs = um.stress.pairs(voices(), backend=Other())
     assert worst_case_by_target(pairs, [-9.0], counts=[1]).shape == (34, 1, 1)
     same(
-        um.worst_case_of_embeddings(voices(), FEW, counts=[1], backend=Distance()),
-        um.worst_case_of_embeddings(voices(), FEW, counts=[1]),
+        um.worst_case(voices(), FEW, counts=[1], backend=Distance()),
+        um.worst_case(voices(), FEW, counts=[1]),
     )
 
 
 def test_some_scores_of_a_pair_keep_the_mean_of_all():
     data = voices(least=3, most=6)
-    whole, some = um.pairs_of_embeddings(data), um.pairs_of_embeddings(data, per_pair=4)
+    whole, some = um.stress.pairs(data), um.stress.pairs(data, per_pair=4)
     assert set(some.sizes.tolist()) == {4}
     np.testing.assert_allclose(some.similarity, whole.similarity, atol=1e-15)
-    fewer = um.pairs_of_embeddings(data, per_pair=4, targets=6)
+    fewer = um.stress.pairs(data, per_pair=4, targets=6)
     assert len(fewer.target_names) == 6
     assert fewer.max_count == whole.max_count == 33
     kept = np.isin(some.target, [some.target_names.index(name) for name in fewer.target_names])
@@ -190,7 +191,7 @@ def test_the_scores_kept_use_every_utterance_before_one_recurs():
     sizes = (4, 6, 3, 5)
     code = np.repeat(np.arange(4), sizes)
     within = np.concatenate([np.arange(size) for size in sizes])
-    from unmask.stress.worst_case.inputs import pairs_of_blocks
+    from unmask.stress.impostors.inputs import pairs_of_blocks
 
     for taken in (2, 4, 6, 12):
         pairs = pairs_of_blocks(
@@ -212,10 +213,8 @@ def test_a_sample_of_scores_does_not_move_the_worst_case():
     code = np.repeat(np.arange(150), 6)
     vectors = rng.normal(size=(150, 16))[code] + 1.5 * rng.normal(size=(900, 16))
     data = um.Embeddings(vectors, [f"s{k}" for k in code])
-    exact = um.worst_case_of_embeddings(data, [0.3], counts=[1, 30, 149], split=False)
-    some = um.worst_case_false_alarms(
-        um.pairs_of_embeddings(data, per_pair=6), [0.3], counts=[1, 30, 149]
-    )
+    exact = um.worst_case(data, [0.3], counts=[1, 30, 149], split=False)
+    some = um.worst_case_false_alarms(um.stress.pairs(data, per_pair=6), [0.3], counts=[1, 30, 149])
     error = (exact.high - exact.low) / 5
     assert (np.abs(some - exact.values) < 3 * error + 0.01).all()
 

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unmask.errors import InputError
-from unmask.stress import PairScores, measure_worst_case, worst_case_false_alarms
-from unmask.stress.worst_case.jackknife import Groups, even, interval
-from unmask.stress.worst_case.rates import crossed_rates
-from unmask.stress.worst_case.split import Crossed, middle, share_of
+from unmask.stress import PairScores, worst_case, worst_case_false_alarms
+from unmask.stress.impostors.rates import crossed_rates
+from unmask.stress.impostors.uncertainty import Crossed, Groups, even, fold_weight, interval, middle
 
 
 def square(speakers: int, size: int, seed: int = 0) -> PairScores:
@@ -50,7 +49,7 @@ def test_sides_of_different_people_are_dealt_apart() -> None:
 def test_groups_are_of_even_size() -> None:
     assert [even(15, n) for n in (10, 15, 20, 24, 40, 300)] == [10, 15, 10, 12, 14, 15]
     with pytest.raises(InputError, match=r"jackknife: expected 0 .* at least 5 groups .* found 3"):
-        Groups.of(square(8, 2), 3, seed=0)
+        worst_case(square(8, 2), [0.0], counts=[1], groups=3)
 
 
 @settings(max_examples=60, deadline=None)
@@ -94,8 +93,8 @@ def test_every_score_attacks_once_and_never_where_it_chose() -> None:
 
 def test_the_middle_of_two_rates_is_between_them() -> None:
     every, other = np.array([0.0, 0.3, 0.2, 1.0, 0.4]), np.array([0.0, 0.1, 0.0, 1.0, 0.4])
-    assert share_of(np.array([4, 9, 40])) == pytest.approx(4 / 7)
-    assert share_of(np.array([2])) == pytest.approx(2 / 3)
+    assert fold_weight(np.array([4, 9, 40])) == pytest.approx(4 / 7)
+    assert fold_weight(np.array([2])) == pytest.approx(2 / 3)
     found = middle(every, other, 4 / 7, 1e-3)
     assert found[[0, 3, 4]].tolist() == [0.0, 1.0, 0.4]
     assert 0.1 < found[1] < 0.3
@@ -115,7 +114,7 @@ def test_few_scores_a_pair_give_the_rate_of_many(few: int) -> None:
         many = PairScores.from_array(scores, present=present)
         truth = worst_case_false_alarms(many, level, counts=counts)
         some = PairScores.from_array(scores[:, :, :few], present=present)
-        found = measure_worst_case(some, level, counts=counts, groups=0)
+        found = worst_case(some, level, counts=counts, groups=0)
         error.append(found.values - truth)
         plain.append(worst_case_false_alarms(some, level, counts=counts) - truth)
     noise = np.std(error, axis=0) / np.sqrt(6)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.coverage.known_voices import Population
 
 from unmask.cli import app
 from unmask.engine import Roc
@@ -15,17 +16,14 @@ from unmask.report import document as document_of
 from unmask.report import render
 from unmask.stress import (
     PairScores,
-    Population,
     compare_models,
-    pairs_of_embeddings,
-    pairs_of_scores,
-    worst_case_study,
-    worst_case_study_of_embeddings,
+    pairs,
+    worst_case,
 )
-from unmask.stress.study import Sample, WorstCaseStudy
-from unmask.stress.worst_case.thresholds import (
+from unmask.stress.study import (
+    Sample,
+    WorstCaseStudy,
     counted_at,
-    operating_thresholds,
     thresholds_of_roc,
 )
 from unmask.trials import Embeddings, read_scores
@@ -44,9 +42,9 @@ def same_speaker(population: Population) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def study(population: Population) -> WorstCaseStudy:
-    return worst_case_study(
+    return worst_case(
         population.pairs(),
-        same_speaker(population),
+        target=same_speaker(population),
         population=5000,
         model="ls+",
         target_rates=[0.05],
@@ -95,9 +93,10 @@ def run(*arguments: str) -> None:
 
 def test_thresholds_are_exclusive_and_counted_with_their_misses() -> None:
     target, nontarget = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.0, 1.0, 2.0, 2.5])
-    (point,) = operating_thresholds(target, nontarget, thresholds=[2.0])
+    roc = Roc.from_scores(target, nontarget, thresholds=counted_at([2.0]))
+    (point,) = thresholds_of_roc(roc, thresholds=[2.0])
     assert (point.p_miss, point.p_fa) == (0.5, 0.25)
-    costs = operating_thresholds(target, nontarget)
+    costs = thresholds_of_roc(roc)
     assert [p.name for p in costs] == ["τ₁", "τ₂", "τ₃"]
     assert [p.p_miss for p in costs] == sorted(p.p_miss for p in costs)
 
@@ -147,10 +146,10 @@ def test_the_comparison_is_a_document(population: Population) -> None:
 def test_score_lists_and_embeddings_give_the_same_pairs(
     population: Population, score_file: Path
 ) -> None:
-    listed = pairs_of_scores(read_scores(score_file))
+    listed = pairs(read_scores(score_file))
     vectors = population.utterances
     names = [f"s{k}" for k in range(24) for _ in range(4)]
-    embedded = pairs_of_embeddings(Embeddings(vectors.reshape(96, -1), names))
+    embedded = pairs(Embeddings(vectors.reshape(96, -1), names))
     assert listed.max_count == embedded.max_count == 23
     order = [embedded.target_names.index(name) for name in listed.target_names]
     mine = listed.similarity.reshape(24, 23).sum(axis=1)
@@ -234,7 +233,7 @@ def test_lists_without_speakers_are_refused() -> None:
     from unmask.trials import Scores
 
     with pytest.raises(InputError, match="expected the speaker of each side"):
-        pairs_of_scores(Scores.from_arrays([1.0], [0.0]))
+        pairs(Scores.from_arrays([1.0], [0.0]))
 
 
 def test_real_scores_of_voxceleb1() -> None:
@@ -242,11 +241,11 @@ def test_real_scores_of_voxceleb1() -> None:
     if not path.is_dir():
         pytest.skip("the data are not at hand")
     trials = read_scores(path / "voxceleb1_o_3systems_cranDET.tsv.gz")
-    pairs = pairs_of_scores(trials, system="plda")
-    assert len(pairs) == 2 * 780
+    made = pairs(trials, system="plda")
+    assert len(made) == 2 * 780
     with pytest.raises(InputError, match="2 of 1560 have one score"):
-        pairs.checked()
-    assert isinstance(pairs.without_single_scores().checked(), PairScores)
+        made.checked()
+    assert isinstance(made.without_single_scores().checked(), PairScores)
 
 
 def test_thresholds_of_a_statistic_are_those_of_its_scores() -> None:
@@ -258,7 +257,6 @@ def test_thresholds_of_a_statistic_are_those_of_its_scores() -> None:
     for point in (*found, *thresholds_of_roc(roc)):
         assert point.p_miss == pytest.approx(np.mean(target <= point.threshold))
         assert point.p_fa == pytest.approx(np.mean(nontarget > point.threshold))
-    assert found == operating_thresholds(target, nontarget, **asked)
     with pytest.raises(InputError, match="no exact count at"):
         thresholds_of_roc(roc, thresholds=[0.7])
 
@@ -276,8 +274,8 @@ def test_a_study_of_embeddings_is_that_of_their_scores(
 ) -> None:
     asked = {"model": "gpd", "thresholds": [0.3, 0.5], "split": False}
     target = same_speaker(population)
-    wanted = worst_case_study(pairs_of_embeddings(voices), target, **asked)
-    found = worst_case_study_of_embeddings(voices, per_pair=16, **asked)
+    wanted = worst_case(pairs(voices), target=target, **asked)
+    found = worst_case(voices, per_pair=16, **asked)
     assert found.sample is None
     np.testing.assert_allclose(found.empirical.values, wanted.empirical.values, atol=1e-12)
     np.testing.assert_allclose(found.empirical.low, wanted.empirical.low, atol=1e-12)
@@ -285,7 +283,7 @@ def test_a_study_of_embeddings_is_that_of_their_scores(
     for one, other in zip(found.operating, wanted.operating, strict=True):
         assert one.p_miss == pytest.approx(other.p_miss, abs=1e-6)
         assert one.p_fa == pytest.approx(other.p_fa, abs=1e-4)
-    some = worst_case_study_of_embeddings(voices, per_pair=4, **asked)
+    some = worst_case(voices, per_pair=4, **asked)
     assert some.sample == Sample(24, 4)
     np.testing.assert_array_equal(some.empirical.values, found.empirical.values)
     told = render(document_of({"all": some}), "text")
@@ -297,8 +295,8 @@ def test_another_encoder_chooses_in_a_study_of_embeddings(voices: Embeddings) ->
     names = voices.speakers.to_series().to_list()
     blind = Embeddings(rng.normal(size=voices.vectors.shape), names)
     asked = {"model": "ls+", "thresholds": [0.4], "groups": 0, "population": 200}
-    own = worst_case_study_of_embeddings(voices, **asked)
-    weak = worst_case_study_of_embeddings(voices, proxy=blind, **asked)
+    own = worst_case(voices, **asked)
+    weak = worst_case(voices, proxy=blind, **asked)
     assert own.empirical.split
     assert not weak.empirical.split
     assert weak.estimates(0)[1].value < own.estimates(0)[1].value / 2
@@ -311,14 +309,14 @@ def test_another_encoder_chooses_in_a_study_of_embeddings(voices: Embeddings) ->
         ({"per_pair": 1}, "per_pair: expected at least 2, found 1"),
         ({"model": "magic"}, "model: expected auto or one of"),
         ({"population": 0.5}, "counts: expected whole numbers"),
-        ({"on": "moon"}, "found moon"),
+        ({"groups": 3}, "at least 5 groups of speakers, found 3"),
     ],
 )
 def test_a_study_refuses_before_any_work(
     voices: Embeddings, change: dict[str, object], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
-        worst_case_study_of_embeddings(voices, **change)
+        worst_case(voices, **change)
 
 
 @pytest.fixture(scope="module")

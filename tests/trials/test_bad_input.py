@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from unmask import stream_scores
 from unmask.errors import InputError
-from unmask.trials import files, read_any, read_embeddings, read_key, read_scores
-from unmask.trials.kaldi_archive import encode
+from unmask.trials import read_any, read_embeddings, read_key, read_scores
+from unmask.trials.readers import files
+from unmask.trials.readers.kaldi import encode
 
 GOOD = [f"e{i} t{i} 0.{i}" for i in range(1, 9)]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from unmask.errors import InputError
-from unmask.trials import Scores, files, read_any, read_key, read_scores
+from unmask.trials import Scores, read_any, read_key, read_scores
+from unmask.trials.readers import files
 
 
 def put(path: Path, *lines: str) -> Path:

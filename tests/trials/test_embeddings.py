@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from unmask.errors import InputError
-from unmask.trials import Embeddings, Ids, read_any, read_embeddings, write_embeddings
-from unmask.trials.kaldi_archive import encode
+from unmask.trials import Embeddings, Ids, read_any, read_embeddings, write
+from unmask.trials.readers.kaldi import encode
 
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3) + 1
 UTTERANCES = ["a/1", "a/2", "b/1", "b/2"]
@@ -156,10 +156,10 @@ def test_written_embeddings_come_back(tmp_path: Path, name: str) -> None:
     sessions = None if name == "x.ark" else list("xyxy")
     columns = None if name == "x.ark" else {"sex": list("ffmm")}
     given = Embeddings(VECTORS, SPEAKERS, UTTERANCES, sessions, columns=columns)
-    write_embeddings(given, tmp_path / name)
+    write(given, tmp_path / name)
     found = read_embeddings(tmp_path / name)
     assert found.source is not None
     check(found, format=found.source.format, columns=tuple(columns or ()))
     assert (found.sessions is None) == (sessions is None)
     with pytest.raises(InputError, match="expected a format of embeddings"):
-        write_embeddings(given, tmp_path / "x.foo")
+        write(given, tmp_path / "x.foo")

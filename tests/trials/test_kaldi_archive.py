@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from unmask.cli import main
 from unmask.errors import InputError
 from unmask.trials import read_embeddings
-from unmask.trials.kaldi_archive import Archive, encode
+from unmask.trials.readers.kaldi import Archive, encode
 
 kaldiio = pytest.importorskip("kaldiio")
 RNG = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unmask.errors import InputError
-from unmask.trials import Ids, Scores, Source, Trials, merge_systems, read_key, read_scores
+from unmask.trials import Ids, Scores, Source, Trials, read_key, read_scores
 
 pairs = st.lists(
     st.tuples(st.sampled_from("abcdef"), st.sampled_from("uvwxyz"), st.sampled_from([0, 1, -1])),
@@ -212,19 +212,19 @@ def test_speakers_from_a_pattern_or_mapping(tmp_path: Path) -> None:
 
 def test_merging_systems() -> None:
     rows = [("a", "u", 1), ("a", "v", 0), ("b", "u", 0)]
-    merged = merge_systems(make(rows), make(rows[::-1], name="t"))
+    merged = Scores.merged(make(rows), make(rows[::-1], name="t"))
     assert list(merged.systems) == ["s", "t"]
     assert merged.scores("s").tolist() == merged.scores("t").tolist()
     assert [source.name for source in merged.sources] == ["s.txt", "t.txt"]
-    assert merge_systems(make(rows, labels=False), make(rows[::-1], name="t")).label is not None
+    assert Scores.merged(make(rows, labels=False), make(rows[::-1], name="t")).label is not None
     with pytest.raises(InputError, match=r"1 trials of s.txt are not in t.txt"):
-        merge_systems(make(rows), make(rows[:2], name="t"))
+        Scores.merged(make(rows), make(rows[:2], name="t"))
     with pytest.raises(InputError, match=r"1 trials of t.txt are not in s.txt"):
-        merge_systems(make(rows[:2]), make(rows, name="t"))
+        Scores.merged(make(rows[:2]), make(rows, name="t"))
     with pytest.raises(InputError, match="1 trials labelled otherwise"):
-        merge_systems(make(rows), make([("a", "u", 0), *rows[1:]], name="t"))
+        Scores.merged(make(rows), make([("a", "u", 0), *rows[1:]], name="t"))
     with pytest.raises(InputError, match="trial by trial"):
-        merge_systems(make(rows), Scores.from_arrays([1.0], [0.0, 2.0]))
+        Scores.merged(make(rows), Scores.from_arrays([1.0], [0.0, 2.0]))
 
 
 def test_equal_system_names_get_their_folder(tmp_path: Path) -> None:
@@ -232,8 +232,8 @@ def test_equal_system_names_get_their_folder(tmp_path: Path) -> None:
     for folder in ("b1", "b2"):
         (tmp_path / folder).mkdir()
         tables.append(read_scores(put(tmp_path / folder / "scores.txt", "a b 0.5\n")))
-    assert list(merge_systems(*tables).systems) == ["b1/scores", "b2/scores"]
-    assert list(merge_systems(tables[0], tables[0]).systems) == ["b1/scores", "b1/scores (2)"]
+    assert list(Scores.merged(*tables).systems) == ["b1/scores", "b2/scores"]
+    assert list(Scores.merged(tables[0], tables[0]).systems) == ["b1/scores", "b1/scores (2)"]
 
 
 def test_side_in_one_file_only(tmp_path: Path) -> None:

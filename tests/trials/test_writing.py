@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.trials import Ids, Scores, read_any, read_key, read_scores, write_key, write_scores
+from unmask.trials import Ids, Scores, Trials, read_any, read_key, read_scores, write
 
 E, T = ["s1", "s1", "s2", "s2"], ["u1", "u2", "u1", "u3"]
 LABEL = np.array([1, 0, 0, 1], np.int8)
@@ -40,20 +40,20 @@ ONE = ["wespeaker", "3d-speaker", "speechbrain", "sunine", "bosaris"]
 def test_formats_of_one_system(tmp_path: Path, format: str) -> None:
     pytest.importorskip("h5py")
     path = tmp_path / "x.out"
-    write_scores(made(), path, format=format, system="plda")
+    write(made(), path, format=format, system="plda")
     found = read_scores(path, format=format)
     same(found, made())
     with pytest.raises(InputError, match="one of the systems plda, cosine"):
-        write_scores(made(), tmp_path / "y", format=format)
+        write(made(), tmp_path / "y", format=format)
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.out"]
 
 
 def test_kaldi_scores_with_trials(tmp_path: Path) -> None:
-    write_scores(made(), tmp_path / "scores", format="kaldi-scores", system="plda")
+    write(made(), tmp_path / "scores", format="kaldi-scores", system="plda")
     for format in ("kaldi-trials", "voxceleb", "long-key"):
-        write_key(made(), tmp_path / "trials", format=format)
+        write(made(), tmp_path / "trials", format=format)
         same(read_scores(tmp_path / "scores", key=tmp_path / "trials"), made())
-    write_scores(made(), tmp_path / "eer", format="kaldi-eer", system="plda")
+    write(made(), tmp_path / "eer", format="kaldi-eer", system="plda")
     assert np.sort(read_scores(tmp_path / "eer").targets()).tolist() == [0.1 + 0.2, np.inf]
 
 
@@ -62,7 +62,7 @@ def test_tables_keep_everything(tmp_path: Path, name: str) -> None:
     given = made(
         label=np.array([1, 0, -1, 1], np.int8), enrol=Ids.from_strings(["a b", "c", "d", "e"])
     )
-    write_scores(given, tmp_path / name)
+    write(given, tmp_path / name)
     found = read_scores(tmp_path / name)
     same(found, given)
     assert list(found.systems) == ["plda", "cosine"]
@@ -74,13 +74,13 @@ def test_tables_keep_everything(tmp_path: Path, name: str) -> None:
 
 def test_writing_the_same_twice_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in ("a.tsv.gz", "b.tsv.gz"):
-        write_scores(made(), tmp_path / name)
+        write(made(), tmp_path / name)
     assert (tmp_path / "a.tsv.gz").read_bytes() == (tmp_path / "b.tsv.gz").read_bytes()
 
 
 def test_key_from_hdf5(tmp_path: Path) -> None:
     pytest.importorskip("h5py")
-    write_key(made(), tmp_path / "k.h5", format="bosaris-key")
+    write(made(), tmp_path / "k.h5", format="bosaris-key")
     assert read_key(tmp_path / "k.h5").digest == made().digest
     assert not isinstance(read_any(tmp_path / "k.h5"), Scores)
 
@@ -103,12 +103,12 @@ def test_refusals_leave_nothing_behind(tmp_path: Path) -> None:
     ]
     for scores, format, message in cases:
         with pytest.raises(InputError, match=message):
-            write_scores(scores, tmp_path / "x", format=format, system="plda")
+            write(scores, tmp_path / "x", format=format, system="plda")
     with pytest.raises(InputError, match="existing folder"):
-        write_scores(made(), tmp_path / "no" / "x.tsv")
+        write(made(), tmp_path / "no" / "x.tsv")
     with pytest.raises(InputError, match="format of keys"):
-        write_key(made(), tmp_path / "x", format="long")
+        write(Trials(made().enrol, made().test, LABEL), tmp_path / "x", format="long")
     (tmp_path / "d.tsv").mkdir()
     with pytest.raises(InputError, match="found a folder"):
-        write_scores(made(), tmp_path / "d.tsv")
+        write(made(), tmp_path / "d.tsv")
     assert [entry.name for entry in tmp_path.iterdir()] == ["d.tsv"]

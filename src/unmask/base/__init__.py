@@ -14,16 +14,6 @@ from unmask.base.arrays import (
 )
 from unmask.base.columns import Codes, Floats, Index, Labels, Mask, Vectors, as_index, read_only
 from unmask.base.display import Tabular, estimate_row
-from unmask.base.draws import (
-    MetricRange,
-    Replicates,
-    chosen,
-    draw,
-    draws,
-    generator,
-    in_order,
-    weighted_means,
-)
 from unmask.base.intervals import (
     FEW_SPEAKERS,
     HULL,
@@ -39,6 +29,16 @@ from unmask.base.intervals import (
 )
 from unmask.base.places import Places, ceiling
 from unmask.base.properties import lazy
+from unmask.base.resampling import (
+    MetricRange,
+    Replicates,
+    chosen,
+    draw,
+    draws,
+    generator,
+    in_order,
+    weighted_means,
+)
 from unmask.base.text import no_formula, one_line, visible
 
 __all__ = [

@@ -52,7 +52,9 @@ def as_weights(values: npt.ArrayLike | None, size: int, name: str) -> FloatArray
 
 
 def length_normalised(vectors: FloatArray) -> FloatArray:
-    """Each row divided by its length; a row of zeros has no direction and is an error."""
+    """Each row of ``vectors`` divided by its length; a row of zeros has no direction and is an
+    error.
+    """
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not length.all():
         row = int(np.flatnonzero(length[:, 0] == 0)[0])
@@ -61,7 +63,7 @@ def length_normalised(vectors: FloatArray) -> FloatArray:
 
 
 def weighted_sum(values: FloatArray, weights: FloatArray) -> float:
-    """Σ w·v, where an infinite value of weight 0 counts for nothing."""
+    """Σ w·v of ``weights`` and ``values``; an infinite value of weight 0 counts for nothing."""
     with np.errstate(invalid="ignore"):
         total = float(np.dot(weights, values))
     if np.isnan(total):

@@ -12,6 +12,7 @@ import typer
 from unmask.cli import common
 from unmask.cli.embed import SpeakersOption, WorkersOption
 from unmask.errors import InputError
+from unmask.run import place, reporting
 from unmask.speech import External, Safeguard, recordings, safeguard
 from unmask.speech import anonymise as anonymise_recordings
 
@@ -85,15 +86,10 @@ def anonymise(
     found = recordings(source, speakers=speakers)
     if per is Scope.session and any(one.session is None for one in found):
         raise InputError(f"{source}: --per session needs a session for every recording")
-    with common.progress("anonymising", quiet=quiet) as bar:
+    here = place(workers=workers)
+    with here, common.progress("anonymising", quiet=quiet) as bar, reporting(bar):
         result = anonymise_recordings(
-            found,
-            output,
-            chosen,
-            suffix=f".{audio.value}",
-            workers=workers,
-            keep_key=keep_key,
-            progress=bar,
+            found, output, chosen, suffix=f".{audio.value}", keep_key=keep_key
         )
     for line in result.remarks:
         common.remark(f"remark: {line}", quiet=quiet)

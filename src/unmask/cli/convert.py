@@ -8,15 +8,7 @@ import typer
 
 from unmask.cli import common
 from unmask.errors import InputError
-from unmask.trials import (
-    Embeddings,
-    Scores,
-    format_named,
-    read_any,
-    write_embeddings,
-    write_key,
-    write_scores,
-)
+from unmask.trials import Embeddings, Scores, read_any, write
 
 
 def convert(
@@ -48,16 +40,11 @@ def convert(
     )
     if isinstance(found, Scores) and key_out is not None and found.label is None:
         raise InputError(f"{file}: expected labels for --key-out, found none; give a key (--key)")
-    if isinstance(found, Embeddings):
-        if key_out is not None:
-            raise InputError(f"{file}: expected scores or a key for --key-out, found embeddings")
-        write_embeddings(found, output, format=to)
-    elif isinstance(found, Scores) and (to is None or format_named(to).kind == "score"):
-        write_scores(found, output, format=to, system=system)
-    else:
-        write_key(found, output, format=to or "kaldi-trials")
-    if key_out is not None and not isinstance(found, Embeddings):
-        write_key(found, key_out)
+    if isinstance(found, Embeddings) and key_out is not None:
+        raise InputError(f"{file}: expected scores or a key for --key-out, found embeddings")
+    write(found, output, format=to, system=system)
+    if key_out is not None:
+        write(found, key_out, format="kaldi-trials")
     for path in (output, key_out):
         if path not in (None, "-"):
             typer.echo(f"wrote {path}", err=True)

@@ -12,8 +12,6 @@ from unmask.run import place, reporting
 from unmask.scoring import Plda
 from unmask.trials import OnProblem, is_large
 
-LARGE = 2 << 30
-
 
 def counted(
     paths: Sequence[str],
@@ -42,7 +40,7 @@ def counted(
     if pairs is None:
         given = {"--backend": backend != "cosine", "--enrolment": enrolment != 1}
         _refuse(given, "is for embeddings, with --pairs")
-        if stream is False or not (stream or any(is_large(path, LARGE) for path in paths)):
+        if stream is False or not (stream or any(is_large(path) for path in paths)):
             return None
         places = {
             "--on": on != "local",
@@ -63,7 +61,7 @@ def counted(
         }
         _refuse({name: bool(value) for name, value in of_scores.items()}, "is for score files")
     if pairs is None:
-        with common.progress("reading", quiet=quiet) as bar:
+        with common.progress("reading", quiet=quiet) as bar, reporting(bar):
             found = stream_scores(
                 list(paths),
                 key=key,
@@ -76,7 +74,6 @@ def counted(
                 replicates=replicates,
                 level=level,
                 seed=seed,
-                progress=bar,
             )
     else:
         with (

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import polars as pl
 import typer
 
 from unmask.cli import common
@@ -16,9 +15,9 @@ from unmask.cli.scores import load
 from unmask.errors import InputError
 from unmask.figures import save_all
 from unmask.report import figures_of, render_cp_maps
-from unmask.run import write_whole
-from unmask.stress import CpAssessment, assess_cp_maps
-from unmask.trials import Scores, merge_systems, read_key
+from unmask.run import place, reporting, write_whole
+from unmask.stress import cells_table, cp_maps
+from unmask.trials import Scores, read_key
 
 
 class Metric(StrEnum):
@@ -98,6 +97,9 @@ def cpmap(
     ] = None,
     level: common.LevelOption = 0.95,
     seed: common.SeedOption = 0,
+    on: common.OnOption = "local",
+    workers: common.WorkersOption = None,
+    state: common.StateOption = None,
     missing: common.MissingOption = common.Missing.error,
     duplicates: common.DuplicatesOption = common.Missing.error,
     input_format: common.InputFormatOption = None,
@@ -122,12 +124,13 @@ def cpmap(
     mapped = len(table.systems)
     named, files = _references(reference or [], table)
     if files:
-        table = merge_systems(table, read(files))
+        table = Scores.merged(table, read(files))
     names = list(table.systems)
-    found = []
+    assessments = []
     for one in dict.fromkeys(metric or [Metric.eer]):
-        with common.progress("bootstrap", quiet=quiet) as bar:
-            assessment = assess_cp_maps(
+        here = place(on, workers=workers, state=state)
+        with here, common.progress("bootstrap", quiet=quiet) as bar, reporting(bar):
+            assessment = cp_maps(
                 table,
                 systems=system or names[:mapped],
                 references=[*named, *names[mapped:]],
@@ -142,25 +145,21 @@ def cpmap(
                 replicates=ci,
                 level=level,
                 seed=seed,
-                progress=bar,
             )
-        found.append(assessment)
+        assessments.append(assessment)
     if cells is not None:
-        write_whole(cells, cells_csv(*found).encode())
+        write_whole(cells, cells_table(assessments).write_csv().encode())
     if figures is not None:
-        save_all(
-            figures_of(found[0], further=found[1:]),
-            figures,
-            formats=tuple(figure_formats.split(",")),
-        )
-    text = render_cp_maps(found[0], format.value, further=found[1:])
+        drawn = figures_of(assessments[0], further=assessments[1:])
+        save_all(drawn, figures, formats=tuple(figure_formats.split(",")))
+    text = render_cp_maps(assessments[0], format.value, further=assessments[1:])
     if output is None:
         sys.stdout.write(text)
     else:
         write_whole(output, text.encode())
         common.remark(f"wrote {output}", quiet=quiet)
     if format is common.OutputFormat.csv:
-        for line in dict.fromkeys(line for one in found for line in one.warnings):
+        for line in dict.fromkeys(line for one in assessments for line in one.warnings):
             common.remark(f"warning: {line}", quiet=quiet)
     if cells is not None:
         common.remark(f"cells in {cells}", quiet=quiet)
@@ -183,16 +182,3 @@ def _pair(text: str, names: list[str]) -> tuple[str, str]:
     if known or len(pairs) == 1:
         return (known or pairs)[0]
     raise InputError(f"--delta: expected A:B with two of {', '.join(names)}, found {text}")
-
-
-def cells_csv(*assessments: CpAssessment) -> str:
-    """All cells of all maps and delta maps in one table, told apart by the column ``system``."""
-    tables = []
-    for assessment in assessments:
-        made = [(name, cp.cells()) for name, cp in assessment.maps.items()]
-        made += [(f"{d.reference} → {d.test}", d.cells()) for d in assessment.deltas]
-        metric = next(iter(assessment.maps.values())).metric.name
-        for name, cells in made:
-            named = [pl.lit(name).alias("system"), pl.lit(metric).alias("metric")]
-            tables.append(cells.select(*(named if len(assessments) > 1 else named[:1]), pl.all()))
-    return pl.concat(tables, how="diagonal").write_csv()

@@ -9,9 +9,10 @@ import typer
 
 from unmask.cli import common
 from unmask.errors import InputError
-from unmask.speech import WRITTEN, Extraction, forget, recordings, write_embeddings
+from unmask.run import place, reporting
+from unmask.speech import Extraction, forget, recordings
 from unmask.speech import embed as embed_recordings
-from unmask.trials import check_archive_folder
+from unmask.trials import check_archive_folder, embedding_format, write
 
 SpeakersOption = Annotated[
     str | None,
@@ -57,34 +58,32 @@ def embed(
     quiet: common.QuietOption = False,
 ) -> None:
     """Turn recordings into speaker embeddings; a run that was stopped goes on where it was."""
-    if output.suffix not in WRITTEN:
-        raise InputError(f"{output}: expected a name that ends in {', '.join(WRITTEN)}")
+    embedding_format(output)
     if not output.absolute().parent.is_dir():
         raise InputError(f"{output.absolute().parent}: no such folder")
     if output.suffix == ".ark":
         check_archive_folder(output)
     found = recordings(source, speakers=speakers)
     parts = output.with_name(f"{output.name}.parts")
-    with common.progress("embedding", quiet=quiet) as bar:
+    if parts.exists():
+        common.remark(f"{parts}: what fits of an earlier run is kept", quiet=quiet)
+    here = place(workers=workers)
+    with here, common.progress("embedding", quiet=quiet) as bar, reporting(bar):
         result = embed_recordings(
             found,
             encoder,
             extraction=Extraction(vad, segment, segments),
             parts=parts,
             shard=shard,
-            workers=workers,
             device=device,
-            progress=bar,
         )
-    if result.resumed:
-        common.remark(f"{result.resumed} shards of an earlier run kept", quiet=quiet)
     for line in result.remarks:
         common.remark(f"remark: {line}", quiet=quiet)
     for line in result.failures:
         common.remark(f"unmask: {line}")
     if result.embeddings is None:
         raise InputError(f"{source}: none of {len(found)} recordings could be embedded")
-    written = write_embeddings(output, result.embeddings)
+    written = write(result.embeddings, output)
     forget(parts)
     common.remark(
         f"{len(result.embeddings)} vectors of {result.embeddings.n_speakers} speakers,"

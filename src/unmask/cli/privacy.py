@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from unmask.cli import common
-from unmask.cli.privacy_inputs import Inputs, assess
+from unmask.errors import InputError
 from unmask.figures import save_all
+from unmask.privacy.similarity import read_matrices, safeguards
 from unmask.report import document as document_of
 from unmask.report import figures_of
-from unmask.run import Where
+from unmask.run import place, reporting
+from unmask.scoring import Backend, Plda, Whitening, resolve
+from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores
 
 
 class Mean(StrEnum):
@@ -105,32 +110,49 @@ def privacy(
     quiet: common.QuietOption = False,
 ) -> None:
     """Pseudonymisation and privacy disclosure: DeID, G_VD, D_ECE, C_ECE, l_w and tag."""
-    inputs = Inputs(
-        original,
-        tuple(protected or ()),
-        tuple(scores or ()),
-        tuple(matrices or ()),
-        tuple(again or ()),
-        backend,
-        train,
-        lda,
-        speakers,
-    )
-    where = Where(on, workers, state)
-    with common.progress("pairs of segments", quiet=quiet) as bar:
-        assessment, sources = assess(
-            inputs,
-            by=by,
-            sessions=sessions,
-            mean=mean.value,
-            pairs=pairs.value,
-            laplace=laplace,
-            replicates=ci,
-            level=level,
-            seed=seed,
-            where=where,
-            progress=bar,
-        )
+    embeddings = original is not None or bool(protected)
+    if embeddings + bool(scores) + bool(matrices) != 1:
+        raise InputError("expected --original with --protected, or --scores, or --matrices")
+    if embeddings and (original is None or not protected):
+        raise InputError("--original and --protected belong together: one of them is missing")
+    if matrices and again:
+        raise InputError("--again needs embeddings or score files, found --matrices")
+    if not embeddings and (train or backend != "cosine"):
+        raise InputError("--backend and --train need embeddings, found scores")
+    if not embeddings and (by is not None or sessions):
+        raise InputError("--by and --sessions need embeddings, found scores")
+    if scores:
+        _refuse_place({"on": on, "workers": workers, "state": state})
+    options: dict[str, Any] = {
+        "mean": mean.value,
+        "pairs": pairs.value,
+        "replicates": ci,
+        "level": level,
+        "seed": seed,
+    }
+    with (
+        place(on, workers=workers, state=state),
+        common.progress("pairs of segments", quiet=quiet) as bar,
+        reporting(bar),
+    ):
+        data: tuple[Any, ...] = ()
+        more: dict[str, Any] = {}
+        if matrices:
+            data = (_read(matrices, "--matrices", read_matrices),)
+        elif scores:
+            read = partial(read_scores, speakers=speakers)
+            lists = _read(scores, "--scores", _three)
+            data = ({name: tuple(map(read, paths)) for name, paths in lists.items()},)
+            more["again"] = _read(again, "--again", read)
+        elif original is not None:
+            load = partial(read_embeddings, speakers=speakers)
+            data = load(original), _read(protected, "--protected", load)
+            more["again"] = _read(again, "--again", load)
+            more["backend"] = _scorer(backend, None if train is None else load(train), lda)
+            more |= {"by": by, "with_sessions": sessions}
+        more |= {**options, "laplace": laplace}
+        assessment = safeguards(*data, **more)
+    sources = _sources((*data, more.get("again")))
     for source in sources:
         if source.detected:
             common.remark(f"{source.name}: {source.detected}", quiet=quiet)
@@ -141,3 +163,54 @@ def privacy(
     common.give(document, format=format, output=output, quiet=quiet)
     if figures is not None:
         common.remark(f"figures in {figures}", quiet=quiet)
+
+
+def _read(values: Sequence[str] | None, option: str, read: Callable[[str], Any]) -> dict[str, Any]:
+    """What ``NAME=FILE`` options name, each name once."""
+    pairs = [value.partition("=") for value in values or ()]
+    for name, equals, path in pairs:
+        if not equals or not name or not path:
+            raise InputError(f"{option}: expected NAME=FILE, found {name}{equals}{path}")
+    names = [name for name, _, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{option}: expected each name once, found {name} twice")
+    return {name: read(path) for name, _, path in pairs}
+
+
+def _three(paths: str) -> list[str]:
+    files = paths.split(",")
+    if len(files) != 3:
+        raise InputError(f"--scores: expected three files OO,OP,PP, found {len(files)}: {paths}")
+    return files
+
+
+def _scorer(backend: str, data: Embeddings | None, lda: int | None) -> Backend:
+    """The back-end, trained where it has to be."""
+    if backend.endswith(".npz"):
+        return Plda.load(backend)
+    if backend not in ("wccn", "plda"):
+        return resolve(backend)
+    if data is None:
+        raise InputError(f"--backend {backend} needs --train: embeddings to train it on")
+    return Plda.fit(data, lda=lda) if backend == "plda" else Whitening.fit(data)
+
+
+def _refuse_place(options: Mapping[str, Any]) -> None:
+    """Lists of scores are read and counted here."""
+    for option, value in options.items():
+        if value not in (None, "local"):
+            raise InputError(f"--{option}: is for embeddings and matrices, found --scores")
+
+
+def _sources(data: Any) -> tuple[Source, ...]:
+    """The files behind the data, each once, in the order read."""
+    if isinstance(data, Embeddings):
+        return () if data.source is None else (data.source,)
+    if isinstance(data, Scores):
+        return data.sources
+    if isinstance(data, Mapping):
+        return _sources(tuple(data.values()))
+    if isinstance(data, tuple):
+        return tuple(dict.fromkeys(source for part in data for source in _sources(part)))
+    return ()

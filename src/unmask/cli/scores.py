@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unmask.cli import common
-from unmask.trials import Scores, merge_systems, read_key, read_scores
+from unmask.trials import Scores, read_scores
 
 
 def load(
@@ -20,23 +20,17 @@ def load(
     quiet: bool,
 ) -> Scores:
     """One table of all systems in all files; what was detected is told on stderr."""
-    trials = read_key(key, duplicates=duplicates.value) if key else None
-    tables = [
-        read_scores(
-            path,
-            key=trials,
-            speakers=speakers,
-            format=format,
-            systems=list(systems) if systems else None,
-            missing=missing.value,
-            duplicates=duplicates.value,
-        )
-        for path in paths
-    ]
-    for table in tables:
-        for source in table.sources:
-            if source.detected:
-                common.remark(f"{source.name}: {source.detected}", quiet=quiet)
-    merged = tables[0] if len(tables) == 1 else merge_systems(*tables)
-    merged.check_classes()
-    return merged
+    table = read_scores(
+        paths,
+        key=key,
+        speakers=speakers,
+        format=format,
+        systems=list(systems) if systems else None,
+        missing=missing.value,
+        duplicates=duplicates.value,
+    )
+    for source in table.sources:
+        if source.detected:
+            common.remark(f"{source.name}: {source.detected}", quiet=quiet)
+    table.check_classes()
+    return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,25 +10,36 @@ import typer
 
 from unmask.cli import common
 from unmask.cli.scores import load
-from unmask.cli.worstcase_inputs import (
-    OF_EMBEDDINGS,
-    OF_SCORES,
-    are_embeddings,
-    groups_of_embeddings,
-    groups_of_scores,
-    only_system,
-    refuse,
-)
 from unmask.errors import InputError
 from unmask.figures import Figure, save_all
 from unmask.report import document as document_of
 from unmask.report import figures_of
-from unmask.run import Where
-from unmask.scoring import Plda
-from unmask.stress import PER_PAIR, WorstCaseStudy, worst_case_study, worst_case_study_of_embeddings
-from unmask.stress.extrapolation import MODELS, ModelComparison, compare_models
-from unmask.stress.worst_case import GROUPS, PairScores, pairs_of_embeddings, pairs_of_scores
-from unmask.trials import Source, read_embeddings
+from unmask.run import place, reporting
+from unmask.scoring import backend_named
+from unmask.stress import (
+    GROUPS,
+    MODELS,
+    PER_PAIR,
+    compare_models,
+    groups_of,
+    pairs,
+    worst_case,
+)
+from unmask.trials import Embeddings, Input, Scores, Source, holds_embeddings, read_embeddings
+
+OF_SCORES = (
+    "key",
+    "system",
+    "proxy_system",
+    "one_way",
+    "min_impostors",
+    "missing",
+    "duplicates",
+)
+"""Options that embeddings have no use for."""
+
+OF_EMBEDDINGS = ("backend", "per_pair")
+"""Options that score files have no use for."""
 
 
 def worstcase(
@@ -144,118 +156,80 @@ def worstcase(
     """False alarms when an adversary picks the closest of N voices, measured and extrapolated."""
     if population is not None and not population >= 1:
         raise InputError(f"population: expected at least 1, found {population:g}")
-    asked: dict[str, Any] = {
-        "population": None if population is None else round(population),
-        "model": (model or ["auto"])[0],
-        "compare": tuple((model or [])[1:]),
-        "thresholds": tuple(threshold or ()),
-        "p_target": tuple(dcf or ()),
-        "target_rates": tuple(target_rate or ()),
-        "level": level,
-        "groups": ci,
-        "split": split,
-        "seed": seed,
-        "on": on,
-        "workers": workers,
-        "state": state,
-    }
-    Where(on, workers, state)
-    tables: list[ModelComparison] = []
-    studies: dict[str, WorstCaseStudy] = {}
+    rest: dict[str, Any]
     sources: tuple[Source, ...]
-    if are_embeddings(scores):
-        refuse(context, OF_SCORES, "is for score files, found embeddings")
-        voices = read_embeddings(scores, format=input_format, speakers=speakers)
-        sources = () if voices.source is None else (voices.source,)
+    data: Scores | Embeddings
+    other: Scores | Embeddings | None = None
+    if _are_embeddings(scores):
+        _refuse(context, OF_SCORES, "is for score files, found embeddings")
+        data = read_embeddings(scores, format=input_format, speakers=speakers)
+        sources = () if data.source is None else (data.source,)
         for source in sources:
             common.remark(f"{source.name}: {source.detected}", quiet=quiet)
-        scorer = backend if backend == "cosine" else Plda.load(backend)
         other = None if proxy is None else read_embeddings(proxy, speakers=speakers)
-        for group, some in groups_of_embeddings(voices, by):
-            if table:
-                pairs = pairs_of_embeddings(some, backend=scorer, per_pair=per_pair)
-                pairs = pairs.without_single_scores() if skip_single else pairs
-                tables.append(_compared(pairs, model, group, split=split, quiet=quiet))
-                continue
-            with common.progress("worst case", quiet=quiet) as bar:
-                studies[group] = worst_case_study_of_embeddings(
-                    some,
-                    backend=scorer,
-                    per_pair=per_pair,
-                    skip_single=skip_single,
-                    proxy=other,
-                    progress=bar,
-                    **asked,
-                )
+        rest = {"backend": backend_named(backend), "per_pair": per_pair}
     else:
-        refuse(context, OF_EMBEDDINGS, "is for embeddings, found scores")
-        trials = load(
-            [scores],
+        _refuse(context, OF_EMBEDDINGS, "is for embeddings, found scores")
+        read = partial(
+            load,
             key=key,
             speakers=speakers,
-            systems=[system] if system else None,
-            format=input_format,
             missing=missing,
             duplicates=duplicates,
             quiet=quiet,
         )
-        sources = trials.sources
-        name = system or only_system(trials)
-        chosen = None
+        data = read([scores], systems=[system] if system else None, format=input_format)
+        sources = data.sources
         if proxy is not None:
-            others = load(
-                [proxy],
-                key=key,
-                speakers=speakers,
-                systems=[proxy_system] if proxy_system else None,
-                format=None,
-                missing=missing,
-                duplicates=duplicates,
-                quiet=quiet,
-            )
-            sources = (*sources, *others.sources)
-            chosen = pairs_of_scores(
-                others, system=proxy_system or only_system(others), both_ways=not one_way
-            )
-        for group, part in groups_of_scores(trials, by, quiet=quiet).items():
-            pairs = pairs_of_scores(part, system=name, both_ways=not one_way)
-            if skip_single:
-                pairs = pairs.without_single_scores()
-            if table:
-                some_pairs = pairs.with_impostors(min_impostors)
-                tables.append(_compared(some_pairs, model, group, split=split, quiet=quiet))
-                continue
-            with common.progress("fitting", quiet=quiet) as bar:
-                studies[group] = worst_case_study(
-                    pairs.with_impostors(min_impostors),
-                    part.targets(name),
-                    proxy=chosen,
-                    progress=bar,
-                    **asked,
-                )
+            other = read([proxy], systems=[proxy_system] if proxy_system else None, format=None)
+            sources = (*sources, *other.sources)
+        rest = {"system": system, "both_ways": not one_way, "min_impostors": min_impostors}
+    parts, left_out = groups_of(data, by)
+    for group in left_out:
+        common.remark(f"{group}: no target trials, left out", quiet=quiet)
     if table:
-        common.give(document_of(tables, inputs=sources), format=format, output=output, quiet=quiet)
+        names = MODELS if model in (None, ["auto"]) else tuple(model)
+        with common.progress("models", quiet=quiet) as bar, reporting(bar):
+            tables = [
+                compare_models(
+                    pairs(part, skip_single=skip_single, **rest),
+                    models=names,
+                    split=split,
+                    population=group,
+                )
+                for group, part in parts.items()
+            ]
+        document = document_of(tables, inputs=sources)
+        common.give(document, format=format, output=output, quiet=quiet)
         return
+    studies = {}
+    with place(on, workers=workers, state=state):
+        for group, part in parts.items():
+            with common.progress("worst case", quiet=quiet) as bar, reporting(bar):
+                studies[group] = worst_case(
+                    part,
+                    threshold or (),
+                    population=None if population is None else round(population),
+                    model=(model or ["auto"])[0],
+                    compare=tuple((model or [])[1:]),
+                    p_target=tuple(dcf or ()),
+                    target_rates=tuple(target_rate or ()),
+                    skip_single=skip_single,
+                    proxy=other,
+                    split=split,
+                    level=level,
+                    groups=ci,
+                    seed=seed,
+                    **rest,
+                )
     if figures is not None:
-        for group, found in studies.items():
-            drawn = [_named(figure, group, len(studies)) for figure in figures_of(found)]
+        for group, study in studies.items():
+            drawn = [_named(figure, group, len(studies)) for figure in figures_of(study)]
             save_all(drawn, Path(figures), formats=tuple(figure_formats.split(",")))
     document = document_of(studies, inputs=sources)
     common.give(document, format=format, output=output, quiet=quiet)
     if figures is not None:
         common.remark(f"figures in {figures}", quiet=quiet)
-
-
-def _compared(
-    pairs: PairScores, models: list[str] | None, group: str, *, split: bool, quiet: bool
-) -> ModelComparison:
-    """The comparison of Table 1 of the paper for one group."""
-    if models == ["auto"]:
-        models = None
-    with common.progress("models", quiet=quiet) as bar:
-        return compare_models(
-            pairs, models=models or MODELS, split=split, population=group, progress=bar
-        )
 
 
 def _named(figure: Figure, group: str, groups: int) -> Figure:
@@ -264,3 +238,23 @@ def _named(figure: Figure, group: str, groups: int) -> Figure:
     return Figure(
         f"{figure.name}_{group}", f"{figure.title} ({group})", figure.caption, figure.chart
     )
+
+
+def _are_embeddings(path: str) -> bool:
+    """Whether a path holds embeddings and not scores."""
+    if path == "-":
+        return False
+    if Path(path).is_dir():
+        return True
+    with Input(path) as source:
+        if source.container != "text":
+            source.load()
+        return holds_embeddings(source)
+
+
+def _refuse(context: typer.Context, options: tuple[str, ...], why: str) -> None:
+    """An option that would have no effect is an error."""
+    for name in options:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise InputError(f"--{name.replace('_', '-')}: {why}")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -60,21 +60,6 @@ def _thinned(corners: FloatArray, most: int) -> FloatArray:
     inner = np.linspace(near, corners.size - 1 - near, most - 2 * near).astype(np.int64)
     ends = np.arange(near)
     return np.asarray(corners[np.concatenate([ends, inner, corners.size - 1 - ends])])
-
-
-class BinnedSystem(Protocol):
-    """A system's trials in bins, from which replicates are drawn."""
-
-    @property
-    def method(self) -> str: ...
-
-    @property
-    def units(self) -> int: ...
-
-    @property
-    def whole(self) -> Roc | None: ...
-
-    def replicates(self, seed: int, first: int, last: int) -> Iterator[Roc | None]: ...
 
 
 def binned_bootstrap(
@@ -276,3 +261,7 @@ def _product(times: FloatArray, loss: FloatArray) -> FloatArray:
     finite = np.isfinite(loss)
     total = times[:, finite] @ loss[finite]
     return np.where((times[:, ~finite] != 0).any(axis=1), np.inf, total)
+
+
+BinnedSystem: TypeAlias = BinnedTrials | FirstOrder
+"""A system's trials in bins, from which replicates are drawn."""

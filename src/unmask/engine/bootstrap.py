@@ -1,8 +1,8 @@
 """Confidence intervals: the joint speaker bootstrap, and the trial bootstrap without speakers.
 
-Speakers are drawn as :mod:`unmask.base.draws` says; m_k is how often speaker k was drawn. A trial
-of two different speakers a and b weighs m_a·m_b, a trial within one speaker m_a. Scores are sorted
-once; a replicate only re-weighs the ROC statistic.
+Speakers are drawn as :mod:`unmask.base.resampling` says; m_k is how often speaker k was drawn. A
+trial of two different speakers a and b weighs m_a·m_b, a trial within one speaker m_a. Scores are
+sorted once; a replicate only re-weighs the ROC statistic.
 """
 
 from __future__ import annotations
@@ -49,9 +49,11 @@ class Units:
 
     @classmethod
     def speakers(cls, target: Codes, nontarget_enrol: Codes, nontarget_test: Codes) -> Units:
-        """The joint speaker bootstrap: codes of the speakers on each side of each trial.
+        """The joint speaker bootstrap.
 
-        Codes are in the order of the speakers' names (:func:`~unmask.base.in_order`).
+        ``target`` are the speakers of target trials, ``nontarget_enrol`` and ``nontarget_test``
+        those on either side of nontargets: codes in the order of the speakers' names
+        (:func:`~unmask.base.in_order`).
         """
         every = np.concatenate([target, nontarget_enrol, nontarget_test])
         present, dense = np.unique(every, return_inverse=True)
@@ -61,7 +63,7 @@ class Units:
 
     @classmethod
     def trials(cls, targets: int, nontargets: int) -> Units:
-        """The trial bootstrap, within each class, where no speakers are known."""
+        """The trial bootstrap, within ``targets`` and ``nontargets``, where no speakers are known."""
         numbers = np.arange(targets + nontargets)
         return cls("trial", numbers[:targets], numbers[targets:], None, (targets, nontargets))
 
@@ -77,12 +79,12 @@ class Units:
         )
 
     def draw(self, seed: int, index: int) -> FloatArray:
-        """How often each unit is drawn in a replicate; every stratum keeps its size."""
+        """How often each unit is drawn in replicate ``index`` of ``seed``, within each stratum."""
         return draw(self.strata, seed, index)
 
 
 def units_of(scores: Scores) -> tuple[Units, list[str]]:
-    """Units of the bootstrap of a list of trials and what must be said of them."""
+    """Units of the bootstrap of the trials of ``scores`` and what must be said of them."""
     target, nontarget = scores.is_target, scores.is_nontarget
     enrol, test = scores.enrol_speaker, scores.test_speaker
     if enrol is None or test is None:
@@ -125,7 +127,7 @@ def trial_count(scores: Scores) -> int:
 
 
 def speaker_count(scores: Scores) -> int | None:
-    """How many speakers the trials of both classes have, if that is known."""
+    """How many speakers the trials of both classes of ``scores`` have, if that is known."""
     if scores.enrol_speaker is None or scores.test_speaker is None:
         return None
     counted = scores.is_target | scores.is_nontarget
@@ -137,7 +139,9 @@ def speaker_count(scores: Scores) -> int | None:
 
 
 def auto_replicates(scores: Scores, replicates: int | None, *, most: int) -> tuple[int, list[str]]:
-    """The number asked for, or 1,000 for up to ``most`` trials and none beyond, told in a line."""
+    """The number of ``replicates`` given, or 1,000 for ``scores`` of up to ``most`` trials and none
+    beyond, with a line that says so.
+    """
     trials = trial_count(scores)
     if replicates is not None:
         return replicates, []

@@ -29,7 +29,7 @@ class LinearCalibration:
     separable: bool = False
 
     def apply(self, scores: npt.ArrayLike) -> FloatArray:
-        """Scores as natural-log LLRs."""
+        """``scores`` as natural-log LLRs."""
         values = np.asarray(scores, dtype=np.float64)
         if self.scale == 0:
             return np.full(values.shape, self.offset)
@@ -48,7 +48,7 @@ class IsotonicCalibration:
     laplace: bool
 
     def apply(self, scores: npt.ArrayLike) -> FloatArray:
-        """Scores as natural-log LLRs; ±inf where the training block was pure."""
+        """``scores`` as natural-log LLRs; ±inf where the training block was pure."""
         values = np.asarray(scores, dtype=np.float64)
         finite = np.isfinite(self.llr)
         if not finite.any():
@@ -78,12 +78,12 @@ def calibrate(
 ) -> LinearCalibration | IsotonicCalibration:
     """A map from scores to natural-log LLRs, fitted to ``target`` and ``nontarget`` scores.
 
-    ``linear``: prior-weighted logistic regression, affine in the score (Brümmer and du Preez 2006;
-    Brümmer 2010, chapter 8). It minimises π·mean softplus(−(αs + β + logit π)) over targets +
-    (1−π)·mean softplus(αs + β + logit π) over nontargets at the ``prior`` π, by Newton's method on
-    standardised scores. ``isotonic``: the PAV map of the scores; ``laplace`` adds a pseudo-trial of
-    each class at each end, so that no LLR is infinite (Brümmer and du Preez 2006). ``apply`` of the
-    result calibrates other scores.
+    ``estimator`` is ``linear``: prior-weighted logistic regression, affine in the score (Brümmer
+    and du Preez 2006, Brümmer 2010). It minimises π·mean softplus(−(αs + β + logit π)) over targets
+    + (1−π)·mean softplus(αs + β + logit π) over nontargets at the ``prior`` π, by Newton's steps on
+    standardised scores. Or ``isotonic``: the PAV map of the scores; ``laplace`` adds a pseudo-trial
+    of each class at each end, so that no LLR is infinite. ``apply`` of the result calibrates other
+    scores.
     """
     a, b = as_scores(target, "target"), as_scores(nontarget, "nontarget")
     if estimator == "linear":
@@ -107,7 +107,9 @@ def _linear(a: FloatArray, b: FloatArray, prior: float) -> LinearCalibration:
 def weighted_line(
     scores: FloatArray, label: FloatArray, weight: FloatArray, log_odds: float = 0.0
 ) -> LinearCalibration:
-    """Logistic regression of labels (1 and −1) on scores, each with a weight, at prior log-odds."""
+    """Logistic regression of a ``label`` (1 or −1) on each of the ``scores``, with a ``weight``
+    each, at the prior ``log_odds``.
+    """
     centre, spread = float(scores.mean()), float(scores.std())
     if spread == 0:
         return LinearCalibration(0.0, 0.0)

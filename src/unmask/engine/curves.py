@@ -82,7 +82,9 @@ class Reliability:
 
 
 def histogram(target: Array, nontarget: Array, roc: Roc, *, bins: int = 60) -> Histogram:
-    """Densities over equal bins that span the finite scores of both classes."""
+    """Densities over equal ``bins`` that span the finite scores of both classes, whose ``roc`` says
+    where the EER lies.
+    """
     finite = [scores[np.isfinite(scores)] for scores in (target, nontarget)]
     infinite = target.size + nontarget.size - finite[0].size - finite[1].size
     ends = [end for scores in finite if scores.size for end in (scores.min(), scores.max())]
@@ -98,7 +100,9 @@ def histogram(target: Array, nontarget: Array, roc: Roc, *, bins: int = 60) -> H
 
 
 def det_curve(roc: Roc, *, p_target: float = 0.01) -> DetCurve:
-    """The ROC polygon and its hull; points closer than a pixel on probit axes are left out."""
+    """The ROC polygon and its hull, and where the cost at ``p_target`` is least; points closer than
+    a pixel on probit axes are left out.
+    """
     kept = _visible(roc.polygon)
     least = roc.min_dcf_point(p_target=p_target)
     return DetCurve(
@@ -138,7 +142,9 @@ def pav_map(target: Array, nontarget: Array, roc: Roc) -> PavMap:
 def ece_profile(
     target: Array, nontarget: Array, roc: Roc, *, limit: float = 10.0, points: int = 81
 ) -> EceProfile:
-    """ECE of the prior alone, of the oracle LLRs and of the scores read as LLRs."""
+    """ECE of the prior alone, of the oracle LLRs and of the scores read as LLRs, at ``points``
+    prior log-odds from −``limit`` to ``limit``.
+    """
     log_odds = np.linspace(-limit, limit, points)
     return EceProfile(
         log_odds,
@@ -149,7 +155,8 @@ def ece_profile(
 
 
 def reliability(target: Array, nontarget: Array, *, bins: int = 20) -> Reliability:
-    """Calibration plot at the prior of the trials (Noé 2022, 3.5), with 95 % Wilson intervals.
+    """Calibration plot at the prior of the trials (Noé 2022, 3.5), with 95 % intervals of the share
+    of targets in each of ``bins`` bins (Wilson 1927: the score interval of a binomial share).
 
     A score s promises the posterior σ(s + logit π) with π = T/(T + N); the share of targets among
     the trials of a bin is what is found. Bins that hold no trial are left out.

@@ -74,7 +74,11 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Battery:
-    """Which numbers ``evaluate`` and ``compare`` take from a ROC statistic."""
+    """Which numbers ``evaluate`` and ``compare`` take from a ROC statistic.
+
+    Costs at each prior of ``p_target`` with ``c_miss`` and ``c_fa``, and the share of targets
+    accepted at each false-positive rate of ``fpr``, beside all that needs no choice.
+    """
 
     p_target: tuple[float, ...] = (0.01,)
     c_miss: float = 1.0
@@ -122,11 +126,11 @@ class Battery:
         return {key: measured.range for key, measured in self.measured().items()}
 
     def values(self, roc: Roc) -> dict[str, float]:
-        """Every metric of a statistic, by key."""
+        """Every metric of the statistic ``roc``, by key."""
         return {key: value for key, (value, _) in self.points(roc).items()}
 
     def points(self, roc: Roc) -> dict[str, tuple[float, float | None]]:
-        """Every metric with its threshold, where it is an operating point."""
+        """Every metric of ``roc`` with its threshold, where it is an operating point."""
         eer, raw = roc.eer_point(), roc.eer_point(estimator="raw")
         found: dict[str, tuple[float, float | None]] = {
             "eer": (eer.value, eer.threshold),
@@ -153,7 +157,8 @@ class Battery:
     def intervals(
         self, replicates: Replicates, *, level: float, system: int = 0
     ) -> dict[str, Interval]:
-        """The interval of each metric that has one.
+        """The interval of confidence ``level`` of each metric of a ``system`` that has one, from
+        the ``replicates`` of a bootstrap.
 
         A hull moves off chance, where its numbers end, in any sample. The raw EER does not: where
         its interval holds 50 %, those of a hull reach chance.
@@ -181,7 +186,8 @@ class Battery:
         speakers: int | None,
         no_interval: str = NOT_ASKED,
     ) -> tuple[Estimate, ...]:
-        """Every metric as an estimate; the tag follows l_w.
+        """Every metric of ``roc`` as an estimate with its interval; the tag follows l_w. ``trials``
+        is the digest of the trials, ``speakers`` how many there are.
 
         ``no_interval`` says why there are no intervals, where there are none.
         """
@@ -405,7 +411,7 @@ def evaluate(
 
     ``data`` is a table of scores, a set of embeddings of which all pairs are compared
     (:func:`~unmask.engine.pairing.cross_pairing`), or the path of one or several score files, which
-    may be larger than memory (:func:`~unmask.engine.stream.stream_scores`); ``options`` are then
+    may be larger than memory (:func:`~unmask.engine.stream.evaluate_files`); ``options`` are then
     those of that function, such as ``key`` and ``speakers`` or ``backend`` and ``pairs``. ``by`` is
     for tables: a column, or a name such as ``sex`` for the pair ``enrol_sex``, ``test_sex``.
 
@@ -428,15 +434,15 @@ def evaluate(
         if options:
             raise TypeError(f"evaluate: no option {', '.join(options)} for a table of scores")
         return _evaluate(data, systems, by, **numbers)
-    if by is not None:
-        raise InputError(f"by: expected a table of scores to group by {by}: read the files first")
     if isinstance(data, Embeddings):
+        if by is not None:
+            raise InputError(f"by: expected scores to group by {by}, found embeddings")
         from unmask.engine.pairing import cross_pairing
 
         return cross_pairing(data, **numbers, **options)
-    from unmask.engine.stream import stream_scores
+    from unmask.engine.stream import evaluate_files
 
-    return stream_scores(data, systems=systems, **numbers, **options)
+    return evaluate_files(data, systems=systems, by=by, **numbers, **options)
 
 
 def _evaluate(
@@ -481,7 +487,7 @@ def _evaluate(
 def group_masks(
     scores: Scores, by: str
 ) -> list[tuple[str, np.ndarray[tuple[int], np.dtype[np.bool_]]]]:
-    """Groups of trials by a metadata column.
+    """Groups of the trials of ``scores`` by a metadata column ``by``: (name, which trials).
 
     A name such as ``sex`` stands for the pair ``enrol_sex``, ``test_sex``: trials with one value on
     both sides are a group of that name, mixed trials one of both names.

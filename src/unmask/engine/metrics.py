@@ -1,4 +1,8 @@
-"""The public functions: two arrays of scores in, one number out."""
+"""The public functions: two arrays of scores in, one number out.
+
+``target`` are the scores of trials of one speaker, ``nontarget`` those of two speakers; the higher,
+the more alike. They may be infinite, but neither NaN nor missing.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +22,11 @@ LEAST_DIFFERENCE = 1e-3
 
 
 def eer(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "rocch") -> float:
-    """Equal error rate, as a fraction.
+    """Equal error rate of ``target`` and ``nontarget`` scores, as a fraction.
 
-    ``rocch``: on the ROC convex hull, which is the largest minimum Bayes error over all priors and
-    never above one half. ``raw``: where the ROC polygon crosses Pmiss = Pfa.
+    ``estimator`` is ``rocch``: on the ROC convex hull, which is the largest minimum Bayes error
+    over all priors and never above one half (Brümmer 2010); or ``raw``: where the ROC polygon
+    crosses Pmiss = Pfa.
     """
     return Roc.from_scores(target, nontarget).eer(estimator=estimator)
 
@@ -34,9 +39,11 @@ def min_dcf(
     c_miss: float = 1.0,
     c_fa: float = 1.0,
 ) -> float:
-    """Minimum normalised detection cost over all thresholds, ±inf included.
+    """Minimum normalised detection cost of ``target`` and ``nontarget`` scores (NIST).
 
-    min_τ [Cmiss·p·Pmiss(τ) + Cfa·(1−p)·Pfa(τ)] / min(Cmiss·p, Cfa·(1−p)).
+    min_τ [Cmiss·p·Pmiss(τ) + Cfa·(1−p)·Pfa(τ)] / min(Cmiss·p, Cfa·(1−p)) over all thresholds τ,
+    ±inf included; p is ``p_target``, the prior of a target, ``c_miss`` the cost of a miss and
+    ``c_fa`` that of a false alarm.
     """
     roc = Roc.from_scores(target, nontarget)
     return roc.min_dcf(p_target=p_target, c_miss=c_miss, c_fa=c_fa)
@@ -50,29 +57,41 @@ def act_dcf(
     c_miss: float = 1.0,
     c_fa: float = 1.0,
 ) -> float:
-    """The same cost at the Bayes threshold log(Cfa(1−p)/(Cmiss·p)), scores read as LLRs."""
+    """The cost of :func:`min_dcf` at the Bayes threshold log(Cfa(1−p)/(Cmiss·p)).
+
+    ``target`` and ``nontarget`` scores are read as natural-log LLRs; ``p_target``, ``c_miss`` and
+    ``c_fa`` are the prior and the costs.
+    """
     bayes = Cost(p_target, c_miss, c_fa).bayes_threshold
     roc = Roc.from_scores(target, nontarget, thresholds=[bayes])
     return roc.act_dcf(p_target=p_target, c_miss=c_miss, c_fa=c_fa)
 
 
 def cllr(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> float:
-    """C_llr in bits of scores read as natural-log LLRs: ½(mean log2(1+e^−a) + mean log2(1+e^b))."""
+    """C_llr in bits (Brümmer and du Preez 2006): ½(mean log2(1+e^−a) + mean log2(1+e^b)).
+
+    a are the ``target`` and b the ``nontarget`` scores, read as natural-log LLRs.
+    """
     a, b = as_scores(target, "target"), as_scores(nontarget, "nontarget")
     mean = information.summed_softplus(-a) / a.size + information.summed_softplus(b) / b.size
     return float(mean / (2 * np.log(2)))
 
 
 def min_cllr(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> float:
-    """C_llr of the oracle LLRs (PAV, ties pooled, no Laplace), in bits."""
+    """C_llr in bits of the oracle LLRs of ``target`` and ``nontarget`` scores: PAV, ties pooled, no
+    Laplace (Brümmer and du Preez 2006).
+    """
     return Roc.from_scores(target, nontarget).min_cllr()
 
 
 def d_sys(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "pav") -> float:
-    """Linkability D_sys (Gomez-Barrero 2017, Maouche 2020), ω = 1, in 0 … 1.
+    """Linkability D_sys of ``target`` (mated) and ``nontarget`` scores, in 0 … 1.
 
-    ``pav``: likelihood ratios of the PAV blocks, no bins. ``histogram``: min(mated/10, 100) bins,
-    the VoicePrivacy convention.
+    The global measure of Gomez-Barrero et al. 2017, as Maouche et al. 2020 use it for voices, is
+    the mean over mated scores of their local measure: D_sys = ∫ p(s|mated)·D(s) ds, D(s) =
+    max(0, 2·ω·LR(s)/(1 + ω·LR(s)) − 1), LR(s) = p(s|mated)/p(s|non-mated), here at even priors,
+    ω = 1. ``estimator`` is ``pav``: likelihood ratios of the PAV blocks, no bins; or ``histogram``:
+    min(mated/10, 100) bins, the VoicePrivacy convention.
     """
     if estimator == "pav":
         return Roc.from_scores(target, nontarget).d_sys()
@@ -84,12 +103,14 @@ def d_sys(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "
 
 
 def tpr_at_fpr(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, fpr: float = 1e-3) -> float:
-    """Share of targets accepted where the false-alarm rate is ``fpr``."""
+    """Share of ``target`` scores accepted where that of ``nontarget`` scores is ``fpr``."""
     return Roc.from_scores(target, nontarget).tpr_at_fpr(fpr)
 
 
 def ece(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, log_odds: npt.ArrayLike) -> FloatArray:
-    """Empirical cross-entropy in bits of LLRs at prior log-odds (Noé 2022, eq. 11)."""
+    """Empirical cross-entropy in bits of ``target`` and ``nontarget`` scores read as LLRs, at each
+    of the prior ``log_odds`` (Noé 2022, eq. 11; natural logarithms).
+    """
     return information.ece(
         as_scores(target, "target"),
         as_scores(nontarget, "nontarget"),
@@ -99,7 +120,9 @@ def ece(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, log_odds: npt.ArrayL
 
 @dataclass(frozen=True)
 class Zebra:
-    """Privacy disclosure of a set of scores: expected (bits), worst case (base 10) and its tag."""
+    """Privacy disclosure of a set of scores: expected (``d_ece``, bits), worst case (``l_w``, base
+    10) and its ``tag``; the same of the negated score. :func:`zebra` makes it.
+    """
 
     d_ece: float
     l_w: float
@@ -112,12 +135,14 @@ class Zebra:
 
 
 def zebra(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> Zebra:
-    """ZEBRA's D_ECE, l_w and tag (Noé 2022); the negated score is always tried as well."""
+    """ZEBRA's D_ECE (eq. 13), l_w (5.2) and tag (Table 1) of Noé 2022, of ``target`` and
+    ``nontarget`` scores; the negated score is always tried as well.
+    """
     return zebra_of(Roc.from_scores(target, nontarget))
 
 
 def zebra_of(roc: Roc) -> Zebra:
-    """ZEBRA's numbers of a statistic that has been counted already."""
+    """ZEBRA's numbers of a statistic ``roc`` that has been counted already."""
     negated = roc.negated()
     l_w = roc.l_w()
     return Zebra(
@@ -133,7 +158,9 @@ def zebra_of(roc: Roc) -> Zebra:
 
 
 def negated_warnings(roc: Roc, negated: Roc) -> tuple[str, ...]:
-    """Say so if the scores with their sign turned disclose more than the scores themselves."""
+    """Say so if the scores with their sign changed, ``negated``, disclose more than those of
+    ``roc``.
+    """
     d_ece, turned = roc.d_ece(), negated.d_ece()
     if turned <= d_ece + LEAST_DIFFERENCE:
         return ()
@@ -146,7 +173,8 @@ def negated_warnings(roc: Roc, negated: Roc) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Detection:
-    """Everything one pass over the scores of one system gives; rates are fractions.
+    """Everything one pass over the scores of one system gives (:func:`detection`); rates are
+    fractions.
 
     ``eer_raw`` is the EER of the ROC polygon, ``eer`` that of its convex hull. ``points`` holds
     threshold, Pmiss and Pfa of every operating point by name.
@@ -179,21 +207,13 @@ def detection(
     c_fa: float = 1.0,
     fpr: Sequence[float] = (1e-2, 1e-3),
 ) -> Detection:
-    """All detection and disclosure numbers in one pass: one sort of each class."""
+    """All detection and disclosure numbers of ``target`` and ``nontarget`` scores in one pass.
+
+    ``p_target``, ``c_miss`` and ``c_fa`` are the prior and the costs of :func:`min_dcf`, ``fpr``
+    the false-positive rates of :func:`tpr_at_fpr`.
+    """
     bayes = Cost(p_target, c_miss, c_fa).bayes_threshold
     roc = Roc.from_scores(target, nontarget, thresholds=[bayes], cllr=True)
-    return detection_of(roc, p_target=p_target, c_miss=c_miss, c_fa=c_fa, fpr=fpr)
-
-
-def detection_of(
-    roc: Roc,
-    *,
-    p_target: float = 0.01,
-    c_miss: float = 1.0,
-    c_fa: float = 1.0,
-    fpr: Sequence[float] = (1e-2, 1e-3),
-) -> Detection:
-    """The same from a statistic counted with the Bayes threshold and ``cllr=True``."""
     points = {
         "eer": roc.eer_point(),
         "min_dcf": roc.min_dcf_point(p_target=p_target, c_miss=c_miss, c_fa=c_fa),

@@ -35,7 +35,7 @@ class Polygon:
 
     @classmethod
     def of(cls, target: FloatArray, nontarget: FloatArray) -> Polygon:
-        """From class counts of consecutive score ranges; point i rejects the first i of them."""
+        """From ``target`` and ``nontarget`` counts of score ranges; point i rejects the first i."""
         total_target, total_nontarget = target.sum(), nontarget.sum()
         p_miss = np.concatenate([[0.0], np.cumsum(target) / total_target])
         accepted = np.maximum(total_nontarget - np.cumsum(nontarget), 0.0)
@@ -65,7 +65,7 @@ class Cost(NamedTuple):
         return float(np.log(self.c_fa * (1 - self.p_target) / (self.c_miss * self.p_target)))
 
     def of(self, p_miss: FloatArray | float, p_fa: FloatArray | float) -> FloatArray:
-        """The normalised cost of error rates."""
+        """The normalised cost of the error rates ``p_miss`` and ``p_fa``."""
         self.check()
         miss, false_alarm = self.c_miss * self.p_target, self.c_fa * (1 - self.p_target)
         return np.asarray((miss * p_miss + false_alarm * p_fa) / min(miss, false_alarm))
@@ -84,9 +84,9 @@ def equal_error(polygon: Polygon) -> tuple[float, int]:
 def equal_errors(target: FloatArray, nontarget: FloatArray) -> FloatArray:
     """EER on the convex hull of many sets of trials at once.
 
-    A row of each holds class counts of consecutive score ranges, as in :meth:`Polygon.of`. A chord
-    of the hull across Pmiss = Pfa is moved to the point farthest below it until none is below:
-    then it is the edge where the hull crosses.
+    A row of ``target`` and of ``nontarget`` holds class counts of consecutive score ranges, as in
+    :meth:`Polygon.of`. A chord of the hull across Pmiss = Pfa is moved to the point farthest below
+    it until none is below: then it is the edge where the hull crosses.
     """
     start = np.zeros((len(target), 1))
     miss = np.hstack([start, np.cumsum(target, axis=1)])

@@ -51,7 +51,11 @@ class Roc:
         thresholds: Iterable[float] = (),
         cllr: bool = False,
     ) -> Roc:
-        """Count from two arrays: one sort of each, merged by binary search."""
+        """Count ``target`` and ``nontarget`` scores: one sort of each, merged by binary search.
+
+        ``target_weights`` and ``nontarget_weights`` say how much each trial counts, 1 unless given;
+        ``thresholds`` are further scores at which rates are wanted; ``cllr`` asks for C_llr.
+        """
         targets = as_scores(target, "target")
         nontargets = as_scores(nontarget, "nontarget")
         weights = as_weights(nontarget_weights, nontargets.size, "nontarget")
@@ -73,7 +77,11 @@ class Roc:
         thresholds: Iterable[float] = (),
         cllr: bool = False,
     ) -> Roc:
-        """Count from a stream of nontarget arrays, read once; equals :meth:`from_scores`."""
+        """Count from a stream of ``blocks`` of nontarget scores, read once.
+
+        Equals :meth:`from_scores` of all of them together; ``target``, ``target_weights``,
+        ``thresholds`` and ``cllr`` are those there.
+        """
         targets = as_scores(target, "target")
         empty = cls._of_targets(
             targets, as_weights(target_weights, targets.size, "target"), thresholds, cllr
@@ -232,7 +240,9 @@ class Roc:
         return Polygon.of(self.pav.target, self.pav.nontarget)
 
     def eer_point(self, *, estimator: str = "rocch") -> OperatingPoint:
-        """EER and its threshold, which is where the ROC polygon itself crosses Pmiss = Pfa."""
+        """EER by an ``estimator`` (:meth:`eer`) and its threshold, which is where the ROC polygon
+        itself crosses Pmiss = Pfa.
+        """
         value, vertex = operating.equal_error(self.polygon)
         if estimator == "raw":
             return self._point(value, vertex)
@@ -241,18 +251,20 @@ class Roc:
         raise InputError(f"EER estimator: expected rocch or raw, found {estimator}")
 
     def eer(self, *, estimator: str = "rocch") -> float:
-        """Equal error rate on the convex hull (``rocch``) or on the ROC polygon (``raw``)."""
+        """Equal error rate; ``estimator``: on the convex hull (``rocch``) or the polygon (``raw``)."""
         return self.eer_point(estimator=estimator).value
 
     def min_dcf_point(
         self, *, p_target: float = 0.01, c_miss: float = 1.0, c_fa: float = 1.0
     ) -> OperatingPoint:
-        """Least normalised detection cost over all thresholds, ±inf included, and where it is."""
+        """Least normalised detection cost over all thresholds, ±inf included, and where it is;
+        prior ``p_target`` and costs ``c_miss``, ``c_fa`` as in :class:`~.operating.Cost`.
+        """
         cost = operating.Cost(p_target, c_miss, c_fa)
         return self._point(*operating.least_cost(self.polygon, cost))
 
     def min_dcf(self, *, p_target: float = 0.01, c_miss: float = 1.0, c_fa: float = 1.0) -> float:
-        """Minimum of the normalised detection cost."""
+        """Least cost at prior ``p_target`` and costs ``c_miss``, ``c_fa`` (:meth:`min_dcf_point`)."""
         return self.min_dcf_point(p_target=p_target, c_miss=c_miss, c_fa=c_fa).value
 
     def at_threshold(self, threshold: float) -> OperatingPoint:
@@ -277,7 +289,9 @@ class Roc:
     def act_dcf_point(
         self, *, p_target: float = 0.01, c_miss: float = 1.0, c_fa: float = 1.0
     ) -> OperatingPoint:
-        """Normalised cost at the Bayes threshold, scores read as LLRs."""
+        """Normalised cost at the Bayes threshold of ``p_target``, ``c_miss`` and ``c_fa``, scores
+        read as LLRs, and its error rates.
+        """
         cost = operating.Cost(p_target, c_miss, c_fa)
         point = self.at_threshold(cost.bayes_threshold)
         return OperatingPoint(
@@ -285,7 +299,9 @@ class Roc:
         )
 
     def act_dcf(self, *, p_target: float = 0.01, c_miss: float = 1.0, c_fa: float = 1.0) -> float:
-        """Normalised cost at the Bayes threshold log(Cfa(1−p)/(Cmiss·p))."""
+        """Normalised cost at the Bayes threshold log(Cfa(1−p)/(Cmiss·p)) of prior p = ``p_target``
+        and costs ``c_miss``, ``c_fa``.
+        """
         return self.act_dcf_point(p_target=p_target, c_miss=c_miss, c_fa=c_fa).value
 
     def tpr_point(self, fpr: float) -> OperatingPoint:
@@ -295,7 +311,7 @@ class Roc:
         return self._point(*operating.accepted_at(self.polygon, fpr))
 
     def tpr_at_fpr(self, fpr: float) -> float:
-        """True-positive rate at a false-positive rate."""
+        """True-positive rate at the false-positive rate ``fpr``."""
         return self.tpr_point(fpr).value
 
     def cllr(self) -> float:

@@ -1,38 +1,66 @@
-"""Every detection metric of score files larger than memory."""
+"""Every detection metric of score files, in memory or, where they are large, in batches."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from unmask.base import BoolArray, FloatArray, in_order
 from unmask.engine.binned import Batch, BinnedSystem, BinnedTrials, FirstOrder, count_speakers
 from unmask.engine.bootstrap import AUTO_TRIALS, Codes, Resampled, Units
-from unmask.engine.evaluation import Battery, Evaluation, SystemResult, measure
+from unmask.engine.evaluation import Battery, Evaluation, SystemResult, evaluate, measure
 from unmask.engine.information import SummedSoftplus
 from unmask.engine.metrics import negated_warnings
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
-from unmask.run import Progress
+from unmask.run import advance, part
 from unmask.trials import (
     NONTARGET,
     TARGET,
-    Fraction,
     OnProblem,
     ScoreBatch,
     Speakers,
     StreamedScores,
-    within,
+    is_large,
+    read_scores,
+    streamed_scores,
 )
-from unmask.trials.streamed_scores import streamed_scores
 
 HELD = 1 << 22
-_READ = 0.8
+
+
+def evaluate_files(
+    path: str | Path | Sequence[str | Path],
+    *,
+    by: str | None = None,
+    stream: bool | None = None,
+    battery: Battery,
+    replicates: int | None,
+    level: float,
+    seed: int,
+    **options: Any,
+) -> Evaluation:
+    """The table of :func:`evaluate` for one or several score files.
+
+    With ``stream`` they are read in batches (:func:`stream_scores`), as files over 2 GB are unless
+    it is False; groups of ``by`` need all scores in memory. ``options`` are those of
+    :func:`read_scores`, the rest those of :func:`evaluate`.
+    """
+    paths = [path] if isinstance(path, str | Path) else list(path)
+    numbers: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
+    if stream is None:
+        stream = by is None and any(is_large(one) for one in paths)
+    if stream and by is not None:
+        raise InputError(f"by: expected all scores in memory to group by {by}, found a stream")
+    if stream:
+        return stream_scores(paths, battery=battery, **numbers, **options)
+    return evaluate(read_scores(paths, **options), by=by, battery=battery, **numbers)
 
 
 def stream_scores(
@@ -48,14 +76,13 @@ def stream_scores(
     replicates: int | None = None,
     level: float = 0.95,
     seed: int = 0,
-    progress: Progress | None = None,
 ) -> Evaluation:
     """The table of :func:`evaluate` for text, gzip or parquet of any length.
 
     Files are read once. What is needed of them goes to a temporary folder, where trials are
     compared and joined by hashes of their identifiers, part by part; options and errors are those
     of :func:`read_scores`, and several files are one table of several systems as in
-    :func:`merge_systems`. Memory grows with the distinct target scores (and, where speakers are
+    :meth:`Scores.merged`. Memory grows with the distinct target scores (and, where speakers are
     named, with the names) and not with the files. The trials of the signature are named by the
     digest of the first file.
 
@@ -67,25 +94,26 @@ def stream_scores(
     if not paths:
         raise InputError("expected score files, found none")
     battery = battery or Battery()
-    tell = _in_bytes([*paths, *([key] if key is not None else [])], progress)
     results: list[SystemResult] = []
     warnings: list[str] = []
     told: list[str] = []
-    with streamed_scores(
-        paths,
-        key=key,
-        speakers=speakers,
-        systems=systems,
-        format=format,
-        missing=missing,
-        duplicates=duplicates,
-        tell=within(tell, 0.0, _READ),
-    ) as scores:
+    with ExitStack() as stack:
+        with part(0, 2):
+            scores = stack.enter_context(
+                streamed_scores(
+                    paths,
+                    key=key,
+                    speakers=speakers,
+                    systems=systems,
+                    format=format,
+                    missing=missing,
+                    duplicates=duplicates,
+                )
+            )
         few = sum(scores.counts.values()) <= AUTO_TRIALS
         for i, name in enumerate(scores.systems):
-            share = (1 - _READ) / len(scores.systems)
-            counting = within(tell, _READ + i * share, _READ + (i + 1) * share)
-            roc = _count(scores, name, battery, counting)
+            with part(1, 2), part(i, len(scores.systems)):
+                roc = _count(scores, name, battery)
             warnings += [f"{name}: {text}" for text in negated_warnings(roc, roc.negated())]
             measured, told = measure(
                 roc,
@@ -145,14 +173,13 @@ def _labelled(scores: StreamedScores, system: str) -> Iterator[tuple[ScoreBatch,
         yield batch, (batch.label == TARGET) | (batch.label == NONTARGET)
 
 
-def _count(scores: StreamedScores, system: str, battery: Battery, tell: Fraction) -> Roc:
+def _count(scores: StreamedScores, system: str, battery: Battery) -> Roc:
     """The statistic of a system: its distinct target scores, then the nontargets among them."""
     losses = SummedSoftplus(), SummedSoftplus()
     targets, counts = _targets(scores, system, losses[0])
-    tell(0.4)
     roc = Roc.from_blocks(
         targets,
-        _nontargets(scores, system, losses[1], within(tell, 0.4, 1.0)),
+        _nontargets(scores, system, losses[1]),
         target_weights=counts,
         thresholds=battery.thresholds,
     )
@@ -176,9 +203,7 @@ def _targets(
     return _merged(distinct, counts, held)
 
 
-def _nontargets(
-    scores: StreamedScores, system: str, loss: SummedSoftplus, tell: Fraction
-) -> Iterator[FloatArray]:
+def _nontargets(scores: StreamedScores, system: str, loss: SummedSoftplus) -> Iterator[FloatArray]:
     """Nontarget scores, batch by batch."""
     total, done = sum(scores.counts.values()), 0
     for batch in scores.batches(system):
@@ -186,7 +211,7 @@ def _nontargets(
         loss.add(values)
         yield values
         done += batch.label.size
-        tell(done / total)
+        advance(done, total)
 
 
 def _merged(
@@ -198,12 +223,3 @@ def _merged(
     weights = np.concatenate([counts, np.ones(added.size)])
     total: FloatArray = np.bincount(place, weights, minlength=distinct.size).astype(np.float64)
     return distinct, total
-
-
-def _in_bytes(paths: Sequence[str | Path], progress: Progress | None) -> Callable[[float], None]:
-    """Tells progress in bytes of the files."""
-    if progress is None:
-        return lambda done: None
-    told = progress
-    total = sum(os.path.getsize(path) for path in paths if os.path.exists(path))
-    return lambda done: told(round(done * total), total)

@@ -25,7 +25,7 @@ from unmask.figures.cp_cells import (
 from unmask.figures.encode import in_grid, is_wide, panel_columns, tips
 from unmask.figures.figure import Figure, Layers, require_systems, table, text_table
 from unmask.figures.theme import DIVERGING, INK, PAPER, SEQUENTIAL, WIDE, shorten
-from unmask.stress.cpmap import OUTCOMES, Contour, CpMap, CpPosition, CpRoadmap, DeltaCpMap
+from unmask.stress import OUTCOMES, Contour, CpMap, CpPosition, CpRoadmap, DeltaCpMap
 
 SPACING = 26
 _POINT_INK = "#D55E00"

@@ -23,7 +23,7 @@ from unmask.figures.encode import (
 )
 from unmask.figures.figure import Figure, Layers, join, require_systems, table
 from unmask.figures.theme import INK, NARROW, NONTARGET, TARGET, WIDE, shorten
-from unmask.stress.cpmap import ConfigScores
+from unmask.stress import ConfigScores
 
 _TARGET, _NONTARGET = "target (same voice)", "nontarget (other voice)"
 

@@ -12,7 +12,7 @@ from unmask.engine import EceProfile
 from unmask.figures.encode import colours_for, in_panel, is_wide, line_kind, system_colour, tips
 from unmask.figures.figure import Figure, Layers, join, require_systems, table
 from unmask.figures.theme import DASHED, PALETTE, SOLID, WIDE, shorten
-from unmask.privacy.zebra import CalibrationDistortion, Disclosure
+from unmask.privacy import CalibrationDistortion, Disclosure
 
 HIGHEST = 1.08
 

@@ -23,9 +23,7 @@ from unmask.figures.encode import (
 )
 from unmask.figures.figure import Figure, join, require_systems, table
 from unmask.figures.theme import DASHED, DASHES, PALETTE, SEQUENTIAL, SOLID, WIDE
-from unmask.stress import WorstCaseStudy
-from unmask.stress.extrapolation import Prediction
-from unmask.stress.worst_case import WorstCase
+from unmask.stress import Prediction, WorstCase, WorstCaseStudy
 
 _EXACT, _PREDICTED = "measured", "extrapolated"
 _COUNT_AXIS = "Number of impostors to choose from, N"

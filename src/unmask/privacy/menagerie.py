@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaln
 
 from unmask.base import BoolArray, FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.privacy.similarity.matrix import SimilaritySet
+from unmask.privacy.similarity import SimilaritySet
 from unmask.trials import Scores
 
 CORNERS = ("doves", "chameleons", "phantoms", "worms")
@@ -38,11 +37,12 @@ class Corner:
 
 @dataclass(frozen=True, eq=False)
 class Zoo:
-    """Mean target score against mean impostor score of each speaker (Dunstone and Yager).
+    """Mean target score against mean impostor score of each speaker (Dunstone and Yager 2009).
 
-    ``enrolled`` and ``probing`` are the mean impostor scores as the enrolled and as the test
-    speaker; ``impostor`` is the mean over both. Scores are oracle LLRs for matrices, and what the
-    list holds for lists. ``share`` of all speakers are goats, lambs and wolves (at least one each).
+    Made by :func:`zoo`, drawn by the figure of zoo plots. ``enrolled`` and ``probing`` are the mean
+    impostor scores as the enrolled and as the test speaker; ``impostor`` is the mean over both.
+    Scores are oracle LLRs for matrices, and what the list holds for lists. ``share`` of all
+    speakers are goats, lambs and wolves (at least one each).
     """
 
     speakers: tuple[str, ...]
@@ -112,15 +112,15 @@ class Zoo:
 
     def corner_of(self) -> tuple[str, ...]:
         """The corner that each speaker is in, empty for those in none."""
-        place = {name: kind for kind in CORNERS for name in self.corners[kind].speakers}
-        return tuple(place.get(name, "") for name in self.speakers)
+        corners = {name: kind for kind in CORNERS for name in self.corners[kind].speakers}
+        return tuple(corners.get(name, "") for name in self.speakers)
 
 
-def _at_least(found: int, size: int, first: int, second: int) -> float:
-    """Probability that two random groups of a crowd share at least ``found`` (hypergeometric)."""
-    if found <= max(first + second - size, 0):
+def _at_least(number: int, size: int, first: int, second: int) -> float:
+    """Probability that two random groups of a crowd share at least ``number`` (hypergeometric)."""
+    if number <= max(first + second - size, 0):
         return 1.0
-    shared = np.arange(found, min(first, second) + 1)
+    shared = np.arange(number, min(first, second) + 1)
 
     def log_choose(n: int, k: IntArray) -> FloatArray:
         return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
@@ -135,40 +135,18 @@ def _first(values: FloatArray, number: int) -> BoolArray:
     return np.asarray(values <= np.partition(values, number - 1)[number - 1])
 
 
-def zoo_of_set(similarity: SimilaritySet, *, share: float = 0.1) -> Zoo:
-    """Zoo of a similarity matrix: mean oracle LLRs of each speaker's comparisons."""
-    return _zoo(
-        similarity.speakers, similarity.sums.llr, similarity.sums.count, share, "oracle LLR"
-    )
+def zoo(scores: Scores | SimilaritySet, *, system: str | None = None, share: float = 0.1) -> Zoo:
+    """Zoo of a list of trials or of a similarity matrix.
 
-
-def zoo_of_scores(scores: Scores, *, system: str | None = None, share: float = 0.1) -> Zoo:
-    """Zoo of a list of trials with speakers on both sides, from the scores as they are."""
-    if scores.enrol_speaker is None or scores.test_speaker is None:
-        raise InputError("zoo: expected speakers on both sides of each trial, found none")
-    codes = np.stack([scores.enrol_speaker.codes, scores.test_speaker.codes])
-    if scores.label is not None:
-        codes = codes[:, scores.is_target | scores.is_nontarget]
-    values = scores.scores(system)
-    if scores.label is not None:
-        values = values[scores.is_target | scores.is_nontarget]
-    used, dense = np.unique(codes, return_inverse=True)
-    enrol, test = dense.reshape(codes.shape)
-    size = used.size
-    pair = enrol * size + test
-    total = np.bincount(pair, values, minlength=size * size).astype(np.float64)
-    number = np.bincount(pair, minlength=size * size).reshape(size, size)
-    names = tuple(str(scores.enrol_speaker.names[int(code)]) for code in used)
-    return _zoo(names, total.reshape(size, size), number, share, "score")
-
-
-def _zoo(
-    speakers: tuple[str, ...],
-    total: FloatArray,
-    number: npt.NDArray[np.integer],
-    share: float,
-    score: str,
-) -> Zoo:
+    Of a list with speakers on both sides of each trial, from the scores of ``system`` as they are;
+    of a :class:`SimilaritySet`, from the mean oracle LLRs of its comparisons. ``share`` of the
+    speakers are goats, lambs and wolves each.
+    """
+    if isinstance(scores, SimilaritySet):
+        own, score = (scores.speakers, scores.sums.llr, scores.sums.count), "oracle LLR"
+    else:
+        own, score = _of_list(scores, system), "score"
+    speakers, total, number = own
     off = ~np.eye(len(speakers), dtype=bool)
     other, times = total * off, number * off
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -181,3 +159,22 @@ def _zoo(
             share,
             score,
         )
+
+
+def _of_list(scores: Scores, system: str | None) -> tuple[tuple[str, ...], FloatArray, IntArray]:
+    """The speakers, and the sum and number of the scores of every ordered pair of them."""
+    if scores.enrol_speaker is None or scores.test_speaker is None:
+        raise InputError("zoo: expected speakers on both sides of each trial, found none")
+    codes = np.stack([scores.enrol_speaker.codes, scores.test_speaker.codes])
+    values = scores.scores(system)
+    if scores.label is not None:
+        counted = scores.is_target | scores.is_nontarget
+        codes, values = codes[:, counted], values[counted]
+    used, dense = np.unique(codes, return_inverse=True)
+    enrol, test = dense.reshape(codes.shape)
+    size = used.size
+    pair = enrol * size + test
+    total = np.bincount(pair, values, minlength=size * size).astype(np.float64)
+    number = np.bincount(pair, minlength=size * size)
+    names = tuple(str(scores.enrol_speaker.names[int(code)]) for code in used)
+    return names, total.reshape(size, size), number.reshape(size, size)

@@ -20,7 +20,6 @@ from unmask.trials import (
     Embeddings,
     Scores,
     Source,
-    merge_systems,
     read_embeddings,
     read_key,
     read_scores,
@@ -197,7 +196,7 @@ def _table(one: ScoreTable) -> Scores:
         )
         for path in one.files
     ]
-    merged = found[0] if len(found) == 1 else merge_systems(*found)
+    merged = found[0] if len(found) == 1 else Scores.merged(*found)
     merged.check_classes()
     return merged
 

@@ -12,7 +12,7 @@ from unmask.data import demo_scores
 from unmask.errors import InputError
 from unmask.report.config import ATTACKERS, FRAMEWORKS, Config, check_config, resolved
 from unmask.speech import case_study
-from unmask.trials import Embeddings, Scores, read_any, write_embeddings
+from unmask.trials import Embeddings, Scores, read_any, write
 
 _SOUND = (".flac", ".wav", ".ogg", ".mp3")
 _ORIGINAL = ("original", "orig", "clean", "raw", "unprotected")
@@ -142,7 +142,7 @@ def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = N
     data = place / "data"
     data.mkdir(parents=True, exist_ok=True)
     for name, embeddings in case_study().items():
-        write_embeddings(embeddings, data / f"{name}.npz")
+        write(embeddings, data / f"{name}.npz")
     with demo_scores() as path:
         (data / "encoders.parquet").write_bytes(path.read_bytes())
     chosen = REPLICATES if replicates is None else max(replicates, 2)

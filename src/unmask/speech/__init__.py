@@ -15,10 +15,8 @@ from unmask.speech.safeguards import (
     anonymise,
     safeguard,
 )
-from unmask.speech.writing import WRITTEN, write_embeddings
 
 __all__ = [
-    "WRITTEN",
     "Anonymised",
     "Audio",
     "Embedded",
@@ -41,5 +39,4 @@ __all__ = [
     "recordings",
     "safeguard",
     "write_audio",
-    "write_embeddings",
 ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import io
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +17,7 @@ import numpy.typing as npt
 
 from unmask.base import one_line
 from unmask.errors import InputError
-from unmask.run import memory_left, write_whole
+from unmask.run import current_place, memory_left, place, write_whole
 
 SAMPLE_RATE = 16000
 LOWEST_RATE, HIGHEST_RATE = 1000, 768000
@@ -60,7 +62,7 @@ def needed(module: str, package: str, extra: str) -> ModuleType:
 
 
 def read_audio(path: str | os.PathLike[str]) -> Audio:
-    """Read a file as 16 kHz mono: channels are averaged, other rates resampled.
+    """Read the file ``path`` as 16 kHz mono: channels are averaged, other rates resampled.
 
     Raises :class:`InputError`, naming the file, if it is missing, not audio, cut short, empty,
     silent, or holds NaN or infinite samples.
@@ -108,6 +110,24 @@ def _samples(file: Any, path: str | os.PathLike[str]) -> npt.NDArray[np.float32]
     return np.concatenate(blocks) if blocks else np.zeros((0, 1), np.float32)
 
 
+@contextmanager
+def file_workers(*, alone: bool, state: Path | None = None) -> Iterator[None]:
+    """Meanwhile jobs over files run in processes, since threads would wait for each other: on the
+    cluster of the current place where it is one, else on this machine with as many workers as that
+    place names; ``alone`` in this process. ``state`` is the folder of what is done.
+    """
+    here = current_place()
+    if alone or here.workers == 1:
+        with place(workers=1, state=state):
+            yield
+    elif here.here:
+        with place("processes", workers=here.workers, state=state):
+            yield
+    else:
+        with place(here.on, workers=here.workers, state=state):
+            yield
+
+
 def unexpected(path: str | os.PathLike[str], error: Exception) -> str:
     """The line of a recording that failed in a way nobody expected."""
     return f"{path}: {type(error).__name__}: {one_line(str(error)) or 'no reason given'}"
@@ -127,7 +147,9 @@ def _refuse_cut_riff(path: Path) -> None:
 
 
 def write_audio(path: str | os.PathLike[str], samples: npt.ArrayLike) -> None:
-    """Write 16 kHz mono as 16-bit WAV or FLAC (by suffix): to a temporary name, then renamed."""
+    """Write ``samples``, 16 kHz mono, to ``path`` as 16-bit WAV or FLAC (by suffix), whole or not
+    at all.
+    """
     soundfile = needed("soundfile", "soundfile", "audio")
     target = Path(path)
     kind = {".wav": "WAV", ".flac": "FLAC"}.get(target.suffix.lower())

@@ -20,7 +20,8 @@ CONDITIONS = (
 
 
 def case_study(encoder: str = "campplus") -> dict[str, Embeddings]:
-    """Embeddings by condition: ``original``, ``b2``, two runs of ``b2r``, ``b2w`` and ``pooling``.
+    """Embeddings of an ``encoder`` (campplus or resemblyzer) by condition: ``original``, ``b2``,
+    two runs of ``b2r``, ``b2w`` and ``pooling``.
 
     1,200 utterances of 60 AudioMNIST speakers, in the same order in every condition, with the
     columns gender, age, accent and room. Second runs (``-again``) have other keys; ``b2`` has none.

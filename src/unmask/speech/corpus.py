@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from unmask.errors import InputError
 from unmask.speech.audio import SUFFIXES
+from unmask.trials import read_speakers
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ Labeller = Callable[[PurePosixPath], tuple[str, str | None]]
 def recordings(
     source: str | os.PathLike[str], *, speakers: str | None = None
 ) -> tuple[Recording, ...]:
-    """The recordings of a folder, a Kaldi directory or a list, in the order of their names.
+    """The recordings of ``source``: a folder, a Kaldi directory or a list, in the order of names.
 
     A folder with ``wav.scp`` and ``utt2spk`` is a Kaldi directory. Any other folder is searched
     for audio files; ``speakers`` says whose they are: ``folder`` (speaker/…/file; a folder
@@ -101,7 +102,7 @@ def _labeller(
         return lambda path: (re.split("[-_]", path.stem, maxsplit=1)[0], None)
     if speakers.startswith("pattern:"):
         return _by_pattern(speakers.removeprefix("pattern:"))
-    table = _two_columns(Path(speakers))
+    table = read_speakers(speakers)
 
     def by_table(path: PurePosixPath) -> tuple[str, str | None]:
         if names[path] not in table:
@@ -139,8 +140,14 @@ def _by_pattern(text: str) -> Labeller:
 
 
 def _from_kaldi(root: Path) -> list[Recording]:
-    files = _two_columns(root / "wav.scp")
-    owners = _two_columns(root / "utt2spk")
+    files: dict[str, str] = {}
+    for number, line in _lines(root / "wav.scp"):
+        first, _, rest = line.replace("\t", " ", 1).partition(" ")
+        if not rest.strip() or first in files:
+            problem = "twice" if first in files else "without a file"
+            raise InputError(f"{root / 'wav.scp'}, line {number}: {first} appears {problem}")
+        files[first] = rest.strip()
+    owners = read_speakers(root / "utt2spk")
     rows = []
     for utterance in sorted(files):
         if utterance not in owners:
@@ -179,18 +186,6 @@ def _placed(path: Path, utterance: str, speaker: str, session: str | None) -> Re
     if place.is_absolute() or ".." in place.parts:
         raise InputError(f"{path}: cannot name a file after speaker {speaker}, {utterance}")
     return Recording(path, utterance, speaker, session, place)
-
-
-def _two_columns(path: Path) -> dict[str, str]:
-    table: dict[str, str] = {}
-    for number, line in _lines(path):
-        first, _, rest = line.replace("\t", " ", 1).partition(" ")
-        if not rest.strip():
-            raise InputError(f"{path}, line {number}: expected two columns, found {line!r}")
-        if first in table:
-            raise InputError(f"{path}, line {number}: {first} appears twice")
-        table[first] = rest.strip()
-    return table
 
 
 def _lines(path: Path) -> Iterable[tuple[int, str]]:

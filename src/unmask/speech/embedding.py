@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
-from unmask._version import __version__
 from unmask.errors import InputError
-from unmask.speech.audio import SAMPLE_RATE, read_audio, unexpected
+from unmask.run import Arrays, Range, Xp, current_place, ranges_of, run
+from unmask.speech.audio import SAMPLE_RATE, file_workers, read_audio, unexpected
 from unmask.speech.corpus import Recording
 from unmask.speech.encoders import Encoder, Function, load_encoder
 from unmask.speech.features import Float32Array, without_pauses
-from unmask.speech.parallel import cores, run_tasks
-from unmask.speech.shards import Shard, read_shard, write_shard
 from unmask.trials import Embeddings
 
 
@@ -39,14 +37,15 @@ class Extraction:
 
 @dataclass(frozen=True)
 class Embedded:
-    """Embeddings of all recordings that could be read, and a line for each that could not."""
+    """What :func:`embed` made: embeddings of all recordings that could be read, None if none could,
+    the seconds behind each, and a line for each recording that failed or has something to know.
+    """
 
     embeddings: Embeddings | None
     durations: tuple[float, ...]
     failures: tuple[str, ...]
     remarks: tuple[str, ...]
     encoder: str
-    resumed: int
 
     @property
     def seconds(self) -> float:
@@ -61,129 +60,122 @@ def embed(
     extraction: Extraction | None = None,
     parts: str | os.PathLike[str] | None = None,
     shard: int = 64,
-    workers: int | None = None,
     device: str = "cpu",
-    progress: Callable[[int, int], None] | None = None,
 ) -> Embedded:
-    """Embed recordings, one shard of them at a time; the result never depends on ``workers``.
+    """Embed recordings, ``shard`` of them at a time; the result never depends on how many workers.
+
+    ``recordings`` are those of :func:`~unmask.speech.recordings`, ``encoder`` is what
+    :func:`~unmask.speech.load_encoder` takes, ``extraction`` says how recordings are cut,
+    ``device`` is ``cpu`` or a GPU of torch. A named encoder on ``cpu`` runs on the current place,
+    in processes of this machine unless that is a cluster; one given as an object, and one on a GPU,
+    in this process.
 
     With ``parts``, finished shards are kept in that folder and a second call with the same
-    recordings (path, size, time of change), encoder and options goes on where the first stopped;
-    shards of anything else are removed first. An encoder given as an object runs in this process.
+    recordings (path, size, time of change), encoder and options goes on where the first stopped.
     """
-    options = extraction or Extraction()
     loaded = load_encoder(encoder, device=device)
-    count = 1 if device != "cpu" or not isinstance(encoder, str) else workers or cores()
-    groups = [tuple(recordings[n : n + shard]) for n in range(0, len(recordings), shard)]
-    folder = None if parts is None else Path(parts)
-    finished = _resume(folder, _plan(recordings, loaded, options, shard), len(groups))
-    waiting = [n for n in range(len(groups)) if n not in finished]
-    done = sum(len(groups[n]) for n in finished)
-    given = encoder if count > 1 and len(waiting) > 1 and isinstance(encoder, str) else loaded
-    work = run_tasks(
-        _embed_shard,
-        [groups[n] for n in waiting],
-        workers=count,
-        prepare=_prepare,
-        arguments=(given, device, options),
+    shared = _Shared(
+        tuple(str(one.path) for one in recordings),
+        tuple(_stamp(one.path) for one in recordings),
+        extraction or Extraction(),
+        loaded.fingerprint,
     )
-    resumed = len(finished)
-    for position, result in work:
-        index = waiting[position]
-        if folder is not None:
-            write_shard(_shard_path(folder, index), result)
-        finished[index] = result
-        done += len(groups[index])
-        if progress is not None:
-            progress(done, len(recordings))
-    return _joined(recordings, [finished[n] for n in range(len(groups))], loaded.name, resumed)
+    ranges = ranges_of(len(recordings), shard)
+    state = current_place().state if parts is None else _own(Path(parts))
+    alone = device != "cpu" or len(ranges) < 2 or current_place().workers == 1
+    given = _Given(encoder if isinstance(encoder, str) and not alone else loaded)
+    work = partial(_embed_rows, given)
+    with file_workers(alone=given.encoder is loaded, state=state):
+        return _joined(recordings, list(run(work, shared, ranges)), shared, loaded.name)
 
 
 def forget(parts: str | os.PathLike[str]) -> None:
-    """Remove the shards of a run whose result has been written."""
+    """Remove the folder ``parts`` of a run whose result has been written."""
     shutil.rmtree(parts, ignore_errors=True)
 
 
-def _plan(
-    recordings: Sequence[Recording], encoder: Encoder, options: Extraction, shard: int
-) -> str:
-    rows = []
-    for one in recordings:
-        try:
-            state = one.path.stat()
-            rows.append([str(one.path), one.utterance, state.st_size, state.st_mtime_ns])
-        except OSError:
-            rows.append([str(one.path), one.utterance, -1, -1])
-    plan = [__version__, encoder.fingerprint, asdict(options), shard, rows]
-    return hashlib.sha256(json.dumps(plan).encode()).hexdigest()
+def _own(folder: Path) -> Path:
+    """A folder for shards alone, since it is removed in the end."""
+    if folder.is_dir() and any(path.is_file() for path in folder.iterdir()):
+        raise InputError(f"{folder}: expected a folder of shards, found other files")
+    return folder
 
 
-def _resume(folder: Path | None, plan: str, count: int) -> dict[int, Shard]:
-    if folder is None:
-        return {}
-    note = folder / "plan"
+@dataclass(frozen=True)
+class _Shared:
+    """What all shards need, and what names a run: the files as they are, options, the encoder."""
+
+    paths: tuple[str, ...]
+    stamps: tuple[tuple[int, int], ...]
+    extraction: Extraction
+    fingerprint: str
+
+
+@dataclass(frozen=True, repr=False)
+class _Given:
+    """An encoder, or its name for other processes; jobs of both are the same, and so is the repr
+    that names them beside the fingerprint.
+    """
+
+    encoder: str | Encoder
+
+    def __repr__(self) -> str:
+        return "encoder"
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Size and time of change of a file; −1 where there is none."""
     try:
-        if not note.is_file() or note.read_text(encoding="ascii").strip() != plan:
-            if folder.exists() and not note.is_file() and any(folder.iterdir()):
-                raise InputError(f"{folder}: expected a folder of shards, found other files")
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            note.write_text(plan + "\n", encoding="ascii")
-        for leftover in folder.glob(".*.part"):
-            leftover.unlink()
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be used for shards: {error.strerror}") from None
-    found = {n: _shard_path(folder, n) for n in range(count)}
-    return {n: read_shard(path) for n, path in found.items() if path.is_file()}
+        state = path.stat()
+    except OSError:
+        return -1, -1
+    return state.st_size, state.st_mtime_ns
 
 
-def _shard_path(folder: Path, index: int) -> Path:
-    return folder / f"{index:06d}.npz"
+@lru_cache(maxsize=1)
+def _loaded(name: str) -> Encoder:
+    """A named encoder, once per process."""
+    return load_encoder(name)
 
 
-_state: dict[str, tuple[Encoder, Extraction]] = {}
-
-
-def _prepare(encoder: str | Encoder, device: str, options: Extraction) -> None:
-    _state["now"] = (load_encoder(encoder, device=device), options)
-
-
-def _embed_shard(recordings: Sequence[Recording]) -> Shard:
-    encoder, options = _state["now"]
-    rows: list[int] = []
+def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
+    """Vectors of some recordings: of which recording, which piece of it, how long; failures and
+    remarks are lines by number of the recording, as JSON.
+    """
+    encoder = _loaded(given.encoder) if isinstance(given.encoder, str) else given.encoder
+    owner: list[int] = []
     segments: list[int] = []
     pieces: list[Float32Array] = []
     failures: dict[int, str] = {}
     remarks: dict[int, str] = {}
-    for n, one in enumerate(recordings):
+    for n in range(*rows):
+        path = shared.paths[n]
         try:
-            audio = read_audio(one.path)
-            cut = _pieces(audio.samples, options, encoder.shortest)
+            audio = read_audio(path)
+            cut = _pieces(audio.samples, shared.extraction, encoder.shortest)
         except InputError as error:
-            failures[n] = _named(one, error)
+            failures[n] = _named(path, error)
             continue
         except Exception as error:
-            failures[n] = unexpected(one.path, error)
+            failures[n] = unexpected(path, error)
             continue
         if audio.remarks:
-            remarks[n] = f"{one.path}: {'; '.join(audio.remarks)}"
-        rows += [n] * len(cut)
+            remarks[n] = f"{path}: {'; '.join(audio.remarks)}"
+        owner += [n] * len(cut)
         segments += range(len(cut))
         pieces += cut
     vectors, broken = _encoded(encoder, pieces)
     for piece, reason in broken.items():
-        failures.setdefault(rows[piece], _named(recordings[rows[piece]], reason))
-    kept = [p for p in range(len(pieces)) if rows[p] not in failures]
-    return Shard(
-        vectors=np.stack([vectors[p] for p in kept]) if kept else np.zeros((0, 0), np.float32),
-        rows=np.array([rows[p] for p in kept], dtype=np.int64),
-        segments=np.array([segments[p] for p in kept], dtype=np.int64),
-        seconds=np.array([pieces[p].size / SAMPLE_RATE for p in kept]),
-        size=len(recordings),
-        segmented=options.segment is not None,
-        failures=failures,
-        remarks=remarks,
-    )
+        failures.setdefault(owner[piece], _named(shared.paths[owner[piece]], reason))
+    kept = [p for p in range(len(pieces)) if owner[p] not in failures]
+    return {
+        "vectors": np.stack([vectors[p] for p in kept]) if kept else np.zeros((0, 0), np.float32),
+        "owner": np.array([owner[p] for p in kept], dtype=np.int64),
+        "segment": np.array([segments[p] for p in kept], dtype=np.int64),
+        "seconds": np.array([pieces[p].size / SAMPLE_RATE for p in kept]),
+        "failures": np.array(json.dumps(failures)),
+        "remarks": np.array(json.dumps(remarks)),
+    }
 
 
 def _encoded(
@@ -226,39 +218,44 @@ def _pieces(samples: Float32Array, options: Extraction, shortest: int) -> list[F
     return [samples[n * length : (n + 1) * length] for n in range(count)]
 
 
-def _named(recording: Recording, error: InputError) -> str:
+def _named(path: str, error: InputError) -> str:
     text = str(error)
-    return text if text.startswith(str(recording.path)) else f"{recording.path}: {text}"
+    return text if text.startswith(path) else f"{path}: {text}"
 
 
 def _joined(
-    recordings: Sequence[Recording], shards: Sequence[Shard], encoder: str, resumed: int
+    recordings: Sequence[Recording], shards: Sequence[Arrays], shared: _Shared, encoder: str
 ) -> Embedded:
-    offsets = np.cumsum([0, *(shard.size for shard in shards)])
-    pairs = list(zip(offsets[:-1].tolist(), shards, strict=True))
-    owners = [recordings[start + n] for start, shard in pairs for n in shard.rows.tolist()]
-    durations = tuple(s for shard in shards for s in shard.seconds.tolist())
-    names = [
-        f"{recordings[start + n].utterance}_s{segment}"
-        if shard.segmented
-        else recordings[start + n].utterance
-        for start, shard in pairs
-        for n, segment in zip(shard.rows.tolist(), shard.segments.tolist(), strict=True)
-    ]
+    """All shards as one set."""
+    joined = {
+        name: np.concatenate([shard[name] for shard in shards if shard["owner"].size])
+        for name in ("vectors", "owner", "segment", "seconds")
+        if any(shard["owner"].size for shard in shards)
+    }
     embeddings = None
-    if owners:
+    if joined:
+        owners = [recordings[n] for n in joined["owner"].tolist()]
         sessions = [one.session for one in owners]
+        cut = shared.extraction.segment is not None
         embeddings = Embeddings(
-            np.concatenate([shard.vectors for shard in shards if len(shard.rows)]),
+            joined["vectors"],
             [one.speaker for one in owners],
-            names,
+            [
+                f"{one.utterance}_s{segment}" if cut else one.utterance
+                for one, segment in zip(owners, joined["segment"].tolist(), strict=True)
+            ],
             None if None in sessions else sessions,
         )
     return Embedded(
         embeddings,
-        durations,
-        tuple(shard.failures[n] for shard in shards for n in sorted(shard.failures)),
-        tuple(shard.remarks[n] for shard in shards for n in sorted(shard.remarks)),
+        tuple(joined["seconds"].tolist()) if joined else (),
+        _lines(shards, "failures"),
+        _lines(shards, "remarks"),
         encoder,
-        resumed,
     )
+
+
+def _lines(shards: Sequence[Arrays], kind: str) -> tuple[str, ...]:
+    """Failures or remarks of all recordings, in their order."""
+    lines = [json.loads(str(shard[kind])) for shard in shards]
+    return tuple(part[n] for part in lines for n in sorted(part, key=int))

@@ -128,10 +128,12 @@ def mcadams(
 ) -> Transformed:
     """Disguise a voice by moving the poles of its linear prediction filter (McAdams, 1984).
 
-    Frames of ``frame`` seconds overlap by half under a square-root Hann window. Each frame is split
-    into A(z) and its residual, the pole angles are raised to ``alpha``, the residual is filtered
+    ``samples`` are one channel at ``rate`` a second. Frames of ``frame`` seconds overlap by half
+    under a square-root Hann window. Each frame is split into A(z) of an ``order`` and its residual,
+    the pole angles are raised to ``alpha``, the residual is filtered
     with the new 1/A(z), windowed again and overlap-added: ``alpha = 1`` gives the input back.
-    The level (root mean square) of the input is restored as far as the peaks allow.
+    With ``restore_level`` the output gets the level (root mean square) of the input, as far as the
+    peaks allow.
     """
     signal = np.asarray(samples, dtype=np.float64)
     if signal.ndim != 1:

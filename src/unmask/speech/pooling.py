@@ -27,12 +27,13 @@ def pool_voices(
 ) -> Embeddings:
     """Replace each speaker's vector by the mean of random ones among the farthest of a pool.
 
-    For a speaker (``level="speaker"``) or for every utterance: take the ``farthest`` vectors of
-    the pool by cosine that share the ``attribute`` (a column of both sets, ``None`` for the whole
-    pool), draw ``average`` of them without replacement, and average them, all length-normalised.
-    ``variation`` adds what each utterance differs from its speaker's mean, so that the utterances
-    of a pseudo-speaker differ as those of the speaker did; without it they are all the same
-    vector. No speaker of the pool may be one of those protected.
+    ``embeddings`` are protected with voices of ``pool``, drawn by ``seed``. For a speaker
+    (``level="speaker"``) or for every utterance: take the ``farthest`` vectors of the pool by
+    cosine that share the ``attribute`` (a column of both sets, ``None`` for the whole pool), draw
+    ``average`` of them without replacement, and average them, all length-normalised. ``variation``
+    adds what each utterance differs from its speaker's mean, so that the utterances of a
+    pseudo-speaker differ as those of the speaker did; without it they are all the same vector. No
+    speaker of the pool may be one of those protected.
     """
     if level not in LEVELS:
         raise InputError(f"level: expected {' or '.join(LEVELS)}, found {level}")

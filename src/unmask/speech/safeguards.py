@@ -9,9 +9,9 @@ import re
 import shlex
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -20,11 +20,10 @@ import numpy as np
 
 from unmask._version import __version__
 from unmask.errors import InputError
-from unmask.run import write_whole
-from unmask.speech.audio import read_audio, unexpected, write_audio
+from unmask.run import Arrays, Range, Xp, ranges_of, run, write_whole
+from unmask.speech.audio import file_workers, read_audio, unexpected, write_audio
 from unmask.speech.corpus import Recording
 from unmask.speech.lpc import mcadams
-from unmask.speech.parallel import cores, run_tasks
 
 RANGES = {"b2": (0.8, 0.8), "b2r": (0.7, 0.9), "b2w": (0.5, 0.9)}
 """Ranges of the McAdams coefficient: B2 and B2r of Patino et al., B2w of later challenges."""
@@ -34,7 +33,9 @@ _FIELD = re.compile(r"\{(?:input|output|speaker)\}")
 
 
 class Safeguard(Protocol):
-    """Turns one recording into a protected one and tells what it did to the level."""
+    """Turns one recording into a protected one, written to ``output``, and tells what it did to the
+    level; ``key`` asks for what undoes it. :func:`anonymise` takes it.
+    """
 
     @property
     def name(self) -> str: ...
@@ -91,7 +92,7 @@ class McAdams:
         return float(generator.uniform(self.low, self.high))
 
     def protect(self, recording: Recording, output: Path) -> Protected:
-        """Write the transformed recording, 16 kHz mono."""
+        """Write the transformed recording to ``output``, 16 kHz mono."""
         audio = read_audio(recording.path)
         try:
             transformed = mcadams(audio.samples, self.coefficient(recording))
@@ -139,7 +140,7 @@ class External:
             ) from None
 
     def protect(self, recording: Recording, output: Path) -> Protected:
-        """Run the command; what it wrote must be readable audio before it gets its name."""
+        """Run the command on a ``recording``; its output must be readable audio to get its name."""
         partial = output.with_name(f".part-{output.name}")
         values = {
             "{input}": str(recording.path),
@@ -169,7 +170,7 @@ class External:
         return Protected(original.seconds, 0.0, original.remarks)
 
     def describe(self, *, key: bool = False) -> dict[str, object]:
-        """What was done."""
+        """What was done; there is no ``key``."""
         return {"method": self.name, "command": self.command}
 
 
@@ -202,7 +203,11 @@ def safeguard(
     low: float | None = None,
     high: float | None = None,
 ) -> McAdams:
-    """B2, B2r or B2w by name; ``low`` and ``high`` replace the ends of its range."""
+    """The McAdams safeguard whose ``method`` is b2, b2r or b2w (:data:`RANGES`).
+
+    ``seed`` and ``per`` (speaker, session or utterance) say how coefficients are drawn, as in
+    :class:`McAdams`; ``low`` and ``high`` replace the ends of the method's range.
+    """
     if method not in RANGES:
         raise InputError(f"method {method}: expected one of {', '.join(RANGES)}")
     usual_low, usual_high = RANGES[method]
@@ -238,11 +243,14 @@ def anonymise(
     safeguard: Safeguard,
     *,
     suffix: str = ".flac",
-    workers: int | None = None,
     keep_key: bool = False,
-    progress: Callable[[int, int], None] | None = None,
 ) -> Anonymised:
     """Write the protected version of every recording below ``output``, as speaker/…/utterance.
+
+    ``recordings`` are those of :func:`~unmask.speech.recordings`. ``safeguard`` is a
+    :class:`McAdams`, an :class:`External` command or another object that
+    protects one recording; ``suffix`` is ``.flac`` or ``.wav``. Recordings are shared among the
+    workers of the current place, processes of this machine unless that is a cluster.
 
     A recording that fails is reported and the rest goes on; nothing half-written stays.
     ``unmask-anonymise.json`` beside the audio says what was done. The coefficients of the
@@ -250,52 +258,77 @@ def anonymise(
     only with ``keep_key``.
     """
     root = Path(output)
-    tasks = [(one, root / f"{one.place}{suffix}") for one in recordings]
-    _refuse_shared_targets(tasks)
-    for one, target in tasks:
-        if target.resolve() == one.path.resolve():
-            raise InputError(f"{target}: expected another output folder, found the input's")
+    targets = [root / f"{one.place}{suffix}" for one in recordings]
+    _check_targets(recordings, targets)
     try:
-        for folder in sorted({target.parent for _, target in tasks}):
+        for folder in sorted({target.parent for target in targets}):
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{error.filename or root}: cannot be made: {error.strerror}") from None
-    results: dict[int, Protected | str] = {}
-    work = run_tasks(
-        partial(_protect, safeguard), tasks, workers=cores() if workers is None else workers
+    shared = _Shared(
+        tuple(str(one.path) for one in recordings),
+        tuple(one.utterance for one in recordings),
+        tuple(one.speaker for one in recordings),
+        tuple(one.session for one in recordings),
+        tuple(map(str, targets)),
     )
-    for position, result in work:
-        results[position] = result
-        if progress is not None:
-            progress(len(results), len(tasks))
+    with file_workers(alone=len(recordings) < 2):
+        parts = run(partial(_protect, safeguard), shared, ranges_of(len(recordings), 1))
+        results = [_result(part) for part in parts]
     summary = _summary(recordings, results)
     _write_metadata(root / METADATA, recordings, safeguard, summary, keep_key=keep_key)
     return summary
 
 
-def _refuse_shared_targets(tasks: Sequence[tuple[Recording, Path]]) -> None:
-    """Two recordings must not be written to one file."""
+@dataclass(frozen=True)
+class _Shared:
+    """The recordings and where their protected versions go."""
+
+    paths: tuple[str, ...]
+    utterances: tuple[str, ...]
+    speakers: tuple[str, ...]
+    sessions: tuple[str | None, ...]
+    targets: tuple[str, ...]
+
+
+def _check_targets(recordings: Sequence[Recording], targets: Sequence[Path]) -> None:
+    """Two recordings must not be written to one file, and none over itself."""
     first: dict[Path, Recording] = {}
-    for one, target in tasks:
+    for one, target in zip(recordings, targets, strict=True):
         other = first.setdefault(target, one)
         if other is not one:
             raise InputError(
                 f"{target}: expected one recording, found two that would be written there:"
                 f" {other.path} and {one.path}"
             )
+    for one, target in zip(recordings, targets, strict=True):
+        if target.resolve() == one.path.resolve():
+            raise InputError(f"{target}: expected another output folder, found the input's")
 
 
-def _protect(safeguard: Safeguard, task: tuple[Recording, Path]) -> Protected | str:
+def _protect(safeguard: Safeguard, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
+    """Protect one recording: what was done, or the line of its failure."""
+    n = rows[0]
+    path = Path(shared.paths[n])
+    one = Recording(path, shared.utterances[n], shared.speakers[n], shared.sessions[n])
     try:
-        return safeguard.protect(*task)
+        done = asdict(safeguard.protect(one, Path(shared.targets[n])))
     except InputError as error:
-        return str(error)
+        done = {"failure": str(error)}
     except Exception as error:
-        return unexpected(task[0].path, error)
+        done = {"failure": unexpected(path, error)}
+    return {"done": np.array(json.dumps(done))}
 
 
-def _summary(recordings: Sequence[Recording], results: dict[int, Protected | str]) -> Anonymised:
-    ordered = [(one, results[n]) for n, one in enumerate(recordings)]
+def _result(part: Arrays) -> Protected | str:
+    done = json.loads(str(part["done"]))
+    if "failure" in done:
+        return str(done["failure"])
+    return Protected(done["seconds"], done["guarded_db"], tuple(done["remarks"]))
+
+
+def _summary(recordings: Sequence[Recording], results: Sequence[Protected | str]) -> Anonymised:
+    ordered = list(zip(recordings, results, strict=True))
     done = [(one, result) for one, result in ordered if isinstance(result, Protected)]
     guarded = [result.guarded_db for _, result in done if result.guarded_db > 0.0]
     return Anonymised(

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray
-from unmask.engine import Progress, Roc
+from unmask.base import BoolArray, FloatArray, IntArray
+from unmask.engine import Roc, roc_of_pairs
+from unmask.errors import InputError
 from unmask.estimate import Estimate
-from unmask.run import Where
+from unmask.scoring import Backend, backend_named
 from unmask.stress.extrapolation.choose import Ready
 from unmask.stress.extrapolation.fitted import LEVEL, Extrapolation, Prediction
 from unmask.stress.extrapolation.models import checked_name
-from unmask.stress.worst_case.checks import as_counts
-from unmask.stress.worst_case.jackknife import GROUPS, Groups, checked_groups, checked_level
-from unmask.stress.worst_case.pairs import PairScores, as_pairs
-from unmask.stress.worst_case.rates import Proxy, WorstCase, crossed_pairs, crossed_rates
-from unmask.stress.worst_case.split import Crossed
-from unmask.stress.worst_case.thresholds import (
-    Operating,
-    counted_at,
-    misses,
-    thresholds_of_roc,
-)
+from unmask.stress.impostors.inputs import Data, pairs
+from unmask.stress.impostors.pair_scores import PairScores, as_counts
+from unmask.stress.impostors.rates import Proxy, WorstCase, crossed_pairs, measured_pairs
+from unmask.stress.impostors.uncertainty import GROUPS, Crossed, check
+from unmask.stress.impostors.voices import SpeakerOrder, attacking, measured_voices
+from unmask.trials import Embeddings, Scores
 
 LIMITS = (0.01, 0.05, 0.1, 0.5)
 """Rates for which the needed thresholds are told unless others are asked for."""
 
+COSTS = ((10.0, 1.0), (1.0, 1.0), (1.0, 10.0))
+"""(C_miss, C_fa) of τ_1, τ_2, τ_3 at a prior of one half: misses weigh more, alike, less."""
+
+PER_PAIR = 20
+_FITTED = 1 << 24
+_LEAST_TARGETS = 50
 _EMPIRICAL = 24
 _PREDICTED = 36
 _MAP = 90
+
+
+@dataclass(frozen=True)
+class Operating:
+    """A threshold, what it is called, and the misses and ordinary false alarms it costs."""
+
+    name: str
+    threshold: float
+    p_miss: float
+    p_fa: float
 
 
 @dataclass(frozen=True)
@@ -66,11 +78,12 @@ class Sample:
 class WorstCaseStudy:
     """Exact rates up to the impostors at hand, predictions beyond them, thresholds that would help.
 
-    ``empirical`` and ``predicted`` are over ``operating`` thresholds; ``surface`` is predicted over
-    ``predicted.counts`` × ``levels``, the range in which anything happens; ``needed`` are the
-    thresholds asked for, ``limits`` those that keep the worst case at a rate for every count.
-    ``sample`` says so where the model was fitted to some of the scores; ``empirical`` never is.
-    ``compared`` are the predictions of other models that were asked for, each with its interval.
+    :func:`worst_case` makes it. ``empirical`` and ``predicted`` are over ``operating`` thresholds;
+    ``surface`` is predicted over ``predicted.counts`` × ``levels``, the range in which anything
+    happens; ``needed`` are the thresholds asked for, ``limits`` those that keep the worst case at a
+    rate for every count. ``sample`` says so where the model was fitted to some of the scores;
+    ``empirical`` never is. ``compared`` are the predictions of other models that were asked for,
+    each with its interval.
     """
 
     operating: tuple[Operating, ...]
@@ -89,159 +102,318 @@ class WorstCaseStudy:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What to be careful about."""
-        told = [*self.empirical.warnings, *self.predicted.warnings]
+        lines = [*self.empirical.warnings, *self.predicted.warnings]
         if self.skipped:
-            told.append(f"{self.skipped} pairs with one score were left out")
-        return tuple(told)
+            lines.append(f"{self.skipped} pairs with one score were left out")
+        return tuple(lines)
 
-    def estimates(self, place: int) -> tuple[Estimate, ...]:
+    def estimates(self, index: int) -> tuple[Estimate, ...]:
         """FA at N = 1, at all impostors at hand (exact) and at the population (predicted)."""
         width = len(self.operating)
         exact = self.empirical.estimates
         beyond = self.predicted.estimates
         at = int(np.searchsorted(self.predicted.counts, self.population))
-        point = self.operating[place]
+        point = self.operating[index]
         return (
-            exact[place],
-            exact[-width + place],
-            beyond[at * width + place],
+            exact[index],
+            exact[-width + index],
+            beyond[at * width + index],
             Estimate("p_miss", point.p_miss, "%", params={"threshold": point.threshold}),
         )
 
 
-def worst_case_study(
-    scores: PairScores | npt.ArrayLike,
-    target: npt.ArrayLike,
+def thresholds_of_roc(
+    roc: Roc, *, thresholds: Sequence[float] = (), p_target: Sequence[float] = ()
+) -> tuple[Operating, ...]:
+    """Named thresholds of a detection statistic: those given, those of least detection cost at the
+    priors ``p_target``, or τ_1, τ_2, τ_3 of Sholokhov 2020, section 4.
+
+    A score is accepted strictly above its threshold. The statistic ``roc`` must have been counted
+    at :func:`counted_at` of ``thresholds``.
+    """
+    points = []
+    for value, next_above in zip(thresholds, counted_at(thresholds), strict=True):
+        point = roc.at_threshold(next_above)
+        points.append(Operating(f"{value:g}", float(value), point.p_miss, point.p_fa))
+    costs = [(f"minDCF({p:g})", p, 1.0, 1.0) for p in p_target]
+    if not points and not costs:
+        costs = [(f"τ{'₁₂₃'[k]}", 0.5, miss, fa) for k, (miss, fa) in enumerate(COSTS)]
+    for name, prior, miss, fa in costs:
+        point = roc.min_dcf_point(p_target=prior, c_miss=miss, c_fa=fa)
+        below = float(np.nextafter(point.threshold, -np.inf))
+        points.append(Operating(name, below, point.p_miss, point.p_fa))
+    return tuple(points)
+
+
+def counted_at(thresholds: Sequence[float]) -> list[float]:
+    """Where a statistic must count scores, to tell those strictly above the thresholds.
+
+    It accepts scores of at least a threshold: the next number accepts those above it.
+    """
+    return [float(np.nextafter(value, np.inf)) for value in thresholds]
+
+
+@overload
+def worst_case(
+    data: Data, thresholds: npt.ArrayLike, *, counts: npt.ArrayLike, **options: Any
+) -> WorstCase: ...
+
+
+@overload
+def worst_case(
+    data: Data, thresholds: Sequence[float] = (), *, counts: None = None, **options: Any
+) -> WorstCaseStudy: ...
+
+
+def worst_case(  # type: ignore[misc]
+    data: Data,
+    thresholds: Any = (),
     *,
+    counts: npt.ArrayLike | None = None,
     population: int | None = None,
     model: str = "auto",
     compare: Sequence[str] = (),
-    thresholds: Sequence[float] = (),
     p_target: Sequence[float] = (),
     target_rates: Sequence[float] = (),
-    proxy: Proxy = None,
+    target: npt.ArrayLike | None = None,
+    system: str | None = None,
+    both_ways: bool = True,
+    min_impostors: int | None = None,
+    skip_single: bool = False,
+    backend: Backend | str = "cosine",
+    per_pair: int = PER_PAIR,
+    proxy: Scores | Embeddings | Proxy = None,
+    proxy_backend: Backend | str = "cosine",
     split: bool = True,
-    level: float = LEVEL,
     groups: int = GROUPS,
+    level: float = LEVEL,
     seed: int = 0,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
-    progress: Progress | None = None,
-) -> WorstCaseStudy:
-    """Measure P_FA^N up to the impostors at hand and extrapolate it to ``population``.
+) -> WorstCase | WorstCaseStudy:
+    """False alarms P_FA^N(τ) when an adversary picks the closest of N voices (Sholokhov 2020).
 
-    ``target`` holds same-speaker scores, which tell what misses a threshold costs. ``population``
-    is 100 times the impostors at hand unless given; ``target_rates`` asks for the thresholds that
-    keep the worst case under these rates there. ``proxy``, ``split`` and ``groups`` are those of
-    :func:`measure_worst_case` and reach the extrapolation as well; ``compare`` names other models
-    to predict with beside ``model``. ``on``, ``workers`` and ``state`` say where the measured part
-    is counted.
+    With ``counts``, the numbers N, the rates are measured at these ``thresholds`` and come with
+    intervals (:class:`WorstCase`). Without them they are measured up to the impostors at hand and
+    extrapolated to ``population`` (100 times as many unless given) by ``model``, beside other
+    models to ``compare`` with (:class:`WorstCaseStudy`); ``thresholds`` and those of least cost at
+    the priors ``p_target`` are then named, with the misses they cost, and ``target_rates`` asks for
+    the thresholds that keep the worst case under these rates.
+
+    ``data`` are :class:`Scores` with speakers, :class:`Embeddings`, :class:`PairScores` or an array
+    targets × impostors × scores. Scores and pairs use ``system``, ``both_ways``, ``skip_single``
+    and ``min_impostors`` of :func:`~unmask.stress.pairs`; pairs and arrays need the same-speaker
+    scores ``target`` for a study. Embeddings are scored by ``backend``, and no score is ever held:
+    thresholds, misses and measured rates rest on every pair of utterances, on the current place;
+    models are fitted to at most ``per_pair`` scores of a pair, and to as many targets as make 16
+    million scores, which ``sample`` of the study tells.
+
+    The adversary chooses by the scores themselves, or by ``proxy``: scores of another system for
+    the same pairs, or embeddings of the same speakers by another encoder, scored by
+    ``proxy_backend``. With ``split`` the scores that choose are not counted as those that attack
+    (:mod:`.impostors.uncertainty`); a proxy's scores need no split. ``groups`` of speakers leave in
+    turn for intervals of confidence ``level``, 0 gives none. Random folds follow from ``seed``.
     """
-    where = Where(on, workers, state)
-    pairs = as_pairs(scores)
-    asked = Asked(population, model, tuple(target_rates), level, groups, seed, tuple(compare))
-    roc = Roc.from_scores(target, pairs.scores, thresholds=counted_at(thresholds))
-    points = thresholds_of_roc(roc, thresholds=thresholds, p_target=p_target)
-    crossed = crossed_pairs(pairs, proxy, split=split, seed=seed)
-    counts = measured_counts(pairs.max_count)
-    levels = [point.threshold for point in points]
-    dealt = Groups.of(pairs, groups, seed=seed) if groups else None
-    empirical = WorstCase.around(
-        crossed_rates(crossed, levels, counts, dealt, where=where),
-        levels,
-        counts,
-        level=level,
-        seed=seed,
-        targets=len(pairs.target_names),
-        impostors=pairs.max_count,
-        per_pair=crossed.per_pair,
-        split=bool(crossed.folds),
-    )
-    return asked.study(
-        points, roc, empirical, crossed, pairs, proxied=proxy is not None, progress=progress
-    )
+    check(groups=groups, level=level)
+    how = _How(split and proxy is None, groups, level, seed)
+    source: _Pairs | _Voices
+    if isinstance(data, Embeddings):
+        if per_pair < 2:
+            raise InputError(f"per_pair: expected at least 2, found {per_pair}")
+        if not (proxy is None or isinstance(proxy, Embeddings)):
+            raise InputError("proxy: expected embeddings of the same speakers")
+        scorers = backend_named(backend), backend_named(proxy_backend)
+        source = _Voices(how, data, scorers[0], proxy, scorers[1], per_pair, skip_single)
+    else:
+        if isinstance(data, Scores):
+            target = data.targets(system)
+        kept = pairs(
+            data,
+            system=system,
+            both_ways=both_ways,
+            skip_single=skip_single,
+            min_impostors=min_impostors,
+        ).checked()
+        if isinstance(proxy, (Scores, Embeddings)):
+            proxy = pairs(proxy, both_ways=both_ways, backend=proxy_backend, per_pair=1)
+        source = _Pairs(how, kept, crossed_pairs(kept, proxy, split=split, seed=seed), target)
+    if counts is not None:
+        if population is not None or compare or p_target or target_rates:
+            raise InputError(
+                "worst case: expected either counts to measure at or a study (population, compare,"
+                " p_target, target_rates), found both"
+            )
+        return source.measured(thresholds, counts)
+    return _study(source, how, thresholds, population, model, compare, p_target, target_rates)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a study is to tell beyond the measured part."""
+class _How:
+    """How rates are measured, whatever they are measured of."""
 
-    population: int | None
-    model: str
-    target_rates: tuple[float, ...]
-    level: float
+    split: bool
     groups: int
+    level: float
     seed: int
-    compared: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        """Refuse what cannot be told, before any work."""
-        for name in (self.model, *self.compared):
-            if name != "auto":
-                checked_name(name)
-        if self.population is not None:
-            as_counts([self.population])
-        checked_level(self.level)
-        checked_groups(self.groups)
 
-    def population_of(self, impostors: int) -> int:
-        """Voices to choose from."""
-        return self.population or 100 * impostors
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Scores of pairs in memory.
 
-    def study(
-        self,
-        points: tuple[Operating, ...],
-        roc: Roc,
-        empirical: WorstCase,
-        crossed: Crossed,
-        pairs: PairScores,
-        *,
-        proxied: bool = False,
-        sample: Sample | None = None,
-        progress: Progress | None = None,
-    ) -> WorstCaseStudy:
-        """Join the measured part with a model fitted to ``crossed``."""
-        count = self.population_of(empirical.impostors)
-        levels = np.array([point.threshold for point in points])
-        ready = Ready.of(crossed, pairs, proxied=proxied, groups=self.groups, seed=self.seed)
-        fitted = ready.fitted(self.model, progress)
-        others = {name: ready.fitted(name, progress) for name in self.compared}
-        reach = np.union1d(spaced_counts(1, max(count, 2), _PREDICTED), empirical.impostors)
-        top = max(fitted.thresholds[1], float(levels.max()))
-        grid = np.linspace(float(np.quantile(pairs.scores, 0.02)), top, _MAP)
-        return WorstCaseStudy(
-            points,
-            count,
-            empirical,
-            fitted.predict_interval(reach, levels, level=self.level).above(empirical),
-            grid,
-            fitted.predict(reach, grid),
-            tuple(self._needed(rate, count, fitted, roc) for rate in self.target_rates),
-            {rate: fitted.thresholds_for(rate, reach) for rate in self.target_rates or LIMITS},
-            fitted,
-            pairs.skipped,
-            sample,
-            {
-                name: one.predict_interval(reach, levels, level=self.level).above(empirical)
-                for name, one in others.items()
-            },
+    As of :class:`_Voices`, a study asks for the fewest ``impostors`` of a target, the ``roc``
+    counted at thresholds, rates ``measured``, and a ``sample`` to fit a model to: pairs with those
+    that choose, pairs as they are, whether a proxy chose, and whether they are a part of all.
+    """
+
+    how: _How
+    pairs: PairScores
+    crossed: Crossed
+    target: npt.ArrayLike | None
+
+    @property
+    def impostors(self) -> int:
+        return self.pairs.max_count
+
+    def roc(self, thresholds: Sequence[float]) -> Roc:
+        if self.target is None:
+            raise InputError("target: expected same-speaker scores, which tell misses, found none")
+        return Roc.from_scores(self.target, self.pairs.scores, thresholds=thresholds)
+
+    def measured(self, thresholds: npt.ArrayLike, counts: npt.ArrayLike) -> WorstCase:
+        how = self.how
+        return measured_pairs(
+            self.crossed, thresholds, counts, groups=how.groups, level=how.level, seed=how.seed
         )
 
-    def _needed(self, rate: float, count: int, fitted: Extrapolation, roc: Roc) -> Needed:
-        threshold = fitted.threshold_for(rate, count)
-        safe, high = threshold, float("nan")
-        if fitted.replicates:
-            safe = fitted.threshold_for(rate, count, level=self.level)
-            if np.isfinite(threshold):
-                there = fitted.predict_interval([count], [threshold], level=self.level)
-                high = float(there.high[0, 0])
-        return Needed(count, rate, threshold, misses(roc, threshold), high, safe, misses(roc, safe))
+    def sample(self) -> tuple[Crossed, PairScores, bool, Sample | None]:
+        return self.crossed, self.pairs, self.crossed.whole is not self.pairs, None
 
 
-def measured_counts(impostors: int) -> IntArray:
-    """Numbers of impostors at which the measured part is told."""
-    return spaced_counts(1, impostors, _EMPIRICAL)
+@dataclass(frozen=True, eq=False)
+class _Voices:
+    """Embeddings, whose scores are never held."""
+
+    how: _How
+    embeddings: Embeddings
+    backend: Backend
+    proxy: Embeddings | None
+    proxy_backend: Backend
+    per_pair: int
+    skip_single: bool
+
+    @property
+    def order(self) -> SpeakerOrder:
+        order = SpeakerOrder.of(self.embeddings)
+        order.check(skip_single=self.skip_single)
+        return order
+
+    @property
+    def impostors(self) -> int:
+        return int(self.order.impostors.min())
+
+    def roc(self, thresholds: Sequence[float]) -> Roc:
+        return roc_of_pairs(self.embeddings, self.backend, thresholds=thresholds)
+
+    def measured(self, thresholds: npt.ArrayLike, counts: npt.ArrayLike) -> WorstCase:
+        return measured_voices(
+            self.embeddings,
+            thresholds,
+            counts,
+            backend=self.backend,
+            proxy=self.proxy,
+            proxy_backend=self.proxy_backend,
+            skip_single=self.skip_single,
+            split=self.how.split,
+            groups=self.how.groups,
+            level=self.how.level,
+            seed=self.how.seed,
+        )
+
+    def sample(self) -> tuple[Crossed, PairScores, bool, Sample | None]:
+        """At most ``per_pair`` scores of a pair, and as many targets as fit; all if they do."""
+        order, per_pair = self.order, self.per_pair
+        sizes, speakers = order.sizes, len(order.names)
+        of_target = np.minimum(np.median(sizes) * sizes, per_pair).sum()
+        targets = min(max(int(_FITTED / of_target), _LEAST_TARGETS), speakers)
+        everything = targets == speakers and sizes.max() ** 2 <= per_pair
+
+        def some(attack: BoolArray | None) -> PairScores:
+            kept = None if everything else per_pair
+            options: dict[str, Any] = {"per_pair": kept, "targets": targets, "attack": attack}
+            return pairs(self.embeddings, backend=self.backend, **options)
+
+        whole = some(None)
+        several = order.several(whole)
+        kept = replace(whole.select(several), skipped=order.skipped)
+        sample = None if everything else Sample(targets, per_pair)
+        if self.proxy is not None:
+            chosen = pairs(self.proxy, backend=self.proxy_backend, per_pair=1)
+            return crossed_pairs(kept, chosen, split=False, seed=0), kept, True, sample
+        folds = attacking(sizes) if self.how.split else ()
+        crossed = Crossed(kept, tuple(some(mask[order.index]).select(several) for mask in folds))
+        return crossed, kept, False, sample
+
+
+def _study(
+    source: _Pairs | _Voices,
+    how: _How,
+    thresholds: Sequence[float],
+    population: int | None,
+    model: str,
+    compare: Sequence[str],
+    p_target: Sequence[float],
+    target_rates: Sequence[float],
+) -> WorstCaseStudy:
+    """The measured part, a model fitted to the same data, and what the two tell."""
+    for name in (model, *compare):
+        if name != "auto":
+            checked_name(name)
+    if population is not None:
+        as_counts([population])
+    impostors = source.impostors
+    count = population or 100 * impostors
+    roc = source.roc(counted_at(thresholds))
+    points = thresholds_of_roc(roc, thresholds=thresholds, p_target=p_target)
+    levels = np.array([point.threshold for point in points])
+    exact = source.measured(levels, spaced_counts(1, impostors, _EMPIRICAL))
+    crossed, fitted_to, proxied, sample = source.sample()
+    ready = Ready.of(crossed, fitted_to, proxied=proxied, groups=how.groups, seed=how.seed)
+    fitted = ready.fitted(model)
+    others = {name: ready.fitted(name) for name in compare}
+    reach = np.union1d(spaced_counts(1, max(count, 2), _PREDICTED), impostors)
+    top = max(fitted.thresholds[1], float(levels.max()))
+    grid = np.linspace(float(np.quantile(fitted_to.scores, 0.02)), top, _MAP)
+    return WorstCaseStudy(
+        points,
+        count,
+        exact,
+        fitted.predict_interval(reach, levels, level=how.level).above(exact),
+        grid,
+        fitted.predict(reach, grid),
+        tuple(_needed(rate, count, fitted, roc, how.level) for rate in target_rates),
+        {rate: fitted.thresholds_for(rate, reach) for rate in target_rates or LIMITS},
+        fitted,
+        fitted_to.skipped,
+        sample,
+        {
+            name: one.predict_interval(reach, levels, level=how.level).above(exact)
+            for name, one in others.items()
+        },
+    )
+
+
+def _needed(rate: float, count: int, fitted: Extrapolation, roc: Roc, level: float) -> Needed:
+    """The threshold that keeps the closest of so many voices at a rate."""
+
+    def misses(threshold: float) -> float:
+        return float(roc.target[roc.scores <= threshold].sum() / roc.targets)
+
+    threshold = fitted.threshold_for(rate, count)
+    safe, high = threshold, float("nan")
+    if fitted.replicates:
+        safe = fitted.threshold_for(rate, count, level=level)
+        if np.isfinite(threshold):
+            high = float(fitted.predict_interval([count], [threshold], level=level).high[0, 0])
+    return Needed(count, rate, threshold, misses(threshold), high, safe, misses(safe))
 
 
 def spaced_counts(first: int, last: int, size: int) -> IntArray:

@@ -148,10 +148,10 @@ class NameTable:
 
 
 class Encoder:
-    """Encodes a column that arrives in blocks.
+    """Encodes a column that arrives in blocks; readers make one per column.
 
-    Names go to one growing table; a table that has become long is closed and another begun, so
-    that the cost of a block stays bounded however many names there are.
+    A table of names that has become long is closed and another begun, so that the cost of a block
+    stays bounded however many names there are.
     """
 
     LONGEST = 1 << 20

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from pathlib import PurePath
 
 import numpy as np
 import polars as pl
@@ -119,3 +121,23 @@ def digest_of_scores(label: Labels | None, systems: list[Floats]) -> str:
     for values in columns:
         sha.update(values[order].astype("<f8", copy=False).tobytes())
     return sha.hexdigest()[:8]
+
+
+def distinct_names(files: Sequence[str], names: list[list[str]]) -> list[list[str]]:
+    """Names of systems over several files; those that two share get the folder of their file."""
+    plain = [name for group in names for name in group]
+    if len(set(plain)) == len(plain):
+        return names
+    repeated = {name for name in plain if plain.count(name) > 1}
+    folders = [PurePath(file).parent.name for file in files]
+    named = [
+        [f"{folder}/{name}" if name in repeated and folder else name for name in group]
+        for folder, group in zip(folders, names, strict=True)
+    ]
+    seen: dict[str, int] = {}
+    return [[_numbered(name, seen) for name in group] for group in named]
+
+
+def _numbered(name: str, seen: dict[str, int]) -> str:
+    seen[name] = seen.get(name, 0) + 1
+    return name if seen[name] == 1 else f"{name} ({seen[name]})"

@@ -1,37 +1,61 @@
-"""Reading scores and keys, whatever their format."""
+"""Reading scores, keys and embeddings, whatever their format."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import polars as pl
+
+from unmask.base import Mask
 from unmask.errors import InputError
-from unmask.trials.detect import take_sample
-from unmask.trials.duplicates import OnProblem
-from unmask.trials.embedding_reading import (
-    embeddings_from,
-    holds_embeddings,
-    read_embeddings,
-)
 from unmask.trials.embeddings import Embeddings
-from unmask.trials.files import Input
-from unmask.trials.formats import check_format, format_named
-from unmask.trials.hdf5 import parse_bosaris
-from unmask.trials.messages import unknown_systems
-from unmask.trials.npz import parse_npz
-from unmask.trials.parquet import parse_parquet
-from unmask.trials.parsed import Parsed, counted, only_a_key, to_scores, to_trials
-from unmask.trials.plain import layout_of, parse_plain
+from unmask.trials.formats import (
+    HDF5_EMBEDDINGS,
+    KALDI_ARK,
+    KALDI_DIR,
+    KALDI_SCP,
+    NPY_EMBEDDINGS,
+    NPZ_EMBEDDINGS,
+    PARQUET_EMBEDDINGS,
+    Format,
+    format_named,
+)
+from unmask.trials.ids import Ids, text_ids
+from unmask.trials.problems import check_key, check_scored, check_systems, no_score, only_a_key
+from unmask.trials.readers import hdf5, kaldi
+from unmask.trials.readers.detect import normalise
+from unmask.trials.readers.files import Input
+from unmask.trials.readers.numpy import load_npy, load_npz, parse_npz
+from unmask.trials.readers.tables import Parsed, load_parquet, open_table
 from unmask.trials.scores import Scores
-from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
-from unmask.trials.tables import parse_table
-from unmask.trials.text import sample_lines
-from unmask.trials.trial_list import Trials
+from unmask.trials.source import Source
+from unmask.trials.speakers import (
+    SpeakerRule,
+    Speakers,
+    assign,
+    assign_speakers,
+    speaker_rule,
+)
+from unmask.trials.trial_list import OnProblem, TrialList, Trials, check_choice
+
+VECTORS = ("embeddings", "embedding", "vectors", "vector", "xvectors", "xvector", "emb")
+UTTERANCES = (
+    "utt_ids", "utt_id", "utterance_id", "utterance_ids", "utterances", "utterance", "utt", "ids",
+)  # fmt: skip
+SPEAKERS = (
+    "speaker_ids", "speaker_id", "speakers", "speaker", "spk_ids", "spk_id", "spk", "spks",
+)  # fmt: skip
+SESSIONS = ("session", "sessions", "session_id", "session_ids")
+_SCP_LINE = re.compile(rb"^\S+[ \t]+\S+:\d+[ \t]*\r?$")
 
 
 def read_scores(
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     *,
     format: str | None = None,
     key: str | Path | Trials | None = None,
@@ -40,7 +64,7 @@ def read_scores(
     missing: OnProblem = "error",
     duplicates: OnProblem = "error",
 ) -> Scores:
-    """Read a score file.
+    """Read a score file, or several as one table of all their systems (:meth:`Scores.merged`).
 
     ``path`` may be ``-`` (standard input) and may be compressed with gzip. ``format`` is needed
     only where two layouts fit. ``key`` (a path or `Trials`) gives labels, joined by trial.
@@ -49,13 +73,25 @@ def read_scores(
     ``missing="skip"`` goes on without trials that lack a score or a label, ``duplicates="skip"``
     keeps the first of repeated trials; the counts stand in ``Scores.sources``.
     """
+    if not isinstance(path, str | Path):
+        if isinstance(key, str | Path):
+            key = read_key(key, duplicates=duplicates)
+        options: dict[str, Any] = {
+            "format": format,
+            "key": key,
+            "speakers": speakers,
+            "systems": systems,
+        }
+        tables = [
+            read_scores(one, **options, missing=missing, duplicates=duplicates) for one in path
+        ]
+        return tables[0] if len(tables) == 1 else Scores.merged(*tables)
     role = "scores" if key is None else "scores for a key"
     with Input(path) as source:
         parsed = _parse(source, format=format, role=role, systems=systems)
     if not parsed.systems:
         raise only_a_key(parsed.name, parsed.format)
-    scores = to_scores(parsed, missing=missing, duplicates=duplicates)
-    return _finish(scores, key, speakers, missing, duplicates)
+    return _scores(parsed, key, speakers, missing, duplicates)
 
 
 def read_key(
@@ -65,10 +101,13 @@ def read_key(
     speakers: Speakers | None = None,
     duplicates: OnProblem = "error",
 ) -> Trials:
-    """Read a key: trials with labels. A labelled score file serves as well."""
+    """Read a key: trials with labels. A labelled score file serves as well.
+
+    ``path``, ``format``, ``speakers`` and ``duplicates`` are those of :func:`read_scores`.
+    """
     with Input(path) as source:
         parsed = _parse(source, format=format, role="a key")
-    return _named(to_trials(parsed, duplicates=duplicates), speakers)
+    return _trials(parsed, speakers, duplicates)
 
 
 def read_any(
@@ -81,7 +120,7 @@ def read_any(
     missing: OnProblem = "error",
     duplicates: OnProblem = "error",
 ) -> Scores | Trials | Embeddings:
-    """Read a file of any kind: scores, a key or embeddings."""
+    """Read a file of any kind: scores, a key or embeddings. Options as in :func:`read_scores`."""
     named = None if format is None else format_named(format)
     if str(path) != "-" and Path(path).is_dir():
         return read_embeddings(path, format=format, speakers=speakers)
@@ -89,69 +128,308 @@ def read_any(
         if source.container != "text":
             source.load()
         if named.kind == "embedding" if named else holds_embeddings(source):
-            return embeddings_from(source, format=format, speakers=speakers)
+            return _embeddings(source, format=format, speakers=speakers)
         parsed = _parse(source, format=format, role="scores or a key", systems=systems)
     if parsed.systems:
-        scores = to_scores(parsed, missing=missing, duplicates=duplicates)
-        return _finish(scores, key, speakers, missing, duplicates)
+        return _scores(parsed, key, speakers, missing, duplicates)
     if key is not None:
         raise InputError(f"{parsed.name}: expected scores for the key, found {parsed.format.name}")
-    return _named(to_trials(parsed, duplicates=duplicates), speakers)
+    return _trials(parsed, speakers, duplicates)
 
 
-def _finish(
-    scores: Scores,
-    key: str | Path | Trials | None,
-    speakers: Speakers | None,
-    missing: OnProblem,
-    duplicates: OnProblem,
-) -> Scores:
-    """Join the key, name the speakers, count."""
-    if key is not None:
-        trials = key if isinstance(key, Trials) else read_key(key, duplicates=duplicates)
-        scores = scores.with_key(trials, missing=missing, duplicates=duplicates)
-    if speakers is not None:
-        scores = scores.with_speakers(speakers)
-    return replace(scores, sources=(counted(scores.sources[0], scores), *scores.sources[1:]))
-
-
-def _named(trials: Trials, speakers: Speakers | None) -> Trials:
-    if speakers is None or trials.source is None:
-        return trials
-    named = assign_speakers(trials, speaker_rule(speakers))
-    return replace(named, source=counted(trials.source, named))
+def check_format(source: Input, name: str | None) -> None:
+    """Refuse a format that does not exist or that the first bytes of the input rule out."""
+    container = source.container if name is None else format_named(name).container
+    if container != source.container:
+        raise InputError(
+            f"{source.name}: expected {name} ({container}), found a file of kind {source.container}"
+        )
 
 
 def _parse(
     source: Input, *, format: str | None, role: str, systems: Sequence[str] | None = None
 ) -> Parsed:
+    """The columns of a file of scores or labels, in memory."""
+    check_format(source, format)
     as_key = role == "a key"
-    if format is not None:
-        check_format(source, format)
-    match source.container:
-        case "text":
-            parsed = _parse_text(source, format=format, role=role, systems=systems)
-        case "npz":
-            parsed = parse_npz(source, as_key=as_key, systems=systems)
-        case "parquet":
-            parsed = parse_parquet(source, as_key=as_key, systems=systems)
-        case "hdf5":
-            parsed = parse_bosaris(source, as_key=as_key)
-        case container:
-            raise InputError(f"{source.name}: expected {role}, found a file of kind {container}")
-    if systems is not None:
-        unknown = [name for name in systems if name not in parsed.systems]
-        if unknown and parsed.systems:
-            raise unknown_systems(source.name, list(parsed.systems), unknown)
+    table = open_table(source, format=format, role=role, systems=systems)
+    if table is not None:
+        parsed = table.in_memory()
+    elif source.container == "npz":
+        parsed = parse_npz(source, as_key=as_key, systems=systems)
+    elif source.container == "hdf5":
+        parsed = hdf5.parse_bosaris(source, as_key=as_key)
+    else:
+        found = f"a file of kind {source.container}"
+        raise InputError(f"{source.name}: expected {role}, found {found}")
+    check_systems(source.name, list(parsed.systems), systems)
     return replace(parsed, sha256=source.sha256)
 
 
-def _parse_text(
-    source: Input, *, format: str | None, role: str, systems: Sequence[str] | None
-) -> Parsed:
-    sample = take_sample(source.name, sample_lines(source))
-    chosen = layout_of(source, sample, format=format, role=role)
-    if chosen is None:
-        return parse_table(source, sample, as_key=role == "a key", systems=systems)
-    layout, remark = chosen
-    return parse_plain(source, sample, layout, remark=remark)
+def _trials(parsed: Parsed, speakers: Speakers | None, duplicates: OnProblem) -> Trials:
+    """A validated key."""
+    check_key(parsed.name, parsed.format, parsed.label is not None, parsed.enrol is not None)
+    trials = Trials(**_columns(parsed), source=_source(parsed))
+    trials = trials.without_duplicates(duplicates, where=parsed.where)
+    if speakers is not None:
+        trials = assign_speakers(trials, speaker_rule(speakers))
+    assert trials.source is not None
+    return replace(trials, source=_counted(trials.source, trials))
+
+
+def _scores(
+    parsed: Parsed,
+    key: str | Path | Trials | None,
+    speakers: Speakers | None,
+    missing: OnProblem,
+    duplicates: OnProblem,
+) -> Scores:
+    """Validated scores with labels of the key and speakers; systems without any are left out."""
+    check_choice("missing", missing)
+    absent = {name: np.isnan(values) for name, values in parsed.systems.items()}
+    empty = {name: bool(gaps.all()) for name, gaps in absent.items()}
+    names, remarks = check_scored(parsed.name, empty)
+    parsed = replace(parsed, remarks=(*parsed.remarks, *remarks))
+    lacking: Mask = np.logical_or.reduce([absent[name] for name in names])
+    source, where = _source(parsed), parsed.where
+    systems = {name: parsed.systems[name] for name in names}
+    if lacking.any():
+        count = int(lacking.sum())
+        if missing == "error":
+            raise no_score(where(int(np.flatnonzero(lacking)[0])), count)
+        source = replace(source, missing=count)
+        systems = {name: np.where(lacking, 0.0, values) for name, values in systems.items()}
+    scores = Scores(**_columns(parsed), systems=systems, sources=(source,))
+    if source.missing:
+        kept = np.flatnonzero(~lacking)
+        scores = scores.select(kept)
+        where = lambda row: parsed.where(int(kept[row]))  # noqa: E731
+    scores = scores.without_duplicates(duplicates, where=where)
+    if key is not None:
+        trials = key if isinstance(key, Trials) else read_key(key, duplicates=duplicates)
+        scores = scores.with_key(trials, missing=missing, duplicates=duplicates)
+    if speakers is not None:
+        scores = scores.with_speakers(speakers)
+    return replace(scores, sources=(_counted(scores.sources[0], scores), *scores.sources[1:]))
+
+
+def _columns(parsed: Parsed) -> dict[str, Any]:
+    """What trials and scores have in common; speakers of one side only are not used."""
+    columns = {name: getattr(parsed, name) for name in ("enrol", "test", "label", "columns")}
+    if parsed.enrol_speaker is not None and parsed.test_speaker is not None:
+        columns["enrol_speaker"] = parsed.enrol_speaker
+        columns["test_speaker"] = parsed.test_speaker
+    return columns
+
+
+def _source(parsed: Parsed) -> Source:
+    description = "; ".join((parsed.format.description, *parsed.remarks))
+    return Source(parsed.name, parsed.sha256, parsed.format.name, detected=description)
+
+
+def _counted(source: Source, trials: TrialList) -> Source:
+    if trials.label is None:
+        return replace(source, speakers=trials.n_speakers)
+    return source.counted(trials.counts, trials.n_speakers)
+
+
+@dataclass(frozen=True)
+class _Vectors:
+    """What an embedding file holds; ``digest`` covers further files that it is read from."""
+
+    format: Format
+    vectors: Any
+    utterances: Any = None
+    speakers: Any = None
+    sessions: Any = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    digest: str | None = None
+
+
+def read_embeddings(
+    path: str | Path, *, format: str | None = None, speakers: Speakers | None = None
+) -> Embeddings:
+    """Read embeddings from npz, npy, HDF5, parquet, a Kaldi archive, script file or directory.
+
+    ``path`` is the file, ``format`` what it must be. ``speakers`` is an ``utt2spk`` file,
+    ``"pattern:REGEX"`` with a group on the utterance, or a mapping; without it, the file's own
+    speakers are used, or ``utt2spk`` beside Kaldi files.
+    """
+    is_directory = str(path) != "-" and Path(path).is_dir()
+    file = kaldi.vector_file(Path(path)) if is_directory else path
+    with Input(file) as source:
+        return _embeddings(
+            source, format=format, speakers=speakers, directory=str(path) if is_directory else None
+        )
+
+
+def holds_embeddings(source: Input) -> bool:
+    """Whether an input holds embeddings and not scores or a key."""
+    match _container(source):
+        case "npz":
+            return bool({normalise(name) for name in load_npz(source)} & set(VECTORS))
+        case "parquet":
+            return bool({normalise(name) for name in load_parquet(source).columns} & set(VECTORS))
+        case "hdf5":
+            return not hdf5.read_hdf5(source, lambda file: hdf5.is_bosaris(hdf5.datasets(file)))
+        case "npy" | "ark" | "scp":
+            return True
+    return False
+
+
+def _container(source: Input) -> str:
+    """Kind of file, telling Kaldi archives and script files from other text."""
+    if source.container != "text":
+        return source.container
+    if b"\0B" in source.head[:4096] or source.name.endswith((".ark", ".ark.gz")):
+        return "ark"
+    return "scp" if _SCP_LINE.match(source.head.split(b"\n", 1)[0]) else "text"
+
+
+def _embeddings(
+    source: Input,
+    *,
+    format: str | None,
+    speakers: Speakers | None,
+    directory: str | None = None,
+) -> Embeddings:
+    """Read embeddings from an opened input; ``directory`` is the Kaldi directory it belongs to."""
+    name = directory or source.name
+    expected = None if format is None else format_named(format)
+    rule = None if speakers is None else speaker_rule(speakers)
+    content = _vectors(source)
+    kind = KALDI_DIR if directory else content.format
+    if expected is not None and expected is not kind:
+        raise InputError(f"{name}: expected {expected.name}, found {kind.name}")
+    is_kaldi = content.format in (KALDI_ARK, KALDI_SCP)
+    folder = Path(source.name).parent
+    remarks = []
+    if rule is None and is_kaldi:
+        rule = kaldi.directory_speakers(folder)
+        remarks += [f"speakers from {rule.name}"] if rule else []
+    utterances, speaker_ids = _speakers(name, content, rule)
+    columns = dict(content.columns)
+    gender = kaldi.directory_gender(folder, speaker_ids) if is_kaldi else None
+    if gender is not None:
+        columns["gender"] = gender
+    if content.format is NPY_EMBEDDINGS:
+        remarks.append("utterances in the order of utt2spk")
+    if columns:
+        remarks.append(f"metadata: {', '.join(columns)}")
+    summary = Source(
+        name,
+        content.digest or source.sha256,
+        kind.name,
+        speakers=speaker_ids.n_unique,
+        detected="; ".join((kind.description, *remarks)),
+    )
+    return Embeddings(
+        content.vectors, speaker_ids, utterances, content.sessions, columns=columns, source=summary
+    )
+
+
+def _speakers(name: str, content: _Vectors, rule: SpeakerRule | None) -> tuple[Any, Ids]:
+    if content.format is NPY_EMBEDDINGS:
+        if rule is None or rule.table is None:
+            raise InputError(
+                f"{name}: expected an utt2spk file for the rows of a matrix, found none"
+            )
+        return rule.table["utterance"], Ids.from_strings(rule.table["speaker"])
+    if rule is not None:
+        if content.utterances is None:
+            raise InputError(f"{name}: expected utterances to find speakers for, found none")
+        utterances = text_ids(content.utterances, "utterances", name)
+        return utterances, assign(utterances, rule)
+    if content.speakers is None:
+        raise InputError(
+            f"{name}: expected speakers in the file or an utt2spk file (--speakers), found neither"
+        )
+    return content.utterances, text_ids(content.speakers, "speakers", name)
+
+
+def _vectors(source: Input) -> _Vectors:
+    match _container(source):
+        case "npz":
+            return _from_table(source, load_npz(source), NPZ_EMBEDDINGS)
+        case "npy":
+            return _Vectors(NPY_EMBEDDINGS, load_npy(source))
+        case "parquet":
+            arrays = {column.name: _array(column, source) for column in load_parquet(source)}
+            return _from_table(source, arrays, PARQUET_EMBEDDINGS)
+        case "hdf5":
+            return hdf5.read_hdf5(source, lambda file: _from_hdf5(source, file))
+        case "ark":
+            utterances, vectors = kaldi.read_ark(source)
+            return _Vectors(KALDI_ARK, vectors, utterances)
+        case "scp":
+            utterances, vectors, digest = kaldi.read_scp(source)
+            return _Vectors(KALDI_SCP, vectors, utterances, digest=digest)
+    raise InputError(
+        f"{source.name}: expected embeddings (npz, npy, HDF5, parquet, Kaldi archive), found "
+        f"{'an empty file' if not source.head else 'something else'}"
+    )
+
+
+def _array(column: pl.Series, source: Input) -> Any:
+    """A column of a parquet file: text, or a matrix where it holds vectors."""
+    if not column.dtype.is_nested():
+        return column.cast(pl.String, strict=False).fill_null("")
+    lengths = column.list.len() if column.dtype == pl.List else None
+    if column.null_count() or (lengths is not None and lengths.n_unique() != 1):
+        raise InputError(
+            f"{source.name}: expected vectors of one length in column {column.name!r}, found others"
+        )
+    single = getattr(column.dtype, "inner", None) == pl.Float32
+    try:
+        return np.array(column.to_list(), dtype=np.float32 if single else np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{source.name}: expected numbers in column {column.name!r}, found {column.dtype}"
+        ) from error
+
+
+def _from_table(source: Input, arrays: Mapping[str, Any], format: Format) -> _Vectors:
+    names = {normalise(name): name for name in arrays}
+
+    def pick(choices: tuple[str, ...]) -> Any:
+        return next((arrays[names.pop(c)] for c in choices if c in names), None)
+
+    vectors = pick(VECTORS)
+    if vectors is None or np.ndim(vectors) == 0:
+        raise InputError(
+            f"{source.name}: expected {format.layout}, found {', '.join(arrays) or 'nothing'}"
+        )
+    utterances, speakers, sessions = pick(UTTERANCES), pick(SPEAKERS), pick(SESSIONS)
+    columns = {
+        short: arrays[name]
+        for short, name in names.items()
+        if np.ndim(arrays[name]) == 1 and len(arrays[name]) == len(vectors)
+    }
+    return _Vectors(format, vectors, utterances, speakers, sessions, columns)
+
+
+def _from_hdf5(source: Input, file: Any) -> _Vectors:
+    found = hdf5.datasets(file)
+    if {normalise(name) for name in found} & set(VECTORS):
+        arrays = {
+            name: dataset[()] if dataset.ndim == 2 else hdf5.texts(dataset)
+            for name, dataset in found.items()
+        }
+        return _from_table(source, arrays, HDF5_EMBEDDINGS)
+    if not found:
+        raise InputError(f"{source.name}: the file holds no vectors")
+    vectors: list[np.ndarray] = []
+    speakers = []
+    for name, dataset in found.items():
+        vector = np.asarray(dataset[()]).squeeze()
+        like = (vectors or [vector])[0]
+        if vector.ndim != 1 or vector.dtype.kind != "f" or vector.shape != like.shape:
+            raise InputError(
+                f"{source.name}: expected a vector like the first for {name}, found "
+                f"{dataset.dtype} {dataset.shape}"
+            )
+        vectors.append(vector)
+        speaker = dataset.attrs.get("speaker_id", dataset.attrs.get("speaker"))
+        speakers.append(speaker.decode() if isinstance(speaker, bytes) else speaker)
+    known = None if any(speaker is None for speaker in speakers) else [str(s) for s in speakers]
+    return _Vectors(HDF5_EMBEDDINGS, np.stack(vectors), list(found), known)

@@ -11,22 +11,36 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmask.base import Floats, Mask, as_index, read_only
+from unmask.base import Floats, Index, Mask, as_index, read_only
 from unmask.errors import InputError
-from unmask.trials.duplicates import OnProblem, without_duplicates
-from unmask.trials.join import digest_of_scores, match
-from unmask.trials.labels import NONTARGET, TARGET
-from unmask.trials.messages import mismatch, no_class, nothing_in_common, other_labels
+from unmask.trials.join import digest_of_scores, distinct_names, match
+from unmask.trials.problems import (
+    TRIAL_BY_TRIAL,
+    mismatch,
+    no_class,
+    no_identifiers,
+    nothing_in_common,
+    other_labels,
+    other_trials,
+)
 from unmask.trials.source import Source
 from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
-from unmask.trials.trial_list import TrialList, Trials, joint_codes
+from unmask.trials.trial_list import (
+    NONTARGET,
+    TARGET,
+    OnProblem,
+    TrialList,
+    Trials,
+    joint_codes,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Scores(TrialList):
     """Trials with the scores of one or several systems; higher means more likely one speaker.
 
-    Labels may be absent until a key is joined. Scores are finite or infinite, never NaN.
+    :func:`read_scores` makes them, every metric takes them. Labels may be absent until a key is
+    joined. Scores are finite or infinite, never NaN.
     """
 
     systems: Mapping[str, Floats] = field(default_factory=dict, kw_only=True)
@@ -79,6 +93,40 @@ class Scores(TrialList):
         parts = [np.asarray(values, dtype=np.float64).ravel() for values in (target, nontarget)]
         label = np.repeat(np.array([TARGET, NONTARGET], np.int8), [len(part) for part in parts])
         return cls(None, None, label, systems={system: np.concatenate(parts)}, sources=sources)
+
+    @classmethod
+    def merged(cls, *tables: Self) -> Self:
+        """Join tables by trial into one with all their systems, in the first one's order.
+
+        All ``tables`` must hold the same trials with the same labels. A name of a system that two
+        of them share is preceded by the folder of its file.
+        """
+        if not tables:
+            raise InputError("expected score tables to merge, found none")
+        first, *others = tables
+        names = distinct_names([t.name for t in tables], [list(t.systems) for t in tables])
+        systems: dict[str, Floats] = dict(zip(names[0], first.systems.values(), strict=True))
+        merged = first
+        for table, own in zip(others, names[1:], strict=True):
+            ordered = table.select(_rows(first, table))
+            if merged.label is None and ordered.label is not None:
+                merged = replace(merged, label=ordered.label)
+            elif merged.label is not None and ordered.label is not None:
+                conflict = int((merged.label != ordered.label).sum())
+                if conflict:
+                    raise other_labels(table.name, first.name, conflict)
+            if not merged.has_speakers and ordered.has_speakers:
+                merged = replace(
+                    merged, enrol_speaker=ordered.enrol_speaker, test_speaker=ordered.test_speaker
+                )
+            systems |= zip(own, ordered.systems.values(), strict=True)
+            sources = tuple(source for source in table.sources if source not in merged.sources)
+            merged = replace(
+                merged,
+                columns={**ordered.columns, **merged.columns},
+                sources=(*merged.sources, *sources),
+            )
+        return replace(merged, systems=systems)
 
     @cached_property
     def digest(self) -> str:
@@ -137,8 +185,8 @@ class Scores(TrialList):
         ``missing="skip"`` leaves out trials that only one of the two has, ``duplicates="skip"``
         keeps the first of repeated trials; the counts stand in ``sources``.
         """
-        self = without_duplicates(self, duplicates)
-        trials = without_duplicates(trials, duplicates)
+        self = self.without_duplicates(duplicates)
+        trials = trials.without_duplicates(duplicates)
         codes, key_codes = joint_codes(self, trials)
         rows = match(codes, key_codes)
         without_label = rows < 0
@@ -187,6 +235,19 @@ def _first(trials: TrialList, bad: Mask) -> tuple[int, int, str]:
     """How many trials a mask marks, of how many, and the first of them."""
     if not bad.any():
         return 0, len(trials), ""
-    enrol, test, _ = trials.ids
-    row = int(np.flatnonzero(bad)[0])
-    return int(bad.sum()), len(trials), f"{enrol.decode(row)} {test.decode(row)}"
+    return int(bad.sum()), len(trials), trials.trial(int(np.flatnonzero(bad)[0]))
+
+
+def _rows(first: Scores, other: Scores) -> Index:
+    """Row of ``other`` for each trial of ``first``; both must hold the same trials."""
+    for table in (first, other):
+        if not table.has_ids:
+            raise no_identifiers(table.name, TRIAL_BY_TRIAL)
+        if table.first_occurrence is not None:
+            raise InputError(f"{table.name}: expected each trial once, found duplicates")
+    rows = match(*joint_codes(first, other))
+    lacking = int((rows < 0).sum())
+    surplus = len(other) - (len(first) - lacking)
+    if lacking or surplus:
+        raise other_trials(first.name, other.name, lacking, surplus)
+    return rows

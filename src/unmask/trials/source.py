@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
 class Source:
     """One input: the path as given, the SHA-256 of its bytes, what was detected and counted.
 
-    ``missing`` counts trials of this input that found no partner in the other one (or had no
-    score) and were left out on request, ``duplicates`` trials left out because they came before.
-    A count that does not apply is ``None``.
+    Readers make it, documents list it. ``missing`` counts trials of this input that found no
+    partner in the other one (or had no score) and were left out on request, ``duplicates`` trials
+    left out because they came before. A count that does not apply is ``None``.
     """
 
     name: str
@@ -23,3 +24,16 @@ class Source:
     duplicates: int = 0
     speakers: int | None = None
     detected: str = ""
+
+    def counted(self, counts: Mapping[str, int], speakers: int | None) -> Source:
+        """The same with counts of target, nontarget and other trials and of speakers."""
+        detected = self.detected
+        if counts["other"] and "neither class" not in detected:
+            detected += f"; {counts['other']} spoof trials belong to neither class"
+        return replace(
+            self,
+            target=counts["target"],
+            nontarget=counts["nontarget"],
+            speakers=speakers,
+            detected=detected,
+        )

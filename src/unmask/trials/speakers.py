@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from unmask.errors import InputError
-from unmask.trials.files import Input
 from unmask.trials.ids import Ids, lookup
+from unmask.trials.readers.files import Input
+from unmask.trials.readers.text import read_columns
 from unmask.trials.source import Source
-from unmask.trials.text import Dialect, TextTable, sample_lines
 from unmask.trials.trial_list import TrialList
 
 PATTERN = "pattern:"
@@ -74,28 +74,29 @@ def read_pairs(path: str | Path, *, layout: str, kind: str) -> SpeakerRule:
             raise InputError(
                 f"{source.name}: expected a text file ({layout}), found {source.container}"
             )
-        sample_lines(source)
-        table = TextTable(
-            source, Dialect(" "), ["utterance", "speaker"], header=False, layout=layout
-        )
-        columns, _ = table.read(["utterance", "speaker"], [])
-        utterance, speaker = columns["utterance"], columns["speaker"]
+        (utterance, speaker), line = read_columns(source, ["utterance", "speaker"], layout=layout)
         if utterance.n_unique < len(utterance):
             series = utterance.to_series()
             row = int(np.flatnonzero(~series.is_first_distinct().to_numpy())[0])
             raise InputError(
-                f"{table.line(row)}: expected each identifier once, found "
-                f"{utterance.decode(row)} again"
+                f"{line(row)}: expected each identifier once, found {utterance.decode(row)} again"
             )
         frame = pl.DataFrame({"utterance": utterance.to_series(), "speaker": speaker.to_series()})
-        told = Source(
+        summary = Source(
             source.name,
             source.sha256,
             kind,
             speakers=speaker.n_unique,
             detected=f"{kind}: {layout}, {len(utterance)} lines",
         )
-    return SpeakerRule(source.name, frame, source=told)
+    return SpeakerRule(source.name, frame, source=summary)
+
+
+def read_speakers(path: str | Path) -> dict[str, str]:
+    """Speaker of each utterance in an ``utt2spk`` file."""
+    table = read_pairs(path, layout="utterance speaker", kind="utt2spk").table
+    assert table is not None
+    return dict(table.iter_rows())
 
 
 def assign(column: Ids, rule: SpeakerRule, *, known: pl.Series | None = None) -> Ids:

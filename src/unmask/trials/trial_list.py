@@ -1,27 +1,52 @@
-"""Trials: which pairs are compared, and which of them are of one speaker."""
+"""Trials: which pairs are compared, which of them are of one speaker, and the words for that."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+import polars as pl
 
 from unmask.base import Index, Labels, Mask, as_index, read_only
 from unmask.errors import InputError
-from unmask.trials.ids import Ids, share
+from unmask.trials.ids import Ids, lookup, share
 from unmask.trials.join import codes_like, digest_of_trials, first_occurrences, trial_codes
-from unmask.trials.labels import NONTARGET, OTHER, TARGET
-from unmask.trials.messages import no_identifiers, side_in_one
+from unmask.trials.problems import no_identifiers, repeated, side_in_one, unlabelled
 from unmask.trials.source import Source
+
+OnProblem = Literal["error", "skip"]
+TARGET, NONTARGET, OTHER = 1, 0, -1
+UNKNOWN = -2
+DIGITS = {"1": TARGET, "0": NONTARGET}
+WORDS = {
+    **dict.fromkeys(("target", "tgt", "tar", "true"), TARGET),
+    **dict.fromkeys(("nontarget", "imp", "non", "false"), NONTARGET),
+    "spoof": OTHER,
+}
+VOCABULARY = {**DIGITS, **WORDS}
+
+
+def encode_labels(words: pl.Series) -> Labels:
+    """Labels of a column of words; ``UNKNOWN`` where a word is none."""
+    names = words.unique()
+    labels = [VOCABULARY.get(word.strip().lower(), UNKNOWN) for word in names.to_list()]
+    table: Labels = np.array(labels, np.int8)
+    return table[lookup(words, names)]
+
+
+def check_choice(name: str, value: str) -> None:
+    """Refuse anything but ``error`` and ``skip``."""
+    if value not in ("error", "skip"):
+        raise InputError(f"expected {name}='error' or 'skip', found {value!r}")
 
 
 @dataclass(frozen=True, eq=False)
 class TrialList:
-    """What trials and scores have in common.
+    """What `Trials` and `Scores` have in common.
 
     ``label`` is 1 for target, 0 for nontarget and -1 for anything else (spoof), which belongs to
     neither class. ``enrol_speaker`` and ``test_speaker`` share one table of names. ``columns``
@@ -56,8 +81,8 @@ class TrialList:
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
         lengths = {name: len(column) for name, column in self._parts().items()}
         if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-            raise InputError(f"{self.name}: expected columns of one length, found {told}")
+            listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            raise InputError(f"{self.name}: expected columns of one length, found {listed}")
 
     def _parts(self) -> dict[str, Any]:
         parts = {
@@ -105,7 +130,7 @@ class TrialList:
 
     def _labels(self) -> Labels:
         if self.label is None:
-            raise InputError(f"{self.name}: the trials have no labels; give a key (--key)")
+            raise unlabelled(self.name)
         return self.label
 
     @property
@@ -142,6 +167,30 @@ class TrialList:
         """Mask of the rows whose trial did not occur before; ``None`` if no trial is repeated."""
         return first_occurrences(self.codes)
 
+    def without_duplicates(
+        self, duplicates: OnProblem, *, where: Callable[[int], str] | None = None
+    ) -> Self:
+        """Return the trials with each one once: repeated ones are refused, or left out and counted.
+
+        ``duplicates`` is ``"error"`` or ``"skip"``; ``where`` names a row of the file in messages.
+        """
+        check_choice("duplicates", duplicates)
+        first = self.first_occurrence if self.has_ids else None
+        if first is None:
+            return self
+        count = int((~first).sum())
+        if duplicates == "error":
+            again = int(np.flatnonzero(~first)[0])
+            earlier = int(np.flatnonzero(self.codes == self.codes[again])[0])
+            name_row = where or (lambda row: f"{self.name}, row {row + 1}")
+            raise repeated(name_row(again), self.trial(again), name_row(earlier), count)
+        return self.select(first)._with_duplicates(count)
+
+    def trial(self, row: int) -> str:
+        """Names of the trial in a row, for messages."""
+        enrol, test, _ = self.ids
+        return f"{enrol.decode(row)} {test.decode(row)}"
+
     @cached_property
     def digest(self) -> str:
         """Eight hex digits that name this set of labelled trials, whatever its order."""
@@ -167,7 +216,7 @@ class TrialList:
 
 @dataclass(frozen=True, eq=False)
 class Trials(TrialList):
-    """A key: labelled trials without scores."""
+    """A key, as :func:`read_key` makes it: labelled trials without scores."""
 
     source: Source | None = field(default=None, kw_only=True)
 

@@ -1,89 +1,133 @@
-"""Writing scores and keys in the formats others read."""
+"""Writing scores, keys and embeddings in the formats others read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from unmask.errors import InputError
 from unmask.run import atomic_file, atomic_path
-from unmask.trials.formats import format_named
-from unmask.trials.hdf5 import BOSARIS, BOSARIS_KEY
-from unmask.trials.labels import OTHER
-from unmask.trials.layouts import LAYOUTS
-from unmask.trials.npz import NPZ
-from unmask.trials.parquet import PARQUET
-from unmask.trials.registry import Format
+from unmask.trials.embeddings import Embeddings
+from unmask.trials.formats import (
+    BOSARIS,
+    BOSARIS_KEY,
+    HDF5_EMBEDDINGS,
+    KALDI_ARK,
+    LAYOUTS,
+    LONG,
+    LONG_KEY,
+    NPZ,
+    NPZ_EMBEDDINGS,
+    PARQUET,
+    PARQUET_EMBEDDINGS,
+    Format,
+    format_named,
+)
+from unmask.trials.ids import Ids
+from unmask.trials.readers.kaldi import check_archive_folder, encode
 from unmask.trials.scores import Scores
-from unmask.trials.tables import LONG, LONG_KEY
-from unmask.trials.trial_list import TrialList
+from unmask.trials.trial_list import OTHER, TrialList
 
 WORDS = pl.Series(["spoof", "nontarget", "target"])
 DIGITS = pl.Series(["", "0", "1"])
 LARGEST_MATRIX = 400_000_000
-
-WRITTEN = (
+VECTORS_WRITTEN = (NPZ_EMBEDDINGS, PARQUET_EMBEDDINGS, HDF5_EMBEDDINGS, KALDI_ARK)
+TRIALS_WRITTEN = (
     *(layout for layout in LAYOUTS if "number" not in layout.roles),
-    LONG,
-    LONG_KEY,
-    PARQUET,
-    NPZ,
-    BOSARIS,
-    BOSARIS_KEY,
+    *(LONG, LONG_KEY, PARQUET, NPZ, BOSARIS, BOSARIS_KEY),
 )
-_BY_SUFFIX = {
-    ".tsv": LONG,
-    ".csv": LONG,
-    ".parquet": PARQUET,
-    ".npz": NPZ,
-    ".h5": BOSARIS,
-    ".hdf5": BOSARIS,
-}
 
 
-def write_scores(
-    scores: Scores, path: str | Path, *, format: str | None = None, system: str | None = None
-) -> None:
-    """Write scores. Formats of one system need ``system`` where there are several."""
-    _write(scores, path, _output_format(path, format), system)
+def write(
+    content: TrialList | Embeddings,
+    path: str | Path,
+    *,
+    format: str | None = None,
+    system: str | None = None,
+) -> tuple[Path, ...]:
+    """Write scores, a key or embeddings, and return the files written.
 
-
-def write_key(trials: TrialList, path: str | Path, *, format: str = "kaldi-trials") -> None:
-    """Write the labelled trials, of a key or of scores."""
-    target = _output_format(path, format)
-    if target.kind != "key":
+    ``content`` is what is written and ``path`` where; without ``format`` the ending tells, a key
+    alone is written as ``kaldi-trials``. A format of keys takes labelled scores as well. ``system``
+    chooses one where the format holds one and there are several. A Kaldi archive of embeddings
+    comes with an ``.scp`` index and, as it holds no speakers, with ``utt2spk`` beside it. Every
+    file is written under a temporary name and renamed.
+    """
+    if isinstance(content, Embeddings):
+        return _write_embeddings(content, path, embedding_format(path, format))
+    is_scores = isinstance(content, Scores)
+    target = _trial_format(path, format if format or is_scores else "kaldi-trials")
+    if target.kind != "key" and not is_scores:
         raise InputError(f"{path}: expected a format of keys, found {target.name}")
-    _write(trials, path, target, None)
-
-
-def _output_format(path: str | Path, name: str | None) -> Format:
-    if name is not None:
-        target = format_named(name)
+    if target.roles:
+        _write_layout(content, path, target, system)
+    elif target in (BOSARIS, BOSARIS_KEY):
+        _write_bosaris(content, path, target, system)
     else:
+        frame = long_frame(content, scores=target is not LONG_KEY, system=system)
+        if target.container == "text":
+            _write_table(frame, path)
+        elif target.container == "parquet":
+            _save_parquet(frame, path)
+        else:
+            _save_npz({column.name: _array(column) for column in frame}, path)
+    return (Path(path),)
+
+
+def embedding_format(path: str | Path, name: str | None = None) -> Format:
+    """The format of embeddings that are written to ``path``: ``name``, or what the ending tells."""
+    endings = {ending: entry for entry in VECTORS_WRITTEN for ending in entry.extensions}
+    target = format_named(name) if name else endings.get(Path(path).suffix.lower())
+    if target not in VECTORS_WRITTEN:
+        known = ", ".join(entry.name for entry in VECTORS_WRITTEN)
+        raise InputError(
+            f"{path}: expected a format of embeddings among {known} (--to) or an ending among "
+            f"{', '.join(endings)}, found neither"
+        )
+    return target
+
+
+def _trial_format(path: str | Path, name: str | None) -> Format:
+    if name is None:
         suffixes = [suffix.lower() for suffix in Path(path).suffixes if suffix != ".gz"]
-        found = _BY_SUFFIX.get(suffixes[-1] if suffixes else "")
-        if found is None:
-            raise InputError(f"{path}: expected a known ending or a format (--to), found neither")
-        target = found
-    if target not in WRITTEN:
-        known = ", ".join(entry.name for entry in WRITTEN)
+        for target in (LONG, PARQUET, NPZ, BOSARIS):
+            if suffixes and suffixes[-1] in target.extensions and suffixes[-1] != ".txt":
+                return target
+        raise InputError(f"{path}: expected a known ending or a format (--to), found neither")
+    target = format_named(name)
+    if target not in TRIALS_WRITTEN:
+        known = ", ".join(entry.name for entry in TRIALS_WRITTEN)
         raise InputError(f"{path}: expected a format among {known}, found {target.name}")
     return target
 
 
-def _write(trials: TrialList, path: str | Path, target: Format, system: str | None) -> None:
-    if target.kind == "score" and not isinstance(trials, Scores):
-        raise InputError(f"{path}: expected scores to write as {target.name}, found a key")
-    if target.roles:
-        _write_layout(trials, path, target, system)
-    elif target in (BOSARIS, BOSARIS_KEY):
-        _write_bosaris(trials, path, target, system)
-    else:
-        frame = long_frame(trials, scores=target is not LONG_KEY, system=system)
-        _table_writers()[target.container](frame, path)
+def long_frame(trials: TrialList, *, scores: bool, system: str | None = None) -> pl.DataFrame:
+    """Return the long table: identifiers, speakers, metadata, label, one column per system."""
+    columns: dict[str, Ids | pl.Series | None] = {
+        "enrol": trials.enrol,
+        "test": trials.test,
+        "enrol_spk": trials.enrol_speaker,
+        "test_spk": trials.test_speaker,
+        **trials.columns,
+    }
+    if trials.label is not None:
+        columns["label"] = _label_words(trials, WORDS, "")
+    if scores and isinstance(trials, Scores):
+        chosen = trials.systems if system is None else {system: trials.scores(system)}
+        columns |= {name: pl.Series(values) for name, values in chosen.items()}
+    return pl.DataFrame(_series(columns))
+
+
+def _series(columns: Mapping[str, Ids | pl.Series | None]) -> dict[str, pl.Series]:
+    return {
+        name: column.to_series() if isinstance(column, Ids) else column
+        for name, column in columns.items()
+        if column is not None
+    }
 
 
 def _label_words(trials: TrialList, words: pl.Series, path: str | Path) -> pl.Series:
@@ -95,6 +139,14 @@ def _label_words(trials: TrialList, words: pl.Series, path: str | Path) -> pl.Se
             f"{int((trials.label == OTHER).sum())} others, which 0 and 1 cannot tell"
         )
     return words.gather(trials.label.astype(np.int32) + 1)
+
+
+def _check_names(names: pl.Series, path: str | Path) -> None:
+    bad = names.filter(names.str.contains(r"\s") | (names == ""))
+    if len(bad):
+        raise InputError(
+            f"{path}: expected identifiers without blanks, found {bad[0]!r} ({len(bad)} in all)"
+        )
 
 
 def _write_layout(trials: TrialList, path: str | Path, target: Format, system: str | None) -> None:
@@ -109,41 +161,17 @@ def _write_layout(trials: TrialList, path: str | Path, target: Format, system: s
                 raise InputError(f"{path}: {target.name} cannot hold the side of a segment")
             enrol, test, _ = trials.ids
             ids = enrol if role == "enrol" else test
-            names = ids.names.gather(ids.used)
-            bad = names.filter(names.str.contains(r"\s") | (names == ""))
-            if len(bad):
-                raise InputError(
-                    f"{path}: expected identifiers without blanks, found {bad[0]!r} "
-                    f"({len(bad)} in all)"
-                )
+            _check_names(ids.names.gather(ids.used), path)
             columns[role] = ids.to_series()
-    frame = pl.DataFrame(columns)
+    _save_lines(pl.DataFrame(columns), path)
+
+
+def _save_lines(frame: pl.DataFrame, path: str | Path) -> None:
     with atomic_file(path) as file:
         frame.write_csv(file, separator=" ", include_header=False, quote_style="never")
 
 
-def long_frame(trials: TrialList, *, scores: bool, system: str | None = None) -> pl.DataFrame:
-    """Return the long table: identifiers, speakers, metadata, label, one column per system."""
-    columns: dict[str, pl.Series] = {}
-    if trials.enrol is not None and trials.test is not None:
-        columns |= {"enrol": trials.enrol.to_series(), "test": trials.test.to_series()}
-    if trials.enrol_speaker is not None and trials.test_speaker is not None:
-        columns["enrol_spk"] = trials.enrol_speaker.to_series()
-        columns["test_spk"] = trials.test_speaker.to_series()
-    columns |= {name: column.to_series() for name, column in trials.columns.items()}
-    if trials.label is not None:
-        columns["label"] = _label_words(trials, WORDS, "")
-    if scores and isinstance(trials, Scores):
-        chosen = trials.systems if system is None else {system: trials.scores(system)}
-        columns |= {name: pl.Series(values) for name, values in chosen.items()}
-    return pl.DataFrame(columns)
-
-
-def _table_writers() -> dict[str, Callable[[pl.DataFrame, str | Path], None]]:
-    return {"text": _write_text, "parquet": _write_parquet, "npz": _write_npz}
-
-
-def _write_text(frame: pl.DataFrame, path: str | Path) -> None:
+def _write_table(frame: pl.DataFrame, path: str | Path) -> None:
     comma = ".csv" in Path(path).suffixes
     if not comma:
         for column in frame.select(pl.col(pl.String)):
@@ -161,27 +189,31 @@ def _write_text(frame: pl.DataFrame, path: str | Path) -> None:
         )
 
 
-def _write_parquet(frame: pl.DataFrame, path: str | Path) -> None:
+def _save_parquet(frame: pl.DataFrame, path: str | Path) -> None:
     with atomic_path(path) as temporary:
         frame.write_parquet(temporary)
 
 
-def _write_npz(frame: pl.DataFrame, path: str | Path) -> None:
-    arrays = {
-        column.name: column.to_numpy().astype(str)
-        if column.dtype == pl.String
-        else column.to_numpy()
-        for column in frame
-    }
+def _array(column: pl.Series) -> np.ndarray:
+    return np.array(column.to_list(), dtype=str) if column.dtype == pl.String else column.to_numpy()
+
+
+def _save_npz(arrays: Mapping[str, Any], path: str | Path, *, compressed: bool = True) -> None:
+    save = np.savez_compressed if compressed else np.savez
     with atomic_file(path) as file:
-        np.savez_compressed(file, allow_pickle=False, **arrays)
+        save(file, allow_pickle=False, **arrays)
 
 
-def _write_bosaris(trials: TrialList, path: str | Path, target: Format, system: str | None) -> None:
+def _save_hdf5(path: str | Path, fill: Callable[[Any], None]) -> None:
     try:
         import h5py
     except ImportError as error:
         raise InputError(f"{path}: writing HDF5 needs h5py (unmask[formats])") from error
+    with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
+        fill(file)
+
+
+def _write_bosaris(trials: TrialList, path: str | Path, target: Format, system: str | None) -> None:
     enrol, test, side = trials.ids
     if side is not None:
         raise InputError(f"{path}: {target.name} cannot hold the side of a segment")
@@ -200,14 +232,64 @@ def _write_bosaris(trials: TrialList, path: str | Path, target: Format, system: 
         tables["scores"][i, j] = trials.scores(system)
         tables["score_mask"] = np.zeros(shape, np.uint8)
         tables["score_mask"][i, j] = 1
-    if trials.label is not None:
-        _label_words(trials, DIGITS, path)
+    if trials.label is not None or target is BOSARIS_KEY:
+        words = _label_words(trials, DIGITS, path)
         tables["trial_mask"] = np.zeros(shape, np.int8)
-        tables["trial_mask"][i, j] = 2 * trials.label - 1
-    elif target is BOSARIS_KEY:
-        raise InputError(f"{path}: expected labels to write, found none; give a key (--key)")
-    with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
+        tables["trial_mask"][i, j] = 2 * words.cast(pl.Int8).to_numpy() - 1
+
+    def fill(file: Any) -> None:
         file["ID/row_ids"] = enrol.names.gather(rows).to_list()
         file["ID/column_ids"] = test.names.gather(columns).to_list()
         for name, table in tables.items():
             file.create_dataset(name, data=table, compression="gzip")
+
+    _save_hdf5(path, fill)
+
+
+def _write_embeddings(embeddings: Embeddings, path: str | Path, target: Format) -> tuple[Path, ...]:
+    if target is KALDI_ARK:
+        return _write_ark(embeddings, Path(path))
+    is_npz = target is NPZ_EMBEDDINGS
+    columns = _series(
+        {
+            "utt_ids" if is_npz else "utterance_id": embeddings.utterances,
+            "speaker_ids" if is_npz else "speaker_id": embeddings.speakers,
+            "session": embeddings.sessions,
+            **embeddings.columns,
+        }
+    )
+    if is_npz:
+        arrays = {name: _array(series) for name, series in columns.items()}
+        _save_npz({"embeddings": embeddings.vectors, **arrays}, path, compressed=False)
+    elif target is PARQUET_EMBEDDINGS:
+        vectors = pl.Series("embedding", np.ascontiguousarray(embeddings.vectors))
+        _save_parquet(pl.DataFrame({**columns, "embedding": vectors}), path)
+    else:
+        texts = {name: series.to_list() for name, series in columns.items()}
+        _save_hdf5(path, lambda file: file.update({"embedding": embeddings.vectors, **texts}))
+    return (Path(path),)
+
+
+def _write_ark(embeddings: Embeddings, path: Path) -> tuple[Path, ...]:
+    """An archive in the order of its names, as Kaldi wants it, its index and ``utt2spk``."""
+    if embeddings.utterances is None:
+        raise InputError(f"{path}: expected utterances for a Kaldi archive, found none")
+    check_archive_folder(path)
+    utterances, speakers = embeddings.utterances.to_series(), embeddings.speakers.to_series()
+    _check_names(utterances, path)
+    _check_names(speakers, path)
+    order = utterances.arg_sort().to_numpy()
+    position, index = 0, []
+    with atomic_file(path) as file:
+        for row in order:
+            name = f"{utterances[int(row)]} ".encode()
+            index.append(f"{path.name}:{position + len(name)}")
+            position += file.write(name + encode(embeddings.vectors[row]))
+    names = utterances.gather(order)
+    tables = {
+        path.with_suffix(".scp"): pl.DataFrame({"utterance": names, "at": index}),
+        path.with_name("utt2spk"): pl.DataFrame({"utterance": names, "s": speakers.gather(order)}),
+    }
+    for place, table in tables.items():
+        _save_lines(table, place)
+    return (path, *tables)

@@ -7,16 +7,34 @@ difference, at a level that allows for the number of competitors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from unmask.base import BoolArray, FloatArray
 from unmask.estimate import Estimate
-from unmask.privacy.similarity.intervals import Ends, Statistic, lost, ratio
-from unmask.privacy.similarity.matrix import SimilaritySet, dominance, speaker_dominance
-from unmask.privacy.similarity.resample import Resampled
+from unmask.privacy.similarity.matrix import (
+    Replicates,
+    SimilaritySet,
+    dominance,
+    speaker_dominance,
+)
+from unmask.privacy.similarity.pairs import (
+    LLR,
+    PRODUCT,
+    Block,
+    EmbeddingPairs,
+    MatrixPairs,
+    PairSource,
+    Scoring,
+    Segments,
+)
+from unmask.privacy.similarity.resampling import Ends, Resampled, Setup, Statistic, lost, ratio
+from unmask.run import NUMPY, ranges_of
+from unmask.scoring import TILE_ROWS
 
 PLAIN, NEGATED, CENTRED, CENTRED_NEGATED = "plain", "negated", "centred", "centred negated"
 LEAST_DIFFERENCE = 0.01
@@ -25,20 +43,79 @@ _FALSELY_NAMED = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """One way to read the OP scores: its matrix, and what resamples of the speakers give."""
+    """One way to read the OP scores: its matrix, and what resamples of the speakers give.
+
+    Made by :func:`attacks_of`; ``reference`` are the OO scores, whose dominance is the whole.
+    """
 
     name: str
     matrix: FloatArray
     resampled: Resampled | None
+    reference: SimilaritySet
+    reference_resampled: Resampled | None
 
-    @property
+    @cached_property
     def signed(self) -> float:
         return dominance(self.matrix)
+
+    @property
+    def deid(self) -> float:
+        """DeID = 1 − D_diag(OP)/D_diag(OO) as this attacker finds it (Noé 2022, eq. 9)."""
+        return 1 - abs(self.signed) / self.reference.d_diag
+
+    def statistic(self, replicates: int) -> Statistic | None:
+        """DeID as the ratio of signed dominances that its interval is made from."""
+        if self.resampled is None or self.reference_resampled is None:
+            return None
+        drawn = self.resampled.signed, self.reference_resampled.signed
+        return Statistic(*ratio(self.signed, self.reference.signed, *drawn), replicates, lost)
+
+    def beats(self, plain: Attack, level: float, replicates: int) -> bool:
+        """Whether the interval of the difference of the two stays above 0."""
+        value = (abs(self.signed) - abs(plain.signed)) / self.reference.signed
+        if value < LEAST_DIFFERENCE:
+            return False
+        if self.resampled is None or plain.resampled is None or self.reference_resampled is None:
+            return True
+        drawn = np.abs(self.resampled.signed) - np.abs(plain.resampled.signed)
+        of, drawn_of = self.reference.signed, self.reference_resampled.signed
+        values = ratio(value * of, of, drawn, drawn_of)
+        ends = Statistic(*values, replicates).ends(len(self.reference.speakers), level)
+        return ends is None or ends[0] > 0
+
+
+def attacks_of(
+    sets: Mapping[str, SimilaritySet], drawn: Mapping[str, Replicates]
+) -> dict[str, Attack]:
+    """All attacks that the sets allow, the plain one first."""
+    oo = drawn["oo"].plain if drawn else None
+    attacks = {}
+    for name, (plain, negated) in (
+        ("op", (PLAIN, NEGATED)),
+        ("centred", (CENTRED, CENTRED_NEGATED)),
+    ):
+        if name in sets:
+            own, values = sets[name], drawn.get(name)
+            assert own.negated is not None
+            both = (None, None) if values is None else (values.plain, values.negated)
+            attacks[plain] = Attack(plain, own.matrix, both[0], sets["oo"], oo)
+            attacks[negated] = Attack(negated, own.negated, both[1], sets["oo"], oo)
+    return attacks
+
+
+def strongest_of(attacks: Mapping[str, Attack], setup: Setup) -> Attack:
+    """The attack that leaves least de-identification, the plain one unless another beats it."""
+    chosen = plain = attacks[PLAIN]
+    level = 1 - (1 - setup.level) / (len(attacks) - 1)
+    for attack in attacks.values():
+        if abs(attack.signed) > abs(chosen.signed) and attack.beats(plain, level, setup.replicates):
+            chosen = attack
+    return chosen
 
 
 @dataclass(frozen=True, eq=False)
 class StrongestAttack:
-    """The attacker who finds most: ``deid`` is what is left of de-identification against him.
+    """The attacker who finds most: ``deid`` is what is left of de-identification against it.
 
     ``tried`` are all who competed. The lowest DeID of several errs towards more risk.
     """
@@ -48,49 +125,9 @@ class StrongestAttack:
     tried: tuple[str, ...]
 
 
-def attacks_of(sets: Mapping[str, SimilaritySet]) -> dict[str, Attack]:
-    """All attacks that the sets allow, the plain one first."""
-    found = {}
-    names = {"op": (PLAIN, NEGATED), "centred": (CENTRED, CENTRED_NEGATED)}
-    for name, (plain, turned) in names.items():
-        if name not in sets:
-            continue
-        own = sets[name]
-        assert own.negated is not None
-        found[plain] = Attack(plain, own.matrix, own.resampled)
-        found[turned] = Attack(turned, own.negated, own.resampled_negated)
-    return found
-
-
-def strongest_of(
-    attacks: Mapping[str, Attack], oo: SimilaritySet, *, level: float, replicates: int
-) -> str:
-    """The attack that leaves least de-identification, the plain one unless another beats it."""
-    plain = attacks[PLAIN]
-    least, chosen = abs(plain.signed), PLAIN
-    shared = 1 - (1 - level) / (len(attacks) - 1)
-    for name, attack in attacks.items():
-        if abs(attack.signed) > least and _beats(attack, plain, oo, shared, replicates):
-            least, chosen = abs(attack.signed), name
-    return chosen
-
-
-def _beats(attack: Attack, plain: Attack, oo: SimilaritySet, level: float, replicates: int) -> bool:
-    """Whether the interval of the difference of the two stays above 0."""
-    value = (abs(attack.signed) - abs(plain.signed)) / oo.signed
-    if value < LEAST_DIFFERENCE:
-        return False
-    if attack.resampled is None or plain.resampled is None or oo.resampled is None:
-        return True
-    drawn = np.abs(attack.resampled.signed) - np.abs(plain.resampled.signed)
-    values = ratio(value * oo.signed, oo.signed, drawn, oo.resampled.signed)
-    ends = Statistic(*values, replicates).ends(len(oo.speakers), level)
-    return ends is None or ends[0] > 0
-
-
 @dataclass(frozen=True, eq=False)
 class SpeakerProtection:
-    """One value per speaker, under the attacker who finds most.
+    """One value per speaker, under the attacker who finds most; a part of ``Pseudonymisation``.
 
     ``deid`` averages to DeID under that ``attacker``; ``low`` and ``high`` are its interval, over
     draws of the other speakers, NaN where there is none. ``named`` are those whose protected voice
@@ -114,22 +151,38 @@ class SpeakerProtection:
         return tuple(self.speakers[i] for i in order if self.named[i])[:number]
 
 
-def speaker_ends(
-    attack: Attack, oo: SimilaritySet, *, level: float, replicates: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """DeID of each speaker, and the ends of its interval."""
+def protection_of(
+    attack: Attack, sets: Mapping[str, SimilaritySet], setup: Setup
+) -> SpeakerProtection:
+    """Who is left unprotected against an attack: DeID_i = 1 ∓ d_i(OP)/D_diag(OO), with d_i the
+    speaker's share of the signed difference and the sign that of the whole, so that the values
+    average to DeID.
+    """
+    oo, op = attack.reference, sets["op"]
     share = speaker_dominance(attack.matrix)
     sign = -1.0 if share.mean() < 0 else 1.0
     deid = 1 - sign * share / oo.d_diag
     low, high = np.full(share.size, np.nan), np.full(share.size, np.nan)
-    if attack.resampled is not None and oo.resampled is not None:
+    if attack.resampled is not None and attack.reference_resampled is not None:
         for i in range(share.size):
             drawn = sign * attack.resampled.share[:, i].astype(np.float64)
-            values = ratio(sign * share[i], oo.signed, drawn, oo.resampled.signed)
-            ends = Statistic(*values, replicates, _less).ends(share.size, level)
+            drawn_of = attack.reference_resampled.signed
+            values = ratio(sign * share[i], oo.signed, drawn, drawn_of)
+            ends = Statistic(*values, setup.replicates, _less).ends(share.size, setup.level)
             if ends is not None:
                 low[i], high[i] = ends
-    return deid, low, high
+    below = (high < deid.mean()) | np.isnan(high)
+    return SpeakerProtection(
+        oo.speakers,
+        attack.name,
+        deid,
+        low,
+        high,
+        standing_out(attack.matrix) & below,
+        {name: sets[name].self_similarity for name in ("oo", "op", "pp")},
+        op.speaker_d_ece,
+        op.speaker_l_w,
+    )
 
 
 def _less(ends: Ends) -> Ends:
@@ -149,9 +202,63 @@ def standing_out(matrix: FloatArray) -> BoolArray:
     return np.asarray(np.diag(excess) > bar)
 
 
-def deid_statistic(attack: Attack, oo: SimilaritySet, replicates: int) -> Statistic | None:
-    """DeID under an attack, as the ratio of signed dominances that its interval is made from."""
-    if attack.resampled is None or oo.resampled is None:
+def centred(source: PairSource, segments: Segments) -> PairSource | None:
+    """The same comparisons with their scores centred; None where a mean is infinite.
+
+    The centred score is s(a, b) − mean s(a, ·) − mean s(·, b), no pair of a segment with itself
+    among the means. For cosines this is the product of vectors from which the mean of their own
+    side was subtracted (less a constant). It needs no labels, so any attacker can do it, and it
+    undoes whatever a safeguard adds to all voices alike.
+    """
+    if isinstance(source, EmbeddingPairs) and isinstance(source.score, str):
+        return _centred_products(source)
+    rows, columns = _means(source, len(segments))
+    if not (np.isfinite(rows).all() and np.isfinite(columns).all()):
         return None
-    values = ratio(attack.signed, oo.signed, attack.resampled.signed, oo.resampled.signed)
-    return Statistic(*values, replicates, lost)
+    if isinstance(source, EmbeddingPairs):
+        enrol, test = (
+            np.column_stack([vectors, -mean])
+            for vectors, mean in ((source.enrol, rows), (source.test, columns))
+        )
+        assert not isinstance(source.score, str)
+        return EmbeddingPairs(_with_offsets(source.score), enrol, test)
+    return MatrixPairs(source.matrix, segments, rows, columns)
+
+
+def _centred_products(source: EmbeddingPairs) -> EmbeddingPairs:
+    """Means of products are products with means: they take the place of the own terms."""
+    own = 0 if source.score == PRODUCT else 1
+    enrol, test = (rows[:, : rows.shape[1] - own] for rows in (source.enrol, source.test))
+    number = len(enrol) - 1
+    both = (enrol * test).sum(axis=1)
+    rows = (enrol @ test.sum(axis=0) - both) / number
+    columns = (test @ enrol.sum(axis=0) - both) / number
+    if own:
+        rows += (source.test[:, -1].sum() - source.test[:, -1]) / number
+        columns += (source.enrol[:, -1].sum() - source.enrol[:, -1]) / number
+    return EmbeddingPairs(LLR, np.column_stack([enrol, -rows]), np.column_stack([test, -columns]))
+
+
+def _means(source: PairSource, size: int) -> tuple[FloatArray, FloatArray]:
+    """Mean score of every row and of every column, self-comparisons and NaN left out."""
+    rows, columns, number = np.zeros(size), np.zeros(size), np.zeros((2, size))
+    with np.errstate(invalid="ignore"):
+        for top, bottom in ranges_of(size, TILE_ROWS):
+            block = np.array(source.scores(NUMPY, (top, bottom), (0, size)), dtype=np.float64)
+            block[np.arange(bottom - top), np.arange(top, bottom)] = np.nan
+            known = ~np.isnan(block)
+            block[~known] = 0.0
+            rows[top:bottom] = block.sum(axis=1)
+            columns += block.sum(axis=0)
+            number[0, top:bottom] = known.sum(axis=1)
+            number[1] += known.sum(axis=0)
+        return rows / np.maximum(number[0], 1), columns / np.maximum(number[1], 1)
+
+
+def _with_offsets(score: Callable[[Any, Any], Any]) -> Scoring:
+    """A back-end's scores plus the last column of either side."""
+
+    def scored(enrol: Block, test: Block) -> Block:
+        return np.asarray(score(enrol[:, :-1], test[:, :-1]) + enrol[:, -1:] + test[:, -1])
+
+    return scored

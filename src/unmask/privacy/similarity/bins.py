@@ -6,7 +6,8 @@ scores of every pair of speakers counted in fine bins, its statistic is a weight
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,12 +48,8 @@ class Layout:
 
     @property
     def partners(self) -> int:
-        """With how many others each speaker is compared."""
-        return self.offsets.size - 1
-
-    @property
-    def complete(self) -> bool:
-        return self.partners == self.speakers - 1
+        """With how many others each speaker is compared; 0 for all."""
+        return self.offsets.size - 1 if self.offsets.size < self.speakers else 0
 
     @lazy
     def lookup(self) -> Places:
@@ -117,48 +114,65 @@ class Binned:
 
     ``own`` has a row per speaker, ``other`` one per pair of different speakers that was compared,
     ``first`` and ``second``. Where a pair scores the same in both orders, or where the orders are
-    pooled, both stand in one row.
+    pooled, both stand in one row. ``partners`` are those of the layout.
     """
 
     own: FloatArray
     other: npt.NDArray[np.float32]
     first: IntArray
     second: IntArray
-    complete: bool = True
+    partners: int = 0
 
     @classmethod
     def of(cls, counts: Counts, layout: Layout, *, mirror: bool = False) -> Binned:
-        """From counts by (speaker, offset, bin); ``mirror`` pools both orders."""
+        """From counts by (speaker, offset, bin), speaker after speaker; ``mirror`` pools both
+        orders.
+        """
         speakers, offsets = layout.speakers, layout.offsets[1:]
-        one = np.repeat(np.arange(speakers), offsets.size).reshape(speakers, -1)
-        two = (one + offsets) % speakers
-        own, other = counts[:, 0], counts[:, 1:]
-        back = layout.column[(speakers - offsets) % speakers] - 1
-        ahead = one < two
-        forth, returned = other[ahead], other[two, back[None, :]][ahead]
-        if mirror or np.array_equal(forth, returned):
-            rows, first, second = forth + returned, one[ahead], two[ahead]
-        else:
-            rows = other.reshape(-1, layout.bins)
-            first, second = one.reshape(-1), two.reshape(-1)
-        real = rows.any(axis=1)
-        return cls(
-            own.astype(np.float64),
-            rows[real].astype(np.float32),
-            first[real],
-            second[real],
-            layout.complete,
-        )
+        back = layout.column[(speakers - offsets) % speakers]
+        others = (np.arange(speakers)[:, None] + offsets) % speakers
+        ahead = others > np.arange(speakers)[:, None]
 
-    @property
-    def bins(self) -> int:
-        return int(self.own.shape[1])
+        def rows_of(one: int) -> tuple[Counts, Counts]:
+            """Counts of a speaker with those who come later, and of them with the speaker."""
+            later = np.flatnonzero(ahead[one])
+            return counts[one, 1 + later], counts[others[one, later], back[later]]
+
+        pooled = mirror or all(np.array_equal(*rows_of(one)) for one in range(speakers))
+        chosen = ahead if pooled else np.ones_like(ahead)
+        first, second = np.nonzero(chosen)[0], others[chosen]
+        rows = np.empty((first.size, layout.bins), np.float32)
+        start = 0
+        for one in range(speakers):
+            own = np.add(*rows_of(one)) if pooled else counts[one, 1:]
+            rows[start : start + len(own)] = own
+            start += len(own)
+        real = rows.any(axis=1)
+        if not real.all():
+            rows, first, second = rows[real], first[real], second[real]
+        return cls(counts[:, 0].astype(np.float64), rows, first, second, layout.partners)
+
+    @cached_property
+    def own_number(self) -> FloatArray:
+        """How many comparisons each speaker has."""
+        return np.asarray(self.own.sum(axis=1))
+
+    @cached_property
+    def other_number(self) -> FloatArray:
+        """The same of each pair."""
+        return np.asarray(self.other.sum(axis=1, dtype=np.float64))
 
     def negated(self) -> Binned:
         """The same of the negated scores."""
-        return Binned(
-            self.own[:, ::-1], self.other[:, ::-1], self.first, self.second, self.complete
-        )
+        return replace(self, own=self.own[:, ::-1], other=self.other[:, ::-1])
+
+    def weighted(self, weight: npt.NDArray[np.float32]) -> FloatArray:
+        """Comparisons of two speakers in each bin, each pair with its weight: whole numbers, so the
+        product may be taken with the bins in the order in which they lie in memory.
+        """
+        if self.other.strides[1] > 0:
+            return (weight @ self.other).astype(np.float64)
+        return (weight @ self.other[:, ::-1])[:, ::-1].astype(np.float64)
 
 
 def counted(layout: Layout, scores: npt.NDArray[Any], one: IntArray, other: IntArray) -> Counts:

@@ -1,30 +1,106 @@
-"""Calibration distortion between two runs of a safeguard, from embeddings or lists."""
+"""Calibration distortion between two runs of a safeguard, and its intervals (Noé 2022, eq. 15, 16).
+
+In each resample of the speakers the map is fitted anew. Scores of both runs are counted in fine
+bins per pair of speakers; a bin stands for the mean of its scores. What the bins move is taken off
+every replicate.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
+from scipy.special import expit
 
+from unmask.base import FloatArray, IntArray, weighted_sum
+from unmask.engine import Roc, information
 from unmask.errors import InputError
-from unmask.privacy.similarity.align import aligned
-from unmask.privacy.similarity.distortion_resample import RunScores, distortion_intervals
-from unmask.privacy.similarity.intervals import NOT_ASKED, SAME
-from unmask.privacy.similarity.lists import speaker_trials
-from unmask.privacy.similarity.pairs import EmbeddingPairs, Pairs, prepared
-from unmask.privacy.zebra.profiles import METHODS, CalibrationDistortion, calibration_distortion
+from unmask.estimate import Interval
+from unmask.privacy.similarity.bins import Binned, Layout, counted
+from unmask.privacy.similarity.lists import RunScores, speaker_trials
+from unmask.privacy.similarity.pairs import EmbeddingPairs, Pairs, aligned, prepared
+from unmask.privacy.similarity.resampling import (
+    ANY,
+    NOT_ASKED,
+    POSITIVE,
+    SAME,
+    Setup,
+    Statistic,
+    pav_of,
+)
+from unmask.privacy.zebra import (
+    LIMIT,
+    METHODS,
+    POINTS,
+    CalibrationDistortion,
+    ScorePair,
+    distortion_of,
+)
+from unmask.run import NUMPY
 from unmask.scoring import Backend, resolve
 from unmask.trials import Embeddings, Scores
 
 MOST_PAIRS = 50_000_000
 INFINITE = "the value is infinite"
+_STEPS = 30
+_EVEN = 129
+_FLATTEST = 1e-12
+
+
+def calibration_distortion(
+    first: ScorePair | Scores | RunScores,
+    second: ScorePair | Scores | RunScores,
+    *,
+    method: str = "linear",
+    laplace: bool = True,
+    system: str | None = None,
+    replicates: int = 1000,
+    level: float = 0.95,
+    seed: int = 0,
+    limit: float = LIMIT,
+    points: int = POINTS,
+) -> CalibrationDistortion:
+    """C_ECE: the scores of ``second`` calibrated by a map trained on ``first`` (2022, eq. 15, 16).
+
+    The two are runs of one safeguard on the same speech: (target, nontarget) scores, or lists of OP
+    trials with the speakers on both sides, of which ``system`` names the scores. ``method``:
+    ``linear`` is logistic regression, ``isotonic`` the PAV map, trained with Laplace unless
+    ``laplace=False``; without it C_ECE is −inf as soon as one target falls into a block of pure
+    nontargets. Where the speakers are known, intervals at ``level`` come from ``replicates``
+    resamples of them drawn with ``seed``. The profiles have so many ``points`` from −``limit`` to
+    ``limit``.
+    """
+    if isinstance(first, Scores) and isinstance(second, Scores):
+        first, second = speaker_trials({"first run": first, "second run": second}, system=system)
+    runs = [one.pair if isinstance(one, RunScores) else one for one in (first, second)]
+    if any(isinstance(one, Scores) for one in runs):
+        raise InputError("two runs: expected both as pairs of scores or both as lists of trials")
+    plain = distortion_of(
+        *cast("list[ScorePair]", runs), method=method, laplace=laplace, limit=limit, points=points
+    )
+    if not (isinstance(first, RunScores) and isinstance(second, RunScores)):
+        return plain
+    setup = Setup(replicates=replicates, level=level, seed=seed)
+    exact = plain.c_ece, plain.cllr
+    intervals = _intervals(first, second, exact, setup, method=method, laplace=laplace)
+    reason = (SAME if np.isfinite(plain.c_ece) else INFINITE) if replicates else NOT_ASKED
+    return replace(plain, intervals=intervals, no_interval=reason)
+
+
+def distortions(
+    first: RunScores, second: RunScores, **options: Any
+) -> tuple[CalibrationDistortion, ...]:
+    """Every calibration of the second run by the first."""
+    return tuple(calibration_distortion(first, second, method=m, **options) for m in METHODS)
 
 
 def cross_scores(
     original: Embeddings, protected: Embeddings, *, backend: Backend | str = "cosine"
 ) -> RunScores:
-    """Scores of every original against every protected segment but its own, with the speakers."""
+    """Scores of every original against every protected segment but its own, with the speakers:
+    what :func:`calibration_distortion` takes of one run.
+    """
     segments, order = aligned(original, protected)
     if len(segments) ** 2 > MOST_PAIRS:
         raise InputError(
@@ -37,83 +113,123 @@ def cross_scores(
         prepared(scorer, original, segments.order),
         prepared(scorer, protected, order[segments.order]),
     )
-    pairs = Pairs(source, segments)
-    rows = 0, len(segments)
-    target, other = (
-        [
-            (tile.class_scores(target=same), *tile.class_speakers(target=same))
-            for tile in (pairs.band(rows) if same else pairs.tiles(rows))
-        ]
-        for same in (True, False)
-    )
+    parts: dict[bool, list[tuple[FloatArray, IntArray, IntArray]]] = {True: [], False: []}
+    for tile in Pairs(source, segments).tiles(NUMPY, (0, len(segments))):
+        rows, columns = segments.codes[slice(*tile.rows)], segments.codes[slice(*tile.columns)]
+        speakers = np.broadcast_arrays(rows[:, None], columns)
+        for same, part in parts.items():
+            chosen = tile.trials(target=same)
+            chosen = np.ones(tile.scores.shape, bool) if chosen is None else chosen
+            part.append((tile.scores[chosen].astype(np.float64), *(s[chosen] for s in speakers)))
     own, others = (
-        [np.concatenate(column) for column in zip(*parts, strict=True)] for parts in (target, other)
+        [np.concatenate(column) for column in zip(*part, strict=True)] for part in parts.values()
     )
-    scores = (own[0].astype(np.float64), others[0].astype(np.float64))
-    return RunScores(*scores, own[1], others[1], others[2], segments.speakers)
+    return RunScores(own[0], others[0], own[1], others[1], others[2], segments.speakers)
 
 
-def calibration_distortion_from_embeddings(
-    original: Embeddings,
-    first: Embeddings,
-    second: Embeddings,
-    *,
-    backend: Backend | str = "cosine",
-    method: str = "linear",
-    laplace: bool = True,
-    replicates: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
-) -> CalibrationDistortion:
-    """C_ECE of the OP comparisons of the second run, calibrated on those of the first."""
-    runs = [cross_scores(original, run, backend=backend) for run in (first, second)]
-    return distortions(
-        *runs, methods=[method], laplace=laplace, replicates=replicates, level=level, seed=seed
-    )[0]
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One run in bins; ``score`` is the mean score of each."""
+
+    binned: Binned
+    score: FloatArray
+
+    @classmethod
+    def of(cls, run: RunScores) -> Run:
+        """Count the scores of a run."""
+        layout = Layout.of(Roc.from_scores(*run.pair), run.speakers)
+        even = np.quantile(run.nontarget, np.linspace(0, 1, _EVEN), method="nearest")
+        layout = replace(layout, edges=np.union1d(layout.edges, even))
+        scores = np.concatenate(run.pair)
+        one, other = (np.concatenate([run.owner, side]) for side in (run.first, run.second))
+        place = layout.lookup(scores)
+        number = np.bincount(place, minlength=layout.bins)
+        total = np.bincount(place, scores, minlength=layout.bins)
+        known = np.flatnonzero(number)
+        score = np.interp(np.arange(layout.bins), known, total[known] / number[known])
+        return cls(Binned.of(counted(layout, scores, one, other), layout), score)
+
+    def weighted(self, times: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Weight of the targets and of the nontargets of a resample in each bin."""
+        weight = times[self.binned.first] * times[self.binned.second]
+        return times @ self.binned.own, self.binned.weighted(weight.astype(np.float32))
 
 
-def calibration_distortion_from_scores(
-    first: Scores,
-    second: Scores,
-    *,
-    system: str | None = None,
-    method: str = "linear",
-    laplace: bool = True,
-    replicates: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
-) -> CalibrationDistortion:
-    """The same from two lists of OP trials with speakers on both sides."""
-    runs = speaker_trials({"first run": first, "second run": second}, system=system)
-    return distortions(
-        *runs, methods=[method], laplace=laplace, replicates=replicates, level=level, seed=seed
-    )[0]
-
-
-def distortions(
+def _intervals(
     first: RunScores,
     second: RunScores,
+    exact: tuple[float, float],
+    setup: Setup,
     *,
-    methods: Sequence[str] = METHODS,
-    laplace: bool = True,
-    replicates: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
-) -> tuple[CalibrationDistortion, ...]:
-    """Every calibration of the second run by the first, with intervals over the speakers."""
-    made = []
-    for method in methods:
-        found = calibration_distortion(first.pair, second.pair, method=method, laplace=laplace)
-        intervals = distortion_intervals(
-            first,
-            second,
-            (found.c_ece, found.cllr),
-            method=method,
-            laplace=laplace,
-            replicates=replicates,
-            level=level,
-            seed=seed,
+    method: str,
+    laplace: bool,
+) -> tuple[Interval | None, Interval | None]:
+    """Intervals of C_ECE and of C_llr, whose values for all speakers are ``exact``."""
+    if first.speakers != second.speakers:
+        raise InputError("two runs of one safeguard have the same speakers")
+    times = setup.times(first.speakers)
+    if times is None or first.speakers < 2 or not np.isfinite(exact).all():
+        return None, None
+    runs = Run.of(first), Run.of(second)
+    coarse = _distortion(*runs, np.ones(first.speakers), method, laplace)
+    drawn = np.array([_distortion(*runs, row, method, laplace) for row in times])
+    statistics = {
+        name: Statistic(value, drawn[:, n] + (value - coarse[n]), setup.replicates, bounds=bounds)
+        for n, (name, value, bounds) in enumerate(
+            zip(("c_ece", "cllr"), exact, (ANY, POSITIVE), strict=True)
         )
-        reason = (SAME if np.isfinite(found.c_ece) else INFINITE) if replicates else NOT_ASKED
-        made.append(replace(found, intervals=intervals, no_interval=reason))
-    return tuple(made)
+    }
+    intervals = setup.intervals(statistics, first.speakers)
+    return intervals.get("c_ece"), intervals.get("cllr")
+
+
+def _distortion(
+    first: Run, second: Run, times: FloatArray, method: str, laplace: bool
+) -> tuple[float, float]:
+    """C_ECE and C_llr of a resample; NaN where a class is empty."""
+    target, nontarget = first.weighted(times)
+    tested, others = second.weighted(times)
+    if not all(counts.any() for counts in (target, nontarget, tested, others)):
+        return np.nan, np.nan
+    if method == "linear":
+        scale, offset = weighted_line(first.score, target, nontarget)
+        llr = scale * second.score + offset
+    else:
+        llr = np.interp(second.score, first.score, _isotonic(target, nontarget, laplace))
+    hits, misses = tested / tested.sum(), others / others.sum()
+    c_ece = weighted_sum(information.z(llr), hits)
+    c_ece += weighted_sum(information.z(-llr), misses)
+    loss = weighted_sum(information.softplus(-llr), hits)
+    loss += weighted_sum(information.softplus(llr), misses)
+    return c_ece / (2 * np.log(2)), loss / (2 * np.log(2))
+
+
+def weighted_line(
+    score: FloatArray, target: FloatArray, nontarget: FloatArray
+) -> tuple[float, float]:
+    """Logistic regression at even odds on weighted scores: (scale, offset), by Newton's method."""
+    centre, spread = float(score.mean()), float(score.std()) or 1.0
+    x = (score - centre) / spread
+    weights = np.stack([target / target.sum(), nontarget / nontarget.sum()]) / 2
+    slope = bias = 0.0
+    for _ in range(_STEPS):
+        share = expit(slope * x + bias)
+        wrong = weights[0] * (1 - share) - weights[1] * share
+        curve = weights.sum(axis=0) * share * (1 - share)
+        one, cross, two = curve.sum(), curve @ x, curve @ (x * x)
+        determinant = one * two - cross**2
+        if determinant < _FLATTEST:
+            break
+        gradient = wrong @ x, wrong.sum()
+        slope += (one * gradient[0] - cross * gradient[1]) / determinant
+        bias += (two * gradient[1] - cross * gradient[0]) / determinant
+        if max(map(abs, gradient)) < _FLATTEST:
+            break
+    scale = slope / spread
+    return float(scale), float(bias - scale * centre)
+
+
+def _isotonic(target: FloatArray, nontarget: FloatArray, laplace: bool) -> FloatArray:
+    """LLR of every bin by PAV."""
+    pav = pav_of(target, nontarget)
+    return (pav.with_laplace() if laplace else pav).apply(np.arange(target.size, dtype=np.float64))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -11,29 +12,49 @@ from unmask.base import BoolArray, FloatArray, IntArray
 from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.privacy.similarity.bins import Binned, Layout, counted
-from unmask.privacy.similarity.distortion_resample import RunScores
-from unmask.privacy.similarity.matrix import SimilaritySet, similarity
-from unmask.privacy.similarity.sums import PairSums, Tables
+from unmask.privacy.similarity.matrix import Replicates, SimilaritySet, set_of
+from unmask.privacy.similarity.passes import PairSums, Tables
+from unmask.privacy.similarity.resampling import Setup
 from unmask.trials import Ids, Scores, lookup, share
+
+
+@dataclass(frozen=True, eq=False)
+class RunScores:
+    """Scores of one run of a safeguard, and whose they are: codes from 0 to ``speakers``.
+
+    Made by :func:`cross_scores` and :func:`speaker_trials`, taken by
+    :func:`calibration_distortion`.
+    """
+
+    target: FloatArray
+    nontarget: FloatArray
+    owner: IntArray
+    first: IntArray
+    second: IntArray
+    speakers: int
+
+    @property
+    def pair(self) -> tuple[FloatArray, FloatArray]:
+        """(target, nontarget) scores."""
+        return self.target, self.nontarget
 
 
 def speakers_of_lists(lists: Mapping[str, Scores]) -> tuple[str, ...]:
     """The speakers, the same in all lists and on both sides of each."""
-    found: dict[str, pl.Series] = {}
-    for name, scores in lists.items():
-        for side, ids in zip(("enrolment", "test"), _sides(scores, name), strict=True):
-            found[f"{name.upper()} {side}"] = ids.names.gather(ids.used)
-    first, *others = found.items()
-    for where, names in others:
-        for a, b, here in ((first[1], names, first[0]), (names, first[1], where)):
+    (first, known), *others = [
+        (f"{name.upper()} {side}", ids.names.gather(ids.used))
+        for name, scores in lists.items()
+        for side, ids in zip(("enrolment", "test"), _sides(scores, name), strict=True)
+    ]
+    for side, names in others:
+        for a, b, here, away in ((known, names, first, side), (names, known, side, first)):
             alone = a.filter(~a.is_in(b.to_list()))
             if len(alone):
-                away = where if here == first[0] else first[0]
                 raise InputError(
                     f"speaker {alone[0]} is on the {here} side but not on the {away} side"
                     f" ({len(alone)} such speakers)"
                 )
-    return tuple(first[1])
+    return tuple(known)
 
 
 def _sides(scores: Scores, name: str) -> tuple[Ids, Ids]:
@@ -45,36 +66,39 @@ def _sides(scores: Scores, name: str) -> tuple[Ids, Ids]:
     return scores.enrol_speaker, scores.test_speaker
 
 
-def sets_from_list(
-    scores: Scores,
-    name: str,
-    names: tuple[str, ...],
-    *,
-    system: str | None,
-    mean: str,
-    mirror: bool,
-    times: FloatArray | None = None,
-) -> tuple[dict[str, SimilaritySet], int]:
-    """One set, that of the centred scores with OP, and how many trials of a segment with itself
-    were left out. ``times`` says how often each speaker is drawn in each replicate.
+def sets_of_lists(
+    lists: Mapping[str, Scores], setup: Setup, *, system: str | None
+) -> tuple[dict[str, SimilaritySet], dict[str, Replicates], tuple[str, ...]]:
+    """A set per list and that of the centred scores with OP, what resamples of the speakers give,
+    and what was left out.
     """
-    enrol, test = (_codes(ids, names) for ids in _sides(scores, name))
-    own, same = _own_and_same(scores, name)
-    values = scores.scores(system)[~own]
-    enrol, test, same = enrol[~own], test[~own], same[~own]
-    sides = _segments(scores, own)
-    given = {name: values}
-    if name == "op" and sides is not None:
-        given["centred"] = _centred(values, *sides)
-    weights = None if name == "op" or sides is None else _once(*sides)
-    made = {}
-    for each, chosen in given.items():
-        if not np.isfinite(chosen).all() and each == "centred":
-            continue
-        made[each] = _set_of(
-            each, chosen, (enrol, test), same, weights, names, mean=mean, mirror=mirror, times=times
-        )
-    return made, int(own.sum())
+    names = speakers_of_lists(lists)
+    sets: dict[str, SimilaritySet] = {}
+    drawn: dict[str, Replicates] = {}
+    notes = []
+    for name, scores in lists.items():
+        own, same = _own_and_same(scores, name)
+        enrol, test = (_codes(ids, names)[~own] for ids in _sides(scores, name))
+        values = {name: scores.scores(system)[~own]}
+        segments = _segments(scores, own)
+        if name == "op" and segments is not None:
+            centred = _centred(values[name], *segments)
+            values |= {"centred": centred} if np.isfinite(centred).all() else {}
+        weights = None if name == "op" or segments is None else _once(*segments)
+        for each, chosen in values.items():
+            sets[each], replicates = _set_of(
+                each, chosen, (enrol, test), same[~own], weights, names, setup
+            )
+            if replicates is not None:
+                drawn[each] = replicates
+        if own.any():
+            number = int(own.sum())
+            notes.append(
+                f"{name.upper()}: {number:,} comparisons of a segment with itself left out"
+            )
+    if "centred" not in sets:
+        notes.append("OP: the centred score was not tried, which needs the names of the segments")
+    return sets, drawn, tuple(notes)
 
 
 def _set_of(
@@ -84,36 +108,27 @@ def _set_of(
     same: BoolArray,
     weights: FloatArray | None,
     names: tuple[str, ...],
-    *,
-    mean: str,
-    mirror: bool,
-    times: FloatArray | None,
-) -> SimilaritySet:
+    setup: Setup,
+) -> tuple[SimilaritySet, Replicates | None]:
+    classes = values[same], values[~same]
     try:
-        roc = Roc.from_scores(values[same], values[~same])
+        roc = once = Roc.from_scores(*classes)
     except InputError as error:
         raise InputError(f"{name.upper()}: {error}") from None
-    once = roc
     if weights is not None:
         once = Roc.from_scores(
-            values[same],
-            values[~same],
-            target_weights=weights[same],
-            nontarget_weights=weights[~same],
+            *classes, target_weights=weights[same], nontarget_weights=weights[~same]
         )
     pair = speakers[0] * len(names) + speakers[1]
-    sums = list_sums(values, pair, roc, len(names), mirror=mirror, once=once)
-    _refuse_missing(sums.count, names, name)
-    turned = None
+    sums = list_sums(values, pair, roc, len(names), once=once)
+    _refuse_missing(sums.mirrored().count if setup.mirror else sums.count, names, name)
+    negated = binned = None
     if name in ("op", "centred"):
-        negated = list_sums(-values, pair, roc.negated(), len(names), mirror=mirror)
-        turned = similarity(negated, mean)
-    made = SimilaritySet(name, names, mean, sums, once, turned)
-    if times is None:
-        return made
-    layout = Layout.of(roc, len(names))
-    binned = Binned.of(counted(layout, values, *speakers), layout, mirror=mirror)
-    return made.with_resamples(binned, layout, times)
+        negated = list_sums(-values, pair, roc.negated(), len(names))
+    if setup.replicates:
+        layout = Layout.of(roc, len(names))
+        binned = Binned.of(counted(layout, values, *speakers), layout, mirror=setup.mirror)
+    return set_of(name, names, sums, once, setup, negated=negated, binned=binned)
 
 
 def _segments(scores: Scores, own: BoolArray) -> tuple[IntArray, IntArray] | None:
@@ -138,25 +153,22 @@ def _once(enrol: IntArray, test: IntArray) -> FloatArray:
     """Weights that count every comparison of two segments once, however often it was scored."""
     low, high = np.minimum(enrol, test), np.maximum(enrol, test)
     key = low * (int(high.max(initial=0)) + 1) + high
-    _, place, number = np.unique(key, return_inverse=True, return_counts=True)
-    return np.asarray(1.0 / number[place])
+    _, which, number = np.unique(key, return_inverse=True, return_counts=True)
+    return np.asarray(1.0 / number[which])
 
 
 def speaker_trials(lists: Mapping[str, Scores], *, system: str | None = None) -> list[RunScores]:
     """Scores of several lists by the speakers on both sides, no segment against itself."""
     names = speakers_of_lists(lists)
-    found = []
+    runs = []
     for name, scores in lists.items():
         own, same = _own_and_same(scores, name)
         values = scores.scores(system)
         enrol, test = (_codes(ids, names) for ids in _sides(scores, name))
         target, other = same & ~own, ~same & ~own
-        found.append(
-            RunScores(
-                values[target], values[other], enrol[target], enrol[other], test[other], len(names)
-            )
-        )
-    return found
+        classes = values[target], values[other]
+        runs.append(RunScores(*classes, enrol[target], enrol[other], test[other], len(names)))
+    return runs
 
 
 def _own_and_same(scores: Scores, name: str) -> tuple[BoolArray, BoolArray]:
@@ -172,13 +184,7 @@ def _own_and_same(scores: Scores, name: str) -> tuple[BoolArray, BoolArray]:
 
 
 def list_sums(
-    scores: FloatArray,
-    pair: IntArray,
-    roc: Roc,
-    speakers: int,
-    *,
-    mirror: bool,
-    once: Roc | None = None,
+    scores: FloatArray, pair: IntArray, roc: Roc, speakers: int, *, once: Roc | None = None
 ) -> PairSums:
     """Sums per pair of speakers; ``pair`` is enrolment·speakers + test. Extreme LLRs are those of
     ``once``, the statistic that counts every comparison once, where it differs.
@@ -199,7 +205,7 @@ def list_sums(
         table = np.bincount(pair, values, minlength=speakers * speakers).reshape(shape)
         return table.astype(np.float64)
 
-    sums = PairSums(
+    return PairSums(
         added(None).astype(np.int64),
         added(tables.log_sigmoid[step]),
         added(tables.llr[step]),
@@ -207,7 +213,6 @@ def list_sums(
         extremes.llr_of(lowest).reshape(shape),
         extremes.llr_of(highest).reshape(shape),
     )
-    return sums.mirrored() if mirror else sums
 
 
 def _codes(ids: Ids, names: tuple[str, ...]) -> IntArray:
@@ -231,7 +236,7 @@ def _refuse_missing(count: IntArray, names: tuple[str, ...], name: str) -> None:
     if not missing.size:
         return
     i, j = missing[0]
-    told = f"{name.upper()}: {len(missing)} ordered pairs of speakers have no trial, the first"
+    message = f"{name.upper()}: {len(missing)} ordered pairs of speakers have no trial, the first"
     if i == j:
-        raise InputError(f"{told} {names[i]} with itself: a second segment is needed")
-    raise InputError(f"{told} {names[i]} against {names[j]}: pairs=upper pools both orders")
+        raise InputError(f"{message} {names[i]} with itself: a second segment is needed")
+    raise InputError(f"{message} {names[i]} against {names[j]}: pairs=upper pools both orders")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -11,17 +11,12 @@ from scipy.special import expit
 
 from unmask.base import FloatArray
 from unmask.engine import Roc, Zebra, zebra_of
-from unmask.errors import InputError
-from unmask.privacy.similarity.bins import Binned, Layout
-from unmask.privacy.similarity.count import TRIALS, Progress, count, halved
+from unmask.privacy.similarity.bins import Binned
 from unmask.privacy.similarity.pairs import Pairs
-from unmask.privacy.similarity.resample import Resampled, resampled
-from unmask.privacy.similarity.sets import PairSets
-from unmask.privacy.similarity.sums import MeanSums, PairSums
-from unmask.privacy.similarity.total import total
-from unmask.run import HERE, Where, kept_open
+from unmask.privacy.similarity.passes import MeanSums, PairSums, halved, statistic_of, sums_of
+from unmask.privacy.similarity.resampling import Resampled, Setup, resampled
+from unmask.run import part
 
-MEANS = ("geometric", "arithmetic")
 LEAST_DOMINANCE = 1e-12
 
 
@@ -31,8 +26,6 @@ def similarity(sums: MeanSums, mean: str) -> FloatArray:
     ``geometric``: the geometric mean of σ(llr) (Noé 2022, eq. 6). ``arithmetic``: σ of the mean LLR
     (Noé 2020, eq. 2).
     """
-    if mean not in MEANS:
-        raise InputError(f"mean: expected geometric or arithmetic, found {mean}")
     with np.errstate(invalid="ignore"):
         if mean == "geometric":
             return np.asarray(np.exp(sums.log_sigmoid / sums.count))
@@ -68,10 +61,10 @@ def speaker_dominance(matrix: FloatArray) -> FloatArray:
 class SimilaritySet:
     """One of OO, OP and PP: its matrix, and the statistic of its comparisons.
 
-    The matrix takes every ordered pair of segments, as the papers write it; ``roc`` counts every
-    comparison once. ``negated`` is the matrix that the negated scores give, where it was asked for.
-    ``resampled`` and ``resampled_negated`` are what resamples of the speakers give, each calibrated
-    anew in ``bins`` bins of the scores.
+    Made by :func:`set_of`, a part of every result of this package. The matrix takes every ordered
+    pair of segments, as the papers write it; ``roc`` counts every comparison once. ``negated`` is
+    the matrix that the negated scores give, where it was asked for. Resamples of the speakers
+    calibrate anew in ``bins`` bins of the scores, with ``partners`` others per speaker (0: all).
     """
 
     name: str
@@ -80,40 +73,8 @@ class SimilaritySet:
     sums: PairSums = field(repr=False)
     roc: Roc = field(repr=False)
     negated: FloatArray | None = field(default=None, repr=False)
-    resampled: Resampled | None = field(default=None, repr=False)
-    resampled_negated: Resampled | None = field(default=None, repr=False)
     bins: int = 0
     partners: int = 0
-
-    def with_resamples(self, binned: Binned, layout: Layout, times: FloatArray) -> SimilaritySet:
-        """The same set with what every replicate gives, less what the bins move."""
-        plain, negated = self._resampled(binned, times, self.matrix, self.roc), None
-        if self.negated is not None:
-            negated = self._resampled(binned.negated(), times, self.negated, self.roc.negated())
-        partners = 0 if layout.complete else layout.partners
-        return replace(
-            self,
-            resampled=plain,
-            resampled_negated=negated,
-            bins=layout.bins,
-            partners=partners,
-        )
-
-    def _resampled(
-        self, binned: Binned, times: FloatArray, matrix: FloatArray, roc: Roc
-    ) -> Resampled:
-        everyone, wanted = np.ones((1, len(self.speakers))), self.negated is not None
-        logs = self.log_matrix if matrix is self.matrix else np.log2(matrix)
-        exact: dict[str, FloatArray | float] = {
-            "signed": dominance(matrix),
-            "signed_log": dominance(logs),
-            "d_ece": roc.d_ece(),
-            "min_cllr": roc.min_cllr(),
-            "eer": roc.eer(),
-            **({"share": speaker_dominance(matrix)} if wanted else {}),
-        }
-        coarse = resampled(binned, everyone, mean=self.mean, shares=wanted)
-        return resampled(binned, times, mean=self.mean, shares=wanted).moved(exact, coarse)
 
     @cached_property
     def matrix(self) -> FloatArray:
@@ -186,63 +147,94 @@ class SimilaritySet:
         return np.asarray(np.nanmax(np.fmax(extreme, extreme.T), axis=1) / np.log(10))
 
 
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """What resamples of the speakers give for a set, and for its negated scores where wanted."""
+
+    plain: Resampled
+    negated: Resampled | None
+
+
+def set_of(
+    name: str,
+    speakers: tuple[str, ...],
+    sums: PairSums,
+    roc: Roc,
+    setup: Setup,
+    *,
+    negated: MeanSums | None = None,
+    binned: Binned | None = None,
+) -> tuple[SimilaritySet, Replicates | None]:
+    """A set from its sums, and what its resamples give where scores were counted in bins."""
+    if setup.mirror:
+        sums, negated = sums.mirrored(), negated and negated.mirrored()
+    matrix = None if negated is None else similarity(negated, setup.mean)
+    bins, partners = (0, 0) if binned is None else (binned.own.shape[1], binned.partners)
+    own = SimilaritySet(name, speakers, setup.mean, sums, roc, matrix, bins, partners)
+    times = setup.times(len(speakers))
+    if binned is None or times is None:
+        return own, None
+    plain = _replicates(own, binned, times, own.matrix, own.log_matrix, roc)
+    if matrix is None:
+        return own, Replicates(plain, None)
+    binned, logs = binned.negated(), np.log2(matrix)
+    return own, Replicates(plain, _replicates(own, binned, times, matrix, logs, roc.negated()))
+
+
+def _replicates(
+    own: SimilaritySet,
+    binned: Binned,
+    times: FloatArray,
+    matrix: FloatArray,
+    logs: FloatArray,
+    roc: Roc,
+) -> Resampled:
+    """What every replicate gives, less what the bins move."""
+    everyone, shares = np.ones((1, len(own.speakers))), own.negated is not None
+    exact: dict[str, FloatArray | float] = {
+        "signed": dominance(matrix),
+        "signed_log": dominance(logs),
+        "d_ece": roc.d_ece(),
+        "min_cllr": roc.min_cllr(),
+        "eer": roc.eer(),
+        **({"share": speaker_dominance(matrix)} if shares else {}),
+    }
+    coarse = resampled(binned, everyone, mean=own.mean, shares=shares)
+    return resampled(binned, times, mean=own.mean, shares=shares).moved(exact, coarse)
+
+
 def similarity_sets(
     pairs: Mapping[str, Pairs],
+    setup: Setup,
     *,
-    mean: str = "geometric",
-    mirror: bool = False,
     negated: Collection[str] = (),
     once: Collection[str] = (),
-    times: FloatArray | None = None,
-    where: Where = HERE,
-    progress: Progress | None = None,
-) -> dict[str, SimilaritySet]:
-    """Calibrate each set on its own (PAV with Laplace, pooled) and average per pair of speakers.
+) -> tuple[dict[str, SimilaritySet], dict[str, Replicates]]:
+    """Calibrate each set on its own (PAV with Laplace, pooled) and average per pair of speakers;
+    also what resamples of the speakers give, set after set.
 
-    All sets have the same segments. ``mirror`` pools Sim(i, j) and Sim(j, i); the matrices of the
-    negated scores are made for the sets named in ``negated``. The sets named in ``once`` hold every
-    comparison in both orders, which their statistic counts once. ``times`` says how often each
-    speaker is drawn in each replicate.
+    The matrices of the negated scores are made for the sets named in ``negated``. The sets named in
+    ``once`` hold every comparison in both orders, which their statistic counts once.
     """
-    sets = PairSets(tuple(pairs.values()))
-    names = [name.upper() for name in pairs]
-    steps = len(sets.ranges(TRIALS))
-    wanted = [name in negated for name in pairs]
-    with kept_open():
-        rocs = count(sets, names, where=where, progress=_half(progress, 0, steps))
-        layouts = [
-            None if times is None else Layout.of(roc, sets.segments.speakers) for roc in rocs
-        ]
-        found = total(
-            sets,
-            rocs,
-            negated=wanted,
-            once=[name in once for name in pairs],
-            layouts=layouts,
-            where=where,
-            progress=_half(progress, 1, steps),
-        )
-    made = {}
-    for name, roc, (sums, turned, counts), layout in zip(pairs, rocs, found, layouts, strict=True):
-        if mirror:
-            sums, turned = sums.mirrored(), turned and turned.mirrored()
-        matrix = None if turned is None else similarity(turned, mean)
-        counted_once = halved(roc) if name in once else roc
-        own = SimilaritySet(name, sets.segments.names, mean, sums, counted_once, matrix)
-        if times is not None and layout is not None and counts is not None:
-            binned = Binned.of(counts, layout, mirror=mirror)
-            own = own.with_resamples(binned, layout, times)
-        made[name] = own
-    return made
+    sets: dict[str, SimilaritySet] = {}
+    drawn: dict[str, Replicates] = {}
+    for number, (name, own) in enumerate(pairs.items()):
+        with part(number, len(pairs)):
+            sets[name], replicates = _similarity_set(
+                name, own, setup, negated=name in negated, once=name in once
+            )
+        if replicates is not None:
+            drawn[name] = replicates
+    return sets, drawn
 
 
-def _half(progress: Progress | None, before: int, steps: int) -> Progress | None:
-    """Progress of the first or second of two passes, told in steps of both."""
-    if progress is None:
-        return None
-    outer = progress
-
-    def tell(done: int, whole: int) -> None:
-        outer(steps * before + steps * done // whole, 2 * steps)
-
-    return tell
+def _similarity_set(
+    name: str, pairs: Pairs, setup: Setup, *, negated: bool, once: bool
+) -> tuple[SimilaritySet, Replicates | None]:
+    """One set; its counts in bins are gone before the next one begins."""
+    with part(0, 2):
+        roc = statistic_of(pairs, name.upper())
+    with part(1, 2):
+        sums, opposite, binned = sums_of(pairs, roc, setup, negated=negated, once=once)
+    roc, names = halved(roc) if once else roc, pairs.segments.names
+    return set_of(name, names, sums, roc, setup, negated=opposite, binned=binned)

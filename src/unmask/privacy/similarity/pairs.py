@@ -1,45 +1,45 @@
-"""All pairs of segments of one score set, in tiles and in the order of their speakers."""
+"""All pairs of segments of one score set, in tiles and in the order of their speakers.
+
+A tile holds scores of some rows against some columns, on a fixed grid, so a score has the same bits
+whoever asks; on a device a tile has all columns, and products are in double precision there as
+well.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray
+from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.run import Range, ranges_of
-from unmask.scoring import (
-    TILE_COLUMNS,
-    TILE_ROWS,
-    Backend,
-    Cosine,
-    Plda,
-    Whitening,
-    llr_block,
-    product_block,
-)
-from unmask.trials import Embeddings
+from unmask.run import Range, Xp, current_place, ranges_of
+from unmask.scoring import TILE_COLUMNS, TILE_ROWS, Backend, Cosine, Plda, Whitening
+from unmask.trials import Embeddings, Ids, share
 
+STRIP = 1 << 24
+PRODUCT, LLR = "product", "llr"
 Block = npt.NDArray[np.floating[Any]]
+Scoring = str | Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Segments:
     """Segments sorted by speaker: ``order`` gives each one's place among those handed in.
 
-    ``names`` of the speakers are with those who report, not with those who count.
+    Made by :func:`aligned` and :func:`segments_of`, shared by all sets of comparisons. Speaker k,
+    of ``names``, has ``counts[k]`` segments from ``first[k]`` on.
     """
 
     order: IntArray
     codes: IntArray
     first: IntArray
     counts: IntArray
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...]
 
     @classmethod
     def of(cls, codes: npt.NDArray[np.integer[Any]], names: tuple[str, ...]) -> Segments:
@@ -54,14 +54,8 @@ class Segments:
                 f" ({few.size} such speakers): expected 2 segments or more"
             )
         order = np.argsort(codes, kind="stable").astype(np.int64)
-        return cls.of_sorted(order, codes[order].astype(np.int64), names)
-
-    @classmethod
-    def of_sorted(cls, order: IntArray, codes: IntArray, names: tuple[str, ...] = ()) -> Segments:
-        """Segments whose speakers ascend."""
-        counts = np.bincount(codes).astype(np.int64)
-        first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-        return cls(order, codes, first, counts, names)
+        first = np.cumsum(counts) - counts
+        return cls(order, codes[order].astype(np.int64), first, counts, names)
 
     def __len__(self) -> int:
         return self.order.size
@@ -83,15 +77,70 @@ class Segments:
         counted from ``start``.
         """
         spoken = self.spoken(start, stop)
-        return np.append(
-            np.maximum(self.first[spoken.start : spoken.stop] - start, 0), stop - start
+        first = self.first[spoken.start : spoken.stop] - start
+        return np.append(np.maximum(first, 0), stop - start)
+
+
+def aligned(original: Embeddings, protected: Embeddings) -> tuple[Segments, IntArray]:
+    """The original segments by speaker, and for each original row the row of its protected version.
+
+    Refuses a speaker or an utterance that only one of the two sets has.
+    """
+    o, p = share(original.speakers, protected.speakers)
+    _same_names(o, p, "speaker", original, protected)
+    if (original.utterances is None) != (protected.utterances is None):
+        raise InputError(
+            "original and protected segments cannot be matched: only one of the two sets names"
+            " its utterances"
         )
+    if original.utterances is not None and protected.utterances is not None:
+        order = _matched(original, protected)
+    elif len(original) != len(protected):
+        raise InputError(
+            f"original and protected segments cannot be matched: {len(original)} and"
+            f" {len(protected)} vectors without utterance names"
+        )
+    else:
+        order = np.arange(len(original))
+    differs = np.flatnonzero(o.codes != p.codes[order])
+    if differs.size:
+        row = int(differs[0])
+        raise InputError(
+            f"row {row + 1} of the original set is of speaker {o.decode(row)}, its protected"
+            f" version of speaker {p.decode(int(order[row]))} ({differs.size} such rows)"
+        )
+    return segments_of(o), order
 
 
-class PairSource(Protocol):
-    """Scores of sorted segments against sorted segments."""
+def segments_of(speakers: Ids) -> Segments:
+    """Segments of the speakers that occur, in the order in which they first occur."""
+    used, first, dense = np.unique(speakers.codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(used.size, dtype=np.int64)
+    rank[order] = np.arange(used.size)
+    return Segments.of(rank[dense], tuple(str(speakers.names[int(code)]) for code in used[order]))
 
-    def scores(self, rows: Range, columns: Range) -> Block: ...
+
+def _matched(original: Embeddings, protected: Embeddings) -> IntArray:
+    assert original.utterances is not None
+    assert protected.utterances is not None
+    o, p = share(original.utterances, protected.utterances)
+    _same_names(o, p, "utterance", original, protected)
+    row_of = np.empty(len(o.names), dtype=np.int64)
+    row_of[p.codes] = np.arange(len(p))
+    return np.asarray(row_of[o.codes])
+
+
+def _same_names(a: Ids, b: Ids, what: str, original: Embeddings, protected: Embeddings) -> None:
+    sides = ((a, b, original, "original"), (b, a, protected, "protected"))
+    for mine, other, embeddings, role in sides:
+        alone = np.setdiff1d(mine.used, other.used)
+        if alone.size:
+            where = f"{embeddings.source.name}: " if embeddings.source else ""
+            raise InputError(
+                f"{where}{what} {mine.names[int(alone[0])]} is in the {role} set only"
+                f" ({alone.size} such {what}s)"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,39 +155,50 @@ class MatrixPairs:
     row_means: FloatArray | None = None
     column_means: FloatArray | None = None
 
-    def scores(self, rows: Range, columns: Range) -> Block:
-        scores = self._given(rows, columns)
-        if self.row_means is None or self.column_means is None:
-            return scores
-        return np.asarray(
-            scores - self.row_means[slice(*rows), None] - self.column_means[slice(*columns)]
-        )
-
-    def _given(self, rows: Range, columns: Range) -> Block:
-        if self.segments.in_order:
-            return self.matrix[slice(*rows), slice(*columns)]
+    def scores(self, xp: Xp, rows: Range, columns: Range) -> Any:
+        """Scores of sorted segments against sorted segments."""
         order = self.segments.order
-        return self.matrix[order[slice(*rows), None], order[None, slice(*columns)]]
-
-
-ScoreBlock = Callable[[Block, Block], Block]
+        if self.segments.in_order:
+            block = self.matrix[slice(*rows), slice(*columns)]
+        else:
+            block = self.matrix[order[slice(*rows), None], order[None, slice(*columns)]]
+        if self.row_means is None or self.column_means is None:
+            return xp.put(block)
+        row_means, column_means = xp.put(self.row_means), xp.put(self.column_means)
+        return xp.put(block) - row_means[slice(*rows), None] - column_means[slice(*columns)]
 
 
 @dataclass(frozen=True, eq=False)
 class EmbeddingPairs:
-    """Rows prepared by a back-end, sorted by speaker, scored when asked for."""
+    """Rows prepared by a back-end, sorted by speaker, scored when asked for.
 
-    score: ScoreBlock
+    ``score`` is ``product``, ``llr`` (a product plus the last column of either side), or what a
+    back-end of the user's own does, in this process only.
+    """
+
+    score: Scoring
     enrol: FloatArray
     test: FloatArray
 
     @classmethod
     def of(cls, backend: Backend, enrol: FloatArray, test: FloatArray) -> EmbeddingPairs:
         """Pairs of prepared rows."""
-        return cls(score_block_of(backend), enrol, test)
+        return cls(_scoring(backend), enrol, test)
 
-    def scores(self, rows: Range, columns: Range) -> Block:
-        return self.score(self.enrol[slice(*rows)], self.test[slice(*columns)])
+    def scores(self, xp: Xp, rows: Range, columns: Range) -> Any:
+        """Scores of sorted segments against sorted segments."""
+        enrol, test = xp.put(self.enrol)[slice(*rows)], xp.put(self.test)[slice(*columns)]
+        if not isinstance(self.score, str):
+            return self.score(enrol, test)
+        if self.score == PRODUCT:
+            return xp.product(enrol, test)
+        scores = xp.product(enrol[:, :-1], test[:, :-1])
+        scores += enrol[:, -1:]
+        scores += test[:, -1]
+        return scores
+
+
+PairSource = MatrixPairs | EmbeddingPairs
 
 
 def prepared(backend: Backend, embeddings: Embeddings, order: IntArray) -> FloatArray:
@@ -146,20 +206,24 @@ def prepared(backend: Backend, embeddings: Embeddings, order: IntArray) -> Float
     return np.ascontiguousarray(backend.prepare(embeddings.vectors)[order])
 
 
-def score_block_of(backend: Backend) -> ScoreBlock:
-    """How a back-end scores prepared rows; of those known here, as a function of a module."""
-    known: dict[Any, ScoreBlock] = {
-        Cosine.score_block: product_block,
-        Whitening.score_block: product_block,
-        Plda.score_block: llr_block,
+def _scoring(backend: Backend) -> Scoring:
+    """How a back-end scores prepared rows."""
+    known: dict[Any, str] = {
+        Cosine.score_block: PRODUCT,
+        Whitening.score_block: PRODUCT,
+        Plda.score_block: LLR,
     }
     return known.get(type(backend).score_block, backend.score_block)
 
 
-class PairRule(Protocol):
-    """Which pairs of sorted segments count, the self-comparisons aside."""
-
-    def __call__(self, rows: Range, columns: Range) -> BoolArray: ...
+def check_backend(backend: Backend) -> None:
+    """Other machines and devices know how to compare cosines and PLDA's LLRs only."""
+    place = current_place()
+    if not isinstance(_scoring(backend), str) and (place.on != "local" or place.state is not None):
+        raise InputError(
+            f"back-end: expected cosine, wccn or plda for what runs on {place.on}"
+            f"{' and is kept in a state' if place.state else ''}, found {backend.name}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +232,9 @@ class Upper:
 
     codes: IntArray
 
-    def __call__(self, rows: Range, columns: Range) -> BoolArray:
-        return np.asarray(self.codes[slice(*rows), None] < self.codes[slice(*columns)])
+    def __call__(self, xp: Xp, rows: Range, columns: Range) -> Any:
+        codes = xp.put(self.codes)
+        return codes[slice(*rows), None] < codes[slice(*columns)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,98 +244,128 @@ class Sessions:
     codes: IntArray
     within: bool
 
-    def __call__(self, rows: Range, columns: Range) -> BoolArray:
-        same = self.codes[slice(*rows), None] == self.codes[slice(*columns)]
-        return np.asarray(same if self.within else ~same)
+    def __call__(self, xp: Xp, rows: Range, columns: Range) -> Any:
+        codes = xp.put(self.codes)
+        same = codes[slice(*rows), None] == codes[slice(*columns)]
+        return same if self.within else ~same
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """The comparisons of one set: a source of scores, its segments, and which pairs count.
 
-    A segment is never compared with itself, nor with its own protected version: both lie on the
-    diagonal. Scores come in tiles on a fixed grid, so a score has the same bits whoever asks.
+    Made by each public function, shared by the tasks of a job. A segment is never compared with
+    itself, nor with its own protected version: both lie on the diagonal.
     """
 
     source: PairSource
     segments: Segments
     rule: Upper | Sessions | None = None
 
-    def tiles(self, rows: Range) -> Iterator[Tile]:
-        """All tiles of some rows, which begin on the grid."""
-        for strip in strips(rows):
-            for columns in ranges_of(len(self.segments), TILE_COLUMNS):
-                yield Tile(self, strip, columns)
+    def ranges(self, trials: int) -> list[Range]:
+        """Ranges of rows on the grid of tiles, each of at least so many pairs."""
+        size = len(self.segments)
+        return ranges_of(size, max(1, -(-trials // (TILE_ROWS * size))) * TILE_ROWS)
 
-    def band(self, rows: Range) -> Iterator[Tile]:
-        """Those that hold pairs of one speaker."""
-        segments = self.segments
-        for strip in strips(rows):
-            spoken = segments.spoken(*strip)
-            left = int(segments.first[spoken[0]]) // TILE_COLUMNS * TILE_COLUMNS
-            right = int(segments.first[spoken[-1]] + segments.counts[spoken[-1]])
-            for start in range(left, right, TILE_COLUMNS):
-                yield Tile(self, strip, (start, min(start + TILE_COLUMNS, len(segments))))
-
-
-def strips(rows: Range) -> list[Range]:
-    """Rows cut along the grid of tiles."""
-    if rows[0] % TILE_ROWS:
-        raise InputError(f"rows begin at a multiple of {TILE_ROWS}, found {rows[0]}")
-    return [(top, min(top + TILE_ROWS, rows[1])) for top in range(*rows, TILE_ROWS)]
+    def tiles(self, xp: Xp, rows: Range, *, band: bool = False) -> Iterator[Tile]:
+        """All tiles of some rows, which begin on the grid; ``band``: those that hold pairs of one
+        speaker.
+        """
+        segments, size = self.segments, len(self.segments)
+        width, step = xp.chunk(TILE_COLUMNS, size, 1), TILE_ROWS
+        while step > xp.chunk(TILE_ROWS, STRIP, size):
+            step //= 2
+        for top in range(*rows, step):
+            strip = top, min(top + step, rows[1])
+            left, right = 0, size
+            if band:
+                spoken = segments.spoken(*strip)
+                left = int(segments.first[spoken[0]]) // width * width
+                right = int(segments.first[spoken[-1]] + segments.counts[spoken[-1]])
+            for start in range(left, right, width):
+                yield Tile(xp, self, strip, (start, min(start + width, size)))
 
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """One block of scores of the grid."""
+    """One block of scores of the grid, where its worker has its arrays."""
 
+    xp: Xp
     pairs: Pairs
     rows: Range
     columns: Range
 
-    def scores(self) -> Block:
-        return self.pairs.source.scores(self.rows, self.columns)
+    @cached_property
+    def scores(self) -> Any:
+        return self.pairs.source.scores(self.xp, self.rows, self.columns)
+
+    @cached_property
+    def cuts(self) -> tuple[IntArray, IntArray]:
+        """Where the speakers of the rows and of the columns begin, and where the last ones end."""
+        segments = self.pairs.segments
+        return segments.cuts(*self.rows), segments.cuts(*self.columns)
 
     @property
-    def diagonal(self) -> tuple[IntArray, IntArray]:
+    def speakers(self) -> tuple[range, range]:
+        """The speakers of the rows and of the columns."""
+        segments = self.pairs.segments
+        return segments.spoken(*self.rows), segments.spoken(*self.columns)
+
+    @property
+    def diagonal(self) -> tuple[Any, Any]:
         """Index of the pairs of a segment with itself, or with its own protected version."""
-        both = np.arange(
-            max(self.rows[0], self.columns[0]), min(self.rows[1], self.columns[1]), dtype=np.int64
-        )
+        start = max(self.rows[0], self.columns[0])
+        both = self.xp.arange(start, max(start, min(self.rows[1], self.columns[1])))
         return both - self.rows[0], both - self.columns[0]
 
-    def trials(self, *, target: bool) -> BoolArray | None:
-        """Which pairs are trials of a class, or None for all of them."""
-        pairs, codes = self.pairs, self.pairs.segments.codes
-        one, other = codes[slice(*self.rows)], codes[slice(*self.columns)]
-        apart = one[-1] < other[0] or other[-1] < one[0]
-        if apart and not target and pairs.rule is None:
-            return None
-        chosen = np.asarray((one[:, None] == other) == target)
-        chosen[self.diagonal] = False
-        if pairs.rule is not None:
-            chosen &= pairs.rule(self.rows, self.columns)
-        return chosen
-
-    def skipped(self) -> Any:
+    @cached_property
+    def _skipped(self) -> Any:
         """Index of the pairs that do not count."""
-        if self.pairs.rule is None:
+        rule = self.pairs.rule
+        if rule is None:
             return self.diagonal
-        dropped = ~self.pairs.rule(self.rows, self.columns)
+        dropped = ~rule(self.xp, self.rows, self.columns)
         dropped[self.diagonal] = True
         return dropped
 
-    def class_scores(self, *, target: bool) -> Block:
-        """Scores of the trials of a class, in one dimension."""
-        scores, chosen = self.scores(), self.trials(target=target)
-        return scores.reshape(-1) if chosen is None else scores[chosen]
+    def skip(self, values: Any, value: int) -> Any:
+        """Set a value at the pairs that do not count, in place."""
+        values[self._skipped] = value
+        return values
 
-    def class_speakers(self, *, target: bool) -> tuple[IntArray, IntArray]:
-        """Speakers on both sides of these trials."""
-        codes, chosen = self.pairs.segments.codes, self.trials(target=target)
-        shape = self.rows[1] - self.rows[0], self.columns[1] - self.columns[0]
-        one = np.broadcast_to(codes[slice(*self.rows), None], shape)
-        other = np.broadcast_to(codes[slice(*self.columns)], shape)
-        if chosen is None:
-            return one.reshape(-1), other.reshape(-1)
-        return one[chosen], other[chosen]
+    def own(self) -> Iterator[tuple[slice, slice]]:
+        """The pairs of each speaker with that same speaker."""
+        (top, left), (rows, columns) = self.speakers, self.cuts
+        for speaker in range(max(top.start, left.start), min(top.stop, left.stop)):
+            i, j = speaker - top.start, speaker - left.start
+            yield slice(rows[i], rows[i + 1]), slice(columns[j], columns[j + 1])
+
+    def count(self, fold: Callable[..., Any]) -> IntArray:
+        """How many pairs of each two speakers count; ``fold`` adds up a tile."""
+        rows, columns = self.cuts
+        if self.pairs.rule is not None:
+            return self.xp.host(fold(~self._skipped)).astype(np.int64)
+        number = np.multiply.outer(np.diff(rows), np.diff(columns))
+        top, left = self.speakers
+        same = self.pairs.segments.codes[self.xp.host(self.diagonal[0]) + self.rows[0]]
+        np.subtract.at(number, (same - top.start, same - left.start), 1)
+        return number
+
+    def trials(self, *, target: bool) -> Any:
+        """Which pairs are trials of a class, or None for all of them."""
+        codes, rule = self.pairs.segments.codes, self.pairs.rule
+        rows, columns = slice(*self.rows), slice(*self.columns)
+        apart = codes[rows][-1] < codes[columns][0] or codes[columns][-1] < codes[rows][0]
+        if apart and not target and rule is None:
+            return None
+        shared = self.xp.put(codes)
+        chosen = (shared[rows, None] == shared[columns]) == target
+        chosen[self.diagonal] = False
+        if rule is not None:
+            chosen &= rule(self.xp, self.rows, self.columns)
+        return chosen
+
+    def class_scores(self, *, target: bool) -> Any:
+        """Scores of the trials of a class, in one dimension."""
+        chosen = self.trials(target=target)
+        return self.scores.reshape(-1) if chosen is None else self.scores[chosen]

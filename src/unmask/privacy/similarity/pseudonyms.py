@@ -1,22 +1,26 @@
-"""Voice similarity matrices, de-identification and voice distinctiveness (Noé 2020, 2022)."""
+"""DeID and G_VD of one safeguard, or of many side by side (the table of Noé 2022), from embeddings,
+lists of trials or score matrices.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.errors import InputError
-from unmask.privacy.similarity.align import aligned, segments_of
-from unmask.privacy.similarity.centred import centred
-from unmask.privacy.similarity.count import Progress
-from unmask.privacy.similarity.intervals import resamples
-from unmask.privacy.similarity.lists import sets_from_list, speakers_of_lists
-from unmask.privacy.similarity.matrix import MEANS, SimilaritySet, similarity_sets
+from unmask.estimate import Estimate
+from unmask.privacy.similarity.attackers import centred
+from unmask.privacy.similarity.distortion import cross_scores, distortions
+from unmask.privacy.similarity.lists import RunScores, sets_of_lists, speaker_trials
+from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import (
     Block,
     EmbeddingPairs,
@@ -25,114 +29,67 @@ from unmask.privacy.similarity.pairs import (
     PairSource,
     Segments,
     Upper,
+    aligned,
+    check_backend,
     prepared,
+    segments_of,
 )
-from unmask.privacy.similarity.result import SETS, Pseudonymisation
-from unmask.privacy.similarity.sets import check_backend
-from unmask.run import Where
+from unmask.privacy.similarity.resampling import Setup
+from unmask.privacy.similarity.result import SETS, Pseudonymisation, assessed
+from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
+from unmask.privacy.zebra import CalibrationDistortion
+from unmask.run import part, reporting
 from unmask.scoring import Backend, resolve
 from unmask.trials import Embeddings, Ids, Scores
 
-PAIRS = ("all", "upper")
+ALL = "all"
+SPEAKERS = ("speakers", "speaker_ids", "spk")
+Speakers = Ids | Iterable[Any]
+Lists = tuple[Scores, Scores, Scores]
+Matrices = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, Speakers]
 
 
+class Options(TypedDict, total=False):
+    """The keywords that all kinds of data share, as :func:`pseudonymisation` explains them."""
+
+    mean: str
+    pairs: str
+    replicates: int
+    level: float
+    seed: int
+
+
+@overload
+def pseudonymisation(
+    original: Embeddings,
+    protected: Embeddings,
+    /,
+    *,
+    backend: Backend | str = ...,
+    **options: Unpack[Options],
+) -> Pseudonymisation: ...
+
+
+@overload
+def pseudonymisation(
+    oo: Scores, op: Scores, pp: Scores, /, *, system: str | None = ..., **options: Unpack[Options]
+) -> Pseudonymisation: ...
+
+
+@overload
 def pseudonymisation(
     oo: npt.ArrayLike,
     op: npt.ArrayLike,
     pp: npt.ArrayLike,
-    speakers: Ids | Iterable[Any],
-    *,
-    mean: str = "geometric",
-    pairs: str = "all",
-    replicates: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
-    progress: Progress | None = None,
-) -> Pseudonymisation:
-    """DeID and G_VD from three square matrices of scores, segment by segment.
-
-    Rows and columns of all three are the same segments in the same order, ``speakers`` names the
-    speaker of each; in ``op`` rows are original and columns protected. The diagonals (a segment
-    against itself, or against its own protected version) are never used. ``mean``: ``geometric``
-    (2022) or ``arithmetic`` (2020). ``pairs="upper"`` keeps one order of each pair and mirrors it,
-    as the VoicePrivacy recipe does. ``on``, ``workers`` and ``state`` say where pairs are counted
-    and added up, as in :func:`unmask.cross_pairing`; all places but ``cuda`` give the same bits.
-    """
-    where = Where(on, workers, state)
-    _check_options(mean, pairs)
-    ids = Ids.from_strings(speakers)
-    segments = segments_of(ids)
-    sources = {
-        name: MatrixPairs(_square(scores, name.upper(), len(ids)), segments)
-        for name, scores in zip(SETS, (oo, op, pp), strict=True)
-    }
-    return _assess(
-        sources,
-        segments,
-        mean=mean,
-        pairs=pairs,
-        where=where,
-        backend=None,
-        replicates=replicates,
-        level=level,
-        seed=seed,
-        progress=progress,
-    )
+    speakers: Speakers,
+    /,
+    **options: Unpack[Options],
+) -> Pseudonymisation: ...
 
 
-def pseudonymisation_from_embeddings(
-    original: Embeddings,
-    protected: Embeddings,
-    *,
+def pseudonymisation(
+    *data: Any,
     backend: Backend | str = "cosine",
-    mean: str = "geometric",
-    pairs: str = "all",
-    replicates: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
-    progress: Progress | None = None,
-) -> Pseudonymisation:
-    """The same from embeddings: all pairs are scored in blocks and never held together.
-
-    Segments are matched by utterance name, or by their order where neither set has names. A
-    back-end other than cosine, whitening or PLDA runs in this process only.
-    """
-    where = Where(on, workers, state)
-    scorer = resolve(backend)
-    check_backend(scorer, where)
-    _check_options(mean, pairs)
-    segments, protected_order = aligned(original, protected)
-    o = prepared(scorer, original, segments.order)
-    p = prepared(scorer, protected, protected_order[segments.order])
-    sources = {
-        name: EmbeddingPairs.of(scorer, enrol, test)
-        for name, enrol, test in zip(SETS, (o, o, p), (o, p, p), strict=True)
-    }
-    return _assess(
-        sources,
-        segments,
-        mean=mean,
-        pairs=pairs,
-        where=where,
-        backend=scorer.name,
-        replicates=replicates,
-        level=level,
-        seed=seed,
-        progress=progress,
-    )
-
-
-def pseudonymisation_from_scores(
-    oo: Scores,
-    op: Scores,
-    pp: Scores,
-    *,
     system: str | None = None,
     mean: str = "geometric",
     pairs: str = "all",
@@ -140,81 +97,80 @@ def pseudonymisation_from_scores(
     level: float = 0.95,
     seed: int = 0,
 ) -> Pseudonymisation:
-    """The same from three lists of scored trials with the speakers on both sides.
+    """De-identification and gain of voice distinctiveness of one safeguard (Noé 2020, 2022).
 
-    Trials of a segment with itself, or with its own protected version (the same name on both
-    sides), do not count, and a note tells how many there were. ``pairs="all"`` needs a trial of
-    every ordered pair of speakers; ``pairs="upper"`` pools both orders.
+    ``data`` is one of
+
+    - the ``original`` and the ``protected`` embeddings: all pairs are scored by ``backend``
+      (cosine, wccn, plda, …) in blocks and never held together. Segments are matched by utterance
+      name, or by their order where neither set has names;
+    - three lists of scored trials ``oo``, ``op``, ``pp`` with the speakers on both sides, of which
+      ``system`` names the scores. Trials of a segment with itself, or with its own protected
+      version (the same name on both sides), do not count, and a note tells how many there were.
+      ``pairs="all"`` needs a trial of every ordered pair of speakers; ``pairs="upper"`` pools both
+      orders;
+    - three square matrices of scores ``oo``, ``op``, ``pp`` and the speaker of each segment
+      (``speakers``). Rows and columns of all three are the same segments in the same order; in
+      ``op`` rows are original and columns protected. The diagonals are never used.
+
+    ``mean``: ``geometric`` (2022, eq. 6) or ``arithmetic`` (2020, eq. 2). ``pairs="upper"`` keeps
+    one order of each pair and mirrors it, as the VoicePrivacy recipe does. Intervals at ``level``
+    come from ``replicates`` resamples of the speakers drawn with ``seed``; 0 for none.
+
+    Pairs are compared on the current :func:`~unmask.run.place`; all places but ``cuda`` give the
+    same bits. A back-end other than cosine, wccn or plda runs in this process only.
     """
-    _check_options(mean, pairs)
-    lists = dict(zip(SETS, (oo, op, pp), strict=True))
-    names = speakers_of_lists(lists)
-    times = resamples(len(names), replicates, seed)
-    sets: dict[str, SimilaritySet] = {}
-    notes: list[str] = []
-    for name, scores in lists.items():
-        found, own = sets_from_list(
-            scores, name, names, system=system, mean=mean, mirror=pairs == "upper", times=times
-        )
-        sets |= found
-        if own:
-            notes.append(f"{name.upper()}: {own:,} comparisons of a segment with itself left out")
-    if "centred" not in sets:
-        notes.append("OP: the centred score was not tried, which needs the names of the segments")
-    digest = hashlib.sha256("|".join(lists[name].digest for name in SETS).encode())
-    return Pseudonymisation(
-        sets,
-        pairs,
-        replicates=replicates,
-        level=level,
-        seed=seed,
-        trials=digest.hexdigest()[:8],
-        notes=tuple(notes),
+    setup = Setup(mean, pairs, replicates, level, seed)
+    if len(data) == 3 and all(isinstance(one, Scores) for one in data):
+        return _of_lists(dict(zip(SETS, data, strict=True)), setup, system)
+    if len(data) == 2 and all(isinstance(one, Embeddings) for one in data):
+        scorer = resolve(backend)
+        check_backend(scorer)
+        original, protected = data
+        segments, order = aligned(original, protected)
+        o = prepared(scorer, original, segments.order)
+        p = prepared(scorer, protected, order[segments.order])
+        sources: dict[str, PairSource] = {
+            name: EmbeddingPairs.of(scorer, enrol, test)
+            for name, enrol, test in zip(SETS, (o, o, p), (o, p, p), strict=True)
+        }
+        return _of_sources(sources, segments, setup, scorer.name)
+    if len(data) == 4:
+        ids = Ids.from_strings(data[3])
+        segments = segments_of(ids)
+        sources = {
+            name: MatrixPairs(_square(scores, name.upper(), len(ids)), segments)
+            for name, scores in zip(SETS, data, strict=False)
+        }
+        return _of_sources(sources, segments, setup, None)
+    raise InputError(
+        "expected two sets of embeddings, three lists of scores, or three matrices and the"
+        f" speakers, found {', '.join(type(one).__name__ for one in data) or 'nothing'}"
     )
 
 
-def _assess(
+def _of_lists(lists: Mapping[str, Scores], setup: Setup, system: str | None) -> Pseudonymisation:
+    sets, drawn, notes = sets_of_lists(lists, setup, system=system)
+    digest = hashlib.sha256("|".join(one.digest for one in lists.values()).encode())
+    return assessed(sets, drawn, setup, trials=digest.hexdigest()[:8], notes=notes)
+
+
+def _of_sources(
     sources: Mapping[str, PairSource],
     segments: Segments,
-    *,
-    mean: str,
-    pairs: str,
-    where: Where,
+    setup: Setup,
     backend: str | None,
-    replicates: int,
-    level: float,
-    seed: int,
-    progress: Progress | None,
 ) -> Pseudonymisation:
-    upper = pairs == "upper"
-    rule = Upper(segments.order) if upper else None
+    rule = Upper(segments.order) if setup.mirror else None
     attack = centred(sources["op"], segments)
     every = {**sources, **({} if attack is None else {"centred": attack})}
-    sets = similarity_sets(
+    sets, drawn = similarity_sets(
         {name: Pairs(source, segments, rule) for name, source in every.items()},
-        mean=mean,
-        mirror=upper,
+        setup,
         negated=("op", "centred"),
-        once=() if upper else ("oo", "pp"),
-        times=resamples(segments.speakers, replicates, seed),
-        where=where,
-        progress=progress,
+        once=() if setup.mirror else ("oo", "pp"),
     )
-    return Pseudonymisation(
-        sets,
-        pairs,
-        backend=backend,
-        replicates=replicates,
-        level=level,
-        seed=seed,
-        trials=_digest(segments),
-    )
-
-
-def _check_options(mean: str, pairs: str) -> None:
-    for what, value, known in (("mean", mean, MEANS), ("pairs", pairs, PAIRS)):
-        if value not in known:
-            raise InputError(f"{what}: expected {' or '.join(known)}, found {value}")
+    return assessed(sets, drawn, setup, backend=backend, trials=_digest(segments))
 
 
 def _square(scores: npt.ArrayLike, name: str, size: int) -> Block:
@@ -234,7 +190,215 @@ def _square(scores: npt.ArrayLike, name: str, size: int) -> Block:
 
 def _digest(segments: Segments) -> str:
     """Eight hex digits of who spoke the segments, in the order given."""
-    place = np.empty(len(segments), dtype=np.int64)
-    place[segments.order] = segments.codes
-    text = "\n".join(segments.names[code] for code in place)
+    codes = np.empty(len(segments), dtype=np.int64)
+    codes[segments.order] = segments.codes
+    text = "\n".join(segments.names[code] for code in codes)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def read_matrices(path: str | Path) -> tuple[Block, Block, Block, Ids]:
+    """The square matrices ``oo``, ``op`` and ``pp`` and the speaker of each row.
+
+    Speakers stand under ``speakers``, ``speaker_ids`` or ``spk``.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+    except (OSError, ValueError, BadZipFile, AttributeError) as error:
+        raise InputError(f"{path}: expected an npz file of score matrices: {error}") from None
+    named = next((name for name in SPEAKERS if name in arrays), None)
+    missing = [name for name in ("oo", "op", "pp") if name not in arrays]
+    if named is None or missing:
+        raise InputError(
+            f"{path}: expected the arrays oo, op, pp and one of {', '.join(SPEAKERS)},"
+            f" found {', '.join(arrays) or 'nothing'}"
+        )
+    return arrays["oo"], arrays["op"], arrays["pp"], Ids.from_strings(arrays[named])
+
+
+@dataclass(frozen=True, eq=False)
+class Safeguard:
+    """One safeguard on one set of speech: a row of :class:`PrivacyAssessment`.
+
+    ``distortions`` where it was run twice, ``sessions`` where they were assessed.
+    """
+
+    system: str
+    dataset: str
+    result: Pseudonymisation
+    distortions: tuple[CalibrationDistortion, ...] = ()
+    sessions: SessionAssessment | None = None
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """The row of Table 2: DeID (plain, strongest), G_VD, D_ECE, C_ECE where known, l_w, tag."""
+        row = list(self.result.estimates)
+        row[4:4] = [e for d in self.distortions[:1] for e in d.estimates[:1]]
+        return tuple(row)
+
+    @property
+    def details(self) -> tuple[Estimate, ...]:
+        """Everything else: twins, D_diag, all calibrations, sessions."""
+        more = [e for d in self.distortions for e in d.estimates]
+        over = self.sessions.estimates if self.sessions is not None else ()
+        return (*self.result.details, *more, *over)
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What to be careful about whatever the number of speakers."""
+        messages = [*self.result.cautions]
+        messages += [f"C_ECE, {d.method}: {text}" for d in self.distortions for text in d.warnings]
+        if self.sessions is not None:
+            messages += [f"sessions: {text}" for text in self.sessions.cautions]
+        return tuple(messages)
+
+
+@dataclass(frozen=True, eq=False)
+class PrivacyAssessment:
+    """What :func:`safeguards` found, in the order of sets, then systems."""
+
+    safeguards: tuple[Safeguard, ...]
+    seed: int = 0
+
+    def __iter__(self) -> Iterator[Safeguard]:
+        return iter(self.safeguards)
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(s.system for s in self.safeguards))
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(s.dataset for s in self.safeguards))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Each with the safeguard and the set that it is about."""
+        several = len(self.datasets) > 1
+        messages = [
+            f"{s.system}{f', {s.dataset}' if several else ''}: {text}"
+            for s in self.safeguards
+            for text in s.cautions
+        ]
+        messages += [
+            f"{s.dataset}: {s.result.few}" if several else s.result.few
+            for s in self.safeguards
+            if s.result.few
+        ]
+        return tuple(dict.fromkeys(messages))
+
+
+@overload
+def safeguards(
+    original: Embeddings,
+    protected: Mapping[str, Embeddings],
+    /,
+    *,
+    again: Mapping[str, Embeddings] | None = ...,
+    by: str | None = ...,
+    with_sessions: bool = ...,
+    backend: Backend | str = ...,
+    laplace: bool = ...,
+    **options: Unpack[Options],
+) -> PrivacyAssessment: ...
+
+
+@overload
+def safeguards(
+    lists: Mapping[str, Lists],
+    /,
+    *,
+    again: Mapping[str, Scores] | None = ...,
+    laplace: bool = ...,
+    **options: Unpack[Options],
+) -> PrivacyAssessment: ...
+
+
+@overload
+def safeguards(
+    matrices: Mapping[str, Matrices], /, **options: Unpack[Options]
+) -> PrivacyAssessment: ...
+
+
+def safeguards(
+    *data: Any,
+    again: Mapping[str, Any] | None = None,
+    by: str | None = None,
+    with_sessions: bool = False,
+    backend: Backend | str = "cosine",
+    laplace: bool = True,
+    **options: Unpack[Options],
+) -> PrivacyAssessment:
+    """Assess every safeguard on the same original speech.
+
+    ``data`` is the ``original`` embeddings and those of the ``protected`` speech by name of the
+    safeguard; or, by name, the three lists of scored trials (OO, OP, PP) or the three score
+    matrices and the speakers that :func:`pseudonymisation` takes. ``again`` holds a second run of
+    some safeguards (embeddings, or lists of OP trials), which gives their calibration distortion;
+    the isotonic map is trained with Laplace unless ``laplace=False``. For embeddings only: ``by``
+    splits the speech by a column of the original set (such as gender), as the papers do, and
+    assesses each part on its own; ``with_sessions`` adds :func:`sessions`; ``backend`` compares.
+    ``options`` are the ``mean``, ``pairs``, ``replicates``, ``level`` and ``seed`` of
+    :func:`pseudonymisation`.
+    """
+    original, systems = data if len(data) == 2 else (None, *data)
+    second = again or {}
+    unknown = [name for name in second if name not in systems]
+    if unknown:
+        raise InputError(f"second run of {unknown[0]}: there is no first run of that name")
+    if not systems:
+        raise InputError("expected at least one protected set, found none")
+    if original is None and (by is not None or with_sessions):
+        raise InputError("by and sessions need embeddings, found scores")
+    if second and original is None and any(len(own) != 3 for own in systems.values()):
+        raise InputError("a second run needs embeddings or lists of trials, found matrices")
+    given: dict[str, Any] = dict(options)
+    drawn = {name: given[name] for name in ("replicates", "level", "seed") if name in given}
+    shared = {name: value for name, value in given.items() if name != "pairs"}
+    parts: Mapping[str, Any] = {ALL: None} if original is None else _parts(original, by)
+    rows: list[Safeguard] = []
+    for (dataset, speech), (system, own) in product(parts.items(), systems.items()):
+        runs: Sequence[RunScores] = ()
+        over = None
+        with part(len(rows), len(parts) * len(systems)):
+            if speech is None:
+                try:
+                    result = pseudonymisation(*own, **given)
+                except InputError as error:
+                    raise InputError(f"{system}: {error}") from None
+            else:
+                chosen = _like(speech, own, by)
+                result = pseudonymisation(speech, chosen, backend=backend, **given)
+        if system in second and speech is None:
+            runs = speaker_trials({"op": own[1], "again": second[system]})
+        elif system in second:
+            both = chosen, _like(speech, second[system], by)
+            runs = [cross_scores(speech, run, backend=backend) for run in both]
+        if with_sessions:
+            with reporting(None):
+                over = sessions(speech, chosen, backend=backend, **shared)
+        learnt = distortions(*runs, laplace=laplace, **drawn) if runs else ()
+        rows.append(Safeguard(system, dataset, result, learnt, over))
+    return PrivacyAssessment(tuple(rows), given.get("seed", 0))
+
+
+def _parts(original: Embeddings, by: str | None) -> dict[str, Embeddings]:
+    if by is None:
+        return {ALL: original}
+    column = original.columns.get(by)
+    if column is None:
+        known = ", ".join(original.columns) or "none"
+        raise InputError(f"no column {by} to split by: the columns are {known}")
+    parts = {
+        str(column.names[int(code)]): original.select(column.codes == code) for code in column.used
+    }
+    return dict(sorted(parts.items()))
+
+
+def _like(part: Embeddings, protected: Embeddings, by: str | None) -> Embeddings:
+    """The protected segments of the speakers of a part."""
+    if by is None:
+        return protected
+    names = set(part.speakers.names.gather(part.speakers.used).to_list())
+    codes = [i for i, name in enumerate(protected.speakers.names) if name in names]
+    return protected.select(np.isin(protected.speakers.codes, codes))

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
-
 from unmask.base import FloatArray, few_speakers
 from unmask.engine import negated_warnings
 from unmask.errors import InputError
@@ -21,42 +19,48 @@ from unmask.privacy.similarity.attackers import (
     SpeakerProtection,
     StrongestAttack,
     attacks_of,
-    deid_statistic,
-    speaker_ends,
-    standing_out,
+    protection_of,
     strongest_of,
 )
-from unmask.privacy.similarity.intervals import (
+from unmask.privacy.similarity.matrix import Replicates, SimilaritySet
+from unmask.privacy.similarity.resampling import (
+    LARGEST_D_ECE,
     NOT_ASKED,
     POSITIVE,
     SAME,
     WITH_TRIALS,
     Ends,
+    Setup,
     Statistic,
     decibels,
     gain,
-    interval_of,
     lost,
     modulus,
     ratio,
 )
-from unmask.privacy.similarity.matrix import SimilaritySet
-from unmask.privacy.similarity.resample import Resampled
 
 SETS = ("oo", "op", "pp")
-_LARGEST_D_ECE = 1 / (2 * np.log(2))
 
 
 @dataclass(frozen=True, eq=False)
 class Pseudonymisation:
     """De-identification and gain of voice distinctiveness of one safeguard (Noé 2020, 2022).
 
-    ``deid`` is a fraction, ``g_vd`` in dB. Intervals come from resamples of the speakers, each
-    calibrated anew. ``sets`` holds ``oo``, ``op`` and ``pp``, and ``centred``, the OP comparisons
-    with their scores centred, where that could be done.
+    Made by :func:`pseudonymisation`, a part of a table of safeguards. ``deid`` is a fraction,
+    ``g_vd`` in dB. ``sets`` holds ``oo``, ``op`` and ``pp``, and ``centred``, the OP comparisons
+    with their scores centred, where that could be done. ``attacks`` has DeID for every way to read
+    the OP scores (``plain``, ``negated``, ``centred``, …); ``attacker`` is the strongest of them.
+    ``intervals``, by metric, come from resamples of the speakers, each calibrated anew.
+    ``negated_discloses_more`` says whether D_ECE of the negated OP scores is larger by more than
+    resampling moves it.
     """
 
     sets: Mapping[str, SimilaritySet]
+    attacks: Mapping[str, float]
+    attacker: str
+    per_speaker: SpeakerProtection
+    intervals: Mapping[str, Interval]
+    negated_discloses_more: bool
     pairs: str
     backend: str | None = None
     replicates: int = 1000
@@ -64,13 +68,6 @@ class Pseudonymisation:
     seed: int = 0
     trials: str = ""
     notes: tuple[str, ...] = field(default=())
-
-    def __post_init__(self) -> None:
-        if self.sets["oo"].d_diag == 0:
-            raise InputError(
-                "OO: D_diag is 0, original voices cannot be told apart by these scores:"
-                " DeID and G_VD are not defined"
-            )
 
     @property
     def speakers(self) -> tuple[str, ...]:
@@ -142,166 +139,63 @@ class Pseudonymisation:
         oo, pp = self.sets["oo"].roc.min_cllr(), self.sets["pp"].roc.min_cllr()
         return float(gain(max(0.0, 1 - pp), 1 - oo))
 
-    @cached_property
-    def attacks(self) -> Mapping[str, Attack]:
-        """The OP scores as attackers may read them: ``plain``, ``negated``, ``centred``, …."""
-        return attacks_of(self.sets)
-
-    def attacked_deid(self, attacker: str) -> float:
-        """DeID as one of :attr:`attacks` finds it."""
-        return 1 - abs(self.attacks[attacker].signed) / self.d_diag["oo"]
-
     @property
     def negated_deid(self) -> float:
-        """DeID as an attacker finds it who turns the sign of the OP scores."""
-        return self.attacked_deid(NEGATED)
+        """DeID as an attacker finds it who negates the OP scores."""
+        return self.attacks[NEGATED]
 
-    @cached_property
+    @property
     def strongest(self) -> StrongestAttack:
-        """The attacker who finds most, and DeID against him.
+        """The attacker who finds most, and DeID against it.
 
         Another than the plain score is named only where it beats it by more than resampling the
         speakers moves the difference; the lowest DeID of those is taken.
         """
-        value = self.attacked_deid(self._attacker)
-        deid = self._estimate("deid_strongest", value, "%", set_name=None)
-        return StrongestAttack(self._attacker, deid, tuple(self.attacks))
-
-    @cached_property
-    def _attacker(self) -> str:
-        return strongest_of(
-            self.attacks, self.sets["oo"], level=self.level, replicates=self.replicates
-        )
-
-    @cached_property
-    def per_speaker(self) -> SpeakerProtection:
-        """Who is left unprotected: DeID_i = 1 ∓ d_i(OP)/D_diag(OO), with d_i the speaker's share of
-        the signed difference and the sign that of the whole, so that the values average to DeID;
-        all under the strongest attacker.
-        """
-        op, attack = self.sets["op"], self.attacks[self._attacker]
-        deid, low, high = speaker_ends(
-            attack, self.sets["oo"], level=self.level, replicates=self.replicates
-        )
-        below = (high < deid.mean()) | np.isnan(high)
-        return SpeakerProtection(
-            self.speakers,
-            attack.name,
-            deid,
-            low,
-            high,
-            standing_out(attack.matrix) & below,
-            {name: self.sets[name].self_similarity for name in SETS},
-            op.speaker_d_ece,
-            op.speaker_l_w,
-        )
-
-    @cached_property
-    def _statistics(self) -> Mapping[str, Statistic]:
-        """What intervals are made from, by metric; nothing where no replicates were asked for."""
-        own: dict[str, Resampled] = {}
-        for name in SETS:
-            drawn = self.sets[name].resampled
-            if drawn is None:
-                return {}
-            own[name] = drawn
-        oo = self.sets["oo"]
-        information = {
-            name: (1 - self.sets[name].roc.min_cllr(), 1 - own[name].min_cllr) for name in SETS
-        }
-        disclosed = {name: (self.sets[name].zebra.d_ece, own[name].d_ece) for name in SETS}
-        logs = {name: (self.sets[name].signed_log, own[name].signed_log) for name in SETS}
-        signed = {name: (self.sets[name].signed, own[name].signed) for name in SETS}
-
-        def over_oo(
-            pairs: Mapping[str, tuple[float, FloatArray]], name: str
-        ) -> tuple[float, FloatArray]:
-            return ratio(pairs[name][0], pairs["oo"][0], pairs[name][1], pairs["oo"][1])
-
-        number = self.replicates
-        evidence = {name: Statistic(*signed[name], number, bounds=(-1.0, 1.0)) for name in SETS}
-        most = (0.0, _LARGEST_D_ECE)
-
-        def twin(
-            pairs: Mapping[str, tuple[float, FloatArray]], name: str, read: Callable[[Ends], Ends]
-        ) -> Statistic:
-            return Statistic(*over_oo(pairs, name), number, read, POSITIVE, evidence[name])
-
-        found = {
-            "deid": Statistic(*over_oo(signed, "op"), number, lost),
-            "g_vd": Statistic(*over_oo(signed, "pp"), number, decibels),
-            "d_ece": Statistic(*disclosed["op"], number, bounds=most, evidence=evidence["op"]),
-            "d_ece_oo": Statistic(*disclosed["oo"], number, bounds=most, evidence=evidence["oo"]),
-            "deid_d_ece": twin(disclosed, "op", lost),
-            "deid_min_cllr": twin(information, "op", lost),
-            "g_d_ece": twin(disclosed, "pp", decibels),
-            "g_min_cllr": twin(information, "pp", decibels),
-            "deid_log": Statistic(*over_oo(logs, "op"), number, lost),
-            "g_vd_log": Statistic(*over_oo(logs, "pp"), number, decibels),
-        }
-        for name in SETS:
-            found[f"d_diag_{name}"] = Statistic(*signed[name], number, modulus, (-1.0, 1.0))
-            found[f"d_diag_{name}_signed"] = evidence[name]
-            found[f"d_diag_{name}_log"] = Statistic(*logs[name], number, modulus)
-        for name, attack in self.attacks.items():
-            made = deid_statistic(attack, oo, number)
-            if made is not None:
-                found[_metric(name)] = made
-        found["deid_strongest"] = found[_metric(self._attacker)]
-        return found
-
-    def interval(self, metric: str) -> Interval | None:
-        """Interval of any metric of :attr:`estimates` or :attr:`details`, where it has one."""
-        return interval_of(
-            self._statistics.get(metric),
-            speakers=len(self.speakers),
-            level=self.level,
-            replicates=self.replicates,
-            seed=self.seed,
-        )
+        deid = self._estimate("deid_strongest", self.attacks[self.attacker], "%")
+        return StrongestAttack(self.attacker, deid, tuple(self.attacks))
 
     @property
     def beyond_plain(self) -> tuple[float | None, Interval | None]:
         """DeID and its interval against an attacker who beats the plain score, if there is one."""
-        if self._attacker == PLAIN:
+        if self.attacker == PLAIN:
             return None, None
-        return self.attacked_deid(self._attacker), self.interval("deid_strongest")
+        return self.attacks[self.attacker], self.interval("deid_strongest")
+
+    def interval(self, metric: str) -> Interval | None:
+        """Interval of any metric of :attr:`estimates` or :attr:`details`, where it has one."""
+        return self.intervals.get(metric)
 
     @cached_property
-    def negated_discloses_more(self) -> bool:
-        """Whether D_ECE of the negated OP scores is larger by more than resampling moves it."""
-        op = self.sets["op"]
-        if not op.zebra.warnings:
-            return False
-        if op.resampled is None or op.resampled_negated is None:
-            return True
-        value = op.zebra.negated_d_ece - op.zebra.d_ece
-        drawn = op.resampled_negated.d_ece - op.resampled.d_ece
-        ends = Statistic(value, drawn, self.replicates).ends(len(self.speakers), self.level)
-        return ends is None or ends[0] > 0
-
-    @cached_property
-    def warnings(self) -> tuple[str, ...]:
-        """What to be careful about, the negated score first of all."""
-        told = []
+    def cautions(self) -> tuple[str, ...]:
+        """What to be careful about whatever the number of speakers, the negated score first."""
+        messages = []
         for name in SETS:
-            similarity_set = self.sets[name]
-            roc = similarity_set.roc
+            own, roc = self.sets[name], self.sets[name].roc
             if name != "op" or self.negated_discloses_more:
-                told += [f"{name.upper()}: {text}" for text in negated_warnings(roc, roc.negated())]
-            if similarity_set.signed < 0:
-                told.append(
-                    f"{name.upper()}: D_diag is {similarity_set.signed:.4f} with its sign: speakers"
+                negated = negated_warnings(roc, roc.negated())
+                messages += [f"{name.upper()}: {text}" for text in negated]
+            if own.signed < 0:
+                messages.append(
+                    f"{name.upper()}: D_diag is {own.signed:.4f} with its sign: speakers"
                     " are less like themselves than like others"
                 )
-        if self._attacker != PLAIN:
-            told.append(
-                f"OP: against the {self._attacker} score DeID is"
-                f" {100 * self.attacked_deid(self._attacker):.1f} % instead of"
-                f" {100 * self.deid:.1f} %: {_WHY[self._attacker]}"
+        if self.attacker != PLAIN:
+            messages.append(
+                f"OP: against the {self.attacker} score DeID is"
+                f" {100 * self.attacks[self.attacker]:.1f} % instead of"
+                f" {100 * self.deid:.1f} %: {_WHY[self.attacker]}"
             )
-        few = few_speakers(len(self.speakers))
-        return (*told, *([few] if few and self.replicates else []))
+        return tuple(messages)
+
+    @property
+    def few(self) -> str | None:
+        """What to say where intervals rest on few speakers."""
+        return few_speakers(len(self.speakers)) if self.replicates else None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All that there is to be careful about."""
+        return (*self.cautions, *([self.few] if self.few else []))
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -310,36 +204,33 @@ class Pseudonymisation:
         """
         zebra = self.sets["op"].zebra
         return (
-            self._estimate("deid", self.deid, "%", set_name=None),
+            self._estimate("deid", self.deid, "%"),
             self.strongest.deid,
-            self._estimate("g_vd", self.g_vd, "dB", set_name=None),
-            self._estimate("d_ece", zebra.d_ece, "bit", chance=0.0),
-            self._estimate("l_w", zebra.l_w, chance=0.0),
-            self._estimate("tag", zebra.tag, chance=0.0),
+            self._estimate("g_vd", self.g_vd, "dB"),
+            self._estimate("d_ece", zebra.d_ece, "bit", of="op", chance=0.0),
+            self._estimate("l_w", zebra.l_w, of="op", chance=0.0),
+            self._estimate("tag", zebra.tag, of="op"),
         )
 
     @property
     def details(self) -> tuple[Estimate, ...]:
         """The normalised twins (eq. 17–20), D_diag in all its forms, and the negated score."""
+        ratios = ("deid_d_ece", "deid_min_cllr", "g_d_ece", "g_min_cllr", "deid_log", "g_vd_log")
         estimates = [
-            self._estimate("deid_d_ece", self.deid_d_ece, "%", set_name=None),
-            self._estimate("deid_min_cllr", self.deid_min_cllr, "%", set_name=None),
-            self._estimate("g_d_ece", self.g_d_ece, "dB", set_name=None),
-            self._estimate("g_min_cllr", self.g_min_cllr, "dB", set_name=None),
-            self._estimate("deid_log", self.deid_log, "%", set_name=None),
-            self._estimate("g_vd_log", self.g_vd_log, "dB", set_name=None),
+            self._estimate(name, getattr(self, name), "%" if name.startswith("deid") else "dB")
+            for name in ratios
         ]
         estimates += [
-            self._estimate(_metric(name), self.attacked_deid(name), "%", set_name=None)
-            for name in self.attacks
+            self._estimate(_metric(name), value, "%")
+            for name, value in self.attacks.items()
             if name != PLAIN
         ]
         for name in SETS:
             own = self.sets[name]
             estimates += [
-                self._estimate(f"d_diag_{name}", own.d_diag, chance=0.0, set_name=name),
-                self._estimate(f"d_diag_{name}_signed", own.signed, set_name=name),
-                self._estimate(f"d_diag_{name}_log", own.d_diag_log, "bit", set_name=name),
+                self._estimate(f"d_diag_{name}", own.d_diag, of=name, chance=0.0),
+                self._estimate(f"d_diag_{name}_signed", own.signed, of=name),
+                self._estimate(f"d_diag_{name}_log", own.d_diag_log, "bit", of=name),
             ]
         return tuple(estimates)
 
@@ -349,40 +240,37 @@ class Pseudonymisation:
         value: float | str,
         unit: str = "",
         *,
+        of: str | None = None,
         chance: float | None = None,
-        set_name: str | None = "op",
     ) -> Estimate:
+        """One number, that of the set ``of`` or a ratio of sets."""
         interval = self.interval(metric)
-        roc = self.sets[set_name or "op"].roc
+        roc = self.sets[of or "op"].roc
+        why = WITH_TRIALS if metric in ("l_w", "tag") else SAME if self.replicates else NOT_ASKED
         return Estimate(
             metric,
             value,
             unit,
             interval=interval,
-            chance=None if isinstance(value, str) else chance,
+            chance=chance,
             n={
                 "target": round(roc.targets),
                 "nontarget": round(roc.nontargets),
                 "speakers": len(self.speakers),
             },
             params={
-                "set": set_name,
+                "set": of,
                 "mean": self.mean,
                 "pairs": self.pairs,
                 "backend": self.backend,
                 "calibration": "pav" if metric in _WITHOUT_LAPLACE else "pav,laplace",
-                "attacker": self._attacker if metric == "deid_strongest" else None,
+                "attacker": self.attacker if metric == "deid_strongest" else None,
                 "bins": self.sets["oo"].bins or None,
                 "partners": self.sets["oo"].partners or None,
             },
             trials=self.trials,
-            no_interval="" if interval is not None else self._why_none(metric),
+            no_interval="" if interval is not None else why,
         )
-
-    def _why_none(self, metric: str) -> str:
-        if metric in ("l_w", "tag"):
-            return WITH_TRIALS
-        return SAME if self.replicates else NOT_ASKED
 
 
 _WITHOUT_LAPLACE = ("d_ece", "deid_d_ece", "deid_min_cllr", "g_d_ece", "g_min_cllr")
@@ -399,3 +287,102 @@ _WHY = {
 def _metric(attacker: str) -> str:
     """Name of DeID under an attacker."""
     return "deid" if attacker == PLAIN else f"deid_{attacker.replace(' ', '_')}"
+
+
+def assessed(
+    sets: Mapping[str, SimilaritySet],
+    drawn: Mapping[str, Replicates],
+    setup: Setup,
+    *,
+    backend: str | None = None,
+    trials: str = "",
+    notes: tuple[str, ...] = (),
+) -> Pseudonymisation:
+    """The result of three sets, with all that its resamples say: no replicate is kept."""
+    if sets["oo"].d_diag == 0:
+        raise InputError(
+            "OO: D_diag is 0, original voices cannot be told apart by these scores:"
+            " DeID and G_VD are not defined"
+        )
+    attacks = attacks_of(sets, drawn)
+    strongest = strongest_of(attacks, setup)
+    statistics = _statistics(sets, drawn, attacks, strongest, setup.replicates)
+    return Pseudonymisation(
+        sets,
+        {name: attack.deid for name, attack in attacks.items()},
+        strongest.name,
+        protection_of(strongest, sets, setup),
+        setup.intervals(statistics, len(sets["oo"].speakers)),
+        _negated_discloses_more(sets["op"], drawn.get("op"), setup),
+        setup.pairs,
+        backend=backend,
+        replicates=setup.replicates,
+        level=setup.level,
+        seed=setup.seed,
+        trials=trials,
+        notes=notes,
+    )
+
+
+def _statistics(
+    sets: Mapping[str, SimilaritySet],
+    drawn: Mapping[str, Replicates],
+    attacks: Mapping[str, Attack],
+    strongest: Attack,
+    number: int,
+) -> dict[str, Statistic]:
+    """What intervals are made from, by metric; nothing where there are no replicates."""
+    if not drawn:
+        return {}
+    own = {name: drawn[name].plain for name in SETS}
+    information = {name: (1 - sets[name].roc.min_cllr(), 1 - own[name].min_cllr) for name in SETS}
+    disclosed = {name: (sets[name].zebra.d_ece, own[name].d_ece) for name in SETS}
+    logs = {name: (sets[name].signed_log, own[name].signed_log) for name in SETS}
+    signed = {name: (sets[name].signed, own[name].signed) for name in SETS}
+
+    def over_oo(
+        pairs: Mapping[str, tuple[float, FloatArray]], name: str
+    ) -> tuple[float, FloatArray]:
+        return ratio(pairs[name][0], pairs["oo"][0], pairs[name][1], pairs["oo"][1])
+
+    evidence = {name: Statistic(*signed[name], number, bounds=(-1.0, 1.0)) for name in SETS}
+    bits = 0.0, LARGEST_D_ECE
+
+    def twin(
+        pairs: Mapping[str, tuple[float, FloatArray]], name: str, read: Callable[[Ends], Ends]
+    ) -> Statistic:
+        return Statistic(*over_oo(pairs, name), number, read, POSITIVE, evidence[name])
+
+    statistics = {
+        "g_vd": Statistic(*over_oo(signed, "pp"), number, decibels),
+        "d_ece": Statistic(*disclosed["op"], number, bounds=bits, evidence=evidence["op"]),
+        "d_ece_oo": Statistic(*disclosed["oo"], number, bounds=bits, evidence=evidence["oo"]),
+        "deid_d_ece": twin(disclosed, "op", lost),
+        "deid_min_cllr": twin(information, "op", lost),
+        "g_d_ece": twin(disclosed, "pp", decibels),
+        "g_min_cllr": twin(information, "pp", decibels),
+        "deid_log": Statistic(*over_oo(logs, "op"), number, lost),
+        "g_vd_log": Statistic(*over_oo(logs, "pp"), number, decibels),
+    }
+    for name in SETS:
+        statistics[f"d_diag_{name}"] = Statistic(*signed[name], number, modulus, (-1.0, 1.0))
+        statistics[f"d_diag_{name}_signed"] = evidence[name]
+        statistics[f"d_diag_{name}_log"] = Statistic(*logs[name], number, modulus)
+    for attack in attacks.values():
+        deid = attack.statistic(number)
+        if deid is not None:
+            statistics[_metric(attack.name)] = deid
+    statistics["deid_strongest"] = statistics[_metric(strongest.name)]
+    return statistics
+
+
+def _negated_discloses_more(op: SimilaritySet, drawn: Replicates | None, setup: Setup) -> bool:
+    """Whether D_ECE of the negated OP scores is larger by more than resampling moves it."""
+    if not op.zebra.warnings:
+        return False
+    if drawn is None or drawn.negated is None:
+        return True
+    value = op.zebra.negated_d_ece - op.zebra.d_ece
+    statistic = Statistic(value, drawn.negated.d_ece - drawn.plain.d_ece, setup.replicates)
+    ends = statistic.ends(len(op.speakers), setup.level)
+    return ends is None or ends[0] > 0

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
@@ -17,46 +15,46 @@ from unmask.base import FloatArray, few_speakers
 from unmask.engine import negated_warnings
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
-from unmask.privacy.similarity.align import aligned
-from unmask.privacy.similarity.intervals import (
+from unmask.privacy.similarity.matrix import Replicates, SimilaritySet, similarity_sets
+from unmask.privacy.similarity.pairs import (
+    EmbeddingPairs,
+    Pairs,
+    Sessions,
+    aligned,
+    check_backend,
+    prepared,
+)
+from unmask.privacy.similarity.resampling import (
+    LARGEST_D_ECE,
     NOT_ASKED,
     SAME,
     WITH_TRIALS,
+    Setup,
     Statistic,
     decibels,
     gain,
-    interval_of,
     lost,
     ratio,
-    resamples,
 )
-from unmask.privacy.similarity.matrix import SimilaritySet, similarity_sets
-from unmask.privacy.similarity.pairs import EmbeddingPairs, Pairs, Sessions, prepared
-from unmask.privacy.similarity.sets import check_backend
-from unmask.run import Where
 from unmask.scoring import Backend, resolve
 from unmask.trials import Embeddings
 
 
 @dataclass(frozen=True, eq=False)
 class SessionAssessment:
-    """Voice distinctiveness within sessions and linkability between them.
+    """Voice distinctiveness within sessions and linkability between them; made by :func:`sessions`.
 
     ``sets`` holds the similarity sets of original (``oo``) and protected (``pp``) segments over the
     pairs ``within`` a session and ``between`` two, each calibrated on its own: ``oo_within``, ….
     """
 
     sets: Mapping[str, SimilaritySet]
+    intervals: Mapping[str, Interval]
     backend: str
     sessions: int
     replicates: int = 1000
     level: float = 0.95
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("oo_within", "oo_between"):
-            if self.sets[name].d_diag == 0:
-                raise InputError(f"{name}: D_diag is 0, original voices cannot be told apart")
 
     @property
     def g_vd_within(self) -> float:
@@ -68,52 +66,9 @@ class SessionAssessment:
         """1 − D_diag(PP)/D_diag(OO) over pairs of two sessions: should reach 1."""
         return 1 - self.sets["pp_between"].d_diag / self.sets["oo_between"].d_diag
 
-    @cached_property
-    def _statistics(self) -> Mapping[str, Statistic]:
-        """What intervals are made from, by metric; nothing where no replicates were asked for."""
-        between = self.sets["pp_between"]
-        if between.resampled is None:
-            return {}
-        evidence = Statistic(
-            between.signed, between.resampled.signed, self.replicates, bounds=(-1.0, 1.0)
-        )
-        return {
-            "g_vd_within": Statistic(*self._over_original("within"), self.replicates, decibels),
-            "unlinkability_between": Statistic(
-                *self._over_original("between"), self.replicates, lost
-            ),
-            "d_ece_between": Statistic(
-                between.zebra.d_ece,
-                between.resampled.d_ece,
-                self.replicates,
-                bounds=(0.0, 1 / (2 * np.log(2))),
-                evidence=evidence,
-            ),
-            "eer_between": Statistic(
-                between.roc.eer(),
-                between.resampled.eer,
-                self.replicates,
-                bounds=(0.0, 0.5),
-                evidence=evidence,
-                chance=0.5,
-            ),
-        }
-
-    def _over_original(self, kind: str) -> tuple[float, FloatArray]:
-        pp, oo = self.sets[f"pp_{kind}"], self.sets[f"oo_{kind}"]
-        assert pp.resampled is not None
-        assert oo.resampled is not None
-        return ratio(pp.signed, oo.signed, pp.resampled.signed, oo.resampled.signed)
-
     def interval(self, metric: str) -> Interval | None:
         """Interval of any metric of :attr:`estimates`, where it has one."""
-        return interval_of(
-            self._statistics.get(metric),
-            speakers=len(self.sets["oo_within"].speakers),
-            level=self.level,
-            replicates=self.replicates,
-            seed=self.seed,
-        )
+        return self.intervals.get(metric)
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -131,12 +86,9 @@ class SessionAssessment:
     def _estimate(
         self, metric: str, value: float | str, unit: str, name: str, chance: float | None = None
     ) -> Estimate:
-        interval = self.interval(metric)
-        reason = ""
-        if interval is None:
-            known = {"l_w_between": WITH_TRIALS, "tag_between": WITH_TRIALS}
-            reason = known.get(metric, SAME if self.replicates else NOT_ASKED)
-        own = self.sets[name]
+        interval, own = self.interval(metric), self.sets[name]
+        grows = metric in ("l_w_between", "tag_between")
+        why = WITH_TRIALS if grows else SAME if self.replicates else NOT_ASKED
         compared = int((own.sums.count > 0).sum()) - len(own.speakers)
         return Estimate(
             metric,
@@ -158,27 +110,32 @@ class SessionAssessment:
                 "bins": own.bins or None,
                 "partners": own.partners or None,
             },
-            no_interval=reason,
+            no_interval="" if interval is not None else why,
         )
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def cautions(self) -> tuple[str, ...]:
         """Negated scores that disclose more, and pairs of speakers who share no session."""
-        told = []
+        messages = []
         for name, own in self.sets.items():
-            told += [f"{name}: {text}" for text in negated_warnings(own.roc, own.roc.negated())]
+            messages += [f"{name}: {text}" for text in negated_warnings(own.roc, own.roc.negated())]
             speakers = len(own.speakers)
             missing = int((own.sums.count == 0).sum())
             if missing:
-                told.append(
+                messages.append(
                     f"{name}: {missing} of {speakers * (speakers - 1)} ordered pairs of speakers"
                     " have no comparison and do not count"
                 )
+        return tuple(messages)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All that there is to be careful about, few speakers among it."""
         few = few_speakers(len(self.sets["oo_within"].speakers)) if self.replicates else None
-        return (*told, *([few] if few else []))
+        return (*self.cautions, *([few] if few else []))
 
 
-def assess_sessions(
+def sessions(
     original: Embeddings,
     protected: Embeddings,
     *,
@@ -187,20 +144,17 @@ def assess_sessions(
     replicates: int = 1000,
     level: float = 0.95,
     seed: int = 0,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
 ) -> SessionAssessment:
     """Assess pseudo-voices within and between the sessions named on the protected segments.
 
-    Every speaker needs two segments in one session and segments in two sessions. The original
+    Every speaker needs two segments in one session and segments in two sessions. The ``original``
     segments of the same pairs are the reference, so that what sessions do to unprotected speech
-    (room, day, microphone) is not laid to the safeguard. ``on``, ``workers`` and ``state`` as in
-    :func:`pseudonymisation_from_embeddings`.
+    (room, day, microphone) is not laid to the safeguard. ``backend``, ``mean``, ``replicates``,
+    ``level`` and ``seed`` as in :func:`pseudonymisation`.
     """
-    where = Where(on, workers, state)
+    setup = Setup(mean, "all", replicates, level, seed)
     scorer = resolve(backend)
-    check_backend(scorer, where)
+    check_backend(scorer)
     if protected.sessions is None:
         raise InputError("sessions: expected a session for every protected segment, found none")
     segments, protected_order = aligned(original, protected)
@@ -211,22 +165,47 @@ def assess_sessions(
     }
     codes = protected.sessions.codes[order].astype(np.int64)
     rules = {"within": Sessions(codes, within=True), "between": Sessions(codes, within=False)}
-    sets = similarity_sets(
-        {
-            f"{name}_{kind}": Pairs(EmbeddingPairs.of(scorer, own, own), segments, rule)
-            for kind, rule in rules.items()
-            for name, own in rows.items()
-        },
-        mean=mean,
-        once=("oo_within", "pp_within", "oo_between", "pp_between"),
-        times=resamples(segments.speakers, replicates, seed),
-        where=where,
-    )
-    for name, made in sets.items():
-        _refuse_missing(made, name.partition("_")[2])
-    return SessionAssessment(
-        sets, scorer.name, protected.sessions.n_unique, replicates, level, seed
-    )
+    pairs = {
+        f"{name}_{kind}": Pairs(EmbeddingPairs.of(scorer, own, own), segments, rule)
+        for kind, rule in rules.items()
+        for name, own in rows.items()
+    }
+    sets, drawn = similarity_sets(pairs, setup, once=tuple(pairs))
+    for name, own in sets.items():
+        _refuse_missing(own, name.partition("_")[2])
+    for name in ("oo_within", "oo_between"):
+        if sets[name].d_diag == 0:
+            raise InputError(f"{name}: D_diag is 0, original voices cannot be told apart")
+    statistics = _statistics(sets, drawn, replicates) if drawn else {}
+    intervals = setup.intervals(statistics, segments.speakers)
+    number = protected.sessions.n_unique
+    return SessionAssessment(sets, intervals, scorer.name, number, replicates, level, seed)
+
+
+def _statistics(
+    sets: Mapping[str, SimilaritySet], drawn: Mapping[str, Replicates], number: int
+) -> dict[str, Statistic]:
+    """What intervals are made from, by metric."""
+
+    def over_original(kind: str) -> tuple[float, FloatArray]:
+        pp, oo = f"pp_{kind}", f"oo_{kind}"
+        return ratio(
+            sets[pp].signed, sets[oo].signed, drawn[pp].plain.signed, drawn[oo].plain.signed
+        )
+
+    own, between = sets["pp_between"], drawn["pp_between"].plain
+    evidence = Statistic(own.signed, between.signed, number, bounds=(-1.0, 1.0))
+    bits, half = (0.0, LARGEST_D_ECE), (0.0, 0.5)
+    return {
+        "g_vd_within": Statistic(*over_original("within"), number, decibels),
+        "unlinkability_between": Statistic(*over_original("between"), number, lost),
+        "d_ece_between": Statistic(
+            own.zebra.d_ece, between.d_ece, number, bounds=bits, evidence=evidence
+        ),
+        "eer_between": Statistic(
+            own.roc.eer(), between.eer, number, bounds=half, evidence=evidence, chance=0.5
+        ),
+    }
 
 
 def _refuse_missing(own: SimilaritySet, kind: str) -> None:

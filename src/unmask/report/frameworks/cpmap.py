@@ -19,7 +19,7 @@ from unmask.report.document import Document, Row, document, figures_of
 from unmask.report.frameworks.attacks import Framework, Plan, Study, Table
 from unmask.report.section import LI_2022, TWO_RATES, Method, Section, TableBlock, percent
 from unmask.report.table import render
-from unmask.stress.cpmap import Contour, CpAssessment, assess_cp_maps, contour
+from unmask.stress import Contour, CpAssessment, contour, cp_maps
 
 LEVELS = {"eer": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "min_dcf": (0.1, 0.2, 0.5, 0.8)}
 
@@ -174,7 +174,7 @@ def _step(table: Table, study: Study) -> Step:
         f"C-P maps of {table.name}",
         table.inputs,
         {**options, "systems": table.systems},
-        lambda: assess_cp_maps(table.load(), **options),
+        lambda: cp_maps(table.load(), **options),
         weight=1 + table.size * len(table.systems) * config.cpmap.replicates / 3e6,
     )
 

@@ -21,9 +21,9 @@ from unmask.figures import (
 )
 from unmask.privacy import (
     Pseudonymisation,
-    pseudonymisation_from_embeddings,
-    pseudonymisation_from_scores,
-    zoo_of_set,
+    disclosure_of,
+    pseudonymisation,
+    zoo,
 )
 from unmask.privacy.similarity import (
     NOT_ASKED,
@@ -34,11 +34,10 @@ from unmask.privacy.similarity import (
     Safeguard,
     SessionAssessment,
     SimilaritySet,
-    assess_sessions,
     quadrants,
+    sessions,
     single,
 )
-from unmask.privacy.zebra import disclosure_of
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.document import Document, Row, document, figures_of
@@ -222,7 +221,7 @@ def _matrices(results: Mapping[str, Pseudonymisation], order: str, suffix: str) 
 
 def _zoo(sets: Mapping[str, SimilaritySet], system: str, order: str, suffix: str) -> Figure:
     return zoo_plots(
-        {name: zoo_of_set(own) for name, own in sets.items()},
+        {name: zoo(own) for name, own in sets.items()},
         matrices={name: single(own, order=order) for name, own in sets.items()},
         name=f"zoo_{_plain(system)}{suffix}",
         title=f"Zoo plot of {system}: who is recognised, who is confused with others",
@@ -238,23 +237,21 @@ def _steps(study: Study) -> Plan:
     inputs, config = study.inputs, study.config
     how = {"mean": config.similarity.mean, **config.drawn}
     all_pairs = {**how, "pairs": config.similarity.pairs, "weight": 2.0}
-    matrices, sessions = {}, {}
+    matrices, within = {}, {}
     for name, protected in inputs.protected.items():
         assert inputs.original is not None
         voices = (inputs.original, protected)
         matrices[name] = Step.of(
-            f"voice similarity of {name}", pseudonymisation_from_embeddings, *voices, **all_pairs
+            f"voice similarity of {name}", pseudonymisation, *voices, **all_pairs
         )
         if protected.sessions is not None and protected.sessions.n_unique > 1:
-            sessions[name] = Step.of(
-                f"sessions of {name}", assess_sessions, *voices, weight=2.0, **how
-            )
+            within[name] = Step.of(f"sessions of {name}", sessions, *voices, weight=2.0, **how)
     for name, sets in inputs.sets.items():
         scores = [sets[part] for part in ("oo", "op", "pp")]
         matrices[name] = Step.of(
-            f"voice similarity of {name}", pseudonymisation_from_scores, *scores, **all_pairs
+            f"voice similarity of {name}", pseudonymisation, *scores, **all_pairs
         )
-    return {"matrices": matrices, "sessions": sessions}
+    return {"matrices": matrices, "sessions": within}
 
 
 def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
@@ -289,7 +286,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         (
             name,
             zoo_plots(
-                {name: zoo_of_set(result.sets["pp"])},
+                {name: zoo(result.sets["pp"])},
                 name=f"zoo_{number}",
                 title=f"{name}: who is recognised and who is confused among protected voices",
             ),

@@ -15,14 +15,15 @@ from unmask.report.document import Document, Row, document, figures_of
 from unmask.report.frameworks.attacks import Framework, Plan, Study, Table
 from unmask.report.section import SHOLOKHOV_2020, Method, Section, TableBlock
 from unmask.run import part
-from unmask.stress import Needed, WorstCaseStudy
-from unmask.stress.extrapolation import ModelComparison
-from unmask.stress.worst_case import (
+from unmask.stress import (
     GROUPS,
     LEAST_SPEAKERS,
+    ModelComparison,
+    Needed,
     PairScores,
     WorstCase,
-    measure_worst_case,
+    WorstCaseStudy,
+    worst_case,
 )
 from unmask.trials import Scores, Source
 
@@ -196,7 +197,7 @@ def growth_of(
     """False alarms of every system of a table; what cannot be told from it is left out and told.
 
     ``counts`` are numbers of impostors, by default 1, 2, 5, 10, …; ``by`` names a column within
-    whose groups impostors are taken; further options are those of ``measure_worst_case``.
+    whose groups impostors are taken; further options are those of :func:`unmask.worst_case`.
     """
     told: list[str] = []
     systems = []
@@ -217,7 +218,7 @@ def growth_of(
         # The ROC accepts scores of at least its threshold, a false alarm lies above it.
         thresholds.append(float(np.nextafter(roc.eer_point().threshold, -np.inf)))
         with part(index, len(scores.systems)):
-            found = measure_worst_case(
+            found = worst_case(
                 pairs,
                 thresholds,
                 counts=[n for n in counts or default_counts(most) if n <= most],

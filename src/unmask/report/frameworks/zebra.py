@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from unmask.figures import Figure, calibration_profiles, disclosure_profiles
-from unmask.privacy.similarity import calibration_distortion_from_scores
-from unmask.privacy.zebra import CalibrationDistortion, disclosure_of
+from unmask.privacy import CalibrationDistortion, disclosure_of
+from unmask.privacy.similarity import calibration_distortion
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.document import Row
@@ -36,7 +36,7 @@ _EVIDENCE = ("d_ece", "l_w", "tag", "min_cllr")
 
 def _distortion(learnt: Attack, attacked: Attack, **options: Any) -> CalibrationDistortion:
     first, second = (one.scores(Variant("cosine"), names=["cosine"]) for one in (learnt, attacked))
-    return calibration_distortion_from_scores(first, second, **options)
+    return calibration_distortion(first, second, **options)
 
 
 def _steps(study: Study) -> Plan:

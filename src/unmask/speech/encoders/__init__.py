@@ -202,7 +202,7 @@ BUILT_IN: dict[str, Callable[..., Encoder]] = {
 
 
 def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> Encoder:
-    """An encoder from its name or from a callable.
+    """An ``encoder`` from its name or from a callable, on a ``device`` of torch (cpu, cuda).
 
     Names: ``campplus``, ``resemblyzer``, the path of an ``.onnx`` file, ``module:function`` for
     a Python function of samples, and, where there is a network, ``speechbrain:SOURCE`` and

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import BoolArray, FloatArray, IntArray
+from unmask.base import BoolArray, FloatArray
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval, Parameter
-from unmask.stress.cpmap.maps import CpMap, CpMetric, cp_map
+from unmask.estimate import Estimate, Interval
+from unmask.stress.cpmap.maps import Cells, CpMap, cp_map
 
 TOLERANCE = 1e-5
 OUTCOMES = ("win", "tie", "lose")
+Edge = tuple[str, str]
 
 
+@final
 @dataclass(frozen=True)
 class DeltaIntervals:
     """Intervals of the three proportions, found on a map of ``grid`` steps a side.
@@ -35,56 +37,36 @@ class DeltaIntervals:
 
 
 @dataclass(frozen=True, eq=False)
-class DeltaCpMap:
+class DeltaCpMap(Cells):
     """Relative change ratio per cell and the share of well-defined cells the test system wins.
 
-    ``rcr`` is positive where the test system is better; ``win``, ``tie`` and ``lose`` sum to 1.
+    :func:`delta_cp_map` makes it. ``rcr`` is positive where the test system is better; ``win``,
+    ``tie`` and ``lose`` sum to 1.
     """
 
     rcr: FloatArray
-    x: FloatArray
-    y: FloatArray
-    well_defined: BoolArray
-    targets: IntArray
-    nontargets: IntArray
     win: float
     tie: float
     lose: float
-    metric: CpMetric
     reference: str
     test: str
-    hardness: str
     tolerance: float = TOLERANCE
     intervals: DeltaIntervals | None = None
     warnings: tuple[str, ...] = ()
 
-    def with_intervals(self, intervals: DeltaIntervals) -> DeltaCpMap:
-        """The same map with the uncertainty of its proportions."""
-        return replace(self, intervals=intervals)
-
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """Win, tie and lose as estimates."""
-        params: dict[str, Parameter] = {
-            "metric": self.metric.name,
-            **self.metric.params,
-            "hardness": self.hardness,
-            "grid": f"{self.x.size}x{self.y.size}",
-            "tolerance": self.tolerance,
-        }
-        if self.intervals is not None:
-            params["ci_grid"] = "x".join(str(steps) for steps in self.intervals.grid)
-        n = {
-            "target": int(self.targets[-1]),
-            "nontarget": int(self.nontargets[-1]),
-            "cells": int(self.well_defined.sum()),
-        }
+        made = self.intervals
+        grid = {"ci_grid": "{}x{}".format(*made.grid)} if made is not None else {}
+        params = self.params(None) | {"tolerance": self.tolerance, **grid}
+        n = {**self.n, "cells": int(self.well_defined.sum())}
         return tuple(
             Estimate(
                 f"cp_{outcome}",
                 getattr(self, outcome),
                 "%",
-                interval=None if self.intervals is None else getattr(self.intervals, outcome),
+                interval=made and getattr(made, outcome),
                 n=n,
                 params=params,
             )
@@ -93,20 +75,100 @@ class DeltaCpMap:
 
     def cells(self) -> pl.DataFrame:
         """One row per cell: shares, counts of trials, RCR, whether it is well-defined."""
-        rows, columns = self.rcr.shape
-        return pl.DataFrame(
-            {
-                "x": np.tile(self.x, rows),
-                "y": np.repeat(self.y, columns),
-                "targets": np.tile(self.targets, rows),
-                "nontargets": np.repeat(self.nontargets, columns),
-                "rcr": self.rcr.ravel(),
-                "well_defined": self.well_defined.ravel(),
-            }
+        return self.frame("rcr", self.rcr)
+
+
+def relative_change(reference: FloatArray, test: FloatArray) -> FloatArray:
+    """RCR = (CP_ref − CP_test)/CP_ref (Li 2022, eq. 2).
+
+    Where CP_ref is 0 it is 0 if CP_test is 0 as well, −inf otherwise.
+    """
+    lost = np.where(test > 0, -np.inf, 0.0)
+    return np.divide(reference - test, reference, out=lost, where=reference > 0)
+
+
+def proportions(
+    rcr: FloatArray, well_defined: BoolArray, tolerance: float = TOLERANCE
+) -> tuple[float, float, float]:
+    """Win : tie : lose over the well-defined cells; ``nan`` where there is none."""
+    cells = rcr[well_defined]
+    if cells.size == 0:
+        return (float("nan"),) * 3
+    win, lose = int((cells > tolerance).sum()), int((cells < -tolerance).sum())
+    return win / cells.size, (cells.size - win - lose) / cells.size, lose / cells.size
+
+
+def delta_cp_map(reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE) -> DeltaCpMap:
+    """Compare two maps of the same trials cell by cell (Li 2022, section 4.5).
+
+    A cell is won by the system of the map ``test`` where RCR > ε, the ``tolerance``, lost to that
+    of ``reference`` where RCR < −ε, and a tie otherwise. Both maps must hold the trials in the same
+    order, however that order was named. Where one of the two systems is among those that ordered
+    and the other is not, the map favours the other one and says so in a warning.
+    """
+    names = reference.system or "the reference system", test.system or "the test system"
+    _require_same(reference, test, names)
+    rcr = relative_change(reference.values, test.values)
+    win, tie, lose = proportions(rcr, reference.well_defined, tolerance)
+    warnings = [*reference.warnings]
+    if reference.orders != test.orders:
+        one, other = names if reference.orders else names[::-1]
+        warnings.append(
+            f"{one} orders the trials and {other} does not, which favours {other}: of two equal "
+            "systems the one that did not order wins about 87 % of the cells; order by both (mean "
+            "of ranks) or by outsiders"
+        )
+    if reference.tied and not np.array_equal(reference.target_place, test.target_place):
+        warnings.append(
+            "more trials than a cell holds are equally hard: among them each system is ordered by "
+            "its own scores, so such a cell holds different trials of the two"
+        )
+    if not reference.well_defined.any():
+        warnings.append("no cell has 30 trials of each class: win, tie and lose are undefined")
+    return DeltaCpMap(
+        x=reference.x,
+        y=reference.y,
+        well_defined=reference.well_defined,
+        targets=reference.targets,
+        nontargets=reference.nontargets,
+        metric=reference.metric,
+        hardness=reference.hardness,
+        rcr=rcr,
+        win=win,
+        tie=tie,
+        lose=lose,
+        reference=reference.system,
+        test=test.system,
+        tolerance=tolerance,
+        warnings=tuple(warnings),
+    )
+
+
+def _require_same(reference: CpMap, test: CpMap, names: tuple[str, str]) -> None:
+    both = list(zip(names, (reference, test), strict=True))
+    _require_same_counts([(name, cp.n["target"], cp.n["nontarget"]) for name, cp in both])
+    if reference.values.shape != test.values.shape:
+        grids = " and ".join(f"{cp.x.size} x {cp.y.size}" for _, cp in both)
+        raise InputError(f"delta map: expected two maps on one grid, found {grids}")
+    if reference.metric != test.metric:
+        raise InputError(
+            f"delta map: expected one metric, found {reference.metric} and {test.metric}"
+        )
+    if reference.order != test.order:
+        orders = " and ".join(
+            f"{name} ordered by {'its own scores' if cp.hardness == 'own' else cp.hardness}"
+            for name, cp in both
+        )
+        raise InputError(
+            f"delta map: expected trials in one order, found {orders}: "
+            "give both maps the same hardness"
         )
 
 
-Edge = tuple[str, str]
+def _require_same_counts(systems: Sequence[tuple[str, int, int]]) -> None:
+    if len({one[1:] for one in systems}) > 1:
+        each = ", ".join(f"{name} {t} target and {n} nontarget" for name, t, n in systems)
+        raise InputError(f"systems on different trial lists: {each} trials")
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,67 +216,6 @@ def is_tree(edges: Sequence[Edge], names: Sequence[str]) -> bool:
     return reached == set(names)
 
 
-def relative_change(reference: FloatArray, test: FloatArray) -> FloatArray:
-    """RCR = (CP_ref − CP_test)/CP_ref (Li 2022, eq. 2).
-
-    Where CP_ref is 0 it is 0 if CP_test is 0 as well, −inf otherwise.
-    """
-    lost = np.where(test > 0, -np.inf, 0.0)
-    return np.divide(reference - test, reference, out=lost, where=reference > 0)
-
-
-def proportions(
-    rcr: FloatArray, well_defined: BoolArray, tolerance: float = TOLERANCE
-) -> tuple[float, float, float]:
-    """Win : tie : lose over the well-defined cells; ``nan`` where there is none."""
-    cells = rcr[well_defined]
-    if cells.size == 0:
-        return (float("nan"),) * 3
-    win, lose = int((cells > tolerance).sum()), int((cells < -tolerance).sum())
-    return win / cells.size, (cells.size - win - lose) / cells.size, lose / cells.size
-
-
-def delta_cp_map(reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE) -> DeltaCpMap:
-    """Compare two maps of the same trials cell by cell (Li 2022, section 4.5).
-
-    A cell is won by the test system where RCR > ε, lost where RCR < −ε, and a tie otherwise. Both
-    maps must hold the trials in the same order, however that order was named. Where one of the two
-    systems is among those that ordered and the other is not, the map favours the other one and
-    says so in a warning.
-    """
-    names = reference.system or "the reference system", test.system or "the test system"
-    _require_same(reference, test, names)
-    rcr = relative_change(reference.values, test.values)
-    win, tie, lose = proportions(rcr, reference.well_defined, tolerance)
-    warnings = [*reference.warnings]
-    if reference.orders != test.orders:
-        warnings.append(_one_orders(*(names if reference.orders else names[::-1])))
-    if reference.tied and not np.array_equal(reference.target_place, test.target_place):
-        warnings.append(
-            "more trials than a cell holds are equally hard: among them each system is ordered by "
-            "its own scores, so such a cell holds different trials of the two"
-        )
-    if not reference.well_defined.any():
-        warnings.append("no cell has 30 trials of each class: win, tie and lose are undefined")
-    return DeltaCpMap(
-        rcr=rcr,
-        x=reference.x,
-        y=reference.y,
-        well_defined=reference.well_defined,
-        targets=reference.targets,
-        nontargets=reference.nontargets,
-        win=win,
-        tie=tie,
-        lose=lose,
-        metric=reference.metric,
-        reference=reference.system,
-        test=test.system,
-        hardness=reference.hardness,
-        tolerance=tolerance,
-        warnings=tuple(warnings),
-    )
-
-
 def cp_roadmap(
     systems: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]],
     *,
@@ -230,15 +231,12 @@ def cp_roadmap(
     """
     if not systems:
         raise InputError("roadmap: expected at least one system, found none")
-    _require_same_counts(systems)
+    _require_same_counts([(name, np.size(t), np.size(n)) for name, (t, n) in systems.items()])
     if options.get("target_hardness") is None and options.get("nontarget_hardness") is None:
         options["target_hardness"] = [pair[0] for pair in systems.values()]
         options["nontarget_hardness"] = [pair[1] for pair in systems.values()]
-    maps = {
-        name: cp_map(target, nontarget, system=name, **options)
-        for name, (target, nontarget) in systems.items()
-    }
-    steps = list(pairwise(maps)) if edges is None else list(edges)
+    maps = {name: cp_map(*pair, system=name, **options) for name, pair in systems.items()}
+    steps = list(pairwise(maps)) if edges is None else edges
     deltas = [delta_cp_map(named(maps, old), named(maps, new)) for old, new in steps]
     return CpRoadmap(tuple(maps.values()), tuple(deltas))
 
@@ -248,43 +246,3 @@ def named(maps: Mapping[str, CpMap], name: str) -> CpMap:
     if name not in maps:
         raise InputError(f"delta: expected one of the systems {', '.join(maps)}, found {name}")
     return maps[name]
-
-
-def _one_orders(one: str, other: str) -> str:
-    return (
-        f"{one} orders the trials and {other} does not, which favours {other}: of two equal "
-        "systems the one that did not order wins about 87 % of the cells; order by both (mean of "
-        "ranks) or by outsiders"
-    )
-
-
-def _require_same_counts(systems: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]]) -> None:
-    counts = {name: (np.size(pair[0]), np.size(pair[1])) for name, pair in systems.items()}
-    if len(set(counts.values())) > 1:
-        each = ", ".join(f"{name} {t} target and {n} nontarget" for name, (t, n) in counts.items())
-        raise InputError(f"systems on different trial lists: {each} trials")
-
-
-def _require_same(reference: CpMap, test: CpMap, names: tuple[str, str]) -> None:
-    if reference.n != test.n:
-        counts = " and ".join(
-            f"{name} {cp.n['target']} target and {cp.n['nontarget']} nontarget"
-            for name, cp in zip(names, (reference, test), strict=True)
-        )
-        raise InputError(f"systems on different trial lists: {counts} trials")
-    if reference.values.shape != test.values.shape:
-        grids = " and ".join(f"{cp.x.size} x {cp.y.size}" for cp in (reference, test))
-        raise InputError(f"delta map: expected two maps on one grid, found {grids}")
-    if reference.metric != test.metric:
-        raise InputError(
-            f"delta map: expected one metric, found {reference.metric} and {test.metric}"
-        )
-    if reference.order != test.order:
-        orders = " and ".join(
-            f"{name} ordered by {'its own scores' if cp.hardness == 'own' else cp.hardness}"
-            for name, cp in zip(names, (reference, test), strict=True)
-        )
-        raise InputError(
-            f"delta map: expected trials in one order, found {orders}: "
-            "give both maps the same hardness"
-        )

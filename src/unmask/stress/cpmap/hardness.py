@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import rankdata
 
 from unmask.base import BoolArray, FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
 
 Hardness = npt.ArrayLike | Sequence[npt.ArrayLike]
 COMBINATIONS = ("rank", "mean")
-UNLIKE_SCALES = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """How the trials of one class stand on their axis.
+    """How the trials of one class stand on their axis; :func:`ordered` makes it for a map.
 
     ``hardest_first`` lists trial numbers; ``place`` is where each trial stands, in (0, 1): trials
     that nothing tells apart share the mean of their places. ``digest`` names the order that the
@@ -49,36 +49,24 @@ def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name
     if combine not in COMBINATIONS:
         raise InputError(f"hardness: expected combine rank or mean, found {combine}")
     sign = -1.0 if name == "nontarget" else 1.0
-    if hardness is None:
-        hardest_first = np.argsort(sign * scores, kind="stable")
-        groups = _groups((sign * scores)[hardest_first])
-        return Order(
-            hardest_first,
-            _mean_places(hardest_first, groups),
-            _digest(hardest_first, groups),
-            _largest(groups),
-            own=True,
-        )
-    rows = [
-        _column(row, scores.size, f"{name} hardness") for row in _rows(hardness, f"{name} hardness")
-    ]
-    reference = sign * combined(rows, combine=combine, name=f"{name} hardness")
+    rows = [scores]
+    if hardness is not None:
+        name = f"{name} hardness"
+        rows = [_column(row, scores.size, name) for row in references(hardness, name)]
+    reference = sign * combined(rows, combine=combine, name=name)
     hardest_first = np.lexsort([sign * scores, reference])
     groups = _groups(reference[hardest_first])
-    both = groups | _groups(scores[hardest_first])
+    starts = np.append(np.flatnonzero(groups), groups.size)
+    codes = np.empty(groups.size, np.int64)
+    codes[hardest_first] = np.cumsum(groups)
     return Order(
         hardest_first,
-        _mean_places(hardest_first, both),
-        _digest(hardest_first, groups),
-        _largest(groups),
-        own=any(_alike(row, scores) for row in rows),
-        unlike=_unlike(rows) if combine == "mean" else 1.0,
+        _mean_places(hardest_first, groups | _groups(scores[hardest_first])),
+        hashlib.blake2b(codes.tobytes(), digest_size=8).hexdigest(),
+        int(np.diff(starts).max()),
+        own=hardness is None or any(_alike(row, scores) for row in rows),
+        unlike=_unlike(rows) if combine == "mean" and len(rows) > 1 else 1.0,
     )
-
-
-def count(references: Hardness) -> int:
-    """How many references are given."""
-    return len(_rows(references, "hardness"))
 
 
 def combined(rows: list[FloatArray], *, combine: str, name: str) -> FloatArray:
@@ -86,11 +74,24 @@ def combined(rows: list[FloatArray], *, combine: str, name: str) -> FloatArray:
     if len(rows) == 1:
         return rows[0]
     if combine == "rank":
-        rows = [_ranks(row) for row in rows]
+        rows = [rankdata(row) for row in rows]
     with np.errstate(invalid="ignore"):
         mean = np.mean(rows, axis=0)
     reject_nan(mean, f"mean {name}")
     return np.asarray(mean)
+
+
+def references(hardness: Any, name: str = "hardness") -> list[Any]:
+    """A single array is one reference; a sequence of arrays (or two dimensions) is several."""
+    if isinstance(hardness, np.ndarray):
+        rows = [hardness] if hardness.ndim == 1 else list(hardness)
+    else:
+        rows = list(hardness)
+        if rows and all(np.ndim(row) == 0 for row in rows):
+            rows = [rows]
+    if not rows:
+        raise InputError(f"{name}: expected at least one reference, found none")
+    return rows
 
 
 def _groups(keys: FloatArray) -> BoolArray:
@@ -98,17 +99,6 @@ def _groups(keys: FloatArray) -> BoolArray:
     changes = np.ones(keys.size, bool)
     changes[1:] = keys[1:] != keys[:-1]
     return changes
-
-
-def _digest(hardest_first: IntArray, groups: BoolArray) -> str:
-    """Names a weak order of trials: the number of each trial's group, from the hardest."""
-    codes = np.empty(groups.size, np.int64)
-    codes[hardest_first] = np.cumsum(groups)
-    return hashlib.blake2b(codes.tobytes(), digest_size=8).hexdigest()
-
-
-def _largest(groups: BoolArray) -> int:
-    return int(np.diff(np.append(np.flatnonzero(groups), groups.size)).max())
 
 
 def _alike(row: FloatArray, scores: FloatArray) -> bool:
@@ -130,13 +120,6 @@ def _unlike(rows: list[FloatArray]) -> float:
     return float(widest / narrowest) if narrowest > 0 else float("inf")
 
 
-def _ranks(values: FloatArray) -> FloatArray:
-    """Ranks from the lowest; equal values share the mean of theirs."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[place], np.float64)
-
-
 def _mean_places(hardest_first: IntArray, groups: BoolArray) -> FloatArray:
     size = groups.size
     starts = np.append(np.flatnonzero(groups), size)
@@ -146,26 +129,13 @@ def _mean_places(hardest_first: IntArray, groups: BoolArray) -> FloatArray:
     return place
 
 
-def _rows(references: Any, name: str) -> list[Any]:
-    """A single array is one reference; a sequence of arrays (or two dimensions) is several."""
-    if isinstance(references, np.ndarray):
-        rows = [references] if references.ndim == 1 else list(references)
-    else:
-        rows = list(references)
-        if rows and all(np.ndim(row) == 0 for row in rows):
-            rows = [rows]
-    if not rows:
-        raise InputError(f"{name}: expected at least one reference, found none")
-    return rows
-
-
 def _column(values: npt.ArrayLike, size: int, name: str) -> FloatArray:
     try:
         column = np.asarray(values, np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name}: expected numbers: {error}") from None
     if column.shape != (size,):
-        found = column.size if column.ndim == 1 else f"shape {column.shape}"
-        raise InputError(f"{name}: expected {size} values, one per trial, found {found}")
+        shape = column.size if column.ndim == 1 else f"shape {column.shape}"
+        raise InputError(f"{name}: expected {size} values, one per trial, found {shape}")
     reject_nan(column, name)
     return column

@@ -9,35 +9,38 @@ share can move, and unlike percentiles of the share it reaches 0 or 1 where the 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, SupportsFloat
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import logit
 
-from unmask.base import BoolArray, FloatArray, IntArray, logit_interval, quantile_t, score_interval
+from unmask.base import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    as_scores,
+    logit_interval,
+    quantile_t,
+    score_interval,
+)
 from unmask.engine import Units
 from unmask.errors import InputError
 from unmask.estimate import Interval
+from unmask.run import Arrays, Range, Xp, ranges_of, run
+from unmask.stress.cpmap.configs import CpConfig, PositionIntervals
 from unmask.stress.cpmap.delta import TOLERANCE, DeltaIntervals, proportions, relative_change
-from unmask.stress.cpmap.hardness import Hardness
+from unmask.stress.cpmap.hardness import Hardness, ordered
+from unmask.stress.cpmap.kernels import Prefixes, Ranks, Trials, code, prefix_sizes
 from unmask.stress.cpmap.maps import CpIntervals, CpMetric, check_grid, well_defined
-from unmask.stress.cpmap.positions import CpConfig, PositionIntervals
-from unmask.stress.cpmap.prefixes import prefix_sizes
-from unmask.stress.cpmap.replicates import (
-    Found,
-    Moments,
-    Pair,
-    Plan,
-    listed_scores,
-    require_units,
-    trial_times,
-)
 
 INTERVAL_GRID = 100
 BELOW = 0.05
+_TOGETHER = 4
+Pair = tuple[npt.ArrayLike, npt.ArrayLike]
+Times = tuple[IntArray, IntArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,24 +59,18 @@ def delta_cp_intervals(
     *,
     target_hardness: Hardness | None = None,
     nontarget_hardness: Hardness | None = None,
-    combine: str = "rank",
-    grid: int | tuple[int, int] = INTERVAL_GRID,
     metric: str = "eer",
     p_target: float = 0.01,
     c_miss: float = 1.0,
     c_fa: float = 1.0,
-    tolerance: float = TOLERANCE,
-    replicates: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
-    workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
 ) -> DeltaIntervals:
     """Intervals of win, tie and lose; both systems see the same draws of speakers.
 
     ``reference`` and ``test`` are (target, nontarget) scores of one trial list, ``units`` tells
-    which speakers each trial depends on. Without hardness the mean of the ranks of both systems
-    orders the trials. ``grid`` may be coarser than that of the map: that hardly changes shares.
+    which speakers each trial depends on. Without ``target_hardness`` and ``nontarget_hardness`` the
+    mean of the ranks of both systems orders the trials. ``metric``, ``p_target``, ``c_miss`` and
+    ``c_fa`` are those of :func:`cp_map`, further ``options`` those of :func:`cp_intervals`.
     """
     if target_hardness is None and nontarget_hardness is None:
         target_hardness, nontarget_hardness = [reference[0], test[0]], [reference[1], test[1]]
@@ -83,15 +80,8 @@ def delta_cp_intervals(
         compared=[(0, 1)],
         target_hardness=target_hardness,
         nontarget_hardness=nontarget_hardness,
-        combine=combine,
-        grid=grid,
         metric=CpMetric(metric, p_target, c_miss, c_fa),
-        tolerance=tolerance,
-        replicates=replicates,
-        level=level,
-        seed=seed,
-        workers=workers,
-        progress=progress,
+        **options,
     ).deltas[0]
 
 
@@ -111,140 +101,289 @@ def cp_intervals(
     replicates: int = 1000,
     level: float = 0.95,
     seed: int = 0,
-    workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> CpUncertainty:
     """Intervals of the summaries of maps, of comparisons and of trial configs, on shared draws.
 
     ``scores`` are (target, nontarget) scores of the systems on one trial list, ``compared`` pairs
     of their numbers, ``configs`` subsets of the trials. Every map is computed once per replicate.
-    Without hardness each system's own scores order its map; comparisons need a common one.
+    ``target_hardness``, ``nontarget_hardness`` and ``combine`` order the trials as in
+    :func:`cp_map`; without them each system's own scores order its map, but comparisons need a
+    common order. ``grid`` may be coarser than that of the maps: that hardly changes shares. In the
+    cells stands ``metric``; ``below`` is the level under which cells are counted, ``tolerance`` is
+    that of :func:`delta_cp_map`. ``level`` is the confidence; ``replicates`` follow from ``seed``.
     """
-    if compared and target_hardness is None and nontarget_hardness is None:
+    hardness = target_hardness, nontarget_hardness
+    if compared and all(one is None for one in hardness):
         raise InputError("comparisons: expected a hardness that orders all systems, found none")
     if replicates < 2:
         raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
-    listed = tuple(
-        listed_scores(pair, target_hardness, nontarget_hardness, combine) for pair in scores
+    plan = Plan(
+        tuple(Listed.of(pair, hardness, combine) for pair in scores),
+        tuple(compared),
+        tuple(configs),
+        check_grid(grid),
+        metric or CpMetric(),
+        tolerance,
     )
-    for one in listed:
-        require_units(one, units)
-    steps = check_grid(grid)
-    plan = Plan(listed, tuple(compared), tuple(configs), steps, metric or CpMetric(), tolerance)
-    made = _Intervals.of(plan, units, replicates, level, seed, below)
-    if units.strata[0] >= 2 or units.method != "speaker":
-        made.draw(units, workers, progress)
+    for system in plan.systems:
+        system.require(units)
+    spread = _Spread(Draws(plan, units, seed), replicates, level, below)
     return CpUncertainty(
-        tuple(made.map(i) for i in range(len(listed))),
-        tuple(made.delta(i) for i in range(len(compared))),
-        tuple(tuple(made.position(i, j) for j in range(len(configs))) for i in range(len(listed))),
+        tuple(spread.of_map(i) for i in range(len(scores))),
+        tuple(spread.of_delta(i) for i in range(len(compared))),
+        tuple(
+            tuple(spread.of_position(i, j) for j in range(len(configs))) for i in range(len(scores))
+        ),
     )
 
 
-@dataclass(eq=False)
-class _Intervals:
-    """Moments over the replicates, and the intervals they give."""
+@dataclass(frozen=True, eq=False)
+class ListedClass:
+    """Score codes of one class of a system in hardness order, with the trials they belong to.
 
-    plan: Plan
-    units: int
-    method: str
-    replicates: int
-    level: float
-    seed: int
-    below: float
-    found: Found
-    counts: tuple[IntArray, IntArray]
-    logits: Moments
-    differences: Moments
-    scalars: list[FloatArray]
-    ties: list[FloatArray]
-    placed: list[FloatArray]
-    undefined: int
+    ``starts`` are where trials begin that something tells apart from those before.
+    """
+
+    codes: Ranks
+    trial: IntArray
+    starts: IntArray
 
     @classmethod
     def of(
-        cls, plan: Plan, units: Units, replicates: int, level: float, seed: int, below: float
-    ) -> _Intervals:
-        """Ready to draw: the numbers of the sample itself."""
-        sizes = plan.systems[0].target.codes.size, plan.systems[0].nontarget.codes.size
-        found = plan.of((np.ones(sizes[0], np.int64), np.ones(sizes[1], np.int64)))
-        counts = prefix_sizes(sizes[0], plan.steps[0]), prefix_sizes(sizes[1], plan.steps[1])
-        made = cls(
-            plan,
-            units.strata[0] if units.method == "speaker" else min(units.strata),
-            units.method,
-            replicates,
-            level,
-            seed,
-            below,
-            found,
-            counts,
-            Moments(np.empty(0)),
-            Moments(np.empty(0)),
-            [],
-            [],
-            [],
-            replicates,
+        cls, scores: FloatArray, codes: Ranks, hardness: Hardness | None, combine: str, name: str
+    ) -> ListedClass:
+        order = ordered(scores, hardness, combine=combine, name=name)
+        place = order.place[order.hardest_first]
+        starts = np.flatnonzero(np.append(True, place[1:] != place[:-1]))
+        return cls(codes[order.hardest_first], order.hardest_first, starts)
+
+    def drawn(self, times: IntArray, digits: int, chosen: BoolArray | None = None) -> Prefixes:
+        """The list of a replicate, in which a trial stands as often as it was drawn."""
+        often = times[self.trial]
+        if chosen is not None:
+            often = np.where(chosen[self.trial], often, 0)
+        return Prefixes.of(np.repeat(self.codes, often), digits)
+
+    def position(self, times: IntArray, chosen: BoolArray) -> float:
+        """Twice the mean place of the chosen trials in a replicate."""
+        often = times[self.trial]
+        group = np.add.reduceat(often, self.starts)
+        place = (np.cumsum(group) - group / 2) / often.sum()
+        inside = np.add.reduceat(np.where(chosen[self.trial], often, 0), self.starts)
+        return 2 * float(place @ inside / inside.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Both classes of one system, sorted once for all replicates."""
+
+    target: ListedClass
+    nontarget: ListedClass
+    digits: int
+
+    @classmethod
+    def of(
+        cls, pair: Pair, hardness: tuple[Hardness | None, Hardness | None], combine: str
+    ) -> Listed:
+        target, nontarget = as_scores(pair[0], "target"), as_scores(pair[1], "nontarget")
+        target_codes, nontarget_codes, digits = code(target, nontarget)
+        return cls(
+            ListedClass.of(target, target_codes, hardness[0], combine, "target"),
+            ListedClass.of(nontarget, nontarget_codes, hardness[1], combine, "nontarget"),
+            digits,
         )
-        made.logits = Moments(made._logit(found.cells))
-        made.differences = Moments(made._differences(found.cells))
-        return made
-
-    def draw(
-        self, units: Units, workers: int | None, progress: Callable[[int, int], None] | None
-    ) -> None:
-        """All replicates; added up in their order, so the number of workers changes nothing."""
-
-        def replicate(index: int) -> Found | None:
-            times = units.draw(self.seed, index).astype(np.int64)
-            drawn = trial_times(units, times)
-            return self.plan.of(drawn) if drawn[0].any() and drawn[1].any() else None
-
-        with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-            for done, found in enumerate(pool.map(replicate, range(self.replicates)), start=1):
-                if found is not None:
-                    self._add(found)
-                if progress is not None:
-                    progress(done, self.replicates)
-
-    def _add(self, found: Found) -> None:
-        self.undefined -= 1
-        self.logits.add(self._logit(found.cells))
-        self.differences.add(self._differences(found.cells))
-        self.scalars.append(self._scalars(found.cells))
-        self.ties.append(found.ties)
-        self.placed.append(found.placed)
-
-    def _scalars(self, cells: FloatArray) -> FloatArray:
-        """By system: all trials, mean of the well-defined cells, hardest tenth."""
-        defined = self._defined
-        mean = cells[:, defined].mean(axis=1) if defined.any() else np.full(len(cells), np.nan)
-        return np.stack([cells[:, -2], mean, cells[:, -1]], axis=1)
 
     @property
-    def _defined(self) -> BoolArray:
-        return np.append(well_defined(*self.counts).ravel(), False)
+    def sizes(self) -> tuple[int, int]:
+        """Targets and nontargets."""
+        return self.target.codes.size, self.nontarget.codes.size
+
+    def require(self, units: Units) -> None:
+        """Refuse units of other trials."""
+        expected = (units.target.size, units.nontarget_first.size)
+        if self.sizes != expected:
+            raise InputError(
+                f"bootstrap: speakers are known for {expected[0]} target and {expected[1]} "
+                f"nontarget trials, scores given for {self.sizes[0]} and {self.sizes[1]}"
+            )
+
+    def drawn(self, times: Times, config: CpConfig | None = None) -> Trials:
+        """The trials of a replicate, or those of a config among them."""
+        masks = (None, None) if config is None else (config.target, config.nontarget)
+        return Trials(
+            self.target.drawn(times[0], self.digits, masks[0]),
+            self.nontarget.drawn(times[1], self.digits, masks[1]),
+            self.digits,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is computed on every list of trials: cells, the hardest tenth, trial configs."""
+
+    systems: tuple[Listed, ...]
+    compared: tuple[tuple[int, int], ...]
+    configs: tuple[CpConfig, ...]
+    steps: tuple[int, int]
+    metric: CpMetric
+    tolerance: float
+
+    def of(self, times: Times) -> Arrays:
+        """All numbers on the list in which each trial stands ``times`` times.
+
+        ``cells`` by system, row by row of the map, then the hardest tenth; ``ties``, the share of
+        ties by comparison; ``positions`` (x, y, metric) by system and config. NaN where a class is
+        empty.
+        """
+        sizes = int(times[0].sum()), int(times[1].sum())
+        number, width = len(self.systems), self.steps[0] * self.steps[1] + 1
+        if not all(sizes):
+            return {
+                "cells": np.full((number, width), np.nan),
+                "ties": np.full(len(self.compared), np.nan),
+                "positions": np.full((number, len(self.configs), 3), np.nan),
+            }
+        a, b = (prefix_sizes(n, steps) for n, steps in zip(sizes, self.steps, strict=True))
+        tenth = [prefix_sizes(n, 10)[:1] for n in sizes]
+        targets = np.append(np.tile(a, b.size), tenth[0])
+        nontargets = np.append(np.repeat(b, a.size), tenth[1])
+        cells = np.stack(
+            [self.metric.of(one.drawn(times), targets, nontargets) for one in self.systems]
+        )
+        defined = np.append(well_defined(a, b).ravel(), False)
+        ties = [
+            proportions(relative_change(cells[old], cells[new]), defined, self.tolerance)[1]
+            for old, new in self.compared
+        ]
+        positions = [
+            [self._position(one, times, config) for config in self.configs] for one in self.systems
+        ]
+        return {
+            "cells": cells,
+            "ties": np.array(ties),
+            "positions": np.array(positions).reshape(number, len(self.configs), 3),
+        }
+
+    def _position(self, listed: Listed, times: Times, config: CpConfig) -> tuple[float, ...]:
+        """x, y and the metric of a config; NaN where a class was left empty."""
+        trials = listed.drawn(times, config)
+        sizes = trials.target.size, trials.nontarget.size
+        if not all(sizes):
+            return (float("nan"),) * 3
+        value = self.metric.of(trials, np.array(sizes[:1]), np.array(sizes[1:]))
+        return (
+            listed.target.position(times[0], config.target),
+            listed.nontarget.position(times[1], config.nontarget),
+            float(value[0]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """What the tasks of a bootstrap share: the plan, who is drawn, and from which seed."""
+
+    plan: Plan
+    units: Units
+    seed: int
+
+    def replicate(self, index: int) -> Arrays:
+        """The numbers of one replicate."""
+        times = self.units.draw(self.seed, index).astype(np.int64)
+        return self.plan.of(trial_times(self.units, times))
+
+
+def trial_times(units: Units, times: IntArray) -> Times:
+    """How often each trial stands in the replicate: m_a·m_b, or m_a within one speaker."""
+    nontarget = times[units.nontarget_first]
+    if units.nontarget_second is not None:
+        other = units.nontarget_first != units.nontarget_second
+        nontarget = np.where(other, nontarget * times[units.nontarget_second], nontarget)
+    return times[units.target], nontarget
+
+
+def replicates_of(xp: Xp, draws: Draws, rows: Range) -> Arrays:
+    """The numbers of some replicates, replicates first."""
+    parts = [draws.replicate(index) for index in range(*rows)]
+    return {name: np.stack([part[name] for part in parts]) for name in parts[0]}
+
+
+class _Moments:
+    """Standard deviation of arrays that come one by one, around a first guess."""
+
+    def __init__(self, guess: FloatArray) -> None:
+        self._guess = guess
+        self._sum, self._squares, self._count = np.zeros(guess.shape), np.zeros(guess.shape), 0
+
+    def add(self, values: FloatArray) -> None:
+        away = values - self._guess
+        self._sum += away
+        self._squares += away**2
+        self._count += 1
 
     @property
-    def _least(self) -> FloatArray:
-        """Half a trial of the smaller class of each cell: no rate is told apart from 0 below it."""
-        smaller = np.minimum(self.counts[1][:, None], self.counts[0][None, :]).ravel()
-        tenth = min(-(-self.counts[0][-1] // 10), -(-self.counts[1][-1] // 10))
-        return 0.5 / np.append(smaller, tenth)
+    def deviation(self) -> FloatArray:
+        if self._count < 2:
+            return np.full(self._guess.shape, np.nan)
+        spread = self._squares - self._sum**2 / self._count
+        return np.asarray(np.sqrt(np.maximum(spread, 0.0) / (self._count - 1)))
+
+
+class _Spread:
+    """The numbers of the sample, how they spread over replicates, and the intervals that gives.
+
+    Replicates are added in their order, so who computes them changes nothing.
+    """
+
+    def __init__(self, draws: Draws, replicates: int, level: float, below: float) -> None:
+        plan, units = draws.plan, draws.units
+        self.plan, self.below = plan, below
+        self.level, self.replicates, self.seed = level, replicates, draws.seed
+        self.method = units.method
+        self.units = units.strata[0] if units.method == "speaker" else min(units.strata)
+        sizes = plan.systems[0].sizes
+        counts = [prefix_sizes(n, steps) for n, steps in zip(sizes, plan.steps, strict=True)]
+        self.defined = np.append(well_defined(*counts).ravel(), False)
+        # Half a trial of the smaller class of each cell: no rate is told apart from 0 below it.
+        smaller = np.minimum(counts[1][:, None], counts[0][None, :]).ravel()
+        tenth = min(-(-n // 10) for n in sizes)
+        self.least = 0.5 / np.append(smaller, tenth)
+        self.reach = quantile_t(self.units, level) * float(
+            np.sqrt(self.units / max(self.units - 1, 1))
+        )
+        self.sample = plan.of((np.ones(sizes[0], np.int64), np.ones(sizes[1], np.int64)))
+        self.logits = _Moments(self._logit(self.sample["cells"]))
+        self.differences = _Moments(self._differences(self.sample["cells"]))
+        scalars, ties, positions = [], [], []
+        several = self.units > 1 or self.method != "speaker"
+        ranges = ranges_of(replicates, _TOGETHER) if several else []
+        for part in run(replicates_of, draws, ranges):
+            for cells, tied, placed in zip(
+                part["cells"], part["ties"], part["positions"], strict=True
+            ):
+                if np.isnan(cells[0, -1]):
+                    continue
+                self.logits.add(self._logit(cells))
+                self.differences.add(self._differences(cells))
+                scalars.append(self._scalars(cells))
+                ties.append(tied)
+                positions.append(placed)
+        self.undefined = replicates - len(scalars)
+        drawn, number = len(scalars), len(plan.systems)
+        self.scalars = np.array(scalars).reshape(drawn, number, 3)
+        self.ties = np.array(ties).reshape(drawn, len(plan.compared))
+        self.positions = np.array(positions).reshape(drawn, number, len(plan.configs), 3)
 
     def _logit(self, cells: FloatArray) -> FloatArray:
-        inside = np.clip(cells, self._least, 1 - self._least)
-        return np.asarray(logit(inside))
+        return np.asarray(logit(np.clip(cells, self.least, 1 - self.least)))
 
     def _differences(self, cells: FloatArray) -> FloatArray:
         return np.array([cells[old] - cells[new] for old, new in self.plan.compared])
 
-    @property
-    def _reach(self) -> float:
-        """How many standard deviations of the replicates an end of an interval is away."""
-        return quantile_t(self.units, self.level) * float(
-            np.sqrt(self.units / max(self.units - 1, 1))
-        )
+    def _scalars(self, cells: FloatArray) -> FloatArray:
+        """By system: all trials, mean of the well-defined cells, hardest tenth."""
+        some = self.defined.any()
+        mean = cells[:, self.defined].mean(axis=1) if some else np.full(len(cells), np.nan)
+        return np.stack([cells[:, -2], mean, cells[:, -1]], axis=1)
 
     def _interval(self, ends: tuple[float, float], how: str) -> Interval:
         return Interval(*ends, self.level, f"{self.method},{how}", self.replicates, self.seed)
@@ -253,94 +392,6 @@ class _Intervals:
         ends = logit_interval(value, drawn, self.units, level=self.level, least=least)
         return self._interval(ends, "logit t")
 
-    def _share(self, low: float, value: float, high: float, spread: FloatArray) -> Interval:
-        """A share of cells between two bounds, which are never less than a cell apart.
-
-        Where they meet because cells had no ``spread`` in the replicates, these cells get the score
-        bound of a share among as many speakers: that no draw moved them is no proof.
-        """
-        low, high = min(low, value), max(high, value)
-        if low == high:
-            ends = score_interval(np.array(value), np.array(0.0), self.units, level=self.level)
-            still, cell = float((spread == 0).mean()), 1 / spread.size
-            low = max(0.0, value - max(cell, still * (value - float(ends[0]))))
-            high = min(1.0, value + max(cell, still * (float(ends[1]) - value)))
-        return self._interval((low, high), "bands of cells")
-
-    def map(self, system: int) -> CpIntervals:
-        """Intervals of the summary of one map."""
-        defined, least = self._defined, self._least
-        values = self._scalars(self.found.cells)[system]
-        drawn = np.array([row[system] for row in self.scalars]).reshape(-1, 3)
-        full, mean, decile = (
-            self._of_metric(float(values[i]), drawn[:, i], bound)
-            for i, bound in enumerate((least[-2], least[-2], least[-1]))
-        )
-        cells, centre = (
-            self.found.cells[system][defined],
-            self._logit(self.found.cells)[system][defined],
-        )
-        away = self._reach * self.logits.deviation[system][defined]
-        limit = float(logit(min(max(self.below, 0.0), 1.0)))
-        share = self._interval((float("nan"),) * 2, "bands of cells")
-        if cells.size and self.scalars:
-            share = self._share(
-                float((centre + away < limit).mean()),
-                float((cells < self.below).mean()),
-                float((centre - away < limit).mean()),
-                away,
-            )
-        return CpIntervals(full, mean, share, self.below, decile, self.plan.steps)
-
-    def delta(self, row: int) -> DeltaIntervals:
-        """Intervals of win, tie and lose of one comparison."""
-        old, new = self.plan.compared[row]
-        defined, tolerance = self._defined, self.plan.tolerance
-        cells = self.found.cells
-        none = self._interval((float("nan"),) * 2, "bands of cells")
-        if not defined.any() or not self.scalars:
-            return DeltaIntervals(none, none, none, self.plan.steps, self.undefined)
-        shares = proportions(relative_change(cells[old], cells[new]), defined, tolerance)
-        away = self._reach * self.differences.deviation[row][defined]
-        centre = self._differences(cells)[row][defined]
-        margin = tolerance * cells[old][defined]
-        low, high = centre - away, centre + away
-        tied = np.sort([ties[row] for ties in self.ties if not np.isnan(ties[row])])
-        most = (
-            float(np.quantile(tied, (1 + self.level) / 2, method="inverted_cdf"))
-            if tied.size
-            else shares[1]
-        )
-        return DeltaIntervals(
-            self._share(
-                float((low > margin).mean()), shares[0], float((high > margin).mean()), away
-            ),
-            self._share(float(((low >= -margin) & (high <= margin)).mean()), shares[1], most, away),
-            self._share(
-                float((high < -margin).mean()), shares[2], float((low < -margin).mean()), away
-            ),
-            self.plan.steps,
-            self.undefined,
-        )
-
-    def position(self, system: int, config: int) -> PositionIntervals:
-        """Intervals of where a config stands, of its metric, and of its gap to all trials."""
-        one = self.plan.configs[config]
-        value = self.found.placed[system, config]
-        drawn = np.array([row[system, config] for row in self.placed]).reshape(-1, 3)
-        smaller = min(int(one.target.sum()), int(one.nontarget.sum()))
-        metric = self._of_metric(float(value[2]), drawn[:, 2], 0.5 / smaller)
-        if one.target.all() and one.nontarget.all():
-            return PositionIntervals(None, None, metric, None)
-        full = np.array([row[system, 0] for row in self.scalars])
-        gap = float(value[2] - self.found.cells[system, -2])
-        return PositionIntervals(
-            self._around(float(value[0]), drawn[:, 0], (0.0, 1.0)),
-            self._around(float(value[1]), drawn[:, 1], (0.0, 1.0)),
-            metric,
-            self._around(gap, drawn[:, 2] - full, (-1.0, 1.0)),
-        )
-
     def _around(
         self, value: float, drawn: FloatArray, bounds: tuple[float, float]
     ) -> Interval | None:
@@ -348,6 +399,88 @@ class _Intervals:
         drawn = drawn[~np.isnan(drawn)]
         if drawn.size < 2:
             return self._interval((float("nan"),) * 2, "t")
-        away = self._reach * float(drawn.std(ddof=1))
+        away = self.reach * float(drawn.std(ddof=1))
         low, high = (min(max(end, bounds[0]), bounds[1]) for end in (value - away, value + away))
         return self._interval((low, high), "t") if low < high else None
+
+    def _share(
+        self, low: SupportsFloat, value: float, high: SupportsFloat, away: FloatArray
+    ) -> Interval:
+        """A share of cells between two bounds, which are never less than a cell apart.
+
+        Where they meet because cells were not ``away`` in any replicate, these cells get the score
+        bound of a share among as many speakers: that no draw moved them is no proof.
+        """
+        least, most = min(float(low), value), max(float(high), value)
+        if least == most:
+            ends = score_interval(np.array(value), np.array(0.0), self.units, level=self.level)
+            still, cell = float((away == 0).mean()), 1 / away.size
+            least = max(0.0, value - max(cell, still * (value - float(ends[0]))))
+            most = min(1.0, value + max(cell, still * (float(ends[1]) - value)))
+        return self._interval((least, most), "bands of cells")
+
+    @property
+    def _nothing(self) -> Interval | None:
+        """Where no cell or no replicate is defined: a share with NaN ends."""
+        if self.defined.any() and len(self.scalars):
+            return None
+        return self._interval((float("nan"),) * 2, "bands of cells")
+
+    def of_map(self, system: int) -> CpIntervals:
+        """Intervals of the summary of one map."""
+        values, drawn = self._scalars(self.sample["cells"])[system], self.scalars[:, system]
+        full, mean, decile = (
+            self._of_metric(float(values[i]), drawn[:, i], self.least[bound])
+            for i, bound in enumerate((-2, -2, -1))
+        )
+        cells = self.sample["cells"][system][self.defined]
+        centre = self._logit(self.sample["cells"])[system][self.defined]
+        away = self.reach * self.logits.deviation[system][self.defined]
+        limit = float(logit(min(max(self.below, 0.0), 1.0)))
+        share = self._nothing or self._share(
+            np.mean(centre + away < limit),
+            float((cells < self.below).mean()),
+            np.mean(centre - away < limit),
+            away,
+        )
+        return CpIntervals(full, mean, share, self.below, decile, self.plan.steps)
+
+    def of_delta(self, row: int) -> DeltaIntervals:
+        """Intervals of win, tie and lose of one comparison."""
+        none, steps = self._nothing, self.plan.steps
+        if none is not None:
+            return DeltaIntervals(none, none, none, steps, self.undefined)
+        cells, tolerance = self.sample["cells"], self.plan.tolerance
+        old, new = (cells[system] for system in self.plan.compared[row])
+        win, tie, lose = proportions(relative_change(old, new), self.defined, tolerance)
+        away = self.reach * self.differences.deviation[row][self.defined]
+        centre = self._differences(cells)[row][self.defined]
+        margin = tolerance * old[self.defined]
+        low, high = centre - away, centre + away
+        tied = np.sort(self.ties[:, row][~np.isnan(self.ties[:, row])])
+        upper = (1 + self.level) / 2
+        most = float(np.quantile(tied, upper, method="inverted_cdf")) if tied.size else tie
+        return DeltaIntervals(
+            self._share(np.mean(low > margin), win, np.mean(high > margin), away),
+            self._share(np.mean((low >= -margin) & (high <= margin)), tie, most, away),
+            self._share(np.mean(high < -margin), lose, np.mean(low < -margin), away),
+            steps,
+            self.undefined,
+        )
+
+    def of_position(self, system: int, config: int) -> PositionIntervals:
+        """Intervals of where a config stands, of its metric, and of its gap to all trials."""
+        one = self.plan.configs[config]
+        x, y, value = (float(number) for number in self.sample["positions"][system, config])
+        drawn = self.positions[:, system, config]
+        smaller = min(int(one.target.sum()), int(one.nontarget.sum()))
+        metric = self._of_metric(value, drawn[:, 2], 0.5 / smaller)
+        if one.target.all() and one.nontarget.all():
+            return PositionIntervals(None, None, metric, None)
+        gap = value - float(self.sample["cells"][system, -2])
+        return PositionIntervals(
+            self._around(x, drawn[:, 0], (0.0, 1.0)),
+            self._around(y, drawn[:, 1], (0.0, 1.0)),
+            metric,
+            self._around(gap, drawn[:, 2] - self.scalars[:, system, 0], (-1.0, 1.0)),
+        )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +14,16 @@ from unmask.base import BoolArray, FloatArray, IntArray, as_scores
 from unmask.engine import Cost
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
-from unmask.stress.cpmap import kernels as kernels
-from unmask.stress.cpmap.hardness import UNLIKE_SCALES, Hardness, Order, count, ordered
-from unmask.stress.cpmap.prefixes import prefix_sizes
+from unmask.run import Arrays, Range, Xp, place, ranges_of, reporting, run
+from unmask.stress.cpmap.hardness import Hardness, Order, ordered, references
+from unmask.stress.cpmap.kernels import Trials, eer, min_dcf, prefix_sizes
 
-Progress = Callable[[int, int], None]
 METRICS = ("eer", "min_dcf")
 LARGEST_GRID = 1000
 LEAST_TRIALS = 30
+UNLIKE_SCALES = 3.0
 _CHUNK = 1 << 13
+_MANY = 16  # chunks of cells, below which they are made here
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,14 @@ class CpMetric:
             return {"est": "raw"}
         return {"p_target": self.p_target, "c_miss": self.c_miss, "c_fa": self.c_fa}
 
-    def of(self, trials: kernels.Trials, targets: IntArray, nontargets: IntArray) -> FloatArray:
+    def of(self, trials: Trials, targets: IntArray, nontargets: IntArray) -> FloatArray:
         """The metric of the first ``targets`` and ``nontargets`` trials, cell by cell."""
         if self.name == "eer":
-            return kernels.eer(trials, targets, nontargets)
-        return kernels.min_dcf(trials, targets, nontargets, self.cost)
+            return eer(trials, targets, nontargets)
+        return min_dcf(trials, targets, nontargets, self.cost)
 
 
+@final
 @dataclass(frozen=True)
 class CpIntervals:
     """Intervals of the numbers of a :class:`CpSummary`, found on a map of ``grid`` steps a side.
@@ -95,17 +96,15 @@ class CpSummary:
 
 
 @dataclass(frozen=True, eq=False)
-class CpMap:
-    """``values[j, i]``: the metric on the hardest ``x[i]`` of the targets and ``y[j]`` of the
-    nontargets, which are ``targets[i]`` and ``nontargets[j]`` trials.
+class Cells:
+    """What maps and delta maps have in common: the cells of one list of trials.
 
-    ``well_defined`` is False where a class has fewer than 30 trials; the bound is this package's,
-    the reason that of Li 2022, section 3.2. ``target_place`` and ``nontarget_place`` tell where
-    each trial stands on its axis. ``order`` names the order of the trials: maps of one ``order``
-    compare, whatever gave it. ``orders`` tells that the system itself is among those that ordered.
+    Cell [j, i] holds the hardest ``x[i]`` of the targets and ``y[j]`` of the nontargets, which are
+    ``targets[i]`` and ``nontargets[j]`` trials. ``well_defined`` is False where a class has fewer
+    than 30 trials; the bound is this package's, the reason that of Li 2022, section 3.2.
+    ``hardness`` says what ordered the trials.
     """
 
-    values: FloatArray
     x: FloatArray
     y: FloatArray
     well_defined: BoolArray
@@ -113,6 +112,49 @@ class CpMap:
     nontargets: IntArray
     metric: CpMetric
     hardness: str
+
+    @property
+    def n(self) -> dict[str, int]:
+        """How many trials of each class the whole map rests on."""
+        return {"target": int(self.targets[-1]), "nontarget": int(self.nontargets[-1])}
+
+    def params(self, interval_grid: tuple[int, int] | None) -> dict[str, Parameter]:
+        """How numbers over the cells were made."""
+        made = {} if interval_grid is None else {"ci_grid": "{}x{}".format(*interval_grid)}
+        return {
+            "metric": self.metric.name,
+            **self.metric.params,
+            "hardness": self.hardness,
+            "grid": f"{self.x.size}x{self.y.size}",
+            **made,
+        }
+
+    def frame(self, name: str, values: FloatArray) -> pl.DataFrame:
+        """One row per cell: shares, counts of trials, its value, whether it is well-defined."""
+        rows, columns = values.shape
+        return pl.DataFrame(
+            {
+                "x": np.tile(self.x, rows),
+                "y": np.repeat(self.y, columns),
+                "targets": np.tile(self.targets, rows),
+                "nontargets": np.repeat(self.nontargets, columns),
+                name: values.ravel(),
+                "well_defined": self.well_defined.ravel(),
+            }
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CpMap(Cells):
+    """``values[j, i]``: the metric of each cell; made by :func:`cp_map`, drawn and compared.
+
+    ``target_place`` and ``nontarget_place`` tell where each trial stands on its axis. ``order``
+    names the order of the trials: maps of one ``order`` compare, whatever gave it. ``orders`` tells
+    that the system itself is among those that ordered, ``tied`` that more trials than a step of the
+    grid are equally hard.
+    """
+
+    values: FloatArray
     hardest_decile: float
     target_place: FloatArray = field(repr=False)
     nontarget_place: FloatArray = field(repr=False)
@@ -123,19 +165,10 @@ class CpMap:
     intervals: CpIntervals | None = None
     warnings: tuple[str, ...] = ()
 
-    def with_intervals(self, intervals: CpIntervals) -> CpMap:
-        """The same map with the uncertainty of its summary."""
-        return replace(self, intervals=intervals)
-
     @property
     def full(self) -> float:
         """Cell (1, 1): the plain metric on all trials."""
         return float(self.values[-1, -1])
-
-    @property
-    def n(self) -> dict[str, int]:
-        """How many trials of each class the whole map rests on."""
-        return {"target": int(self.targets[-1]), "nontarget": int(self.nontargets[-1])}
 
     def at(self, x: float, y: float) -> float:
         """The value of the smallest cell that holds the shares ``x`` and ``y``."""
@@ -161,62 +194,42 @@ class CpMap:
     def estimates(self, *, below: float = 0.05) -> tuple[Estimate, ...]:
         """The summary as estimates, with intervals where there are any for this level."""
         summary, metric, made = self.summary(below=below), self.metric, self.intervals
-        of_map: dict[str, Parameter] = {
-            "metric": metric.name,
-            **metric.params,
-            "hardness": self.hardness,
-            "grid": f"{self.x.size}x{self.y.size}",
-        }
-        if made is not None:
-            of_map["ci_grid"] = "x".join(str(steps) for steps in made.grid)
-        return (
-            Estimate(
-                metric.name,
-                summary.full,
-                metric.unit,
-                interval=None if made is None else made.full,
-                n=self.n,
-                params=metric.params,
-            ),
-            Estimate(
-                "cp_mean",
-                summary.mean,
-                metric.unit,
-                interval=None if made is None else made.mean,
-                n=self.n,
-                params=of_map,
-            ),
-            Estimate(
+        params = self.params(made and made.grid)
+        share = made.share_below if made is not None and made.below == below else None
+        cells, tenth = summary.well_defined, {name: -(-n // 10) for name, n in self.n.items()}
+        rows = (
+            (metric.name, summary.full, made and made.full, self.n, metric.params),
+            ("cp_mean", summary.mean, made and made.mean, self.n, params),
+            (
                 "cp_share_below",
                 summary.share_below,
-                "%",
-                interval=None if made is None or made.below != below else made.share_below,
-                n={**self.n, "cells": summary.well_defined},
-                params={**of_map, "below": below},
+                share,
+                {**self.n, "cells": cells},
+                {**params, "below": below},
             ),
-            Estimate(
+            (
                 "cp_hardest_decile",
                 summary.hardest_decile,
-                metric.unit,
-                interval=None if made is None else made.hardest_decile,
-                n={name: -(-count // 10) for name, count in self.n.items()},
-                params=of_map,
+                made and made.hardest_decile,
+                tenth,
+                params,
             ),
+        )
+        return tuple(
+            Estimate(
+                name,
+                value,
+                "%" if name == "cp_share_below" else metric.unit,
+                interval=interval,
+                n=n,
+                params=how,
+            )
+            for name, value, interval, n, how in rows
         )
 
     def cells(self) -> pl.DataFrame:
         """One row per cell: shares, counts of trials, value, whether it is well-defined."""
-        rows, columns = self.values.shape
-        return pl.DataFrame(
-            {
-                "x": np.tile(self.x, rows),
-                "y": np.repeat(self.y, columns),
-                "targets": np.tile(self.targets, rows),
-                "nontargets": np.repeat(self.nontargets, columns),
-                self.metric.name: self.values.ravel(),
-                "well_defined": self.well_defined.ravel(),
-            }
-        )
+        return self.frame(self.metric.name, self.values)
 
 
 def cp_map(
@@ -232,53 +245,73 @@ def cp_map(
     c_miss: float = 1.0,
     c_fa: float = 1.0,
     system: str = "",
-    progress: Progress | None = None,
 ) -> CpMap:
     """The Config-Performance map of one system (Li 2022, section 3).
 
     Cell (x, y) holds the first ceil(x·T) targets and the first ceil(y·N) nontargets, hardest first;
-    its value is the raw EER (``metric="eer"``) or ``"min_dcf"`` of the system's own scores on them.
+    its value is the metric of the system's own scores on them.
 
-    Hardness is a reference score per trial: targets are ordered from the lowest, nontargets from
-    the highest. Give one array per class, or a sequence of arrays (several reference systems),
-    which ``combine`` turns into one by the mean of their ranks (``rank``) or of the scores
-    (``mean``, which on unlike scales is nearly the order of the widest one: the map then carries a
-    warning). A class without hardness is ordered by the system's own scores. Equal hardness is
-    ordered by the system's own scores too, hardest first, so the order of the input never matters.
+    ``target`` and ``nontarget`` are the scores of both classes. ``target_hardness`` and
+    ``nontarget_hardness`` are reference scores per trial: targets are ordered from the lowest,
+    nontargets from the highest. Give one array per class, or a sequence of arrays (several
+    reference systems), which ``combine`` turns into one by the mean of their ranks (``rank``) or of
+    the scores (``mean``, which on unlike scales is nearly the order of the widest one: the map then
+    carries a warning). A class without hardness is ordered by the system's own scores. Equal
+    hardness is ordered by the system's own scores too, hardest first, so the order of the input
+    never matters.
 
-    ``grid`` is the number of steps along each axis, or a pair (x, y), at most 1,000 each.
+    ``grid`` is the number of steps along each axis, or a pair (x, y), at most 1,000 each. In the
+    cells stands ``metric``, the raw ``"eer"`` or ``"min_dcf"`` at the prior ``p_target`` with the
+    costs ``c_miss`` and ``c_fa``. ``system`` names the system in comparisons.
     """
     measured = CpMetric(metric, p_target, c_miss, c_fa)
     columns, rows = check_grid(grid)
     targets, nontargets = as_scores(target, "target"), as_scores(nontarget, "nontarget")
     target_order = ordered(targets, target_hardness, combine=combine, name="target")
     nontarget_order = ordered(nontargets, nontarget_hardness, combine=combine, name="nontarget")
-    trials = kernels.Trials.of(
+    trials = Trials.of(
         targets[target_order.hardest_first], nontargets[nontarget_order.hardest_first]
     )
     a, b = prefix_sizes(targets.size, columns), prefix_sizes(nontargets.size, rows)
     decile = measured.of(
         trials, prefix_sizes(targets.size, 10)[:1], prefix_sizes(nontargets.size, 10)[:1]
     )
-    steps = -(-targets.size // columns), -(-nontargets.size // rows)
     return CpMap(
-        values=cell_values(trials, a, b, measured, progress=progress),
         x=np.arange(1, columns + 1) / columns,
         y=np.arange(1, rows + 1) / rows,
         well_defined=well_defined(a, b),
         targets=a,
         nontargets=b,
         metric=measured,
-        hardness=describe(target_hardness, nontarget_hardness, combine),
+        hardness=_described(target_hardness, nontarget_hardness, combine),
+        values=_cell_values(trials, a, b, measured),
         hardest_decile=float(decile[0]),
         target_place=target_order.place,
         nontarget_place=nontarget_order.place,
         order=f"{target_order.digest}-{nontarget_order.digest}",
         orders=target_order.own or nontarget_order.own,
-        tied=target_order.tied > steps[0] or nontarget_order.tied > steps[1],
+        tied=target_order.tied > -(-targets.size // columns)
+        or nontarget_order.tied > -(-nontargets.size // rows),
         system=system,
         warnings=_unlike_scales(target_order, nontarget_order),
     )
+
+
+def _cell_values(trials: Trials, a: IntArray, b: IntArray, metric: CpMetric) -> FloatArray:
+    """The metric of every pair of prefix sizes, rows by nontargets; many on the current place."""
+    shared = trials, metric, np.tile(a, b.size), np.repeat(b, a.size)
+    ranges = ranges_of(a.size * b.size, _CHUNK)
+    few = len(ranges) <= _MANY
+    with place() if few else nullcontext(), reporting(None) if few else nullcontext():
+        parts = [part["values"] for part in run(_some_cells, shared, ranges)]
+    return np.concatenate(parts).reshape(b.size, a.size)
+
+
+def _some_cells(
+    xp: Xp, shared: tuple[Trials, CpMetric, IntArray, IntArray], cells: Range
+) -> Arrays:
+    trials, metric, targets, nontargets = shared
+    return {"values": metric.of(trials, targets[slice(*cells)], nontargets[slice(*cells)])}
 
 
 def _unlike_scales(*orders: Order) -> tuple[str, ...]:
@@ -291,32 +324,12 @@ def _unlike_scales(*orders: Order) -> tuple[str, ...]:
     )
 
 
-def cell_values(
-    trials: kernels.Trials,
-    targets: IntArray,
-    nontargets: IntArray,
-    metric: CpMetric,
-    *,
-    workers: int | None = None,
-    progress: Progress | None = None,
-) -> FloatArray:
-    """The metric of every pair of prefix sizes, rows by nontargets, in chunks of cells."""
-    a, b = np.tile(targets, nontargets.size), np.repeat(nontargets, targets.size)
-    values = np.empty(a.size)
-    starts = range(0, a.size, _CHUNK)
-
-    def chunk(start: int) -> None:
-        part = slice(start, start + _CHUNK)
-        values[part] = metric.of(trials, a[part], b[part])
-
-    if len(starts) == 1 and progress is None:
-        chunk(0)
-        return values.reshape(nontargets.size, targets.size)
-    with ThreadPoolExecutor(workers or os.cpu_count() or 1) as pool:
-        for done, _ in enumerate(pool.map(chunk, starts), start=1):
-            if progress is not None:
-                progress(done, len(starts))
-    return values.reshape(nontargets.size, targets.size)
+def _described(target: Hardness | None, nontarget: Hardness | None, combine: str) -> str:
+    """What ordered the trials, for signatures and captions."""
+    given = target if target is not None else nontarget
+    if given is None:
+        return "own"
+    return "reference" if len(references(given)) == 1 else f"{combine}(references)"
 
 
 def well_defined(targets: IntArray, nontargets: IntArray) -> BoolArray:
@@ -337,9 +350,28 @@ def check_grid(grid: int | tuple[int, int]) -> tuple[int, int]:
     return int(pair[0]), int(pair[1])
 
 
-def describe(target: Hardness | None, nontarget: Hardness | None, combine: str) -> str:
-    """What ordered the trials, for signatures and captions."""
-    given = target if target is not None else nontarget
-    if given is None:
-        return "own"
-    return "reference" if count(given) == 1 else f"{combine}(references)"
+@dataclass(frozen=True, eq=False)
+class Contour:
+    """The borders between cells below ``level`` and cells at or above it, as straight segments.
+
+    Segment i runs from (``x``, ``y``)[i] to (``x2``, ``y2``)[i] in shares of the classes.
+    """
+
+    level: float
+    x: FloatArray
+    y: FloatArray
+    x2: FloatArray
+    y2: FloatArray
+
+
+def contour(cp_map: CpMap, level: float) -> Contour:
+    """Borders of the well-defined cells of ``cp_map`` whose value lies below ``level``."""
+    below, defined = cp_map.values < level, cp_map.well_defined
+    x, y = np.append(0.0, cp_map.x), np.append(0.0, cp_map.y)
+    change = (below[:, :-1] != below[:, 1:]) & defined[:, :-1] & defined[:, 1:]
+    row, column = np.nonzero(change)
+    upright = x[column + 1], y[row], x[column + 1], y[row + 1]
+    change = (below[:-1] != below[1:]) & defined[:-1] & defined[1:]
+    row, column = np.nonzero(change)
+    flat = x[column], y[row + 1], x[column + 1], y[row + 1]
+    return Contour(level, *(np.concatenate(pair) for pair in zip(upright, flat, strict=True)))

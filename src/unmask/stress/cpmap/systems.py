@@ -11,23 +11,19 @@ import numpy as np
 import polars as pl
 
 from unmask.base import FloatArray
-from unmask.engine import Progress, auto_replicates, units_of
+from unmask.engine import auto_replicates, units_of
 from unmask.errors import InputError
 from unmask.estimate import Estimate
-from unmask.stress.cpmap.bias import ConfigScores, trial_bias
-from unmask.stress.cpmap.configs import trial_configs
-from unmask.stress.cpmap.delta import (
-    TOLERANCE,
-    CpRoadmap,
-    DeltaCpMap,
-    Edge,
-    delta_cp_map,
-    is_tree,
-    named,
+from unmask.stress.cpmap.configs import (
+    ConfigScores,
+    CpPosition,
+    cp_position,
+    trial_bias,
+    trial_configs,
 )
+from unmask.stress.cpmap.delta import CpRoadmap, DeltaCpMap, Edge, delta_cp_map, is_tree, named
 from unmask.stress.cpmap.intervals import BELOW, INTERVAL_GRID, cp_intervals
-from unmask.stress.cpmap.maps import CpMap, CpMetric, cp_map
-from unmask.stress.cpmap.positions import CpConfig, CpPosition, cp_position
+from unmask.stress.cpmap.maps import CpMap, CpMetric, check_grid, cp_map
 from unmask.trials import Scores, Source, TrialList
 
 AUTO_TRIALS = 200_000
@@ -35,9 +31,9 @@ AUTO_TRIALS = 200_000
 
 @dataclass(frozen=True, eq=False)
 class CpAssessment:
-    """What :func:`assess_cp_maps` found; ``positions`` holds trial configs by system.
+    """What :func:`cp_maps` gives to reports and figures; ``positions`` holds configs by system.
 
-    ``bias`` holds their scores on one axis, by system too.
+    ``bias`` holds the scores of these configs on one axis, by system too.
     """
 
     maps: Mapping[str, CpMap]
@@ -53,10 +49,15 @@ class CpAssessment:
     seed: int
 
     @property
+    def metric(self) -> CpMetric:
+        """What is measured in each cell, of all maps alike."""
+        return next(iter(self.maps.values())).metric
+
+    @property
     def roadmap(self) -> CpRoadmap | None:
         """The compared systems and their deltas, if the comparisons form a tree."""
         edges = [(delta.reference, delta.test) for delta in self.deltas]
-        names = [name for name in self.maps if any(name in edge for edge in edges)]
+        names = _among(self.maps, edges)
         if not edges or not is_tree(edges, names):
             return None
         return CpRoadmap(tuple(self.maps[name] for name in names), self.deltas)
@@ -71,18 +72,16 @@ class CpAssessment:
 
     def position_estimates(self, system: str, position: CpPosition) -> tuple[Estimate, ...]:
         """The metric on a trial config, where it stands, and its gap to all trials."""
-        metric = self.maps[system].metric
+        metric, made = self.maps[system].metric, position.intervals
         n = {"target": position.targets, "nontarget": position.nontargets}
-        made = position.intervals
-        value, x, y, gap = (made.value, made.x, made.y, made.gap) if made else (None,) * 4
-        values = [(metric.name, position.value, metric.unit, value)]
+        values = [(metric.name, position.value, metric.unit, made and made.value)]
         if position.placed:
             values += [
-                ("cp_x", position.x, "%", x),
-                ("cp_y", position.y, "%", y),
+                ("cp_x", position.x, "%", made and made.x),
+                ("cp_y", position.y, "%", made and made.y),
                 ("cp_cell", position.cell, metric.unit, None),
             ]
-        values.append(("cp_gap", position.gap, metric.unit, gap))
+        values.append(("cp_gap", position.gap, metric.unit, made and made.gap))
         return self._signed(
             tuple(
                 Estimate(name, value, unit, interval=interval, n=n, params=metric.params)
@@ -94,7 +93,22 @@ class CpAssessment:
         return tuple(replace(estimate, trials=self.trials) for estimate in estimates)
 
 
-def assess_cp_maps(
+def cells_table(assessments: Sequence[CpAssessment]) -> pl.DataFrame:
+    """All cells of all maps and delta maps, told apart by ``system``, and by ``metric`` if several.
+
+    ``assessments`` are those of :func:`cp_maps` with one metric each.
+    """
+    tables = []
+    for one in assessments:
+        maps = [(name, cp.cells()) for name, cp in one.maps.items()]
+        maps += [(f"{delta.reference} → {delta.test}", delta.cells()) for delta in one.deltas]
+        for name, cells in maps:
+            names = [pl.lit(name).alias("system"), pl.lit(one.metric.name).alias("metric")]
+            tables.append(cells.select(*names[: len(assessments)], pl.all()))
+    return pl.concat(tables, how="diagonal")
+
+
+def cp_maps(
     scores: Scores,
     *,
     systems: Sequence[str] | None = None,
@@ -112,51 +126,44 @@ def assess_cp_maps(
     replicates: int | None = None,
     level: float = 0.95,
     seed: int = 0,
-    progress: Progress | None = None,
 ) -> CpAssessment:
-    """The map of every system, delta maps, and where cross-pairing and ``subset`` stand on them.
+    """The map of every system of a table, delta maps, and where trial configs stand on them.
 
-    ``deltas`` are (reference, test) pairs of systems; by default each system is compared with the
-    one before it. Where they form a tree they make the roadmap. ``references`` name what orders the
-    trials: systems of the table, or numeric columns of it. By default all compared systems order
-    them alike, by the mean of their ranks, which favours none; where nothing is compared, each
-    system's own scores do. Summary numbers, positions and proportions get intervals by the joint
-    speaker bootstrap (the trial bootstrap where no speakers are known), on the map's grid up to
-    100 x 100; ``replicates=0`` leaves them out, by default there are 1,000 for up to 200,000
-    trials. ``subset`` is a list of trials of the user's deployment.
+    ``systems`` are those of ``scores`` to map, all by default. ``deltas`` are (reference, test)
+    pairs of them; by default each system is compared with the one before it. Where they form a tree
+    they make the roadmap. ``references`` name what orders the trials: systems of the table, or
+    numeric columns of it, several joined by ``combine`` as in :func:`cp_map`. By default all
+    compared systems order them alike, by the mean of their ranks, which favours none; where nothing
+    is compared, each system's own scores do. ``grid``, ``metric``, ``p_target``, ``c_miss`` and
+    ``c_fa`` are those of :func:`cp_map`; ``below`` is the level of the share of cells below it.
+    Cross-pairing designs and ``subset``, a list of trials of the user's deployment called
+    ``subset_name``, are placed on the maps.
+
+    Summary numbers, positions and proportions get intervals of the confidence ``level`` by the
+    joint speaker bootstrap (the trial bootstrap where no speakers are known), on the map's grid up
+    to 100 x 100; ``replicates=0`` leaves them out, by default there are 1,000 for up to 200,000
+    trials. They follow from ``seed``.
     """
     scores.check_classes()
     names = list(systems or scores.systems)
     classes = {name: (scores.targets(name), scores.nontargets(name)) for name in names}
     measured = CpMetric(metric, p_target, c_miss, c_fa)
     compared = list(pairwise(names)) if deltas is None else list(deltas)
-    _require_known(compared, names)
-    chosen = list(references) or [n for n in names if any(n in edge for edge in compared)]
+    for name in (name for edge in compared for name in edge):
+        if name not in names:
+            raise InputError(f"delta: expected one of the systems {', '.join(names)}, found {name}")
+    chosen = list(references) or _among(names, compared)
     hardness: dict[str, Any] = {**_hardness(scores, chosen), "combine": combine}
+    options = {"metric": metric, "p_target": p_target, "c_miss": c_miss, "c_fa": c_fa, **hardness}
     maps = {
         name: replace(
-            cp_map(
-                *classes[name],
-                system=name,
-                grid=grid,
-                metric=metric,
-                p_target=p_target,
-                c_miss=c_miss,
-                c_fa=c_fa,
-                **hardness,
-            ),
+            cp_map(*classes[name], system=name, grid=grid, **options),
             hardness=_label(chosen, combine),
         )
         for name in names
     }
-    found = [delta_cp_map(named(maps, old), named(maps, new)) for old, new in compared]
-    warnings = [text for cp in maps.values() for text in cp.warnings]
-    warnings += [text for delta in found for text in delta.warnings]
-    masks, missing = trial_configs(scores, subset, subset_name)
-    configs = [
-        CpConfig(name, mask[scores.is_target], mask[scores.is_nontarget])
-        for name, mask in masks.items()
-    ]
+    pairs = [delta_cp_map(named(maps, old), named(maps, new)) for old, new in compared]
+    configs, missing = trial_configs(scores, subset, subset_name)
     positions = {
         name: tuple(
             cp_position(maps[name], *classes[name], one.target, one.nontarget, name=one.name)
@@ -164,6 +171,8 @@ def assess_cp_maps(
         )
         for name in names
     }
+    warnings = [text for cp in maps.values() for text in cp.warnings]
+    warnings += [text for delta in pairs for text in delta.warnings]
     warnings += missing
     warnings += [
         f"{'' if chosen else f'{name}: '}{text}"
@@ -171,45 +180,46 @@ def assess_cp_maps(
         for position in placed
         for text in _about(position)
     ]
-    if compared and not is_tree(compared, [n for n in names if any(n in e for e in compared)]):
+    if compared and not is_tree(compared, _among(names, compared)):
         warnings.append("the comparisons do not form a tree from one system: no roadmap is drawn")
-    replicates, remarks = auto_replicates(scores, replicates, most=AUTO_TRIALS)
+    number, remarks = auto_replicates(scores, replicates, most=AUTO_TRIALS)
     warnings += remarks
-    units = None
-    if replicates:
+    if number:
         units, remarks = units_of(scores)
         warnings += remarks
-    if units is not None and replicates:
+        columns, rows = check_grid(grid)
         made = cp_intervals(
             list(classes.values()),
             units,
             compared=[(names.index(old), names.index(new)) for old, new in compared],
             configs=configs,
-            grid=_coarse(grid),
+            grid=(min(columns, INTERVAL_GRID), min(rows, INTERVAL_GRID)),
             metric=measured,
             below=below,
-            tolerance=TOLERANCE,
-            replicates=replicates,
+            replicates=number,
             level=level,
             seed=seed,
-            progress=progress,
             **hardness,
         )
-        maps = {
-            name: cp.with_intervals(intervals)
-            for (name, cp), intervals in zip(maps.items(), made.maps, strict=True)
-        }
-        found = [one.with_intervals(i) for one, i in zip(found, made.deltas, strict=True)]
-        positions = {
-            name: tuple(one.with_intervals(i) for one, i in zip(placed, intervals, strict=True))
-            for (name, placed), intervals in zip(positions.items(), made.positions, strict=True)
-        }
-    warnings += _few(maps, measured)
+        for name, of_map, of_configs in zip(names, made.maps, made.positions, strict=True):
+            maps[name] = replace(maps[name], intervals=of_map)
+            positions[name] = tuple(
+                replace(one, intervals=intervals)
+                for one, intervals in zip(positions[name], of_configs, strict=True)
+            )
+        pairs = [
+            replace(one, intervals=intervals)
+            for one, intervals in zip(pairs, made.deltas, strict=True)
+        ]
+    warnings += _few(maps[names[0]])
     return CpAssessment(
         maps=maps,
-        deltas=tuple(found),
+        deltas=tuple(pairs),
         positions=positions,
-        bias={name: _bias(*classes[name], configs) for name in names},
+        bias={
+            name: trial_bias({c.name: (t[c.target], n[c.nontarget]) for c in configs})
+            for name, (t, n) in classes.items()
+        },
         references=tuple(chosen),
         combine=combine,
         below=below,
@@ -220,16 +230,9 @@ def assess_cp_maps(
     )
 
 
-def _bias(
-    target: FloatArray, nontarget: FloatArray, configs: Sequence[CpConfig]
-) -> tuple[ConfigScores, ...]:
-    return trial_bias({one.name: (target[one.target], nontarget[one.nontarget]) for one in configs})
-
-
-def _require_known(compared: Sequence[Edge], names: Sequence[str]) -> None:
-    for name in (name for edge in compared for name in edge):
-        if name not in names:
-            raise InputError(f"delta: expected one of the systems {', '.join(names)}, found {name}")
+def _among(names: Sequence[str] | Mapping[str, Any], edges: Sequence[Edge]) -> list[str]:
+    """The systems that are compared with any."""
+    return [name for name in names if any(name in edge for edge in edges)]
 
 
 def _label(references: Sequence[str], combine: str) -> str:
@@ -254,14 +257,23 @@ def _about(position: CpPosition) -> list[str]:
     return []
 
 
+def _few(cp: CpMap) -> list[str]:
+    lacking = cp.well_defined.size - int(cp.well_defined.sum())
+    if not lacking:
+        return []
+    return [
+        f"{lacking} of {cp.well_defined.size} cells have fewer than 30 trials of a class: "
+        f"not well-defined, left out of means and shares of {cp.metric.name}"
+    ]
+
+
 def _hardness(scores: Scores, references: Sequence[str]) -> dict[str, Any]:
     if not references:
         return {"target_hardness": None, "nontarget_hardness": None}
     columns = [_reference(scores, name) for name in references]
-    target, nontarget = scores.is_target, scores.is_nontarget
     return {
-        "target_hardness": [column[target] for column in columns],
-        "nontarget_hardness": [column[nontarget] for column in columns],
+        "target_hardness": [column[scores.is_target] for column in columns],
+        "nontarget_hardness": [column[scores.is_nontarget] for column in columns],
     }
 
 
@@ -278,19 +290,3 @@ def _reference(scores: Scores, name: str) -> FloatArray:
         word = ids.names.filter(numbers.is_null())[0]
         raise InputError(f"reference {name}: expected a number for every trial, found {word!r}")
     return np.asarray(numbers.to_numpy()[ids.codes], np.float64)
-
-
-def _coarse(grid: int | tuple[int, int]) -> tuple[int, int]:
-    x, y = grid if isinstance(grid, tuple) else (grid, grid)
-    return min(x, INTERVAL_GRID), min(y, INTERVAL_GRID)
-
-
-def _few(maps: Mapping[str, CpMap], metric: CpMetric) -> list[str]:
-    cp = next(iter(maps.values()))
-    if cp.well_defined.all():
-        return []
-    lacking = cp.well_defined.size - int(cp.well_defined.sum())
-    return [
-        f"{lacking} of {cp.well_defined.size} cells have fewer than 30 trials of a class: "
-        f"not well-defined, left out of means and shares of {metric.name}"
-    ]

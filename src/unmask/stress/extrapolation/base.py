@@ -1,20 +1,28 @@
-"""What every extrapolation model shares: training cells, the interface, what is saved."""
+"""What every extrapolation model shares: training cells, what was measured, how N enters, the
+interface.
+
+N enters a model only through the weights of a grid. With F the distribution of an impostor's
+location, the closest of N independent impostors lies below x with probability F(x)^N. On a grid of
+a standard normal location z with edges z_g, P_N(τ) = Σ_g [Φ(z_{g+1})^N − Φ(z_g)^N]·q_g(τ), where
+q_g(τ) is the false-alarm rate of an impostor at that location: no sampling, and the same cost for
+N = 10 and N = 10⁹.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+from scipy.special import log_ndtr
 
 from unmask.base import BoolArray, FloatArray, IntArray
-from unmask.engine import Progress
 from unmask.errors import InputError
-from unmask.stress.worst_case.jackknife import Groups
-from unmask.stress.worst_case.pairs import PairScores
-from unmask.stress.worst_case.rates import crossed_rates
-from unmask.stress.worst_case.split import Crossed
+from unmask.stress.impostors.pair_scores import PairScores
+from unmask.stress.impostors.rates import crossed_rates
+from unmask.stress.impostors.uncertainty import Crossed, Groups, interval
 
 UPPER = 0.3
 LOWER_WEIGHT = 0.2
@@ -23,6 +31,12 @@ _TRIM = 5e-4
 _LEAST_COUNT = 3
 _SAMPLE = 1_000_000
 _TELLING = 20  # scores above a threshold, below which its rate says little
+
+EDGES: FloatArray = np.linspace(-7.0, 9.5, 221)
+"""Cells of predictions: reach far enough for N = 10⁹ and beyond."""
+
+FIT_EDGES: FloatArray = np.linspace(-4.5, 6.0, 73)
+"""Coarser cells, enough for the counts that a model is fitted to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +60,12 @@ class Surface:
         max_count: int,
         *,
         groups: Groups | None = None,
-        progress: Progress | None = None,
     ) -> Surface:
         """The training surface of a set of pairs for N up to ``max_count``."""
         crossed = pairs if isinstance(pairs, Crossed) else Crossed(pairs)
         counts = training_counts(checked_max_count(max_count, crossed.whole))
         thresholds = training_thresholds(crossed.whole, max_count)
-        rates = crossed_rates(crossed, thresholds, counts, groups, progress=progress)
+        rates = crossed_rates(crossed, thresholds, counts, groups)
         return cls(counts, thresholds, rates.values, rates.without, rates.fewer)
 
     @property
@@ -111,6 +124,82 @@ def hard_thresholds(rates: FloatArray) -> BoolArray:
     return (rates > HARD[0]) & (rates < HARD[1])
 
 
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """P_FA^M over rising ``thresholds``, and the same without each group of speakers (first axis;
+    none where no intervals are wanted); ``cases`` is the number of choices behind it.
+
+    P_FA^N rises with N, so P_FA^M and both ends of its interval are floors for every N ≥ M.
+    """
+
+    thresholds: FloatArray
+    values: FloatArray
+    without: FloatArray
+    cases: float
+
+    @classmethod
+    def of(cls, surface: Surface, cases: float, highest: float) -> Measured:
+        """The row of the largest count, and the rate of 0 at the ``highest`` score of all."""
+        last = surface.values[-1]
+        gone = np.empty((0, last.size)) if surface.without is None else surface.without[:, -1]
+        if highest <= surface.thresholds[-1]:
+            return cls(surface.thresholds, last, gone, cases)
+        return cls(
+            np.append(surface.thresholds, highest),
+            np.append(last, 0.0),
+            np.pad(gone, ((0, 0), (0, 1))),
+            cases,
+        )
+
+    def rates(self, thresholds: FloatArray) -> FloatArray:
+        """The rate at any threshold, linear between those measured."""
+        return self._between(np.maximum.accumulate(self.values[::-1])[::-1], thresholds)
+
+    def ends(self, thresholds: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+        """Both ends of the interval, falling with the threshold."""
+        low, high = interval(
+            self.values[None], self.without[:, None], level, cases=np.array([self.cases])
+        )
+        falling = np.minimum.accumulate(low[0]), np.maximum.accumulate(high[0][::-1])[::-1]
+        return self._between(falling[0], thresholds), np.interp(
+            thresholds, self.thresholds, falling[1], left=1.0
+        )
+
+    def _between(self, falling: FloatArray, thresholds: FloatArray) -> FloatArray:
+        """A lower bound beyond the last threshold is 0."""
+        return np.asarray(np.interp(thresholds, self.thresholds, falling, right=0.0))
+
+
+def centres(edges: FloatArray) -> FloatArray:
+    """Middle of each cell."""
+    return np.asarray((edges[1:] + edges[:-1]) / 2)
+
+
+def closest_mass(counts: npt.ArrayLike, edges: FloatArray = EDGES) -> FloatArray:
+    """Probability (counts, grid cells) that the closest of N impostors lies in each cell."""
+    n = np.asarray(counts, dtype=np.float64)[:, None]
+    below = np.exp(n * log_ndtr(edges))
+    below[:, 0], below[:, -1] = 0.0, 1.0
+    return np.diff(below, axis=1)
+
+
+def normal_nodes(size: int) -> tuple[FloatArray, FloatArray]:
+    """Gauss–Hermite nodes and weights of the standard normal distribution."""
+    if size == 1:
+        return np.zeros(1), np.ones(1)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(size)
+    return nodes, weights / weights.sum()
+
+
+def rising(rates: FloatArray) -> FloatArray:
+    """Rates (…, grid cells, thresholds) that never fall as the impostor comes closer.
+
+    This is what makes predictions monotone in N whatever the parameters are: the closest of more
+    impostors is stochastically closer.
+    """
+    return np.maximum.accumulate(rates, axis=-2)
+
+
 class Model(ABC):
     """A fitted model: rates for any N and τ, and the numbers it consists of."""
 
@@ -119,7 +208,3 @@ class Model(ABC):
     @abstractmethod
     def rates(self, counts: IntArray, thresholds: FloatArray) -> FloatArray:
         """P_FA^N(τ), an array (counts, thresholds)."""
-
-    @abstractmethod
-    def numbers(self) -> Mapping[str, FloatArray]:
-        """Arrays from which :func:`restore` makes the same model."""

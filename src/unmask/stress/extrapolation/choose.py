@@ -9,26 +9,24 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from unmask.engine import Progress
 from unmask.errors import InputError
-from unmask.stress.extrapolation.base import Model, Surface, checked_max_count
+from unmask.run import advance, place, reporting
+from unmask.stress.extrapolation.base import Measured, Model, Surface, checked_max_count
 from unmask.stress.extrapolation.compare import HELD_OUT, Judged, judge
 from unmask.stress.extrapolation.fitted import Extrapolation
-from unmask.stress.extrapolation.measured import Measured
 from unmask.stress.extrapolation.models import (
     CANDIDATES,
     FAMILY,
+    Stack,
     checked_name,
     fit_model,
     fits_rates,
     refit,
 )
 from unmask.stress.extrapolation.moments import Moments
-from unmask.stress.extrapolation.stack import Stack
-from unmask.stress.worst_case.jackknife import GROUPS, Groups, checked_groups
-from unmask.stress.worst_case.pairs import PairScores, as_pairs
-from unmask.stress.worst_case.rates import Proxy, crossed_pairs
-from unmask.stress.worst_case.split import Crossed
+from unmask.stress.impostors.pair_scores import PairScores, as_pairs
+from unmask.stress.impostors.rates import Proxy, crossed_pairs
+from unmask.stress.impostors.uncertainty import GROUPS, Crossed, Groups, check
 
 _ABOUT_AS_WELL = 2.0
 _NEVER_WORSE = 0.003
@@ -54,18 +52,18 @@ def extrapolate(
     groups: int = GROUPS,
     seed: int = 0,
     training: Training = "exact",
-    progress: Progress | None = None,
 ) -> Extrapolation:
     """Fit a model of P_FA^N(τ) that reaches beyond the impostors at hand.
 
-    ``model`` names one of :data:`MODELS` or is ``auto``, the mean of the models that fit about
-    equally well: the upper third of the counts is held out, every candidate is fitted to the rest,
-    and those whose error on hard thresholds is at most twice the least one (or 0.3 points) are
-    fitted again to all counts up to ``max_count``. A named model keeps those as rivals, whose
-    spread enters its interval. ``groups`` of speakers leave in turn and every model is fitted again
-    without them (0: no intervals). ``split`` and ``proxy`` are those of :func:`measure_worst_case`.
-    The default training is exact and deterministic; ``training="paper"`` is the stochastic recipe
-    of Sholokhov 2020 (extra ``torch``). ``progress`` is told about the fits done.
+    ``scores`` is targets × impostors × scores, or :class:`PairScores`. ``model`` names one of
+    :data:`MODELS` (Sholokhov 2020, section 3, and others) or is ``auto``, the mean of the models
+    that fit about equally well: the upper third of the counts is held out, every candidate is
+    fitted to the rest, and those whose error on hard thresholds is at most twice the least one (or
+    0.3 points) are fitted again to all counts up to ``max_count``. A named model keeps those as
+    rivals, whose spread enters its interval. ``groups`` of speakers leave in turn and every model
+    is fitted again without them (0: no intervals). ``split``, ``proxy`` and ``seed`` are those of
+    :func:`~unmask.stress.worst_case`. The default ``training`` is exact and deterministic;
+    ``"paper"`` is the stochastic recipe of Sholokhov 2020, section 3.3 (extra ``torch``).
     """
     pairs = as_pairs(scores)
     ready = Ready.of(
@@ -77,10 +75,10 @@ def extrapolate(
         seed=seed,
     )
     if training == "paper":
-        return ready.trained(model, progress)
+        return ready.trained(model)
     if training != "exact":
         raise InputError(f"training: expected exact or paper, found {training}")
-    return ready.fitted(model, progress)
+    return ready.fitted(model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,10 +110,11 @@ class Ready:
         seed: int = 0,
     ) -> Ready:
         """Measure the surface, and without each group of speakers."""
-        checked_groups(groups)
+        check(groups=groups, level=0.5)
         count = checked_max_count(max_count or crossed.whole.max_count, crossed.whole)
         dealt = Groups.of(pairs, groups, seed=seed) if groups else None
-        surface = Surface.of(crossed, count, groups=dealt)
+        with place(), reporting(None):
+            surface = Surface.of(crossed, count, groups=dealt)
         return cls(crossed, pairs, surface, Moments.of(pairs), dealt, count, seed, proxied)
 
     @property
@@ -130,14 +129,14 @@ class Ready:
         cases = len(whole.target_names) * whole.max_count / self.count
         return Measured.of(self.surface, cases, self.seen[1])
 
-    def fitted(self, model: str, progress: Progress | None = None) -> Extrapolation:
+    def fitted(self, model: str) -> Extrapolation:
         """Fit a model, or the mean of those that fit about equally well."""
         named = () if model == "auto" else (checked_name(model),)
         if self.proxied and not all(fits_rates(name) for name in named):
             raise InputError(f"proxy: expected a model fitted to rates, found {model}")
         tried = tuple(dict.fromkeys((*named, *CANDIDATES)))
         groups = self.groups.number if self.groups else 0
-        steps = _Steps(progress, groups + 2 * len(tried) + 1)
+        steps = _Steps(groups + 2 * len(tried) + 1)
         first, errors, credible, notes = _tried(
             self.surface, self.moments, tried, self.count, steps
         )
@@ -175,7 +174,7 @@ class Ready:
             self.measured,
         )
 
-    def trained(self, model: str, progress: Progress | None = None) -> Extrapolation:
+    def trained(self, model: str) -> Extrapolation:
         """Train a model by the recipe of the paper."""
         from unmask.stress.extrapolation.paper import fit_paper
 
@@ -185,7 +184,6 @@ class Ready:
             self.moments,
             model=model,
             seed=self.seed,
-            progress=progress,
         )
         return Extrapolation(
             trained, (), (), None, {}, self.count, self.seen, self.seed, (note,), self.measured
@@ -207,17 +205,15 @@ def misfit(model: Model, surface: Surface) -> float:
 class _Steps:
     """Counts finished fits for whoever watches."""
 
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress, self._total, self._finished = progress, total, 0
+    def __init__(self, total: int) -> None:
+        self._total, self._finished = total, 0
 
     def done(self) -> None:
         self._finished = min(self._finished + 1, self._total)
-        if self._progress is not None:
-            self._progress(self._finished, self._total)
+        advance(self._finished, self._total)
 
     def finish(self) -> None:
-        self._finished = self._total - 1
-        self.done()
+        advance(self._total, self._total)
 
 
 def _fit(

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray
-from unmask.engine import Progress
 from unmask.estimate import Estimate, Parameter
+from unmask.run import advance
 from unmask.stress.extrapolation.base import (
     Model,
     Surface,
@@ -22,10 +22,9 @@ from unmask.stress.extrapolation.base import (
 )
 from unmask.stress.extrapolation.models import MODELS, checked_name, fit_model
 from unmask.stress.extrapolation.moments import Moments
-from unmask.stress.worst_case.checks import as_counts
-from unmask.stress.worst_case.pairs import PairScores, as_pairs
-from unmask.stress.worst_case.rates import crossed_rates, worst_case_false_alarms
-from unmask.stress.worst_case.split import Crossed
+from unmask.stress.impostors.pair_scores import PairScores, as_counts, as_pairs
+from unmask.stress.impostors.rates import crossed_rates, worst_case_false_alarms
+from unmask.stress.impostors.uncertainty import Crossed
 
 CARRY_FORWARD = "carry-forward"
 HELD_OUT = 2 / 3
@@ -111,14 +110,13 @@ def compare_models(
     truth: Judged | None = None,
     split: bool = True,
     population: str = "population",
-    progress: Progress | None = None,
 ) -> ModelComparison:
     """Fit every model to N ≤ ``max_count`` and judge it beyond.
 
     By default the upper third of N is held out (N ≤ 660 trains, 660 … 999 judges, as in Table 1 of
     Sholokhov 2020); with ``truth`` (see :func:`truth_of`) models are trained on all that the scores
     hold and judged where a larger population is known. ``split`` is that of
-    :func:`measure_worst_case`.
+    :func:`worst_case`.
     """
     pairs = as_pairs(scores)
     crossed = Crossed.of(pairs, split=split)
@@ -136,8 +134,7 @@ def compare_models(
         model = fit_model(checked_name(name), surface, moments)
         seconds = time.perf_counter() - begin
         rows.append(judge(model, judged, seconds))
-        if progress is not None:
-            progress(done, len(models))
+        advance(done, len(models))
     return ModelComparison(population, count, tuple(int(n) for n in judged.counts), tuple(rows))
 
 

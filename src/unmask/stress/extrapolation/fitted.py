@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-from unmask.base import BoolArray, FloatArray, IntArray, reject_nan
+from unmask.base import BoolArray, FloatArray, IntArray, quantile_t
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval
-from unmask.run import atomic_path
-from unmask.stress.extrapolation.base import Model
-from unmask.stress.extrapolation.measured import Measured
-from unmask.stress.extrapolation.models import restore_model
-from unmask.stress.extrapolation.stack import Stack
-from unmask.stress.worst_case.checks import as_counts
-from unmask.stress.worst_case.jackknife import METHOD, checked_level, deviation, reach
-from unmask.stress.worst_case.rates import WorstCase
+from unmask.estimate import Estimate
+from unmask.run import store, write_whole
+from unmask.stress.extrapolation.base import Measured, Model
+from unmask.stress.extrapolation.models import Stack
+from unmask.stress.impostors.pair_scores import as_counts
+from unmask.stress.impostors.ranks import as_thresholds
+from unmask.stress.impostors.rates import WorstCase
+from unmask.stress.impostors.uncertainty import METHOD, Band, check, deviation
 
 LEVEL = 0.99
 FAR = 10
@@ -35,31 +35,23 @@ lower, and of those that M voices just miss most are met at a few times M alread
 
 _EDGE = 1e-4
 _STEPS = 201
-_FORMAT = "unmask-extrapolation-3"
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
-    """P_FA^N(τ) with an interval, and the range over all models that fit about as well.
+class Prediction(Band):
+    """Predicted P_FA^N(τ) with an interval, and the range over all models that fit about as well.
 
-    Arrays are (counts, thresholds). The interval joins three things on the log-odds: how much the
-    speakers at hand say (a jackknife over groups of them, as targets and as impostors), how far the
-    models that fit about equally well part, and the reach log(N/M) beyond the M impostors at hand.
-    Its upper end also allows for families of voices that the speakers at hand cannot exclude.
+    :meth:`Extrapolation.predict_interval` makes it. The interval joins three things on the
+    log-odds: how much the speakers at hand say (a jackknife over groups of them, as targets and as
+    impostors), how far the models that fit about equally well part, and the reach log(N/M) beyond
+    the M impostors at hand. Its upper end also allows for families of voices that the speakers at
+    hand cannot exclude.
     """
 
     model: str
-    counts: IntArray
-    thresholds: FloatArray
-    values: FloatArray
-    low: FloatArray
-    high: FloatArray
     spread_low: FloatArray
     spread_high: FloatArray
     rivals: Mapping[str, FloatArray]
-    level: float
-    groups: int
-    seed: int
     warnings: tuple[str, ...]
 
     def above(self, exact: WorstCase) -> Prediction:
@@ -86,16 +78,7 @@ class Prediction:
                 "extrapolate",
                 float(self.values[c, t]),
                 "%",
-                Interval(
-                    float(self.low[c, t]),
-                    float(self.high[c, t]),
-                    self.level,
-                    f"{METHOD}, models and reach",
-                    self.groups,
-                    self.seed,
-                )
-                if self.groups
-                else None,
+                self.interval_at(c, t, f"{METHOD}, models and reach"),
                 params={
                     "model": self.model,
                     "count": int(count),
@@ -139,7 +122,7 @@ class Extrapolation:
 
     def predict(self, counts: npt.ArrayLike, thresholds: npt.ArrayLike) -> FloatArray:
         """P_FA^N(τ), an array (counts, thresholds); monotone in both and within [0, 1]."""
-        return self._values(as_counts(counts), _levels(thresholds))
+        return self._values(as_counts(counts), as_thresholds(thresholds))
 
     def predict_interval(
         self, counts: npt.ArrayLike, thresholds: npt.ArrayLike, *, level: float = LEVEL
@@ -147,26 +130,26 @@ class Extrapolation:
         """The same with intervals and the spread over models, and a warning where N is far beyond
         the impostors at hand.
         """
-        checked_level(level)
-        n, levels = as_counts(counts), _levels(thresholds)
+        check(groups=0, level=level)
+        n, levels = as_counts(counts), as_thresholds(thresholds)
         values = self._values(n, levels)
         rivals = {rival.name: _rates(rival, n, levels) for rival in self._single()}
         every = np.stack([values, *rivals.values()])
         spread_low, spread_high = every.min(axis=0), every.max(axis=0)
         low, high = self._bounds(n, levels, values, every, level)
         return Prediction(
-            self.name,
             n,
             levels,
             values,
             low,
             high,
-            spread_low,
-            spread_high,
-            rivals,
             level,
             len(self.replicates),
             self.seed,
+            self.name,
+            spread_low,
+            spread_high,
+            rivals,
             self._warnings(n, levels, spread_low, spread_high),
         )
 
@@ -192,7 +175,7 @@ class Extrapolation:
             none = np.full(values.shape, np.nan)
             return none, none
         middle = _odds(values)
-        quantile = reach(level, len(self.replicates))
+        quantile = quantile_t(len(self.replicates), level)
         drawn = _odds(np.stack([m.rates(n, levels) for m in self.replicates]))
         beyond = np.log(np.maximum(n / self.max_count, 1.0))[:, None]
         models = _odds(every)
@@ -271,83 +254,25 @@ class Extrapolation:
 
     def save(self, path: str | Path) -> Path:
         """Write everything to an npz file, without pickle, whole or not at all."""
-        arrays: dict[str, npt.NDArray[np.generic]] = {
-            "format": np.array(_FORMAT),
-            "max_count": np.array(self.max_count),
-            "thresholds": np.array(self.thresholds),
-            "seed": np.array(self.seed),
-            "notes": np.array(self.notes, dtype=np.str_),
-            "error_names": np.array(list(self.errors), dtype=np.str_),
-            "error_values": np.array(list(self.errors.values()), dtype=np.float64),
-        }
-        for kind, models in _kinds(self).items():
-            arrays[f"{kind}_names"] = np.array([m.name for m in models], dtype=np.str_)
-            for k, model in enumerate(models):
-                arrays |= {f"{kind}.{k}.{key}": v for key, v in model.numbers().items()}
-        if self.measured is not None:
-            arrays |= {f"measured.{key}": v for key, v in self.measured.numbers().items()}
-        final = Path(path)
-        with atomic_path(final) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
-        return final
+        write_whole(path, store.to_bytes(self))
+        return Path(path)
 
     @classmethod
     def load(cls, path: str | Path) -> Extrapolation:
         """Read what :meth:`save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {key: file[key] for key in file.files}
-        except (OSError, ValueError) as error:
+            fitted = store.from_bytes(Path(path).read_bytes())
+        except (OSError, ValueError, LookupError, EOFError, BadZipFile) as error:
             raise InputError(f"{path}: expected a saved extrapolation, found {error}") from None
-        if str(arrays.get("format")) != _FORMAT:
-            raise InputError(f"{path}: expected format {_FORMAT}, found {arrays.get('format')}")
-        model, replicates, rivals, guard = (
-            _models(arrays, kind) for kind in ("model", "draw", "rival", "guard")
-        )
-        return cls(
-            model[0],
-            replicates,
-            rivals,
-            guard[0] if guard else None,
-            dict(zip(arrays["error_names"].tolist(), arrays["error_values"].tolist(), strict=True)),
-            int(arrays["max_count"]),
-            (float(arrays["thresholds"][0]), float(arrays["thresholds"][1])),
-            int(arrays["seed"]),
-            tuple(arrays["notes"].tolist()),
-            Measured.restore(_under(arrays, "measured.")) if "measured.cases" in arrays else None,
-        )
-
-
-def _kinds(fitted: Extrapolation) -> dict[str, tuple[Model, ...]]:
-    return {
-        "model": (fitted.model,),
-        "draw": fitted.replicates,
-        "rival": fitted.rivals,
-        "guard": () if fitted.guard is None else (fitted.guard,),
-    }
+        if not isinstance(fitted, cls):
+            raise InputError(
+                f"{path}: expected a saved extrapolation, found {type(fitted).__name__}"
+            )
+        return fitted
 
 
 def _odds(rates: FloatArray) -> FloatArray:
     return np.asarray(logit(np.clip(rates, _EDGE, 1 - _EDGE)))
-
-
-def _models(arrays: Mapping[str, FloatArray], kind: str) -> tuple[Model, ...]:
-    models = []
-    for k, name in enumerate(arrays[f"{kind}_names"].tolist()):
-        models.append(restore_model(str(name), _under(arrays, f"{kind}.{k}.")))
-    return tuple(models)
-
-
-def _under(arrays: Mapping[str, FloatArray], start: str) -> dict[str, FloatArray]:
-    return {key[len(start) :]: v for key, v in arrays.items() if key.startswith(start)}
-
-
-def _levels(thresholds: npt.ArrayLike) -> FloatArray:
-    levels = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
-    if levels.ndim != 1 or levels.size == 0:
-        raise InputError(f"thresholds: expected a list of numbers, found shape {levels.shape}")
-    reject_nan(levels, "threshold")
-    return levels
 
 
 def _rates(model: Model, n: IntArray, levels: FloatArray) -> FloatArray:

@@ -24,10 +24,11 @@ from scipy.optimize import least_squares
 from scipy.special import ndtr, ndtri, softmax
 
 from unmask.base import FloatArray, IntArray
-from unmask.stress.extrapolation.base import Model, Surface
-from unmask.stress.extrapolation.grid import (
+from unmask.stress.extrapolation.base import (
     EDGES,
     FIT_EDGES,
+    Model,
+    Surface,
     centres,
     closest_mass,
     normal_nodes,
@@ -146,15 +147,6 @@ class LocationScale(Model):
         else:
             axis = self.warp(thresholds)
         return np.clip(rate_table(self.given, counts, axis), 0.0, 1.0)
-
-    def numbers(self) -> Mapping[str, FloatArray]:
-        arrays = {name: np.array([value]) for name, value in self.given.items()}
-        return arrays if self.warp is None else arrays | self.warp.numbers()
-
-    @classmethod
-    def restore(cls, name: str, arrays: Mapping[str, FloatArray]) -> LocationScale:
-        given = {key: float(v[0]) for key, v in arrays.items() if not key.startswith("warp_")}
-        return cls(name, given, Warp.restore(arrays))
 
 
 def fit_location_scale(

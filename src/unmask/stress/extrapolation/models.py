@@ -1,10 +1,13 @@
-"""The models by name: fit one, make one from saved numbers."""
+"""The models by name: fit one, fit it again, take the mean of several."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from unmask.base import FloatArray
+import numpy as np
+
+from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.stress.extrapolation.base import Model, Surface
 from unmask.stress.extrapolation.location import (
@@ -15,8 +18,7 @@ from unmask.stress.extrapolation.location import (
 )
 from unmask.stress.extrapolation.moments import Moments
 from unmask.stress.extrapolation.plda import Plda, fit_plda
-from unmask.stress.extrapolation.stack import STACK, Stack
-from unmask.stress.extrapolation.tail import TailModel, fit_tail
+from unmask.stress.extrapolation.tail import fit_tail
 
 _PLDA = ("plda", "plda+")
 _TAIL = ("gpd", "gpd-target", "gpd-target+")
@@ -29,6 +31,17 @@ CANDIDATES: tuple[str, ...] = ("ls-target+", "ls+")
 
 FAMILY = "ls-family+"
 """The model whose families of voices the data cannot exclude: it raises the upper end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stack(Model):
+    """The mean of several models that fit about equally well: rates are the mean of theirs."""
+
+    members: tuple[Model, ...]
+    name: str = "stack"
+
+    def rates(self, counts: IntArray, thresholds: FloatArray) -> FloatArray:
+        return np.asarray(np.mean([one.rates(counts, thresholds) for one in self.members], axis=0))
 
 
 def fits_rates(name: str) -> bool:
@@ -66,26 +79,6 @@ def refit(model: Model, surface: Surface, moments: Callable[[], Moments], first:
         return Stack(tuple(refit(one, surface, moments, first) for one in model.members))
     rests = model.name == "ls-generative" or model.name in _TAIL
     return fit_model(model.name, surface, moments() if rests else first, start=model, brief=True)
-
-
-def restore_model(name: str, arrays: Mapping[str, FloatArray]) -> Model:
-    """A model from what its :meth:`~Model.numbers` gave."""
-    if name == STACK:
-        return Stack(
-            tuple(
-                restore_model(str(member), _under(arrays, f"{k}."))
-                for k, member in enumerate(arrays["names"])
-            )
-        )
-    if name in _PLDA:
-        return Plda.restore(name, arrays)
-    if name in _TAIL:
-        return TailModel.restore(name, arrays)
-    return LocationScale.restore(checked_name(name), arrays)
-
-
-def _under(arrays: Mapping[str, FloatArray], start: str) -> dict[str, FloatArray]:
-    return {key[len(start) :]: v for key, v in arrays.items() if key.startswith(start)}
 
 
 def checked_name(name: str) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import digamma, ndtr, polygamma
 
 from unmask.base import FloatArray
-from unmask.stress.extrapolation.grid import EDGES, centres
-from unmask.stress.worst_case.pairs import PairScores
+from unmask.stress.extrapolation.base import EDGES, centres
+from unmask.stress.impostors.pair_scores import PairScores
 
 TAIL = 0.02
 _LEAST_TAIL = 30

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from unmask.base import FloatArray, IntArray
-from unmask.engine import Progress
 from unmask.errors import InputError
+from unmask.run import advance
 from unmask.stress.extrapolation.base import Model, Surface
 from unmask.stress.extrapolation.location import KNOTS, LocationScale, gaussian_base
 from unmask.stress.extrapolation.moments import Moments
 from unmask.stress.extrapolation.warp import Warp
-from unmask.stress.worst_case.rates import crossed_rates
-from unmask.stress.worst_case.split import Crossed
+from unmask.stress.impostors.rates import crossed_rates
+from unmask.stress.impostors.uncertainty import Crossed
 
 TRAINED = ("ls", "ls+", "ls-cdf", "ls-cdf+")
 BATCH = 20
@@ -49,7 +49,6 @@ def fit_paper(
     model: str,
     seed: int,
     steps: int = _MOST_STEPS,
-    progress: Progress | None = None,
 ) -> tuple[Model, str]:
     """Train by simulation; stops when the mean loss of 100 steps has not improved three times.
 
@@ -73,7 +72,7 @@ def fit_paper(
         ) from None
     cells = _Cells.of(crossed, int(surface.counts.max()), seed)
     trainer = _Trainer(torch, model, surface, cells, moments, seed)
-    taken = trainer.run(steps, progress)
+    taken = trainer.run(steps)
     note = f"trained by the paper's stochastic recipe, {taken} steps: no intervals, no rivals"
     return trainer.model(), note
 
@@ -143,7 +142,7 @@ class _Trainer:
     def _normal(self, *size: int) -> Any:
         return self.torch.randn(*size, generator=self.draw)
 
-    def run(self, steps: int, progress: Progress | None) -> int:
+    def run(self, steps: int) -> int:
         """Adam until the loss no longer improves; how many steps it took."""
         optimiser = self.torch.optim.Adam(self.trained, lr=LEARNING_RATE)
         best, waited, losses = math.inf, 0, []
@@ -155,8 +154,7 @@ class _Trainer:
             loss.backward()
             optimiser.step()
             losses.append(float(loss.detach()))
-            if progress is not None:
-                progress(step, steps)
+            advance(step, steps)
             if step % _WINDOW == 0:
                 mean = float(np.mean(losses[-_WINDOW:]))
                 waited = 0 if mean < best else waited + 1

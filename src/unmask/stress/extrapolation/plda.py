@@ -16,7 +16,6 @@ skewed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -25,8 +24,15 @@ from scipy.optimize import least_squares
 from scipy.special import ndtr, ndtri
 
 from unmask.base import FloatArray, IntArray
-from unmask.stress.extrapolation.base import Model, Surface
-from unmask.stress.extrapolation.grid import EDGES, FIT_EDGES, centres, closest_mass, rising
+from unmask.stress.extrapolation.base import (
+    EDGES,
+    FIT_EDGES,
+    Model,
+    Surface,
+    centres,
+    closest_mass,
+    rising,
+)
 from unmask.stress.extrapolation.moments import Moments
 from unmask.stress.extrapolation.warp import Warp, eliminate, fitted_warp
 
@@ -138,14 +144,6 @@ class Plda(Model):
         else:
             axis = self.warp(thresholds)
         return np.clip(rate_table(self.within, counts, axis, EDGES), 0.0, 1.0)
-
-    def numbers(self) -> Mapping[str, FloatArray]:
-        arrays = {"within": self.within, "affine": self.affine}
-        return arrays if self.warp is None else arrays | self.warp.numbers()
-
-    @classmethod
-    def restore(cls, name: str, arrays: Mapping[str, FloatArray]) -> Plda:
-        return cls(name, arrays["within"], arrays["affine"], Warp.restore(arrays))
 
 
 def fit_plda(

@@ -8,14 +8,12 @@ log-linear scale. Nothing is fitted to P_FA^N; the warped variant reads threshol
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from unmask.base import FloatArray, IntArray
-from unmask.stress.extrapolation.base import Model, Surface
-from unmask.stress.extrapolation.grid import closest_mass, rising
+from unmask.stress.extrapolation.base import Model, Surface, closest_mass, rising
 from unmask.stress.extrapolation.moments import Located, Moments
 from unmask.stress.extrapolation.warp import Warp, fitted_warp
 
@@ -56,28 +54,6 @@ class TailModel(Model):
             away = (finite - location[:, None]) / width[:, None]
             rates += rising(1.0 - np.interp(away, knots, below))
         return closest_mass(counts) @ (rates / self.centre.size)
-
-    def numbers(self) -> Mapping[str, FloatArray]:
-        arrays = {
-            "centre": self.centre,
-            "spread": self.spread,
-            "quantile": self.quantile,
-            "near": self.near,
-            "residuals": self.residuals,
-        }
-        return arrays if self.warp is None else arrays | self.warp.numbers()
-
-    @classmethod
-    def restore(cls, name: str, arrays: Mapping[str, FloatArray]) -> TailModel:
-        return cls(
-            name,
-            arrays["centre"],
-            arrays["spread"],
-            arrays["quantile"],
-            arrays["near"],
-            arrays["residuals"],
-            Warp.restore(arrays),
-        )
 
 
 def fit_tail(

@@ -7,7 +7,6 @@ threshold: it is searched on a table and refined by Gauss–Newton, and so elimi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,17 +69,6 @@ class Warp:
         whole = (self.values[-1] - self.values[0]) / (self.thresholds[-1] - self.thresholds[0])
         slope = (values[-1] - values[0]) / (known[-1] - known[0])
         return float(np.clip(slope, whole / 3, whole * 3))
-
-    def numbers(self) -> dict[str, FloatArray]:
-        """What is saved."""
-        return {"warp_thresholds": self.thresholds, "warp_values": self.values}
-
-    @classmethod
-    def restore(cls, arrays: Mapping[str, FloatArray]) -> Warp | None:
-        """The warping among saved arrays, if there is one."""
-        if "warp_values" not in arrays:
-            return None
-        return cls(arrays["warp_thresholds"], arrays["warp_values"])
 
 
 def fitted_warp(

@@ -1,0 +1,343 @@
+"""The two passes over all pairs of a set, as jobs on the current place.
+
+The first counts: all scores of one speaker's pairs, then all others among them, which is the ROC
+statistic. The second adds up calibrated scores per pair of speakers. Sums are real numbers: every
+tile adds to them in a fixed order, a task is a fixed range of rows, and results are put together in
+the order of the ranges, so all places but devices give the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import FloatArray, IntArray, Places, lazy
+from unmask.engine import Pav, Roc, information
+from unmask.errors import InputError
+from unmask.privacy.similarity.bins import Binned, Layout
+from unmask.privacy.similarity.pairs import Pairs, Tile
+from unmask.privacy.similarity.resampling import Setup
+from unmask.run import Arrays, Numpy, Range, Xp, current_place, reporting, run
+from unmask.scoring import MOST_TRIALS, add_counts, packed, unpacked
+
+TRIALS = 1 << 22
+_PIECE = 1 << 21
+_LONGEST_PIECE = 1 << 24
+_NEGATED = ("negated_log_sigmoid", "negated_llr")
+
+
+@dataclass(frozen=True, eq=False)
+class Counting:
+    """Pairs, and the distinct scores of those of one speaker, ascending: what counting shares."""
+
+    pairs: Pairs
+    knots: FloatArray
+
+    @lazy
+    def places(self) -> Places:
+        """Tells the gaps (even codes) and the knots (odd codes) that scores fall into."""
+        return Places(self.knots, "both")
+
+    def ranges(self) -> list[Range]:
+        """Counts do not depend on the ranges. Results take room that grows with the distinct
+        target scores: where they travel, a task has at least 128 times as many trials.
+        """
+        place = current_place()
+        wanted = (8 if place.here and place.state is None else 128) * self.knots.size
+        return self.pairs.ranges(min(max(TRIALS, wanted), MOST_TRIALS))
+
+
+def statistic_of(pairs: Pairs, name: str) -> Roc:
+    """The ROC statistic of a set: pairs of one speaker against all others.
+
+    The scores of one speaker's pairs come from the same place as all others, so that they are met
+    there again bit by bit.
+    """
+    with reporting(None):
+        parts = list(run(target_rows, pairs, pairs.ranges(TRIALS)))
+    knots, index = np.unique(
+        np.concatenate([part["scores"] for part in parts]), return_inverse=True
+    )
+    numbers = np.concatenate([part["counts"] for part in parts])
+    target = np.bincount(index, numbers, minlength=knots.size).astype(np.float64)
+    if not knots.size:
+        raise InputError(f"{name}: no pair of one speaker is compared")
+    _refuse_nan(int(target[-1]) if np.isnan(knots[-1]) else 0, name, "pairs of one speaker")
+    counting = Counting(pairs, knots)
+    below, equal = np.zeros(knots.size, np.int64), np.zeros(knots.size, np.int64)
+    total = 0
+    for part in run(count_rows, counting, counting.ranges()):
+        _refuse_nan(int(part["nan"]), name, "pairs of different speakers")
+        lower, ties = unpacked(part["step"], part["met"], part["ties"])
+        below += lower
+        equal += ties
+        total += int(part["total"])
+    if not total:
+        raise InputError(f"{name}: no pair of different speakers is compared")
+    between = np.append(below, total) - np.concatenate([[0], below + equal])
+    return Roc(knots, target, equal.astype(np.float64), between.astype(np.float64))
+
+
+def halved(roc: Roc) -> Roc:
+    """The statistic of comparisons that were counted in both orders, each counted once.
+
+    Where the two orders differ, each weighs one half.
+    """
+    return Roc(roc.scores, roc.target / 2, roc.equal / 2, roc.between / 2)
+
+
+def _refuse_nan(number: int, name: str, which: str) -> None:
+    if number:
+        raise InputError(f"{name}: expected numbers, found NaN as score of {number} {which}")
+
+
+def target_rows(xp: Xp, pairs: Pairs, rows: Range) -> Arrays:
+    """Distinct scores of the pairs of one speaker in a range of rows, and how often each occurs."""
+    tiles = pairs.tiles(xp, rows, band=True)
+    scores = np.concatenate([xp.host(tile.class_scores(target=True)) for tile in tiles])
+    distinct, counts = np.unique(scores.astype(np.float64), return_counts=True)
+    return {"scores": distinct, "counts": counts}
+
+
+def count_rows(xp: Xp, counting: Counting, rows: Range) -> Arrays:
+    """Scores of pairs of different speakers in a range of rows, counted among the knots.
+
+    A processor sorts them in pieces and looks the knots up, three times as fast for many knots as
+    to look every score up, which a device does.
+    """
+    knots = counting.knots
+    below, equal = np.zeros(knots.size, np.int64), np.zeros(knots.size, np.int64)
+    cells = xp.zeros(2 * knots.size + 1)
+    piece = np.empty(min(max(_PIECE, 8 * knots.size), _LONGEST_PIECE))
+    filled = total = unknown = 0
+    for tile in counting.pairs.tiles(xp, rows):
+        scores = tile.class_scores(target=False)
+        unknown += int(xp.isnan(scores).sum())
+        total += len(scores)
+        if not isinstance(xp, Numpy):
+            cells += xp.bincount(xp.among(counting.places, scores), cells.shape[0])
+            continue
+        if filled + scores.size > piece.size:
+            add_counts(below, equal, piece[:filled], knots)
+            filled = 0
+        piece[filled : filled + scores.size] = scores
+        filled += scores.size
+    add_counts(below, equal, piece[:filled], knots)
+    counts = xp.host(cells)
+    equal += counts[1::2]
+    below += np.cumsum(counts[::2])[:-1] + np.cumsum(counts[1::2]) - counts[1::2]
+    step, met, ties = packed(below, equal)
+    number = {"total": np.asarray(total), "nan": np.asarray(unknown)}
+    return {"step": step, "met": met, "ties": ties, **number}
+
+
+@dataclass(frozen=True, eq=False)
+class MeanSums:
+    """Per ordered pair of speakers: how many comparisons, and the sums that similarity needs.
+
+    ``log_sigmoid`` and ``llr`` are sums over oracle LLRs with Laplace.
+    """
+
+    count: IntArray
+    log_sigmoid: FloatArray
+    llr: FloatArray
+
+    def mirrored(self) -> MeanSums:
+        """Both orders of two speakers pooled."""
+        return MeanSums(_pooled(self.count), _pooled(self.log_sigmoid), _pooled(self.llr))
+
+
+@dataclass(frozen=True, eq=False)
+class PairSums(MeanSums):
+    """All sums per ordered pair of speakers.
+
+    ``disclosure`` is the sum of Z(l) within speakers and of Z(−l) between them, without Laplace
+    (Noé 2022, eq. 13); ``lowest`` and ``highest`` are the extreme LLRs with Laplace, NaN where two
+    speakers were not compared.
+    """
+
+    disclosure: FloatArray
+    lowest: FloatArray
+    highest: FloatArray
+
+    def mirrored(self) -> PairSums:
+        """Both orders of two speakers pooled."""
+        means = super().mirrored()
+        extremes = np.fmin(self.lowest, self.lowest.T), np.fmax(self.highest, self.highest.T)
+        sums = means.count, means.log_sigmoid, means.llr, _pooled(self.disclosure)
+        return PairSums(*sums, *extremes)
+
+
+def _pooled(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    off = ~np.eye(table.shape[0], dtype=bool)
+    return np.where(off, table + table.T, table)
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """What a score adds, by the PAV block that it falls into; one entry more for "not compared".
+
+    Laplace only pools blocks further, so an index into the blocks without it serves both.
+    """
+
+    boundaries: FloatArray
+    llr: FloatArray
+    log_sigmoid: FloatArray
+    z_target: FloatArray
+    z_nontarget: FloatArray
+
+    @classmethod
+    def of(cls, roc: Roc) -> Tables:
+        """Tables of the oracle calibration of a statistic."""
+        pav, laplace = roc.pav, roc.pav_laplace
+        llr = laplace.llr[_coarser(pav, laplace)]
+        return cls(
+            pav.boundaries,
+            np.append(llr, 0.0),
+            np.append(-information.softplus(-llr), 0.0),
+            np.append(np.where(pav.target > 0, information.z(pav.llr), 0.0), 0.0),
+            np.append(np.where(pav.nontarget > 0, information.z(-pav.llr), 0.0), 0.0),
+        )
+
+    @lazy
+    def lookup(self) -> Places:
+        """Gives the block of each score."""
+        return Places(self.boundaries)
+
+    @property
+    def none(self) -> int:
+        """Index of the entry for pairs that are not compared."""
+        return self.llr.size - 1
+
+    def llr_of(self, step: npt.NDArray[np.integer[Any]]) -> FloatArray:
+        """LLR with Laplace of a block; NaN for "not compared", from either end."""
+        known = (step >= 0) & (step < self.none)
+        return np.where(known, self.llr[step], np.nan)
+
+
+def _coarser(fine: Pav, coarse: Pav) -> IntArray:
+    """Block of the coarser map that each block of the finer one lies in."""
+    inner = np.searchsorted(coarse.boundaries, fine.boundaries, side="right")
+    return np.concatenate([[0], inner]).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """Pairs with the tables of their calibration: what adding up shares. ``negated`` are those of
+    the negated scores, where they are wanted, ``layout`` that of counts in bins, where it is.
+    """
+
+    pairs: Pairs
+    tables: Tables
+    negated: Tables | None
+    layout: Layout | None
+
+
+def sums_of(
+    pairs: Pairs, roc: Roc, setup: Setup, *, negated: bool, once: bool
+) -> tuple[PairSums, MeanSums | None, Binned | None]:
+    """Sums of a set under its statistic; those of the negated scores where ``negated``, and counts
+    in bins where there are replicates.
+
+    ``once``: both orders of every comparison occur, and extreme LLRs are those of comparisons
+    counted once.
+    """
+    layout = Layout.of(roc, pairs.segments.speakers) if setup.replicates else None
+    tables = Tables.of(roc)
+    calibrated = Calibrated(pairs, tables, Tables.of(roc.negated()) if negated else None, layout)
+    sums = _zeros(calibrated, pairs.segments.speakers)
+    ranges = pairs.ranges(TRIALS)
+    for rows, part in zip(ranges, run(sum_rows, calibrated, ranges), strict=True):
+        spoken = pairs.segments.spoken(*rows)
+        _add(sums, part, slice(spoken.start, spoken.stop), slice(None))
+    extremes = Tables.of(halved(roc)) if once else tables
+    lowest = extremes.llr_of(np.minimum(sums["lowest"], extremes.none))
+    means = sums["count"], sums["log_sigmoid"], sums["llr"]
+    plain = PairSums(*means, sums["disclosure"], lowest, extremes.llr_of(sums["highest"]))
+    opposite = MeanSums(sums["count"], *(sums[name] for name in _NEGATED)) if negated else None
+    binned = None if layout is None else Binned.of(sums.pop("bins"), layout, mirror=setup.mirror)
+    return plain, opposite, binned
+
+
+def _zeros(calibrated: Calibrated, rows: int) -> Arrays:
+    """Empty sums of so many speakers against all; the extremes are PAV blocks."""
+    shape, layout = (rows, calibrated.pairs.segments.speakers), calibrated.layout
+    real = ("log_sigmoid", "llr", "disclosure", *(_NEGATED if calibrated.negated else ()))
+    bins = {} if layout is None else {"bins": np.zeros(layout.shape(rows), np.int32)}
+    return {
+        **bins,
+        "count": np.zeros(shape, np.int64),
+        **{name: np.zeros(shape) for name in real},
+        "lowest": np.full(shape, np.iinfo(np.int32).max, np.int32),
+        "highest": np.full(shape, -1, np.int32),
+    }
+
+
+def _add(sums: Arrays, part: Arrays, rows: slice, columns: slice) -> None:
+    for name, table in sums.items():
+        cells = table[rows] if name == "bins" else table[rows, columns]
+        if name == "lowest":
+            np.minimum(cells, part[name], out=cells)
+        elif name == "highest":
+            np.maximum(cells, part[name], out=cells)
+        else:
+            cells += part[name]
+
+
+def sum_rows(xp: Xp, calibrated: Calibrated, rows: Range) -> Arrays:
+    """Sums of the speakers of a range of rows against all speakers."""
+    spoken = calibrated.pairs.segments.spoken(*rows)
+    sums = _zeros(calibrated, len(spoken))
+    for tile in calibrated.pairs.tiles(xp, rows):
+        top, left = tile.speakers
+        part = {name: xp.host(values) for name, values in _tile_sums(tile, calibrated).items()}
+        inside = slice(top.start - spoken.start, top.stop - spoken.start)
+        _add(sums, part, inside, slice(left.start, left.stop))
+    return sums
+
+
+def _tile_sums(tile: Tile, calibrated: Calibrated) -> dict[str, Any]:
+    """What a tile adds, per pair of its speakers."""
+    xp, tables, negated = tile.xp, calibrated.tables, calibrated.negated
+    fold = xp.fold(*tile.cuts)
+
+    def at(table: FloatArray, step: Any) -> Any:
+        if isinstance(xp, Numpy):
+            return np.take(table, step, mode="clip")
+        return xp.put(table)[step]
+
+    step = tile.skip(xp.among(tables.lookup, tile.scores), tables.none)
+    sums = {
+        "count": tile.count(fold),
+        "log_sigmoid": fold(at(tables.log_sigmoid, step)),
+        "llr": fold(at(tables.llr, step)),
+        "lowest": fold(step, "min"),
+    }
+    values = at(tables.z_nontarget, step)
+    for own in tile.own():
+        values[own] = at(tables.z_target, step[own])
+    sums["disclosure"] = fold(values)
+    sums["highest"] = fold(tile.skip(step, -1), "max")
+    if negated is not None:
+        step = tile.skip(xp.among(negated.lookup, -tile.scores), negated.none)
+        for name, table in zip(_NEGATED, (negated.log_sigmoid, negated.llr), strict=True):
+            sums[name] = fold(at(table, step))
+    if calibrated.layout is not None:
+        sums["bins"] = _tile_counts(tile, calibrated.layout)
+    return sums
+
+
+def _tile_counts(tile: Tile, layout: Layout) -> Any:
+    """How many scores of each pair of speakers lie in each bin, by the speakers of the rows."""
+    xp, (top, left) = tile.xp, tile.speakers
+    one, other = np.arange(top.start, top.stop), np.arange(left.start, left.stop)
+    cells = xp.put(layout.cells(one[:, None], other, top.start))
+    rows, columns = (xp.repeat(xp.put(np.diff(edges))) for edges in tile.cuts)
+    cell = tile.skip(cells[rows[:, None], columns], -1)
+    size = layout.size(len(top))
+    cell = xp.where(cell < 0, size, cell + xp.among(layout.lookup, tile.scores))
+    counts = xp.host(xp.bincount(cell, size + 1))[:size]
+    return counts.astype(np.int32).reshape(layout.shape(len(top)))

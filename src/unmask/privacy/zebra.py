@@ -1,0 +1,290 @@
+"""ZEBRA: how much evidence of identity the scores of one or several systems disclose (Noé 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import BoolArray, FloatArray, IntArray, as_scores
+from unmask.engine import (
+    IsotonicCalibration,
+    LinearCalibration,
+    Roc,
+    Zebra,
+    calibrate,
+    cllr,
+    information,
+    zebra_of,
+)
+from unmask.errors import InputError
+from unmask.estimate import Estimate, Interval
+from unmask.trials import Scores
+
+LIMIT = 10.0
+POINTS = 161
+METHODS = ("linear", "isotonic")
+NO_SPEAKERS = "the speakers of these scores are not known"
+
+ScorePair = tuple[npt.ArrayLike, npt.ArrayLike]
+
+
+@dataclass(frozen=True, eq=False)
+class Disclosure:
+    """What the scores of one system disclose, and its profiles over the prior log-odds, in bits.
+
+    Made by :func:`zebra_profiles` from scores and by :func:`disclosure_of` from a statistic, drawn
+    by the figure of disclosure profiles.
+
+    ``prior``: no evidence at all (eq. 12). ``oracle``: after oracle calibration; the area between
+    the two over π is D_ECE (eq. 13). ``actual``: the scores read as LLRs (eq. 11), None where only
+    the ROC statistic is at hand.
+    """
+
+    system: str
+    zebra: Zebra
+    min_cllr: float
+    log_odds: FloatArray
+    prior: FloatArray
+    oracle: FloatArray
+    actual: FloatArray | None = None
+    cllr: float | None = None
+    trials: str = ""
+
+    @property
+    def label(self) -> str:
+        """``name (D_ECE, l_w, tag)`` as in the papers' legends."""
+        return f"{self.system} ({self.note})"
+
+    @property
+    def note(self) -> str:
+        """``D_ECE, l_w, tag``; what rounding leaves below a D_ECE of 0 is 0."""
+        return f"{max(0.0, self.zebra.d_ece):.3f}, {self.zebra.l_w:.3f}, {self.zebra.tag}"
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """D_ECE, l_w, tag, C_llr^min, and C_llr where the scores were read as LLRs."""
+        n = {"target": self.zebra.targets, "nontarget": self.zebra.nontargets}
+        values: dict[str, tuple[float | str, str, float | None]] = {
+            "d_ece": (self.zebra.d_ece, "bit", 0.0),
+            "l_w": (self.zebra.l_w, "", 0.0),
+            "tag": (self.zebra.tag, "", None),
+            "min_cllr": (self.min_cllr, "bit", 1.0),
+        }
+        if self.cllr is not None:
+            values["cllr"] = self.cllr, "bit", 1.0
+        reason = "a profile has none: evaluate gives the intervals of these scores"
+        return tuple(
+            Estimate(
+                metric, value, unit, chance=chance, n=n, trials=self.trials, no_interval=reason
+            )
+            for metric, (value, unit, chance) in values.items()
+        )
+
+
+def disclosure_of(
+    roc: Roc, *, system: str = "system", limit: float = LIMIT, points: int = POINTS
+) -> Disclosure:
+    """Disclosure from a statistic that has been counted already, without the actual profile.
+
+    ``system`` names it in legends; the profile has so many ``points`` of log-odds from −``limit``
+    to ``limit``.
+    """
+    log_odds = np.linspace(-limit, limit, points)
+    return Disclosure(
+        system,
+        zebra_of(roc),
+        roc.min_cllr(),
+        log_odds,
+        information.prior_ece(log_odds),
+        information.oracle_ece(roc.pav, log_odds),
+    )
+
+
+def zebra_profiles(
+    systems: Mapping[str, ScorePair] | Scores, *, limit: float = LIMIT, points: int = POINTS
+) -> dict[str, Disclosure]:
+    """Profiles and disclosure of every system, given (target, nontarget) scores or a table.
+
+    ``limit`` and ``points`` as in :func:`disclosure_of`.
+    """
+    trials = ""
+    if isinstance(systems, Scores):
+        trials = systems.digest
+        systems = {
+            name: (systems.targets(name), systems.nontargets(name)) for name in systems.systems
+        }
+    profiles = {}
+    for name, (target, nontarget) in systems.items():
+        a, b = as_scores(target, f"{name}: target"), as_scores(nontarget, f"{name}: nontarget")
+        oracle = disclosure_of(Roc.from_scores(a, b), system=name, limit=limit, points=points)
+        actual = information.ece(a, b, oracle.log_odds)
+        profiles[name] = replace(oracle, actual=actual, cllr=cllr(a, b), trials=trials)
+    return profiles
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationDistortion:
+    """How well a calibration learnt on one run of a safeguard serves on another (eq. 15, 16).
+
+    Made by ``calibration_distortion``, drawn by the figure of calibration profiles.
+
+    ``c_ece`` is the D_ECE formula on the second run's scores calibrated by the first: at most the
+    second run's D_ECE for a map that rises, 0 if nothing is gained, negative (down to −inf) if the
+    calibration misleads. ``cllr`` is the C_llr of the same LLRs, ``raw_cllr`` that of the second
+    run's scores as they are. ``actual`` is the ECE profile of the calibrated scores. ``intervals``
+    are those of ``c_ece`` and ``cllr``, where the speakers of the scores are known.
+    """
+
+    method: str
+    c_ece: float
+    cllr: float
+    raw_cllr: float
+    first: Disclosure
+    second: Disclosure
+    actual: FloatArray
+    calibration: LinearCalibration | IsotonicCalibration = field(repr=False)
+    warnings: tuple[str, ...] = ()
+    intervals: tuple[Interval | None, Interval | None] = (None, None)
+    no_interval: str = NO_SPEAKERS
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """C_ECE and C_llr of the calibrated second run; ``c_ece`` alone is that of ``linear``."""
+        zebra = self.second.zebra
+        params = {"calibration": self.method}
+        if isinstance(self.calibration, IsotonicCalibration):
+            params["laplace"] = str(self.calibration.laplace).lower()
+        rows = (
+            ("c_ece" if self.method == "linear" else f"c_ece_{self.method}", self.c_ece, 0.0),
+            (f"cllr_{self.method}", self.cllr, 1.0),
+        )
+        return tuple(
+            Estimate(
+                metric,
+                value,
+                "bit",
+                interval=interval,
+                chance=chance,
+                n={"target": zebra.targets, "nontarget": zebra.nontargets},
+                params=params,
+                no_interval="" if interval is not None else self.no_interval,
+            )
+            for (metric, value, chance), interval in zip(rows, self.intervals, strict=True)
+        )
+
+
+def distortion_of(
+    first: ScorePair,
+    second: ScorePair,
+    *,
+    method: str,
+    laplace: bool,
+    limit: float = LIMIT,
+    points: int = POINTS,
+) -> CalibrationDistortion:
+    """C_ECE of the (target, nontarget) scores of ``second`` calibrated by a map trained on
+    ``first``, without intervals; the parameters are those of ``calibration_distortion``.
+    """
+    if method not in METHODS:
+        raise InputError(f"calibration: expected linear or isotonic, found {method}")
+    one, two = zebra_profiles(
+        {"first run": first, "second run": second}, limit=limit, points=points
+    ).values()
+    calibration = calibrate(*first, method, laplace=laplace)
+    target, nontarget = (calibration.apply(scores) for scores in second)
+    messages = []
+    if isinstance(calibration, LinearCalibration):
+        if calibration.separable:
+            messages.append("the first run's classes do not overlap: the linear scale is arbitrary")
+        if calibration.scale < 0:
+            messages.append("the linear calibration turns the sign of the scores")
+    assert two.cllr is not None
+    with np.errstate(divide="ignore"):
+        actual = information.ece(target, nontarget, two.log_odds)
+    c_ece = information.expected_disclosure(target, nontarget)
+    return CalibrationDistortion(
+        method,
+        c_ece,
+        cllr(target, nontarget),
+        two.cllr,
+        one,
+        two,
+        actual,
+        calibration,
+        tuple(messages),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SpeakerDisclosure:
+    """D_ECE (bits), l_w and tag of each speaker's trials, calibrated over all trials.
+
+    Made by :func:`zebra_by_speaker`. A nontarget trial belongs to the speakers on both sides. D_ECE
+    of all trials is the mean of the target parts weighted by ``targets`` plus that of the nontarget
+    parts weighted by ``nontargets``; NaN for a speaker who lacks trials of one kind. The largest
+    l_w is that of all.
+    """
+
+    speakers: tuple[str, ...]
+    d_ece: FloatArray
+    l_w: FloatArray
+    targets: IntArray
+    nontargets: IntArray
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return tuple(information.tag(value) for value in self.l_w)
+
+    def worst(self, number: int = 5) -> tuple[str, ...]:
+        """The speakers about whom most is disclosed, by D_ECE."""
+        order = np.argsort(np.nan_to_num(-self.d_ece, nan=np.inf), kind="stable")[:number]
+        return tuple(self.speakers[i] for i in order)
+
+
+def zebra_by_speaker(scores: Scores, *, system: str | None = None) -> SpeakerDisclosure:
+    """D_ECE and l_w per speaker of a labelled list of trials with speakers on both sides.
+
+    ``system`` names the column of scores where there are several.
+    """
+    if scores.enrol_speaker is None or scores.test_speaker is None:
+        raise InputError("per-speaker disclosure: expected speakers on both sides, found none")
+    counted = scores.is_target | scores.is_nontarget
+    values, is_target = scores.scores(system)[counted], scores.is_target[counted]
+    roc = Roc.from_scores(values[is_target], values[~is_target])
+    enrol, test = scores.enrol_speaker.codes[counted], scores.test_speaker.codes[counted]
+    wrong = np.flatnonzero(is_target & (enrol != test))
+    if wrong.size:
+        raise InputError(f"per-speaker disclosure: {wrong.size} target trials have two speakers")
+    used, dense = np.unique(np.concatenate([enrol, test]), return_inverse=True)
+    sides = np.split(dense.astype(np.int64), 2)
+    llr = roc.pav.apply(values)
+    own, targets = _mean(information.z(llr[is_target]), [sides[0]], is_target, used.size)
+    other, nontargets = _mean(information.z(-llr[~is_target]), sides, ~is_target, used.size)
+    extreme = np.zeros(used.size)
+    for side in sides:
+        np.maximum.at(extreme, side, np.abs(roc.pav_laplace.apply(values)))
+    names = tuple(str(scores.enrol_speaker.names[int(code)]) for code in used)
+    d_ece = (own + other) / (2 * np.log(2))
+    messages = [
+        f"speaker {names[i]} has {targets[i]} target and {nontargets[i]} nontarget trials: no D_ECE"
+        for i in np.flatnonzero(np.isnan(d_ece))
+    ]
+    return SpeakerDisclosure(
+        names, d_ece, extreme / np.log(10), targets, nontargets, tuple(messages)
+    )
+
+
+def _mean(
+    values: FloatArray, sides: list[IntArray], chosen: BoolArray, speakers: int
+) -> tuple[FloatArray, IntArray]:
+    """Mean of the values of the chosen trials of each speaker, and how many there are."""
+    total, number = np.zeros(speakers), np.zeros(speakers, dtype=np.int64)
+    for side in sides:
+        total += np.bincount(side[chosen], values, minlength=speakers)
+        number += np.bincount(side[chosen], minlength=speakers)
+    with np.errstate(invalid="ignore"):
+        return total / number, number

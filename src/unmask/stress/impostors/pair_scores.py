@@ -1,0 +1,353 @@
+"""Scores grouped by (target speaker, impostor speaker) pair: what an adversary has to choose from.
+
+Pairs may hold different numbers of scores, and a target may miss some impostors: scores lie in one
+flat array, pair after pair, and a target's pairs lie next to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import BoolArray, FloatArray, IntArray, reject_nan
+from unmask.errors import InputError
+from unmask.stress.impostors.ranks import TIE, gaps
+from unmask.trials import Ids
+
+LEAST_SPEAKERS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class PairScores:
+    """Scores of every (target, impostor) pair; :func:`~unmask.stress.pairs` makes them of data.
+
+    Pair p is of target ``target[p]`` and impostor ``impostor[p]`` (codes into the two tables of
+    names) and owns ``scores[start[p]:start[p + 1]]``. ``skipped`` counts pairs that were left out
+    on request because they had a single score. ``means`` are the mean scores of the pairs where
+    only some of the scores are kept: those that choose would else be those that attack.
+    """
+
+    scores: FloatArray
+    start: IntArray
+    target: IntArray
+    impostor: IntArray
+    target_names: tuple[str, ...]
+    impostor_names: tuple[str, ...]
+    skipped: int = 0
+    means: FloatArray | None = None
+
+    @classmethod
+    def from_array(
+        cls,
+        scores: npt.ArrayLike,
+        *,
+        present: npt.ArrayLike | None = None,
+        target_names: Sequence[str] | None = None,
+        impostor_names: Sequence[str] | None = None,
+    ) -> PairScores:
+        """From targets × impostors × scores-per-pair; ``present`` (same shape, or without the last
+        axis) marks what exists: for a square array of one set of speakers, all but the diagonal.
+        """
+        cube = _cube(scores)
+        if present is None:
+            if not cube.size:
+                raise InputError(f"pair scores: expected numbers, found an empty {cube.shape}")
+            sizes = np.full(cube.shape[:2], cube.shape[2])
+            flat = cube.reshape(-1)
+        else:
+            mask = np.asarray(present, dtype=np.bool_)
+            if mask.shape not in (cube.shape, cube.shape[:2]):
+                raise InputError(f"present: expected shape {cube.shape}, found {mask.shape}")
+            if mask.ndim == 2:
+                mask = np.repeat(mask[:, :, None], cube.shape[2], axis=2)
+            sizes = mask.sum(axis=2)
+            flat = cube[mask]
+        target, impostor = np.nonzero(sizes)
+        return cls(
+            flat,
+            from_zero(sizes[target, impostor]),
+            target,
+            impostor,
+            _names(target_names, cube.shape[0], "target"),
+            _names(impostor_names, cube.shape[1], "impostor"),
+        ).checked_numbers()
+
+    @classmethod
+    def from_trials(
+        cls,
+        target: Ids | Iterable[str],
+        impostor: Ids | Iterable[str],
+        scores: npt.ArrayLike,
+        *,
+        both_ways: bool = False,
+    ) -> PairScores:
+        """From one score per line with the speakers of its two sides.
+
+        ``both_ways`` lets a score of speakers a and b count for target a against impostor b and for
+        target b against impostor a, as a symmetric system scores them. Lines of one speaker
+        against themselves are no impostor trials and are refused.
+        """
+        first, second = Ids.from_strings(target), Ids.from_strings(impostor)
+        values = np.asarray(scores, dtype=np.float64).reshape(-1)
+        if not len(first) == len(second) == values.size:
+            raise InputError(
+                f"trials: expected as many targets and impostors as scores ({values.size}),"
+                f" found {len(first)} and {len(second)}"
+            )
+        if values.size == 0:
+            raise InputError("trials: expected impostor scores, found none")
+        both = Ids.concatenate([first, second]).alphabetical()
+        left, right = np.split(both.codes.astype(np.int64), 2)
+        own = left == right
+        if own.any():
+            raise InputError(
+                f"trials: {int(own.sum())} of {own.size} compare a speaker with themselves,"
+                f" the first at index {int(own.argmax())} ({both.decode(int(own.argmax()))})"
+            )
+        if both_ways:
+            left, right = np.concatenate([left, right]), np.concatenate([right, left])
+            values = np.tile(values, 2)
+        return cls._grouped(left, right, values, tuple(both.names.to_list()))
+
+    @classmethod
+    def _grouped(
+        cls, left: IntArray, right: IntArray, values: FloatArray, names: tuple[str, ...]
+    ) -> PairScores:
+        key = left.astype(np.int64) * len(names) + right
+        order = np.argsort(key, kind="stable")
+        pairs, sizes = np.unique(key, return_counts=True)
+        present, target = np.unique(pairs // len(names), return_inverse=True)
+        return cls(
+            values[order],
+            from_zero(sizes),
+            target,
+            pairs % len(names),
+            tuple(names[k] for k in present),
+            names,
+        ).checked_numbers()
+
+    def checked_numbers(self) -> PairScores:
+        """The same pairs, or an error if a score is NaN."""
+        reject_nan(self.scores, "pair")
+        return self
+
+    def __len__(self) -> int:
+        return self.target.size
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Number of scores of each pair."""
+        return np.diff(self.start)
+
+    @cached_property
+    def first(self) -> IntArray:
+        """Where each target's pairs begin; one more entry than targets."""
+        return np.searchsorted(self.target, np.arange(len(self.target_names) + 1))
+
+    @cached_property
+    def impostors(self) -> IntArray:
+        """Number of impostors M of each target."""
+        return np.diff(self.first)
+
+    @property
+    def max_count(self) -> int:
+        """Largest N for which every target has N impostors."""
+        return int(self.impostors.min())
+
+    @cached_property
+    def similarity(self) -> FloatArray:
+        """Mean score of each pair."""
+        if self.means is not None:
+            return self.means
+        return np.asarray(np.add.reduceat(self.scores, self.start[:-1]) / self.sizes)
+
+    @cached_property
+    def deviation(self) -> FloatArray:
+        """Standard deviation of each pair's scores around their mean (divisor: their number)."""
+        centred = self.scores - np.repeat(self.similarity, self.sizes)
+        return np.asarray(np.sqrt(np.add.reduceat(centred**2, self.start[:-1]) / self.sizes))
+
+    def checked(self) -> PairScores:
+        """The same pairs, or an error where no worst case can be told from them."""
+        if len(self) == 0:
+            raise InputError("pair scores: expected pairs of different speakers, found none")
+        check_speakers(self.impostors, self.target_names)
+        single = self.sizes < 2
+        check_single_scores(int(single.sum()), single.size, self._pair_name(int(single.argmax())))
+        infinite = int(np.isinf(self.scores).sum())
+        if infinite:
+            raise InputError(
+                f"pair scores: {infinite} of {self.scores.size} are infinite, so their mean over a"
+                " pair orders nothing"
+            )
+        if self.scores.min() == self.scores.max():
+            raise InputError(f"pair scores: all {self.scores.size} equal {self.scores[0]}")
+        return self
+
+    def without_single_scores(self) -> PairScores:
+        """Leave out the pairs that hold one score; ``skipped`` tells how many."""
+        return self.select(self.sizes > 1, skipped=int((self.sizes < 2).sum()))
+
+    def with_impostors(self, at_least: int) -> PairScores:
+        """Leave out the targets that have fewer than ``at_least`` impostors."""
+        return self.select((self.impostors >= at_least)[self.target])
+
+    def select(self, keep: BoolArray, *, skipped: int = 0) -> PairScores:
+        """Some of the pairs; targets that lose all of theirs are gone."""
+        present, target = np.unique(self.target[keep], return_inverse=True)
+        return PairScores(
+            self.scores[np.repeat(keep, self.sizes)],
+            from_zero(self.sizes[keep]),
+            target,
+            self.impostor[keep],
+            tuple(self.target_names[k] for k in present),
+            self.impostor_names,
+            self.skipped + skipped,
+            None if self.means is None else self.means[keep],
+        )
+
+    def attacked(self, scores: FloatArray, sizes: IntArray, means: FloatArray) -> PairScores:
+        """The same pairs, attacked with these scores and chosen by these means."""
+        return replace(self, scores=scores, start=from_zero(sizes), means=means)
+
+    def by_group(self, groups: Mapping[str, str]) -> dict[str, PairScores]:
+        """Pairs within each group, such as one gender; ``groups`` maps a speaker to their group."""
+        missing = sorted({*self.target_names, *self.impostor_names} - set(groups))
+        if missing:
+            raise InputError(
+                f"groups: expected a group for every speaker, found none for {len(missing)},"
+                f" the first {missing[0]}"
+            )
+        labels = sorted(set(groups.values()))
+        of_target = np.array([labels.index(groups[name]) for name in self.target_names])
+        of_impostor = np.array([labels.index(groups[name]) for name in self.impostor_names])
+        result = {}
+        for code, label in enumerate(labels):
+            speakers = sum(group == label for group in groups.values())
+            if speakers < 2:
+                raise InputError(f"group {label}: expected at least 2 speakers, found {speakers}")
+            inside = (of_target[self.target] == code) & (of_impostor[self.impostor] == code)
+            result[label] = self.select(inside).checked()
+        return result
+
+    def tie(self, similarity: FloatArray) -> float:
+        """Similarities that differ by no more are equal: 2⁻⁴⁰ of their range, above rounding."""
+        return float(np.ptp(similarity)) * TIE
+
+    def closeness(self, similarity: FloatArray) -> IntArray:
+        """Numbers that order each target's pairs by similarity, the same for equally close ones."""
+        order = np.lexsort((-similarity, self.target))
+        apart = gaps(similarity[order]) > self.tie(similarity)
+        code = np.empty(order.size, dtype=np.int64)
+        later = apart | (np.diff(self.target[order]) > 0)
+        code[order] = -from_zero(later.astype(np.int64))
+        return code
+
+    def similarity_of(self, proxy: PairScores) -> FloatArray:
+        """Mean proxy score of each of these pairs, matched by the names of the speakers."""
+        known = {name: k for k, name in enumerate(proxy.target_names)}
+        other = {name: k for k, name in enumerate(proxy.impostor_names)}
+        row = np.array([known.get(name, -1) for name in self.target_names])[self.target]
+        column = np.array([other.get(name, -1) for name in self.impostor_names])[self.impostor]
+        width = len(proxy.impostor_names)
+        keys = proxy.target * width + proxy.impostor
+        wanted = np.where((row < 0) | (column < 0), -1, row * width + column)
+        place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+        absent = keys[place] != wanted
+        if absent.any():
+            raise InputError(
+                f"proxy: {int(absent.sum())} of {absent.size} pairs have no proxy score,"
+                f" the first {self._pair_name(int(absent.argmax()))}"
+            )
+        return proxy.similarity[place]
+
+    def _pair_name(self, pair: int) -> str:
+        target = self.target_names[self.target[pair]]
+        return f"target {target}, impostor {self.impostor_names[self.impostor[pair]]}"
+
+
+def as_pairs(scores: PairScores | npt.ArrayLike) -> PairScores:
+    """Checked pairs from pairs or from an array of targets × impostors × scores."""
+    pairs = scores if isinstance(scores, PairScores) else PairScores.from_array(scores)
+    return pairs.checked()
+
+
+def _cube(scores: npt.ArrayLike) -> FloatArray:
+    try:
+        cube = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            "pair scores: expected an array targets × impostors × scores, found uneven lists"
+            " (PairScores.from_trials takes pairs of different sizes)"
+        ) from None
+    if cube.ndim != 3:
+        raise InputError(
+            f"pair scores: expected targets × impostors × scores, found shape {cube.shape}"
+        )
+    return cube
+
+
+def _names(names: Sequence[str] | None, size: int, side: str) -> tuple[str, ...]:
+    if names is None:
+        return tuple(str(k) for k in range(size))
+    if len(names) != size:
+        raise InputError(f"{side} names: expected {size}, found {len(names)}")
+    return tuple(names)
+
+
+def from_zero(sizes: IntArray) -> IntArray:
+    """Running totals, 0 first."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def check_speakers(impostors: IntArray, target_names: Sequence[str]) -> None:
+    """Enough targets, and enough impostors for each of them."""
+    if len(target_names) < LEAST_SPEAKERS:
+        raise InputError(f"targets: expected at least {LEAST_SPEAKERS}, found {len(target_names)}")
+    fewest = int(impostors.argmin())
+    if impostors[fewest] < LEAST_SPEAKERS:
+        raise InputError(
+            f"impostors: expected at least {LEAST_SPEAKERS} for every target,"
+            f" found {impostors[fewest]} for {target_names[fewest]}"
+        )
+
+
+def check_single_scores(single: int, pairs: int, first: str) -> None:
+    """No pair with one score; ``first`` names the first of those there are."""
+    if single:
+        raise InputError(
+            f"pairs: {single} of {pairs} have one score, the first {first}: a mean over one score"
+            " picks the very score that attacks (without_single_scores, skip_single or"
+            " --skip-single leaves them out)"
+        )
+
+
+def as_counts(counts: npt.ArrayLike) -> IntArray:
+    """Whole numbers of impostors of at least 1."""
+    given = np.atleast_1d(np.asarray(counts, dtype=np.float64))
+    if given.ndim != 1 or given.size == 0:
+        raise InputError(f"counts: expected a list of numbers, found shape {given.shape}")
+    bad = ~(np.isfinite(given) & (given >= 1) & (given == np.floor(given)))
+    if bad.any():
+        raise InputError(
+            f"counts: expected whole numbers of at least 1, found {given[bad.argmax()]:g}"
+        )
+    return given.astype(np.int64)
+
+
+def possible_counts(
+    counts: npt.ArrayLike, impostors: IntArray, target_names: Sequence[str]
+) -> IntArray:
+    """Whole counts from 1 to the fewest impostors that any target has."""
+    values = as_counts(counts)
+    fewest = int(impostors.argmin())
+    if values.max() > impostors[fewest]:
+        raise InputError(
+            f"counts: expected at most {impostors[fewest]}, the number of impostors of target"
+            f" {target_names[fewest]}, found {values.max()} (larger populations need extrapolate)"
+        )
+    return values

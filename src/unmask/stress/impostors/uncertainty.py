@@ -1,0 +1,229 @@
+"""What few scores and few speakers ask for: scores that choose kept apart, and intervals.
+
+**Split.** The mean of few scores is the location of a pair plus noise. Choosing by it prefers pairs
+whose noise was high. Where the same scores attack, that noise is counted as closeness, and the rate
+comes out too high; where other scores attack, the choice is worse than that of an adversary who
+knows the pairs well, and the rate comes out too low. With normal locations of variance s² and noise
+of variance v, the closest lies √(1 + v/s²) times too far out in the first case and 1/√(1 + v/s²) in
+the second: the two errors are equal and opposite. Other scores are fewer, with K folds by a factor
+1 − 1/K, and their noise is larger by its inverse. So a rate lies between the two on the normal
+scale,
+
+    P = Φ(w·Φ⁻¹(P_all) + (1 − w)·Φ⁻¹(P_other)),  w = K/(2K − 1),
+
+where P_all is chosen by all scores of a pair and attacked with all of them, and P_other is attacked
+with each of up to four folds of a pair's scores, chosen by the other folds (K = 4, w = 4/7).
+
+**Jackknife.** Targets and impostors are the same people, so a speaker who leaves is gone as a
+target and as an impostor of everybody else. Speakers are dealt into G groups; with θ_g the log-odds
+of a rate without group g, the variance is (G − 1)/G·Σ(θ_g − mean θ)², and the interval is
+θ ± 0.9·t·√variance with t of Student's distribution with G − 1 degrees of freedom.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit, ndtr, ndtri
+from scipy.stats import beta
+
+from unmask.base import FloatArray, IntArray, quantile_t
+from unmask.errors import InputError
+from unmask.estimate import Interval
+from unmask.stress.impostors.pair_scores import PairScores
+from unmask.stress.impostors.ranks import Leaving
+
+FOLDS = 4
+FEW = 30
+"""Scores of a pair below which a warning is due."""
+
+GROUPS = 15
+"""Groups of speakers, each left out once."""
+
+PAIRS = 0.9
+"""Share of the jackknife's error that measured rates need: it counts the noise of single pairs of
+speakers twice, once for each of them, and coverage over simulated populations asks for this."""
+
+METHOD = "speaker,jackknife of groups"
+_LEAST_GROUPS = 5
+_FEW_CASES = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Rates with an interval: ``values``, ``low`` and ``high`` are (counts, thresholds).
+
+    ``groups`` of speakers were left out in turn (0: no intervals, ``low`` and ``high`` are NaN).
+    """
+
+    counts: IntArray
+    thresholds: FloatArray
+    values: FloatArray
+    low: FloatArray
+    high: FloatArray
+    level: float
+    groups: int
+    seed: int
+
+    def interval_at(self, count: int, threshold: int, method: str) -> Interval | None:
+        """The interval of one cell, by index."""
+        if not self.groups:
+            return None
+        low, high = float(self.low[count, threshold]), float(self.high[count, threshold])
+        return Interval(low, high, self.level, method, self.groups, self.seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Crossed:
+    """Pairs as they are, and the folds of their scores that attack what the others chose.
+
+    Every fold holds the same pairs in the same order, with ``means`` of the scores that choose.
+    """
+
+    whole: PairScores
+    folds: tuple[PairScores, ...] = ()
+
+    @classmethod
+    def of(cls, pairs: PairScores, *, split: bool = True, seed: int = 0) -> Crossed:
+        """Deal the scores of each pair; pairs whose choice does not rest on their own scores
+        (``means`` are given) stay whole.
+        """
+        if not split or pairs.means is not None:
+            return cls(pairs)
+        sizes = pairs.sizes
+        pair = np.repeat(np.arange(len(pairs)), sizes)
+        order = np.lexsort((np.random.default_rng(seed).random(pair.size), pair))
+        scores = pairs.scores[order]
+        most = np.minimum(sizes, FOLDS)
+        dealt = (np.arange(pair.size) - pairs.start[:-1][pair]) % most[pair]
+        total = np.add.reduceat(scores, pairs.start[:-1])
+        folds = []
+        for fold in range(min(FOLDS, int(sizes.max()))):
+            attack = dealt == (fold % most)[pair]
+            count = np.bincount(pair[attack], minlength=len(pairs))
+            part = np.bincount(pair[attack], scores[attack], minlength=len(pairs))
+            folds.append(pairs.attacked(scores[attack], count, (total - part) / (sizes - count)))
+        return cls(pairs, tuple(folds))
+
+    @property
+    def per_pair(self) -> float:
+        """Median number of scores of a pair."""
+        return float(np.median(self.whole.sizes))
+
+
+def fold_weight(sizes: IntArray) -> float:
+    """w, the weight of the rate that all scores chose, from their number (or of utterances)."""
+    folds = float(np.minimum(sizes, FOLDS).mean())
+    return folds / (2 * folds - 1)
+
+
+def middle(every: FloatArray, other: FloatArray, weight: float, edge: float) -> FloatArray:
+    """Between two rates on the normal scale, ``edge`` away from 0 and 1 if not both are."""
+    inner = ndtr(
+        weight * ndtri(np.clip(every, edge, 1 - edge))
+        + (1 - weight) * ndtri(np.clip(other, edge, 1 - edge))
+    )
+    same = (every == other) | (np.maximum(every, other) <= 0) | (np.minimum(every, other) >= 1)
+    return np.asarray(np.where(same, every, inner))
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The group of each target and of each impostor; ``least`` impostors always remain."""
+
+    number: int
+    target: IntArray
+    impostor: IntArray
+    least: int
+
+    @classmethod
+    def of(cls, pairs: PairScores, number: int, *, seed: int) -> Groups:
+        """Deal the speakers of some pairs.
+
+        The same name is the same person, unless someone is their own impostor: then the two sides
+        are different people and are dealt apart.
+        """
+        used, names = np.unique(pairs.impostor), pairs.impostor_names
+        code = {names[k]: index for index, k in enumerate(used)}
+        own = np.array([code.get(name, -1) for name in pairs.target_names])
+        among = np.full(len(names), -1)
+        among[used] = np.arange(used.size)
+        apart = bool((own[pairs.target] == among[pairs.impostor]).any())
+        others = np.arange(own.size) if apart else np.flatnonzero(own < 0)
+        own[others] = used.size + np.arange(others.size)
+        speakers, targets = used.size + others.size, own.size
+        for size in (even(number, speakers), speakers):
+            dealt = np.random.default_rng(seed).permutation(speakers) % size
+            group = np.full(len(names), -1)
+            group[used] = dealt[: used.size]
+            leaving = np.bincount(
+                pairs.target * size + group[pairs.impostor], minlength=targets * size
+            )
+            left = pairs.impostors[:, None] - leaving.reshape(targets, size)
+            if left.min() > 0:
+                return cls(size, dealt[own], group, int(left.min()))
+        raise InputError("jackknife: a target loses all impostors with a single speaker")
+
+    def staying(self) -> IntArray:
+        """Targets that remain without each group."""
+        return self.target.size - np.bincount(self.target, minlength=self.number)
+
+    def leaving(self, impostor: IntArray, counts: IntArray) -> Leaving:
+        """Who leaves together among those that have ranks, ``impostor`` by code."""
+        return Leaving(self.impostor[impostor], self.target, np.minimum(counts, self.least))
+
+
+def even(number: int, speakers: int) -> int:
+    """At most ``number`` groups of as equal a size as the speakers allow."""
+    return -(-speakers // -(-speakers // number))
+
+
+def check(*, groups: int, level: float) -> None:
+    """Refuse a number of groups from which no interval can be told, and no level of confidence."""
+    if groups < 0 or 0 < groups < _LEAST_GROUPS:
+        raise InputError(
+            f"jackknife: expected 0 (no intervals) or at least {_LEAST_GROUPS} groups of speakers,"
+            f" found {groups}"
+        )
+    if not 0 < level < 1:
+        raise InputError(f"level: expected a share between 0 and 1, found {level}")
+
+
+def log_odds(rates: FloatArray, size: FloatArray | float) -> FloatArray:
+    """Log-odds of rates of ``size`` cases, half a case away from 0 and 1."""
+    return np.asarray(logit((size * np.clip(rates, 0.0, 1.0) + 0.5) / (size + 1)))
+
+
+def deviation(without: FloatArray) -> FloatArray:
+    """Standard error from the values without each group (first axis)."""
+    number = len(without)
+    return np.asarray(np.sqrt((number - 1) * np.var(without, axis=0)))
+
+
+def interval(
+    values: FloatArray, without: FloatArray, level: float, *, cases: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Bounds of rates (counts, thresholds) from those without each group (first axis).
+
+    ``cases`` is the number of choices behind each count, targets × impostors/N. A rate of 0 is
+    taken as half a case, and an end with fewer than ten cases behind it lies no nearer than that of
+    so many independent choices (Clopper–Pearson): the voice that passes may be among those not
+    seen. So bounds lie within [0, 1] and are never of zero width.
+    """
+    size = np.broadcast_to(cases[:, None], values.shape)
+    half = PAIRS * quantile_t(len(without), level) * deviation(log_odds(without, size))
+    inner = np.clip(values, 1e-12, 1 - 1e-12)
+    low = np.minimum(expit(logit(inner) - half), expit(log_odds(values, size) - half))
+    high = np.maximum(expit(logit(inner) + half), expit(log_odds(values, size) + half))
+    tail = (1 - level) / 2
+    hits, others = size * values, size * (1 - values)
+    high = np.where(hits < _FEW_CASES, np.maximum(high, _upper(hits, others, tail)), high)
+    low = np.where(others < _FEW_CASES, np.minimum(low, 1 - _upper(others, hits, tail)), low)
+    low = np.where(values <= 0, 0.0, np.minimum(low, values))
+    return low, np.where(values >= 1, 1.0, np.maximum(high, values))
+
+
+def _upper(hits: FloatArray, others: FloatArray, tail: float) -> FloatArray:
+    """Clopper–Pearson upper bound of hits/(hits + others)."""
+    return np.asarray(beta.ppf(1 - tail, hits + 1, np.maximum(others, 1e-9)))

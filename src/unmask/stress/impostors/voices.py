@@ -1,0 +1,403 @@
+"""P_FA^N(τ) straight from embeddings, at any scale and on any place: nobody ever holds the scores.
+
+A score is the inner product of two prepared rows, in double precision. Rows are ordered by speaker,
+and a task is a range of target speakers: the scores of its rows against all rows are made block by
+block, counted above each threshold for every impostor, and forgotten. Which impostor is closest
+needs no score at all, since the mean score of two speakers is the product of their mean rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import BoolArray, FloatArray, IntArray, lazy
+from unmask.errors import InputError
+from unmask.run import Arrays, Numpy, Range, Xp, place, ranges_of, reporting, run
+from unmask.scoring import Backend, product_sides
+from unmask.stress.impostors.pair_scores import (
+    PairScores,
+    check_single_scores,
+    check_speakers,
+    from_zero,
+    possible_counts,
+)
+from unmask.stress.impostors.ranks import TIE, Leaving, Levels, closest_first, target_ranges
+from unmask.stress.impostors.rates import WorstCase, rates_of
+from unmask.stress.impostors.uncertainty import FOLDS, Groups, even, fold_weight
+from unmask.trials import Embeddings
+
+ROWS = 960
+BLOCK = 480
+STRIP = 4096
+FEW_SPEAKERS = 4096
+_DEVICE = 1 << 26
+_SLICE = 1 << 14
+_FEW = 12  # thresholds, up to which comparing with each is quicker than looking up the place
+_BYTE = 255
+_CELLS = 1 << 23
+_PAIRS = 1 << 23
+
+
+@dataclass(frozen=True, eq=False)
+class SpeakerOrder:
+    """Where each row of a set stands by speaker, in the order of the speakers' codes: speaker k has
+    the rows from ``edges[k]`` to ``edges[k + 1]``, and row i of the set becomes row ``index[i]``.
+    """
+
+    names: tuple[str, ...]
+    edges: IntArray
+    index: IntArray
+
+    @classmethod
+    def of(cls, embeddings: Embeddings) -> SpeakerOrder:
+        present, codes = np.unique(embeddings.speakers.codes, return_inverse=True)
+        index = np.empty(codes.size, dtype=np.int64)
+        index[np.argsort(codes, kind="stable")] = np.arange(codes.size)
+        names = tuple(str(embeddings.speakers.names[int(code)]) for code in present)
+        return cls(names, from_zero(np.bincount(codes)), index)
+
+    @property
+    def sizes(self) -> IntArray:
+        """Utterances of each speaker."""
+        return np.diff(self.edges)
+
+    @property
+    def single(self) -> IntArray:
+        """Speakers with one utterance, two of whom make a pair with one score."""
+        return np.flatnonzero(self.sizes == 1)
+
+    @property
+    def skipped(self) -> int:
+        """Number of pairs with one score."""
+        return self.single.size * (self.single.size - 1)
+
+    @property
+    def impostors(self) -> IntArray:
+        """Number of impostors of each target, without pairs of one score."""
+        count = np.full(len(self.names), len(self.names) - 1)
+        count[self.single] -= max(self.single.size - 1, 0)
+        return count
+
+    def check(self, *, skip_single: bool) -> None:
+        """Refuse a set from which no worst case can be told."""
+        if self.skipped and not skip_single:
+            target, impostor = (self.names[k] for k in self.single[:2])
+            pairs = len(self.names) * (len(self.names) - 1)
+            check_single_scores(self.skipped, pairs, f"target {target}, impostor {impostor}")
+        check_speakers(self.impostors, self.names)
+
+    def several(self, pairs: PairScores) -> BoolArray:
+        """Which pairs hold more than one score of all utterances."""
+        size = dict(zip(self.names, self.sizes.tolist(), strict=True))
+        target = np.array([size[name] for name in pairs.target_names])[pairs.target]
+        impostor = np.array([size[name] for name in pairs.impostor_names])[pairs.impostor]
+        return np.asarray(target * impostor > 1)
+
+    def groups(self, number: int, *, seed: int) -> Groups:
+        """Deal the speakers into groups that leave together, as targets and as impostors."""
+        speakers = len(self.names)
+        several = self.sizes > 1
+        for size in (even(number, speakers), speakers):
+            dealt = np.random.default_rng(seed).permutation(speakers) % size
+            least = speakers - 1 - int(np.bincount(dealt).max())
+            if not several.all():
+                paired = np.bincount(dealt[several], minlength=size)
+                least = min(least, int(several.sum() - paired.max()))
+            if least > 0:
+                return Groups(size, dealt, dealt, least)
+        raise InputError("jackknife: a target loses all impostors with a single speaker")
+
+    def found_in(self, proxy: SpeakerOrder) -> list[int]:
+        """The numbers of these speakers among those of a proxy."""
+        known = {name: k for k, name in enumerate(proxy.names)}
+        missing = [name for name in self.names if name not in known]
+        if missing:
+            raise InputError(
+                f"proxy: {len(missing)} of {len(self.names)} speakers have no embeddings there,"
+                f" the first {missing[0]}"
+            )
+        return [known[name] for name in self.names]
+
+
+def attacking(sizes: IntArray) -> Iterator[BoolArray]:
+    """For each fold, the utterances (in order of speakers) that attack: every fourth of a
+    speaker's, one where there are fewer.
+    """
+    speaker = np.repeat(np.arange(sizes.size), sizes)
+    rank = np.arange(speaker.size) - from_zero(sizes)[:-1][speaker]
+    most = np.minimum(sizes, FOLDS)
+    for fold in range(min(FOLDS, int(sizes.max()))):
+        yield rank % most[speaker] == (fold % most)[speaker]
+
+
+@dataclass(frozen=True, eq=False)
+class SpeakerRows:
+    """Prepared rows by speaker, for both sides of the inner product that is the score."""
+
+    edges: IntArray
+    enrol: FloatArray
+    test: FloatArray
+
+    @classmethod
+    def of(cls, embeddings: Embeddings, order: SpeakerOrder, scorer: Backend) -> SpeakerRows:
+        """Prepare the rows, slice by slice."""
+        index = order.index
+        rows = np.empty((index.size, scorer.prepare(embeddings.vectors[:1]).shape[1]))
+        for start, stop in ranges_of(index.size, _SLICE):
+            try:
+                rows[index[start:stop]] = scorer.prepare(embeddings.vectors[start:stop])
+            except InputError as error:
+                name = embeddings.source.name if embeddings.source else "embeddings"
+                raise InputError(f"{name}, from row {start} on: {error}") from None
+        if (rows == rows[0]).all():
+            raise InputError(f"embeddings: all {len(rows)} vectors are equal once prepared")
+        return cls(order.edges, *product_sides(scorer, rows))
+
+    @property
+    def means(self) -> tuple[FloatArray, FloatArray]:
+        """Mean row of each speaker, as target and as impostor."""
+        target, impostor = (
+            np.add.reduceat(side, self.edges[:-1], axis=0) / np.diff(self.edges)[:, None]
+            for side in (self.enrol, self.test)
+        )
+        return target, impostor
+
+    def folds(self) -> Iterator[tuple[SpeakerRows, tuple[FloatArray, FloatArray]]]:
+        """Rows that attack, and the mean rows of the others, which choose."""
+        for attack in attacking(np.diff(self.edges)):
+            sizes = np.add.reduceat(attack.astype(np.int64), self.edges[:-1])
+            left = np.diff(self.edges) - sizes
+            means = []
+            for side in (self.enrol, self.test):
+                total = np.add.reduceat(side, self.edges[:-1], axis=0)
+                part = np.add.reduceat(side * attack[:, None], self.edges[:-1], axis=0)
+                chosen = np.where(left[:, None] > 0, total - part, total)
+                means.append(chosen / np.where(left > 0, left, left + sizes)[:, None])
+            enrol = self.enrol[attack]
+            test = enrol if self.test is self.enrol else self.test[attack]
+            yield SpeakerRows(from_zero(sizes), enrol, test), (means[0], means[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Likeness:
+    """Mean rows of all speakers as target and as impostor, whose products are similarities.
+
+    Nobody is their own impostor, and a pair of speakers with one utterance each has one score and
+    is left out: ``utterances`` is how many each speaker has, on whichever rows a fold rests.
+    """
+
+    target_means: FloatArray
+    impostor_means: FloatArray
+    utterances: IntArray
+
+    def of(self, xp: Xp, targets: Range) -> tuple[Any, Any]:
+        """Mean score of some targets with every speaker, and who may be an impostor."""
+        some, who = slice(*targets), xp.put(self.utterances)
+        everybody = xp.arange(0, self.utterances.size)
+        allowed = (who[some, None] * who > 1) & (everybody[some, None] != everybody)
+        return xp.product(xp.put(self.target_means)[some], xp.put(self.impostor_means)), allowed
+
+
+def similarity_range(xp: Xp, likeness: Likeness, targets: Range) -> Arrays:
+    """Lowest and highest similarity of some targets' pairs."""
+    values, allowed = likeness.of(xp, targets)
+    return {
+        "low": np.asarray(float(xp.where(allowed, values, np.inf).min())),
+        "high": np.asarray(float(xp.where(allowed, values, -np.inf).max())),
+    }
+
+
+def similarity_span(likeness: Likeness) -> float:
+    """Range of all similarities, which tells rounding from a difference; a few are made here."""
+    speakers = likeness.utterances.size
+    ranges = ranges_of(speakers, max(1, _PAIRS // speakers))
+    with reporting(None):
+        if speakers > FEW_SPEAKERS:
+            parts = list(run(similarity_range, likeness, ranges))
+        else:
+            with place():
+                parts = list(run(similarity_range, likeness, ranges))
+    ends = np.array([[one["low"], one["high"]] for one in parts])
+    return float(ends[:, 1].max() - ends[:, 0].min())
+
+
+@dataclass(frozen=True, eq=False)
+class Strip:
+    """Some rows of the other side: speakers ``first`` … ``last`` − 1, beginning at ``starts``."""
+
+    rows: slice
+    first: int
+    last: int
+    starts: IntArray
+
+    @classmethod
+    def of(cls, edges: IntArray, rows: Range) -> Strip:
+        first = int(np.searchsorted(edges, rows[0], side="right")) - 1
+        last = int(np.searchsorted(edges, rows[1]))
+        return cls(slice(*rows), first, last, np.maximum(edges[first:last] - rows[0], 0))
+
+    @lazy
+    def speaker(self) -> IntArray:
+        """Speaker of each row, counted from ``first``."""
+        width = self.rows.stop - self.rows.start
+        return np.repeat(np.arange(self.starts.size), np.diff(np.append(self.starts, width)))
+
+
+@dataclass(frozen=True, eq=False)
+class Voices:
+    """Prepared rows by speaker as the tasks of a job share them, and what is asked of them.
+
+    Rows of speaker k are those from ``edges[k]`` to ``edges[k + 1]``; ``test`` are those of the
+    other side. Similarities that differ by ``tie`` or less are equal.
+    """
+
+    edges: IntArray
+    enrol: FloatArray
+    test: FloatArray
+    likeness: Likeness
+    tie: float
+    levels: Levels
+    counts: IntArray
+    leaving: Leaving | None = None
+
+    @lazy
+    def sizes(self) -> IntArray:
+        """Rows of each speaker."""
+        return np.diff(self.edges)
+
+    def ranges(self) -> list[Range]:
+        """Ranges of targets for a task, whose counts fit into memory; who works does not matter."""
+        cells = self.sizes.size * self.levels.values.size
+        return target_ranges(np.maximum(self.sizes, -(-cells * ROWS // _CELLS)), ROWS)
+
+    def ranked(self, xp: Xp, targets: Range) -> Iterator[tuple[FloatArray, IntArray]]:
+        """Rates of each target's impostors (ranks, levels), and who has each rank."""
+        above = xp.host(self.above(xp, targets))
+        similarity, allowed = map(xp.host, self.likeness.of(xp, targets))
+        similarity = np.where(allowed, similarity, -np.inf)
+        for own, counted, target in zip(similarity, above, range(*targets), strict=True):
+            yield closest_first(counted, self.sizes[target] * self.sizes, own, self.tie)
+
+    def above(self, xp: Xp, targets: Range) -> Any:
+        """Scores above each level, (targets, speakers, levels)."""
+        width = self.levels.values.size
+        table = xp.zeros((targets[1] - targets[0], self.sizes.size, width))
+        bounds = self.edges[targets[0] : targets[1] + 1]
+        total = len(self.test)
+        strips = [
+            Strip.of(self.edges, rows) for rows in ranges_of(total, xp.chunk(STRIP, total, 1))
+        ]
+        rows, others = xp.put(self.enrol), xp.put(self.test)
+        few = width <= _FEW and isinstance(xp, Numpy)
+        buffer = np.empty(BLOCK * STRIP) if isinstance(xp, Numpy) else None
+        first, last = int(bounds[0]), int(bounds[-1])
+        for start, stop in ranges_of(last - first, xp.chunk(BLOCK, _DEVICE, total)):
+            top, bottom = first + start, first + stop
+            inside = (
+                int(np.searchsorted(bounds, top, side="right")) - 1,
+                int(np.searchsorted(bounds, bottom)),
+            )
+            together = xp.chunk(1, inside[1] - inside[0], 1)
+            for strip in strips:
+                scores = xp.product(rows[top:bottom], others[strip.rows], out=buffer)
+                for begin in range(*inside, together):
+                    end = min(begin + together, inside[1])
+                    edges = np.clip(bounds[begin : end + 1] - top, 0, bottom - top)
+                    own = scores[edges[0] : edges[-1]]
+                    count = _compared if few else _counted
+                    counts = count(xp, own, np.diff(edges), self.levels, strip)
+                    table[begin:end, strip.first : strip.last] += counts
+        return table
+
+
+def _compared(
+    xp: Xp, scores: FloatArray, sizes: IntArray, levels: Levels, strip: Strip
+) -> IntArray:
+    """Scores of one target above each level, (1, impostors, levels): a comparison for each level.
+
+    Sums over at most 255 rows, in bytes: eight times narrower than a sum of integers.
+    """
+    total = np.zeros((1, strip.starts.size, levels.values.size), np.int64)
+    for first, last in ranges_of(len(scores), _BYTE):
+        columns = np.stack([xp.column_sums(scores[first:last] > level) for level in levels.values])
+        total[0] += np.add.reduceat(columns, strip.starts, axis=1, dtype=np.int64).T
+    return total
+
+
+def _counted(xp: Xp, scores: Any, sizes: IntArray, levels: Levels, strip: Strip) -> Any:
+    """The same for many levels and several targets: the place of each score among the levels."""
+    impostors = strip.starts.size
+    cell = xp.put(strip.speaker)
+    if sizes.size > 1:
+        cell = cell + (xp.repeat(xp.put(sizes)) * impostors)[:, None]
+    above = levels.above(xp, scores, cell, sizes.size * impostors)
+    return above.reshape(sizes.size, impostors, -1)
+
+
+def measured_voices(
+    embeddings: Embeddings,
+    thresholds: npt.ArrayLike,
+    counts: npt.ArrayLike,
+    *,
+    backend: Backend,
+    proxy: Embeddings | None,
+    proxy_backend: Backend,
+    split: bool,
+    skip_single: bool,
+    groups: int,
+    level: float,
+    seed: int,
+) -> WorstCase:
+    """P_FA^N(τ) over all utterances of every two speakers, with intervals over speakers.
+
+    As from the pairs of :func:`~unmask.stress.pairs`, but time grows with the number of trials and
+    memory with the embeddings. With ``split`` the folds are of utterances, not of scores:
+    utterances that attack are on neither side of a score that chooses (but for a speaker who has
+    only one).
+    """
+    levels = Levels.of(thresholds)
+    order = SpeakerOrder.of(embeddings)
+    order.check(skip_single=skip_single)
+    wanted = possible_counts(counts, order.impostors, order.names)
+    rows = SpeakerRows.of(embeddings, order, backend)
+    dealt = order.groups(groups, seed=seed) if groups else None
+    if proxy is not None:
+        other = SpeakerOrder.of(proxy)
+        chosen = order.found_in(other)
+        target, impostor = SpeakerRows.of(proxy, other, proxy_backend).means
+        parts = [(rows, (target[chosen], impostor[chosen]))]
+    else:
+        parts = [(rows, rows.means), *(rows.folds() if split else ())]
+    jobs = []
+    for attack, means in parts:
+        likeness = Likeness(*means, order.sizes)
+        jobs.append(
+            Voices(
+                attack.edges,
+                attack.enrol,
+                attack.test,
+                likeness,
+                TIE * similarity_span(likeness),
+                levels,
+                wanted,
+                None if dealt is None else dealt.leaving(np.arange(len(order.names)), wanted),
+            )
+        )
+    per_pair = float(np.median(order.sizes)) ** 2
+    edge = 0.5 / (len(order.names) * per_pair)
+    return WorstCase.around(
+        rates_of(jobs, dealt, fold_weight(order.sizes), edge, levels),
+        thresholds,
+        wanted,
+        level=level,
+        seed=seed,
+        targets=len(order.names),
+        impostors=int(order.impostors.min()),
+        per_pair=per_pair,
+        split=len(jobs) > 1,
+    )

@@ -1,0 +1,532 @@
+"""Scores of one or several files, a key and speakers, none of which is held in memory.
+
+The batches of :mod:`.readers.tables` go to disk, where trials are compared and joined part by part
+(:mod:`.spool`): the same options and the same errors as :func:`read_scores`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from unmask.base import Codes, Floats, Index, Labels, Mask
+from unmask.errors import InputError
+from unmask.run import advance, part
+from unmask.trials import problems
+from unmask.trials.ids import Ids, NameTable, lookup
+from unmask.trials.join import distinct_names
+from unmask.trials.readers.files import GZIP_MAGIC, Input
+from unmask.trials.readers.tables import GZIP_EXPANSION, IDENTIFIERS, SPEAKERS, Table, open_table
+from unmask.trials.reading import check_format
+from unmask.trials.source import Source
+from unmask.trials.speakers import SpeakerRule, Speakers, speaker_rule, speakers_of
+from unmask.trials.spool import (
+    RECORD,
+    Column,
+    Records,
+    Scratch,
+    TrialSpool,
+    partitions,
+    partners,
+    repeats,
+)
+from unmask.trials.trial_list import NONTARGET, OTHER, TARGET, OnProblem, check_choice
+
+LARGE = 2 << 30
+ROWS = 1 << 20
+DROPPED, UNLABELLED = -2, -3
+CARRIED = 8
+
+
+def is_large(path: str | Path, limit: int = LARGE) -> bool:
+    """Whether a file has more bytes than ``limit``; compressed ones count five times."""
+    try:
+        size = os.stat(path).st_size
+        with open(path, "rb") as file:
+            packed = file.read(2) == GZIP_MAGIC
+    except OSError:
+        return False
+    return size * (GZIP_EXPANSION if packed else 1) > limit
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreBatch:
+    """Some trials: scores of a system, labels, and codes of the speakers where they are known."""
+
+    scores: Floats
+    label: Labels
+    enrol_speaker: Codes | None = None
+    test_speaker: Codes | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedScores:
+    """What :func:`streamed_scores` opened: to be gone through as often as needed.
+
+    ``counts`` are of the trials by class, ``speaker_count`` is over both classes. ``speakers`` are
+    the names that the codes of a batch stand for, the same for all systems. ``trials`` is the
+    digest of the first file.
+    """
+
+    counts: dict[str, int]
+    sources: tuple[Source, ...]
+    speakers: pl.Series | None
+    speaker_count: int | None
+    trials: str
+    _tables: dict[str, tuple[_Spooled, str]]
+
+    @property
+    def systems(self) -> list[str]:
+        """Names of the systems."""
+        return list(self._tables)
+
+    def batches(self, system: str, *, speakers: bool = False) -> Iterator[ScoreBatch]:
+        """The trials of a system in batches, in the order of its file."""
+        table, column = self._tables[system]
+        for start, stop in table.ranges():
+            label, kept = table.labels(start, stop)
+            parts: list[Any] = [table.scores[column].read(start, stop), label]
+            if speakers and table.speakers is not None:
+                parts += table.speakers.read(start, stop)
+            yield ScoreBatch(*(values if kept is None else values[kept] for values in parts))
+
+
+@contextmanager
+def streamed_scores(
+    paths: Sequence[str | Path],
+    *,
+    key: str | Path | None = None,
+    speakers: Speakers | None = None,
+    systems: Sequence[str] | None = None,
+    format: str | None = None,
+    missing: OnProblem = "error",
+    duplicates: OnProblem = "error",
+) -> Iterator[StreamedScores]:
+    """Read files once, into a temporary folder that lasts as long as the context.
+
+    Everything is checked and joined there as :func:`read_scores` and :meth:`Scores.merged` do it:
+    the same options, the same errors.
+    """
+    check_choice("missing", missing)
+    check_choice("duplicates", duplicates)
+    role = "scores" if key is None else "scores for a key"
+    opened = [_open(path, role, format, systems) for path in paths]
+    if key is not None:
+        opened.append(_open(key, "a key", None, None))
+    rule = None if speakers is None else speaker_rule(speakers)
+    streams = [table for table, _ in opened][: len(paths)]
+    for stream in streams:
+        if not stream.has_ids and (key is not None or rule):
+            raise problems.no_identifiers(stream.name)
+        if not stream.has_ids and len(streams) > 1:
+            raise problems.no_identifiers(stream.name, problems.TRIAL_BY_TRIAL)
+    if key is None and not any("label" in stream.columns for stream in streams):
+        raise problems.unlabelled(streams[0].name)
+    one_sided = len({"side" in table.columns for table, _ in opened}) > 1
+    with Scratch() as scratch:
+        tables = []
+        for i, (table, _) in enumerate(opened):
+            named = SPEAKERS if table.has_speakers else ()
+            if rule and i < len(paths):
+                named = IDENTIFIERS[:2] if i == 0 else ()
+            scored = i < len(paths)
+            tables.append(_Spooled(table, scratch, one_sided=one_sided, named=named, scored=scored))
+        carried = CARRIED if len(tables) > 1 and any(table.names for table in tables) else 0
+        sizes = zip(tables, opened, strict=True)
+        scratch.check_room(sum((table.row_bytes + carried) * rows for table, (_, rows) in sizes))
+        for i, spooled in enumerate(tables):
+            with part(i, len(tables)):
+                spooled.read()
+            spooled.drop_absent(missing)
+            spooled.drop_repeats(duplicates)
+        labels = tables.pop() if key is not None else None
+        yield _joined(tables, labels, rule, scratch, missing)
+
+
+def _open(
+    path: str | Path, role: str, format: str | None, systems: Sequence[str] | None
+) -> tuple[Table, int]:
+    """A file as a table, and about how many rows it has."""
+    if str(path) == "-":
+        raise InputError("-: expected a file that can be read twice, found standard input")
+    with Input(path) as source:
+        check_format(source, format)
+        table = open_table(source, format=format, role=role, systems=systems, again=True)
+        if table is None:
+            raise InputError(
+                f"{path}: expected text, gzip or parquet to be read in batches, found "
+                f"{source.container}"
+            )
+        expected = table.rows.expected(source)
+    if role == "a key":
+        problems.check_key(table.name, table.format, "label" in table.columns, table.has_ids)
+    elif not table.systems:
+        raise problems.only_a_key(table.name, table.format)
+    return table, expected
+
+
+class _Spooled:
+    """One score file or key on disk, row by row.
+
+    ``label`` holds a label for each row, ``DROPPED`` for a row that was left out, ``UNLABELLED``
+    where none is known yet. ``names`` holds a table of names and the codes of the rows for each
+    of the two roles asked for.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        scratch: Scratch,
+        *,
+        one_sided: bool,
+        named: tuple[str, ...],
+        scored: bool,
+    ) -> None:
+        self.table = table
+        self.name = table.name
+        self.has_label = "label" in table.columns
+        self.has_side = "side" in table.columns
+        self.systems = list(table.systems) if scored else []
+        self.rows = self.dropped = self.missing = self.duplicates = 0
+        self.label: Column[np.int8] = Column(scratch, np.int8)
+        self.scores = {name: Column(scratch, np.float64) for name in self.systems}
+        self.names = {role: (NameTable(), Column(scratch, np.int32)) for role in named}
+        ids = [role for role in IDENTIFIERS if role in table.columns]
+        kinds = [ids, ids[:2]] if one_sided and self.has_side else [ids] if ids else []
+        self._spools = [(TrialSpool(scratch), roles) for roles in kinds]
+        self._absent = dict.fromkeys(self.systems, 0)
+        self._remarks: tuple[str, ...] = ()
+        self.speakers: _SpeakerCodes | None = None
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes on disk for each row."""
+        trials = RECORD.itemsize * len(self._spools)
+        return trials + 1 + 8 * len(self.scores) + 4 * len(self.names)
+
+    @property
+    def kept(self) -> int:
+        """How many trials there are."""
+        return self.rows - self.dropped
+
+    def read(self) -> None:
+        """Go through the file; everything wrong with its rows is refused here."""
+        size, columns = max(os.stat(self.name).st_size, 1), self.table.columns
+        for batch in self.table.batches():
+            for spool, roles in self._spools:
+                spool.append(batch.first, [batch.names[columns[role]] for role in roles])
+            for role, (table, column) in self.names.items():
+                column.append(table.codes(batch.names[columns[role]]))
+            for system in self.systems:
+                values = batch.scores[system]
+                self.scores[system].append(values)
+                self._absent[system] += int(np.count_nonzero(np.isnan(values)))
+            label = batch.label
+            self.label.append(np.full(batch.rows, UNLABELLED, "i1") if label is None else label)
+            self.rows += batch.rows
+            advance(batch.done, size)
+
+    def drop_absent(self, missing: OnProblem) -> None:
+        """Leave out, or refuse, trials that lack a score; forget systems that have none at all."""
+        if not self.systems:
+            return
+        empty = {system: count == self.rows for system, count in self._absent.items()}
+        self.systems, self._remarks = problems.check_scored(self.name, empty)
+        gaps = [self.scores[system] for system in self.systems if self._absent[system]]
+        first = -1
+        for start, stop in self.ranges() if gaps else ():
+            absent = np.logical_or.reduce([np.isnan(c.read(start, stop)) for c in gaps])
+            rows = start + np.flatnonzero(absent)
+            if first < 0 and len(rows):
+                first = int(rows[0])
+            self.drop(rows)
+        if missing == "error" and first >= 0:
+            raise problems.no_score(self.table.rows.where(first), self.dropped)
+
+    def drop_repeats(self, duplicates: OnProblem) -> None:
+        """Leave out, or refuse, trials that came before."""
+        if not self._spools:
+            return
+        worst = (self.rows, self.rows)
+        for again, earlier in self._repeats(self._spools[0][0]):
+            if len(again):
+                first = int(np.argmin(again))
+                worst = min(worst, (int(again[first]), int(earlier[first])))
+            self.duplicates += len(again)
+            if duplicates == "skip":
+                self._drop(again)
+        if self.duplicates and duplicates == "error":
+            again_at, earlier_at = map(self.table.rows.where, worst)
+            trial = self.table.trial(worst[0])
+            raise problems.repeated(again_at, trial, earlier_at, self.duplicates)
+
+    def _repeats(self, spool: TrialSpool) -> Iterator[tuple[Index, Index]]:
+        for buckets in partitions(spool):
+            yield from repeats(self._blocks(spool, buckets))
+
+    def spool(self, *, side: bool) -> TrialSpool:
+        """Trials with or without their side; without it, they must still be different."""
+        if side or not self.has_side:
+            return self._spools[0][0]
+        sideless = self._spools[1][0]
+        if any(len(again) for again, _ in self._repeats(sideless)):
+            raise problems.side_in_one(self.name)
+        return sideless
+
+    def records(self, spool: TrialSpool, buckets: range) -> Records:
+        """Hashes and rows of the trials in a range of buckets, left-out ones excepted."""
+        return np.concatenate([np.zeros(0, RECORD), *self._blocks(spool, buckets)])
+
+    def _blocks(self, spool: TrialSpool, buckets: range) -> Iterator[Records]:
+        for block in spool.blocks(buckets):
+            yield block[self.label.at(block["row"]) != DROPPED] if self.dropped else block
+
+    def drop(self, rows: Index) -> None:
+        """Leave out rows that have no score or no partner."""
+        self._drop(rows)
+        self.missing += len(rows)
+
+    def _drop(self, rows: Index) -> None:
+        self.label.put(rows, DROPPED)
+        self.dropped += len(rows)
+
+    def ranges(self) -> Iterator[tuple[int, int]]:
+        """Ranges of rows that are gone through at a time."""
+        for start in range(0, self.rows, ROWS):
+            yield start, min(start + ROWS, self.rows)
+
+    def labels(self, start: int, stop: int) -> tuple[Labels, Mask | None]:
+        """Labels of some rows, and which of them are kept if not all are."""
+        label = self.label.read(start, stop)
+        return label, (label != DROPPED) if self.dropped else None
+
+    def counts(self) -> dict[str, int]:
+        """Number of target, nontarget and other trials."""
+        total = np.zeros(TARGET - UNLABELLED + 1, np.int64)
+        for start, stop in self.ranges():
+            label = self.label.read(start, stop).astype(np.int64)
+            total += np.bincount(label - UNLABELLED, minlength=len(total))
+        kinds = {"target": TARGET, "nontarget": NONTARGET, "other": OTHER}
+        return {name: int(total[label - UNLABELLED]) for name, label in kinds.items()}
+
+    def source(self, *, has_speakers: bool) -> Source:
+        """What the result says about this file."""
+        format = self.table.format
+        remarks = (*self.table.remarks, *self._remarks, "read in batches")
+        detected = "; ".join((format.description, *remarks))
+        source = Source(self.name, self.table.rows.sha256, format.name, detected=detected)
+        source = replace(source, missing=self.missing, duplicates=self.duplicates)
+        known = self.speakers.count(self)[1] if has_speakers and self.speakers else None
+        return source.counted(self.counts(), known)
+
+
+@dataclass(frozen=True, eq=False)
+class _SpeakerCodes:
+    """Codes of names on both sides of each row, and the speaker that each code stands for.
+
+    ``names[speaker[0][code]]`` is the speaker on the enrolment side, ``speaker[1]`` is for the
+    test side.
+    """
+
+    sides: tuple[Column[np.int32], Column[np.int32]]
+    speaker: tuple[Codes, Codes]
+    names: pl.Series
+
+    @classmethod
+    def of_columns(cls, table: _Spooled) -> _SpeakerCodes:
+        """From columns that name the speakers."""
+        (first, enrol), (second, test) = (table.names[role] for role in SPEAKERS)
+        names = pl.concat([first.names, second.names]).unique(maintain_order=True)
+        speaker = (lookup(first.names, names), lookup(second.names, names))
+        return cls((enrol, test), speaker, names)
+
+    @classmethod
+    def by_rule(cls, table: _Spooled, rule: SpeakerRule) -> _SpeakerCodes:
+        """From a rule on the identifiers of the trials that are kept."""
+        (first, enrol), (second, test) = (table.names[role] for role in IDENTIFIERS[:2])
+        used = [np.zeros(len(names), bool) for names in (first.names, second.names)]
+        for start, stop in table.ranges():
+            _, kept = table.labels(start, stop)
+            for seen, column in zip(used, (enrol, test), strict=True):
+                codes = column.read(start, stop)
+                seen[codes if kept is None else codes[kept]] = True
+        of_test = Ids.from_strings(speakers_of(second.names.filter(used[1]), rule))
+        known = rule.known(of_test.names)
+        of_enrol = Ids.from_strings(speakers_of(first.names.filter(used[0]), rule, known=known))
+        names = pl.concat([of_enrol.names, of_test.names]).unique(maintain_order=True)
+        speaker = [np.full(len(seen), -1, np.int32) for seen in used]
+        for codes, seen, ids in zip(speaker, used, (of_enrol, of_test), strict=True):
+            codes[seen] = lookup(ids.names, names)[ids.codes]
+        return cls((enrol, test), (speaker[0], speaker[1]), names)
+
+    def read(self, start: int, stop: int) -> tuple[Codes, Codes]:
+        """Speakers of successive rows on both sides."""
+        enrol, test = (
+            speaker[column.read(start, stop)]
+            for speaker, column in zip(self.speaker, self.sides, strict=True)
+        )
+        return enrol, test
+
+    def empty(self, scratch: Scratch, rows: int) -> _SpeakerCodes:
+        """Room for the speakers of the same trials in another order."""
+        enrol, test = (Column.zeros(scratch, np.int32, rows) for _ in self.sides)
+        return replace(self, sides=(enrol, test))
+
+    def put(self, rows: Index, other: _SpeakerCodes, others: Index) -> None:
+        """Take the speakers of some rows from another file's."""
+        for column, given in zip(self.sides, other.sides, strict=True):
+            column.put(rows, given.at(others))
+
+    def count(self, table: _Spooled, *, check: bool = False) -> tuple[int, int]:
+        """Speakers of the trials of both classes and of all; ``check`` refuses targets with two."""
+        in_classes, in_all = (np.zeros(len(self.names), bool) for _ in range(2))
+        torn, first = 0, ("", "")
+        for start, stop in table.ranges():
+            label, _ = table.labels(start, stop)
+            sides = self.read(start, stop)
+            two = np.flatnonzero((label == TARGET) & (sides[0] != sides[1]))
+            if two.size and not torn:
+                enrol, test = (str(self.names[int(side[two[0]])]) for side in sides)
+                first = (enrol, test)
+            torn += two.size
+            for side in sides:
+                in_classes[side[(label == TARGET) | (label == NONTARGET)]] = True
+                in_all[side[label != DROPPED]] = True
+        if torn and check:
+            raise problems.two_speakers(table.name, torn, *first)
+        return int(in_classes.sum()), int(in_all.sum())
+
+
+def _joined(
+    tables: list[_Spooled],
+    key: _Spooled | None,
+    rule: SpeakerRule | None,
+    scratch: Scratch,
+    missing: OnProblem,
+) -> StreamedScores:
+    """Give all scores their labels and speakers."""
+    for table in [*tables, key] if key else tables:
+        if table.names.keys() == set(SPEAKERS):
+            table.speakers = _SpeakerCodes.of_columns(table)
+    unscored = [
+        _join_key(table, key, scratch, speakers=not rule, missing=missing) if key else 0
+        for table in tables
+    ]
+    first, *others = tables
+    if rule:
+        first.speakers = _SpeakerCodes.by_rule(first, rule)
+    known = [rule is not None or table.speakers is not None for table in tables]
+    for other in others:
+        _agree(first, other, scratch)
+    for other in others:
+        if not other.has_label or not _shares_speakers(first, other):
+            _agree(first, other, scratch)
+    counts = first.counts()
+    if not counts["target"] or not counts["nontarget"]:
+        raise problems.no_class(first.name, counts)
+    spoken = first.speakers.count(first, check=True)[0] if first.speakers else None
+    sources: dict[Source, None] = {}
+    for table, knows, without in zip(tables, known, unscored, strict=True):
+        sources[table.source(has_speakers=knows)] = None
+        if key:
+            sources[replace(key.source(has_speakers=True), missing=without)] = None
+        if rule and rule.source:
+            sources[rule.source] = None
+    names = distinct_names([table.name for table in tables], [table.systems for table in tables])
+    return StreamedScores(
+        counts,
+        tuple(sources),
+        first.speakers.names if first.speakers else None,
+        spoken,
+        first.table.rows.sha256[:8],
+        {
+            name: (table, system)
+            for table, group in zip(tables, names, strict=True)
+            for name, system in zip(group, table.systems, strict=True)
+        },
+    )
+
+
+def _matched(
+    first: _Spooled, other: _Spooled, scratch: Scratch, teller: _Spooled | None, *, drop: bool
+) -> tuple[list[list[int]], int]:
+    """Compare two files by trial: labels that one has, and the speakers of ``teller``, go to both.
+
+    Return how many trials each has alone with the row of the first of them, and how many are
+    labelled otherwise. With ``drop``, those that ``first`` has alone are left out of it.
+    """
+    both = first.has_label and other.has_label
+    giver, taker = (first, other) if first.has_label else (other, first)
+    asker = other if teller is first else first
+    known = teller.speakers if teller else None
+    speakers = known.empty(scratch, asker.rows) if known else None
+    lone, conflict = [[0, first.rows], [0, other.rows]], 0
+    side = first.has_side and other.has_side
+    spools = [table.spool(side=side) for table in (first, other)]
+    for buckets in partitions(*spools):
+        records = first.records(spools[0], buckets), other.records(spools[1], buckets)
+        rows, other_rows, *alone = partners(*records)
+        at = {first: rows, other: other_rows}
+        if both:
+            conflict += int(np.count_nonzero(first.label.at(rows) != other.label.at(other_rows)))
+        elif giver.has_label:
+            taker.label.put(at[taker], giver.label.at(at[giver]))
+        if speakers and known and teller:
+            speakers.put(at[asker], known, at[teller])
+        if drop:
+            first.drop(alone[0])
+        lone = [
+            [count + len(others), int(others.min(initial=start))]
+            for (count, start), others in zip(lone, alone, strict=True)
+        ]
+    taker.has_label = giver.has_label
+    asker.speakers = speakers or asker.speakers
+    return lone, conflict
+
+
+def _join_key(
+    scores: _Spooled, key: _Spooled, scratch: Scratch, *, speakers: bool, missing: OnProblem
+) -> int:
+    """Take labels, and speakers, from a key; return how many of its trials have no score.
+
+    The side of a segment counts only if both have it; the one that alone has it must not need it.
+    """
+    total = scores.kept
+    teller = key if speakers and key.speakers else None
+    lone, conflict = _matched(scores, key, scratch, teller, drop=True)
+    if missing == "error" and (lone[0][0] or lone[1][0]):
+        sides = zip((scores, key), lone, (total, key.kept), strict=True)
+        first, second = (
+            (count, of, table.table.trial(start) if count else "")
+            for table, (count, start), of in sides
+        )
+        raise problems.mismatch(scores.name, key.name, first, second)
+    if not scores.kept:
+        raise problems.nothing_in_common(scores.name, total, key.name)
+    if conflict:
+        raise problems.other_labels(scores.name, key.name, conflict)
+    return lone[1][0]
+
+
+def _agree(first: _Spooled, other: _Spooled, scratch: Scratch) -> None:
+    """See that two score files have the same trials; what one knows of them, both get to know."""
+    teller = first if first.speakers else other
+    shared = _shares_speakers(first, other)
+    lone, conflict = _matched(first, other, scratch, None if shared else teller, drop=False)
+    if lone[0][0] or lone[1][0]:
+        raise problems.other_trials(first.name, other.name, lone[0][0], lone[1][0])
+    if conflict:
+        raise problems.other_labels(other.name, first.name, conflict)
+
+
+def _shares_speakers(first: _Spooled, other: _Spooled) -> bool:
+    if first.speakers is None or other.speakers is None:
+        return first.speakers is other.speakers
+    return first.speakers.names is other.speakers.names

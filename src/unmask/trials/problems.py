@@ -1,0 +1,148 @@
+"""What is said of files and trials that are refused, wherever they are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from unmask.errors import InputError
+from unmask.trials.formats import Format
+
+LABELS = "target/nontarget, tgt/imp, tar/non, 1/0, true/false or spoof"
+TRIAL_BY_TRIAL = "compare systems trial by trial"
+
+
+def no_label(place: str, word: str) -> InputError:
+    """A label is none of the words that are known."""
+    return InputError(f"{place}: expected a label ({LABELS}), found {word!r}")
+
+
+def no_trials(name: str) -> InputError:
+    """A file has no rows."""
+    return InputError(f"{name}: the file holds no trials")
+
+
+def unlabelled(name: str) -> InputError:
+    """Labels are needed, and neither scores nor key have any."""
+    return InputError(f"{name}: the trials have no labels; give a key (--key)")
+
+
+def only_a_key(name: str, format: Format) -> InputError:
+    """Scores were asked for, and the file holds none."""
+    return InputError(
+        f"{name}: expected scores, found a key ({format.name}: {format.layout}) without scores"
+    )
+
+
+def check_key(name: str, format: Format, has_label: bool, has_ids: bool) -> None:
+    """Refuse a key without labels or without names of trials."""
+    if not has_label:
+        raise InputError(f"{name}: expected a key, found {format.name} without labels")
+    if not has_ids:
+        raise InputError(
+            f"{name}: expected a key with enrol and test identifiers, found none of them"
+        )
+
+
+def check_scored(name: str, empty: Mapping[str, bool]) -> tuple[list[str], tuple[str, ...]]:
+    """Systems that have a score at all (``empty`` says which have none), and what is said of it."""
+    scored = [system for system, is_empty in empty.items() if not is_empty]
+    if not scored:
+        raise InputError(f"{name}: expected scores, found no column that holds any")
+    others = [system for system, is_empty in empty.items() if is_empty]
+    return scored, (f"columns without any score left out: {', '.join(others)}",) if others else ()
+
+
+def no_score(place: str, count: int) -> InputError:
+    """A trial has no score; ``count`` have none."""
+    return InputError(
+        f"{place}: expected a score, found none ({count} trials lack one); missing='skip' goes on "
+        "without them"
+    )
+
+
+def repeated(place: str, trial: str, earlier: str, count: int) -> InputError:
+    """A trial stands in a file again; ``earlier`` is the place of the first."""
+    return InputError(
+        f"{place}: expected each trial once, found {trial} again, first in "
+        f"{earlier.rsplit(', ', 1)[-1]} ({count} duplicates in all); duplicates='skip' keeps the "
+        "first"
+    )
+
+
+def mismatch(
+    name: str, key: str, unlabelled: tuple[int, int, str], unscored: tuple[int, int, str]
+) -> InputError:
+    """Trials that only scores or only key have: how many, of how many, and the first of them."""
+    parts = []
+    if unlabelled[0]:
+        count, total, first = unlabelled
+        parts.append(f"{count} of its {total} trials are not in {key} (first: {first})")
+    if unscored[0]:
+        count, total, first = unscored
+        parts.append(f"{count} of the {total} trials of {key} have no score (first: {first})")
+    return InputError(f"{name}: {'; '.join(parts)}; missing='skip' goes on without them")
+
+
+def nothing_in_common(name: str, total: int, key: str) -> InputError:
+    """No trial of the scores is in the key."""
+    return InputError(f"{name}: none of its {total} trials is in {key}")
+
+
+def other_labels(name: str, reference: str, count: int) -> InputError:
+    """Two files label trials differently."""
+    return InputError(
+        f"{name}: expected the labels of {reference}, found {count} trials labelled otherwise"
+    )
+
+
+def other_trials(first: str, other: str, lacking: int, surplus: int) -> InputError:
+    """Two score files do not have the same trials."""
+    parts = []
+    if lacking:
+        parts.append(f"{lacking} trials of {first} are not in {other}")
+    if surplus:
+        parts.append(f"{surplus} trials of {other} are not in {first}")
+    return InputError(f"expected the same trials, found that {' and '.join(parts)}")
+
+
+def side_in_one(name: str) -> InputError:
+    """Only one of two files tells the side of segments, and its trials need it."""
+    return InputError(
+        f"{name}: expected the side of segments in both files, found it in one, where trials "
+        "differ by it alone"
+    )
+
+
+def no_identifiers(name: str, purpose: str = "join by") -> InputError:
+    """Trials without names cannot be joined."""
+    return InputError(f"{name}: expected enrol and test identifiers to {purpose}, found none")
+
+
+def unknown_systems(place: str, known: Sequence[str], unknown: Sequence[str]) -> InputError:
+    """Systems were asked for that a file does not have."""
+    return InputError(
+        f"{place}: expected systems among {', '.join(known) or 'none'}, found {', '.join(unknown)}"
+    )
+
+
+def check_systems(place: str, known: Sequence[str], asked: Sequence[str] | None) -> None:
+    """Refuse systems that a file with scores does not have."""
+    unknown = [name for name in asked or () if name not in known]
+    if unknown and known:
+        raise unknown_systems(place, known, unknown)
+
+
+def no_class(name: str, counts: Mapping[str, int]) -> InputError:
+    """A list of trials lacks one of the two classes."""
+    return InputError(
+        f"{name}: expected trials of both classes, found {counts['target']} target and "
+        f"{counts['nontarget']} nontarget"
+    )
+
+
+def two_speakers(name: str, count: int, enrol: str, test: str) -> InputError:
+    """Target trials do not have one speaker on both sides."""
+    return InputError(
+        f"{name}: {count} target trials have two speakers, the first {enrol} and {test}: labels or "
+        "speaker ids are wrong"
+    )

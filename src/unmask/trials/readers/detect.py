@@ -1,0 +1,334 @@
+"""What a text file is, from its first lines: separator, header, layout, the meaning of names.
+
+If two layouts fit, neither is guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from unmask.errors import InputError
+from unmask.trials.formats import LAYOUTS, Format, layout_named
+from unmask.trials.problems import unknown_systems
+from unmask.trials.readers.files import Input
+from unmask.trials.readers.text import Dialect, TextTable, columns_of_sample, sample_lines
+from unmask.trials.trial_list import DIGITS, VOCABULARY, WORDS
+
+EITHER = ("scores", "scores or a key")
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "enrol": (
+        "enrol", "enroll", "enrolment", "enrollment", "enrol_id", "enroll_id", "enrolment_id",
+        "enrollment_id", "enrol_utt", "enroll_utt", "model", "modelid", "model_id", "utt1",
+    ),
+    "test": (
+        "test", "test_id", "test_utt", "trial", "segment", "segmentid", "segment_id", "filename",
+        "utt2",
+    ),
+    "label": ("label", "key", "targettype", "target_type", "is_target", "target", "asv_label"),
+    "enrol_speaker": (
+        "enrol_spk", "enrol_speaker", "enroll_spk", "enroll_speaker", "enrolment_speaker",
+        "enrol_spk_id", "enrol_speaker_id", "claimed_spk", "claimed_speaker", "model_spk", "spk",
+        "speaker", "spk_id", "speaker_id", "spk1", "speaker1",
+    ),
+    "test_speaker": (
+        "test_spk", "test_speaker", "test_spk_id", "test_speaker_id", "true_spk", "true_speaker",
+        "segment_spk", "spk2", "speaker2",
+    ),
+    "side": ("side", "channel_side"),
+    "score": ("score", "scores", "llr", "asv_score", "cm_score", "sasv_score"),
+}  # fmt: skip
+GENERIC_SCORES = frozenset({"score", "scores", "llr"})
+METADATA = frozenset(
+    (
+        "sex", "gender", "age", "nat", "nationality", "country", "language", "lang", "accent",
+        "dialect", "ethnicity", "education", "duration", "duration_s", "dur", "length", "snr",
+        "rt60", "bitrate", "sample_rate", "speech_duration", "emotion", "height", "session",
+        "session_id", "date", "year", "birth_year", "room", "recording_room", "channel", "phone",
+        "phone_num", "phone_num_match", "device", "codec", "noise", "attack", "condition",
+        "dataset", "subset", "split", "partition", "source", "source_type", "data_source",
+        "num_enroll_segs", "num_enrol_segs", "video", "utterances", "cm_label", "text", "index",
+        "id", "row", "line", "fold", "group", "weight", "system", "trial_id",
+    )
+)  # fmt: skip
+_PREFIX = re.compile(r"^(enrol|enroll|enrolment|enrollment|test|trial|model|segment|claimed)_")
+_ROLE = {name: role for role, names in SYNONYMS.items() for name in names}
+
+
+def normalise(name: str) -> str:
+    """Lower case, with blanks, dots and hyphens as underscores."""
+    return re.sub(r"[\s.\-]+", "_", name.strip().lower())
+
+
+def role_of(name: str) -> str | None:
+    """Return the role a column's name stands for, if any."""
+    return _ROLE.get(normalise(name))
+
+
+def is_metadata(name: str) -> bool:
+    """Whether a column describes a trial and is no system, even if it holds numbers."""
+    plain = normalise(name)
+    return plain in METADATA or bool(_PREFIX.match(plain)) or plain.startswith("unnamed")
+
+
+def looks_like_header(fields: Sequence[str]) -> bool:
+    """At least two names of known role, all names different, no number among them."""
+    if len(set(fields)) < len(fields) or not all(fields):
+        return False
+    if any(is_number(field) for field in fields):
+        return False
+    return len({role for role in map(role_of, fields) if role}) >= 2
+
+
+def is_number(text: str) -> bool:
+    """Whether text reads as a number (``inf`` and ``nan`` do)."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+@dataclass(frozen=True)
+class Header:
+    """Columns of a table with header, by role; all names are the file's own."""
+
+    roles: dict[str, str]
+    systems: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+def interpret(
+    names: Sequence[str],
+    numeric: Iterable[str],
+    *,
+    where: str,
+    systems: Sequence[str] | None = None,
+) -> Header:
+    """Give every column of a header its role.
+
+    ``numeric`` are the columns that hold only numbers (or nothing): of these, the ones without
+    another role and not known as metadata are systems.
+    """
+    roles: dict[str, str] = {}
+    for name in names:
+        role = role_of(name)
+        if role is None or role == "score":
+            continue
+        if role in roles:
+            raise InputError(
+                f"{where}: expected one column for {role}, found {roles[role]!r} and {name!r}; "
+                "rename one of them"
+            )
+        roles[role] = name
+    if "enrol" not in roles and "enrol_speaker" in roles:
+        roles["enrol"] = roles["enrol_speaker"]
+    taken = set(roles.values())
+    numbers = set(numeric)
+    free = [name for name in names if name not in taken]
+    found = [name for name in free if name in numbers and not is_metadata(name)]
+    found += [name for name in free if role_of(name) == "score" and name not in found]
+    found.sort(key=list(names).index)
+    scored = tuple(found)
+    if systems is not None:
+        unknown = [name for name in systems if name not in names or name in taken]
+        if unknown:
+            raise unknown_systems(where, found, unknown)
+        found = list(systems)
+    columns = tuple(name for name in free if name not in scored and name not in found)
+    return Header(roles, tuple(found), columns)
+
+
+_EXPECTED = {
+    "score": "a number",
+    "number": "a number",
+    "digit": "0 or 1",
+    "word": "target or nontarget",
+    "label": "a label",
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """First lines of a text file, cut into columns."""
+
+    name: str
+    dialect: Dialect
+    header: tuple[str, ...] | None
+    columns: Mapping[int, list[str]]
+
+    @property
+    def width(self) -> int:
+        return len(self.columns)
+
+
+def take_sample(source: Input) -> Sample:
+    """Find separator and header of a text file."""
+    name, lines = source.name, sample_lines(source)
+    first = lines[0]
+    for separator in ("\t", ",", ";"):
+        dialect = Dialect(separator, quoted=separator != "\t" or '"' in first)
+        fields = dialect.split(first)
+        if looks_like_header(fields):
+            return _with_header(name, dialect, fields, lines)
+    blank = Dialect(" ")
+    if looks_like_header(blank.split(first)):
+        return _with_header(name, blank, blank.split(first), lines)
+    dialect = blank
+    if len(first.split()) == 1:
+        dialect = next((Dialect(s, quoted=True) for s in (",", ";") if s in first), blank)
+    return Sample(name, dialect, None, columns_of_sample(lines, dialect, name, 1))
+
+
+def _with_header(name: str, dialect: Dialect, fields: list[str], lines: Sequence[str]) -> Sample:
+    if len(lines) < 2:
+        raise InputError(f"{name}: the file has a header and no trials")
+    columns = columns_of_sample(lines, dialect, name, 1)
+    return Sample(name, dialect, tuple(fields), {i: c[1:] for i, c in columns.items()})
+
+
+def candidates(unique: Mapping[int, set[str]]) -> list[Format]:
+    """Layouts that fit, given the different values of each column."""
+    return [
+        layout
+        for layout in LAYOUTS
+        if len(layout.roles) == len(unique)
+        and all(_fits(role, unique[i]) for i, role in enumerate(layout.roles))
+    ]
+
+
+def decisive(values: Iterable[str]) -> set[str]:
+    """A few values that fit the layouts which all of them fit: of every kind of value that a
+    column may hold, one that is not of that kind.
+    """
+    known = list(values)
+    kinds: tuple[Callable[[str], bool], ...] = (
+        is_number,
+        _is_whole,
+        lambda value: value in DIGITS,
+        lambda value: value.lower() in WORDS,
+        lambda value: value.lower() in VOCABULARY,
+    )
+    odd = (next((value for value in known if not kind(value)), None) for kind in kinds)
+    return {value for value in odd if value is not None}
+
+
+def _fits(role: str, values: set[str]) -> bool:
+    if role in ("score", "number"):
+        return all(map(is_number, values))
+    if role == "digit":
+        return values <= DIGITS.keys()
+    if role == "word":
+        return {value.lower() for value in values} <= WORDS.keys()
+    if role == "label":
+        return {value.lower() for value in values} <= VOCABULARY.keys()
+    return not _looks_like_scores(values)
+
+
+def _looks_like_scores(values: set[str]) -> bool:
+    """Whether identifiers are out of the question: only numbers, and not all of them whole."""
+    return all(map(is_number, values)) and not all(map(_is_whole, values))
+
+
+def _is_whole(value: str) -> bool:
+    return value.lstrip("+-").isdigit()
+
+
+def _refuse_odd_line(sample: Sample, allowed: Sequence[Format]) -> None:
+    """Name the line that keeps the file from a layout which at least half of the lines fit."""
+    lines = len(sample.columns.get(0, ()))
+    nearest = (lines / 2, lines, 0, "", "")
+    for layout in allowed:
+        if len(layout.roles) != sample.width:
+            continue
+        odd = {
+            row: (column, role)
+            for column, role in enumerate(layout.roles)
+            if role not in ("enrol", "test")
+            for row, value in enumerate(sample.columns[column])
+            if not _fits(role, {value})
+        }
+        if odd and len(odd) <= nearest[0]:
+            row = min(odd)
+            nearest = (len(odd), row, *odd[row], f"{layout.name} ({layout.layout})")
+    _, row, column, role, layout_name = nearest
+    if layout_name:
+        raise InputError(
+            f"{sample.name}, line {row + 1}: expected {_EXPECTED[role]} in column {column + 1} as "
+            f"in {layout_name}, which other lines fit, found {sample.columns[column][row]!r}"
+        )
+
+
+def choose(
+    sample: Sample, found: Sequence[Format], allowed: Sequence[Format], *, role: str
+) -> tuple[Format, str]:
+    """Return the one layout that fits and serves as ``role``, and a remark if the role decided."""
+    name = sample.name
+    usable = [layout for layout in found if layout in allowed]
+    if len(usable) == 1:
+        others = [layout.name for layout in found if layout is not usable[0]]
+        remark = f"read as {role}, so not as {' or '.join(others)}" if others else ""
+        return usable[0], remark
+    if not found:
+        _refuse_odd_line(sample, allowed)
+        listed = "; ".join(f"{layout.name}: {layout.layout}" for layout in allowed)
+        raise InputError(
+            f"{name}, line 1: expected one of the known layouts ({listed}) or a header, found none "
+            "that all lines fit; see 'unmask formats'"
+        )
+    if not usable:
+        listed = " or ".join(f"{layout.name} ({layout.layout})" for layout in found)
+        raise InputError(f"{name}: expected {role}, found {listed}")
+    listed = " and ".join(f"{layout.name} ({layout.layout})" for layout in usable)
+    options = " or ".join(f"--format-in {layout.name}" for layout in usable)
+    raise InputError(f"{name}: the layout is ambiguous, it fits {listed}; choose with {options}")
+
+
+def layout_of(
+    source: Input, sample: Sample, *, format: str | None, role: str, keep: bool = True
+) -> tuple[Format, str] | None:
+    """Layout of a text file and why it is that one; ``None`` for a table with a header.
+
+    When the sample fits several, the whole file is looked at, and with ``keep`` held in memory to
+    be read once more.
+    """
+    named = None if format is None else layout_named(format)
+    if format is not None and named is None and sample.header is None:
+        raise InputError(f"{source.name}, line 1: expected a header ({format}), found none")
+    if sample.header is not None and named is None:
+        return None
+    if named is not None:
+        layout, remark = named, "format given"
+    else:
+        labels_needed = role == "a key"
+        allowed = [
+            layout
+            for layout in LAYOUTS
+            if (layout.has_labels if labels_needed else layout.has_scores) or role in EITHER
+        ]
+        layout, remark = _detect(source, sample, allowed=allowed, role=role, keep=keep)
+    if sample.width != len(layout.roles):
+        raise InputError(
+            f"{source.name}, line 1: expected {len(layout.roles)} columns ({layout.layout}), "
+            f"found {sample.width}"
+        )
+    return layout, remark
+
+
+def _detect(
+    source: Input, sample: Sample, *, allowed: Sequence[Format], role: str, keep: bool
+) -> tuple[Format, str]:
+    unique = {i: set(values) for i, values in sample.columns.items()}
+    found = candidates(unique)
+    if len([layout for layout in found if layout in allowed]) > 1 and not source.drained:
+        if keep:
+            source.load()
+        names = [str(i) for i in range(sample.width)]
+        table = TextTable(source, sample.dialect, names, header=False, layout="as in line 1")
+        for frame in table.frames():
+            for i, name in enumerate(names):
+                values = frame[name].fill_null("").unique().to_list()
+                unique[i] = decisive([*decisive(unique[i]), *values])
+        found = candidates(unique)
+    return choose(sample, found, allowed, role=role)

@@ -1,0 +1,323 @@
+"""Kaldi archives, script files and data directories of vectors.
+
+Archives are parsed strictly: bytes in, numbers out, nothing is ever run. An archive is a run of
+entries, each a name, a blank and an object: ``\\0B`` and a type for binary ones (``FV`` and ``DV``
+vectors, ``FM`` and ``DM`` matrices, ``CM``, ``CM2`` and ``CM3`` compressed matrices), ``[ … ]`` for
+text. Whatever else an entry holds (pickled objects, arrays of other tools, audio, commands) is
+refused by name. A size is compared with the bytes that are there before it is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from unmask.base import FloatArray
+from unmask.errors import InputError
+from unmask.trials.ids import Ids, lookup
+from unmask.trials.readers.files import Input
+from unmask.trials.readers.text import read_columns, sample_lines
+from unmask.trials.speakers import SpeakerRule, read_pairs
+
+VECTOR_FILES = ("xvector.scp", "xvector.ark", "embedding.scp", "embedding.ark")
+BINARY = b"\0B"
+LONGEST_NAME = 4096
+_VECTORS = {b"FV ": "<f4", b"DV ": "<f8"}
+_MATRICES = {b"FM ": "<f4", b"DM ": "<f8"}
+_COMPRESSED = (b"CM ", b"CM2 ", b"CM3 ")
+_FOREIGN = {
+    b"PKL": "a pickled object, which could run code",
+    b"NPY": "a NumPy object",
+    b"AUDIO": "audio",
+    b"RIFF": "audio",
+    b"fLaC": "audio",
+    b"OggS": "audio",
+}
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The bytes of one archive, and what to call it in an error."""
+
+    name: str
+    data: bytes
+
+    def entries(self) -> Iterator[tuple[str, FloatArray]]:
+        """Name and vector of every entry, front to back."""
+        position = self._blanks(0)
+        while position < len(self.data):
+            key, start = self._key(position)
+            vector, end = self.vector(start, key)
+            yield key, vector
+            position = self._blanks(end)
+
+    def vector(self, start: int, key: str) -> tuple[FloatArray, int]:
+        """The vector that begins at a byte, and the byte after it; a matrix has one row."""
+        array, end = self._object(start, key)
+        if array.ndim == 2 and len(array) == 1:
+            array = array[0]
+        if array.ndim != 1 or not array.size:
+            shape = " × ".join(map(str, array.shape))
+            raise InputError(f"{self.name}: expected a vector for {key}, found {shape} numbers")
+        return array, end
+
+    def _key(self, position: int) -> tuple[str, int]:
+        end = self.data.find(b" ", position, position + LONGEST_NAME + 1)
+        name = self.data[position : max(end, position)]
+        if not name or b"\n" in name or b"\0" in name:
+            raise self._damaged(position, "a name and a blank")
+        try:
+            return name.decode(), end + 1
+        except UnicodeDecodeError as error:
+            raise self._damaged(position, "a name in UTF-8") from error
+
+    def _object(self, start: int, key: str) -> tuple[FloatArray, int]:
+        head = self.data[start : start + 8]
+        if not head.startswith(BINARY):
+            for magic, what in _FOREIGN.items():
+                if head.startswith(magic):
+                    raise InputError(f"{self.name}: expected a vector for {key}, found {what}")
+            return self._text(start, key)
+        for token, number in _VECTORS.items():
+            if head.startswith(token, 2):
+                size, at = self._size(start + 2 + len(token), key)
+                return self._numbers(at, number, (size,), key)
+        for token, number in _MATRICES.items():
+            if head.startswith(token, 2):
+                rows, at = self._size(start + 2 + len(token), key)
+                columns, at = self._size(at, key)
+                return self._numbers(at, number, (rows, columns), key)
+        for token in _COMPRESSED:
+            if head.startswith(token, 2):
+                return self._compressed(start + 2 + len(token), token, key)
+        kind = head[2:].split(b" ")[0].decode("ascii", "replace")
+        raise InputError(
+            f"{self.name}: expected a vector of floats for {key}, found the Kaldi type {kind!r}"
+        )
+
+    def _size(self, position: int, key: str) -> tuple[int, int]:
+        part = self.data[position : position + 5]
+        if len(part) < 5 or part[0] != 4:
+            raise self._damaged(position, f"a size for {key}")
+        return int.from_bytes(part[1:], "little", signed=True), position + 5
+
+    def _numbers(
+        self, position: int, number: str, shape: tuple[int, ...], key: str
+    ) -> tuple[FloatArray, int]:
+        """Numbers of a declared shape, which the remaining bytes must hold."""
+        kind = np.dtype(number)
+        left = (len(self.data) - position) // kind.itemsize
+        size = 1
+        for extent in shape:
+            size *= extent
+        if min(shape) < 0 or size > left:
+            declared = " × ".join(map(str, shape))
+            raise InputError(
+                f"{self.name}: expected {declared} numbers for {key}, found room for {left}:"
+                " the archive is cut or damaged"
+            )
+        array = np.frombuffer(self.data, kind, size, position).reshape(shape)
+        return array, position + size * kind.itemsize
+
+    def _compressed(self, position: int, token: bytes, key: str) -> tuple[FloatArray, int]:
+        """A matrix in one or two bytes a number: lowest value and range, then fractions of it.
+
+        ``CM`` keeps four quantiles of each column (0, 25, 75, 100 %); a byte lies between them in
+        64, 128 and 63 even steps.
+        """
+        header = self.data[position : position + 16]
+        if len(header) < 16:
+            raise self._damaged(position, f"a compressed matrix for {key}")
+        low, span, rows, columns = struct.unpack("<ffii", header)
+        position += 16
+        if token == b"CM ":
+            quantiles, position = self._numbers(position, "<u2", (columns, 4), key)
+            codes, position = self._numbers(position, "u1", (columns, rows), key)
+            edges = low + span * quantiles.astype(np.float32) / 65535
+            table = np.interp(np.arange(256), [0, 64, 192, 255], np.arange(4))
+            lower = np.minimum(table.astype(np.int64), 2)
+            part = (table - lower).astype(np.float32)
+            values = edges[:, lower] * (1 - part) + edges[:, lower + 1] * part
+            return np.take_along_axis(values, codes.astype(np.int64), axis=1).T, position
+        number, steps = ("<u2", 65535) if token == b"CM2 " else ("u1", 255)
+        codes, position = self._numbers(position, number, (rows, columns), key)
+        return low + span * codes.astype(np.float32) / steps, position
+
+    def _text(self, start: int, key: str) -> tuple[FloatArray, int]:
+        """``[ 0.1 0.2 ]``; a matrix has a line for each row."""
+        first = self.data.find(b"[", start, start + 64)
+        if first < 0 or self.data[start:first].strip():
+            raise InputError(
+                f"{self.name}: expected \\0B and a type, or [ … ], for {key}, found neither"
+            )
+        end = self.data.find(b"]", first)
+        if end < 0:
+            raise self._damaged(start, f"a closing bracket for {key}")
+        lines = [line.split() for line in self.data[first + 1 : end].splitlines() if line.strip()]
+        try:
+            rows = np.array([[float(field) for field in line] for line in lines])
+        except ValueError as error:
+            raise self._damaged(start, f"numbers in rows of one length for {key}") from error
+        return (rows if len(rows) > 1 else rows.reshape(-1)), end + 1
+
+    def _blanks(self, position: int) -> int:
+        """The first byte of the next entry: text entries end in a newline."""
+        while position < len(self.data) and self.data[position : position + 1].isspace():
+            position += 1
+        return position
+
+    def _damaged(self, position: int, expected: str) -> InputError:
+        return InputError(
+            f"{self.name}, byte {position}: expected {expected}, found something else:"
+            " no Kaldi archive of vectors, or a damaged one"
+        )
+
+
+def encode(vector: FloatArray) -> bytes:
+    """A vector as a binary entry holds it: ``FV`` in single, ``DV`` in double precision."""
+    token, number = (b"DV ", "<f8") if vector.dtype == np.float64 else (b"FV ", "<f4")
+    size = struct.pack("<bi", 4, vector.size)
+    return BINARY + token + size + np.ascontiguousarray(vector, dtype=number).tobytes()
+
+
+def read_ark(source: Input) -> tuple[list[str], FloatArray]:
+    """Utterances and vectors of an archive."""
+    return _stack(source.name, Archive(source.name, source.read_all()).entries())
+
+
+def read_scp(source: Input) -> tuple[list[str], FloatArray, str]:
+    """Utterances and vectors of a script file, and the digest of the archives that were used.
+
+    An archive is looked for beside the script file, then below the current folder (as Kaldi names
+    it); where both hold one of that name the choice is the user's. Commands and ranges are refused.
+    """
+    names = ["utterance", "location"]
+    ids, line = read_columns(source, names, layout="utterance archive:offset")
+    archives: dict[str, Archive] = {}
+    total = hashlib.sha256(source.sha256.encode())
+
+    def entries() -> Iterator[tuple[str, FloatArray]]:
+        utterances, locations = (column.to_series() for column in ids)
+        for row, (utterance, location) in enumerate(zip(utterances, locations, strict=True)):
+            file, offset = _location(location, line(row))
+            if file not in archives:
+                path = _archive_path(file, Path(source.name).parent, line(row))
+                with Input(path) as archive:
+                    archives[file] = Archive(str(path), archive.read_all())
+                    total.update(archive.sha256.encode())
+            yield utterance, archives[file].vector(offset, utterance)[0]
+
+    utterances, vectors = _stack(source.name, entries())
+    return utterances, vectors, total.hexdigest()
+
+
+def _location(location: str, line: str) -> tuple[str, int]:
+    """Archive and byte of ``archive:offset``; a file without offset holds one vector."""
+    if "|" in location:
+        raise InputError(f"{line}: expected archive:offset, found a command")
+    if location.endswith("]"):
+        raise InputError(f"{line}: expected archive:offset, found a range of rows ({location})")
+    file, colon, offset = location.rpartition(":")
+    if colon and file and offset.isdecimal():
+        return file, int(offset)
+    return location, 0
+
+
+def _archive_path(file: str, folder: Path, line: str) -> Path:
+    beside, here = folder / file, Path(file)
+    known = [path for path in (beside, here) if path.is_file()]
+    if not known:
+        raise InputError(f"{line}: expected an archive, found none at {file}")
+    if len(known) == 2 and not beside.samefile(here):
+        raise InputError(
+            f"{line}: expected one archive {file}, found one beside the script file and another"
+            " below the current folder: name it by its whole path"
+        )
+    return known[0]
+
+
+def _stack(name: str, entries: Iterable[tuple[str, FloatArray]]) -> tuple[list[str], FloatArray]:
+    utterances: list[str] = []
+    vectors: list[FloatArray] = []
+    for utterance, vector in entries:
+        if vectors and vector.shape != vectors[0].shape:
+            raise InputError(
+                f"{name}: expected {vectors[0].size} dimensions for {utterance}, found "
+                f"{vector.size}"
+            )
+        utterances.append(utterance)
+        vectors.append(vector)
+    if not vectors:
+        raise InputError(f"{name}: the file holds no vectors")
+    return utterances, np.stack(vectors)
+
+
+def vector_file(directory: Path) -> Path:
+    """Return the file of vectors in a Kaldi data directory."""
+    for name in VECTOR_FILES:
+        if (directory / name).is_file():
+            return directory / name
+    raise InputError(
+        f"{directory}: expected a Kaldi directory with {' or '.join(VECTOR_FILES)}, found neither"
+    )
+
+
+def directory_speakers(directory: Path) -> SpeakerRule | None:
+    """Speakers from ``utt2spk`` or ``spk2utt`` of a directory, if there."""
+    if (directory / "utt2spk").is_file():
+        return read_pairs(directory / "utt2spk", layout="utterance speaker", kind="utt2spk")
+    if (directory / "spk2utt").is_file():
+        return _read_spk2utt(directory / "spk2utt")
+    return None
+
+
+def check_archive_folder(path: Path) -> None:
+    """Refuse an archive beside others: ``utt2spk`` holds their speakers and would be replaced."""
+    owners = path.with_name("utt2spk")
+    others = sorted(other.name for other in path.parent.glob("*.ark") if other.name != path.name)
+    if owners.exists() and others:
+        raise InputError(
+            f"{path}: expected a folder of its own, found {others[0]}, whose speakers {owners.name}"
+            " beside it holds and would lose"
+        )
+
+
+def _read_spk2utt(path: Path) -> SpeakerRule:
+    with Input(path) as source:
+        sample_lines(source)
+        try:
+            lines = source.read_all().decode("utf-8").splitlines()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: expected UTF-8 text, found other bytes") from error
+    pairs = [
+        (utterance, fields[0])
+        for fields in (line.split() for line in lines)
+        for utterance in fields[1:]
+    ]
+    table = pl.DataFrame(pairs, schema={"utterance": pl.String, "speaker": pl.String}, orient="row")
+    if table["utterance"].n_unique() < table.height:
+        raise InputError(f"{path}: expected each utterance once, found some of two speakers")
+    return SpeakerRule(str(path), table)
+
+
+def directory_gender(directory: Path, speakers: Ids) -> Ids | None:
+    """Gender of each vector's speaker from ``spk2gender``, if that is there."""
+    path = directory / "spk2gender"
+    if not path.is_file():
+        return None
+    rule = read_pairs(path, layout="speaker gender", kind="spk2gender")
+    assert rule.table is not None
+    missing = lookup(speakers.names, rule.table["utterance"]) < 0
+    if missing.any():
+        raise InputError(
+            f"{path}: expected a gender for every speaker, found none for {int(missing.sum())} "
+            f"(first: {speakers.names.filter(missing)[0]})"
+        )
+    gender = Ids.from_strings(rule.of(speakers.names))
+    return Ids(gender.codes[speakers.codes], gender.names)

@@ -1,0 +1,268 @@
+"""NumPy files: scores by class or with labels, columns, matrices of trials; embeddings.
+
+Matrices of trials are read here for HDF5, too.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from unmask.base import Floats, Index, Labels
+from unmask.errors import InputError
+from unmask.run import check_memory
+from unmask.trials.formats import NPZ, Format
+from unmask.trials.ids import text_ids
+from unmask.trials.problems import no_label, no_trials
+from unmask.trials.readers.files import Input
+from unmask.trials.readers.tables import Parsed, TypedRows, open_typed
+from unmask.trials.trial_list import NONTARGET, TARGET, UNKNOWN, encode_labels
+
+CLASSES = (("tar", "non"), ("target", "nontarget"), ("tgt", "imp"))
+
+
+def load_npz(source: Input) -> dict[str, np.ndarray]:
+    """Arrays of an archive, never unpickling anything."""
+    try:
+        data = io.BytesIO(source.read_all())
+        with zipfile.ZipFile(data) as archive:
+            check_memory(sum(m.file_size for m in archive.infolist()), source.name, "arrays")
+        with np.load(data, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except InputError:
+        raise
+    except ValueError as error:
+        if "pickle" in str(error).lower():
+            raise InputError(
+                f"{source.name}: expected plain arrays, found pickled objects, which are not read"
+            ) from error
+        raise InputError(f"{source.name}: the npz file cannot be read ({error})") from error
+    except (Exception, zipfile.BadZipFile) as error:
+        raise InputError(f"{source.name}: the npz file cannot be read ({error})") from error
+    return _check(source.name, arrays)
+
+
+def _check(name: str, arrays: dict[str, Any]) -> dict[str, np.ndarray]:
+    for entry, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise InputError(f"{name}: expected arrays, found {entry}, which is none")
+    return arrays
+
+
+def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> Parsed:
+    """Read scores or a key."""
+    arrays = load_npz(source)
+    name, stem = source.name, source.stem
+    for target, nontarget in CLASSES:
+        if {target, nontarget} <= arrays.keys():
+            return _by_class(name, stem, arrays[target], arrays[nontarget])
+    scores = arrays.get("scores")
+    if scores is not None and scores.ndim == 2 and {"enrol", "test"} <= arrays.keys():
+        label = arrays.get("labels")
+        return parse_matrix(
+            name,
+            stem,
+            NPZ,
+            rows=arrays["enrol"],
+            columns=arrays["test"],
+            scores=None if as_key else scores,
+            mask=arrays.get("mask"),
+            label=None if label is None else _signed(label, name),
+        )
+    if {"scores", "labels"} == arrays.keys():
+        return _with_labels(name, stem, arrays["scores"], arrays["labels"])
+    lengths = {array.shape for array in arrays.values()}
+    if len(lengths) != 1 or len(next(iter(lengths))) != 1:
+        found = ", ".join(f"{key} {array.shape}" for key, array in arrays.items())
+        raise InputError(f"{name}: expected {NPZ.layout}, found {found or 'an empty archive'}")
+    columns = {"label" if key == "labels" else key: _series(a, name) for key, a in arrays.items()}
+    rows = TypedRows(name, pl.LazyFrame(columns), lambda: nullcontext(source))
+    return open_typed(rows, stem, NPZ, as_key=as_key, systems=systems).in_memory()
+
+
+def _series(array: np.ndarray, name: str) -> pl.Series:
+    if array.dtype.kind in "biuf":
+        return pl.Series(array if array.dtype != np.float16 else array.astype(np.float32))
+    if array.dtype.kind in "US":
+        return text_ids(array, "columns", name).to_series()
+    raise InputError(f"{name}: expected numbers or text, found {array.dtype}")
+
+
+def _numbers(array: np.ndarray, name: str, what: str) -> np.ndarray:
+    if array.ndim != 1 or array.dtype.kind not in "biuf":
+        raise InputError(
+            f"{name}: expected {what} as one row of numbers, found {array.dtype} {array.shape}"
+        )
+    values = array.astype(np.float64)
+    nan = np.isnan(values)
+    if nan.any():
+        raise InputError(
+            f"{name}, {what}, entry {int(np.flatnonzero(nan)[0]) + 1}: expected a number, found "
+            f"NaN ({int(nan.sum())} in all)"
+        )
+    return values
+
+
+def _by_class(name: str, stem: str, target: np.ndarray, nontarget: np.ndarray) -> Parsed:
+    parts = [
+        _numbers(target, name, "target scores"),
+        _numbers(nontarget, name, "nontarget scores"),
+    ]
+    scores = np.concatenate(parts)
+    if not len(scores):
+        raise no_trials(name)
+    return Parsed(
+        name,
+        NPZ,
+        lambda row: f"{name}, entry {row + 1}",
+        label=np.repeat(np.array([TARGET, NONTARGET], np.int8), [len(part) for part in parts]),
+        systems={stem: scores},
+        remarks=("scores of the two classes, no identifiers of trials",),
+    )
+
+
+def _with_labels(name: str, stem: str, scores: np.ndarray, labels: np.ndarray) -> Parsed:
+    def where(row: int) -> str:
+        return f"{name}, entry {row + 1}"
+
+    values = _numbers(scores, name, "scores")
+    if labels.shape != values.shape or not len(values):
+        raise InputError(
+            f"{name}: expected as many labels as scores, at least one, found {labels.shape} and "
+            f"{values.shape}"
+        )
+    label = _labels_of(_words(labels, name), where)
+    return Parsed(
+        name,
+        NPZ,
+        where,
+        label=label,
+        systems={stem: values},
+        remarks=("scores and labels, no identifiers of trials",),
+    )
+
+
+def _words(labels: np.ndarray, name: str) -> pl.Series:
+    series = _series(labels.ravel(), name)
+    if series.dtype.is_float() and (series == series.round()).all():
+        series = series.cast(pl.Int64, strict=False)
+    return series.cast(pl.String)
+
+
+def _labels_of(words: pl.Series, where: Callable[[int], str]) -> Labels:
+    """Labels of a column of words; an unknown word is an error that names its place."""
+    labels = encode_labels(words)
+    bad = np.flatnonzero(labels == UNKNOWN)
+    if bad.size:
+        raise no_label(where(int(bad[0])), words[int(bad[0])])
+    return labels
+
+
+def _signed(labels: np.ndarray, name: str) -> np.ndarray:
+    """Labels of a matrix as 1, -1 and 0 for no trial; where -1 is absent, 0 means nontarget."""
+    if labels.dtype.kind in "US":
+        words = _labels_of(_words(labels, name), lambda row: f"{name}, labels, entry {row + 1}")
+        labels = words.reshape(labels.shape)
+    if labels.dtype.kind == "b" or not (labels == -1).any():
+        return np.where(labels == 1, 1, np.where(labels == 0, -1, 2))
+    return labels
+
+
+def parse_matrix(
+    name: str,
+    stem: str,
+    format: Format,
+    *,
+    rows: Any,
+    columns: Any,
+    scores: Any = None,
+    mask: Any = None,
+    label: Any = None,
+) -> Parsed:
+    """Read the cells of a matrix as trials.
+
+    ``mask`` marks the cells that are trials; ``label`` holds 1 for target, -1 for nontarget and 0
+    for no trial. Without either, every cell is one.
+    """
+    enrol, test = text_ids(rows, "enrol", name), text_ids(columns, "test", name)
+    shape = (len(enrol), len(test))
+    tables = {"scores": scores, "mask": mask, "labels": label}
+    fitted = {what: _fit(table, shape, name, what) for what, table in tables.items()}
+    chosen = np.ones(shape, bool)
+    if fitted["mask"] is not None:
+        chosen &= fitted["mask"] != 0
+    if fitted["labels"] is not None:
+        unknown = ~np.isin(fitted["labels"], (-1, 0, 1))
+        if unknown.any():
+            raise InputError(
+                f"{name}: expected labels 1, -1 or 0, found {fitted['labels'][unknown][0]!r}"
+            )
+        chosen &= fitted["labels"] != 0
+    i, j = np.nonzero(chosen)
+    if not len(i):
+        raise no_trials(name)
+
+    def where(row: int) -> str:
+        return f"{name}, cell ({int(i[row]) + 1}, {int(j[row]) + 1})"
+
+    return Parsed(
+        name,
+        format,
+        where,
+        enrol=enrol.take(i),
+        test=test.take(j),
+        label=_cell_labels(fitted["labels"], i, j),
+        systems=_cell_scores(fitted["scores"], i, j, stem, where),
+    )
+
+
+def _fit(table: Any, shape: tuple[int, int], name: str, what: str) -> Any:
+    if table is None:
+        return None
+    array = np.asarray(table)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name}: expected {what} as numbers, found {array.dtype}")
+    if array.shape == shape:
+        return array
+    if array.shape == shape[::-1]:
+        return array.T
+    raise InputError(
+        f"{name}: expected {what} of {shape[0]} x {shape[1]}, as many as names, found "
+        f"{' x '.join(map(str, array.shape))}"
+    )
+
+
+def _cell_labels(table: Any, i: Index, j: Index) -> Labels | None:
+    if table is None:
+        return None
+    return np.where(table[i, j] == 1, TARGET, NONTARGET).astype(np.int8)
+
+
+def _cell_scores(table: Any, i: Index, j: Index, stem: str, where: Any) -> dict[str, Floats]:
+    if table is None:
+        return {}
+    values: Floats = table[i, j].astype(np.float64)
+    nan = np.isnan(values)
+    if nan.any():
+        raise InputError(
+            f"{where(int(np.flatnonzero(nan)[0]))}: expected a score, found NaN "
+            f"({int(nan.sum())} in all)"
+        )
+    return {stem: values}
+
+
+def load_npy(source: Input) -> np.ndarray:
+    """The array of an npy file, never unpickling anything."""
+    try:
+        array = np.load(io.BytesIO(source.read_all()), allow_pickle=False)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{source.name}: the npy file cannot be read ({error})") from error
+    return np.asarray(array)

@@ -1,0 +1,512 @@
+"""Tables of trials in batches of rows: text with or without header, parquet, columns of arrays.
+
+A `Table` knows which column of a file has which role; its batches go into memory (:mod:`.reading`)
+or to disk (:mod:`.large`), with the same faults in the same order.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from unmask.base import Floats, Labels, Mask
+from unmask.errors import InputError
+from unmask.trials.formats import (
+    ASVSPOOF_KEY,
+    ASVSPOOF_SCORES,
+    LONG,
+    LONG_KEY,
+    NIST_KEY,
+    NIST_SCORES,
+    PARQUET,
+    Format,
+)
+from unmask.trials.ids import Encoder, Ids
+from unmask.trials.problems import check_systems, no_label, no_trials
+from unmask.trials.readers.detect import (
+    GENERIC_SCORES,
+    Header,
+    Sample,
+    interpret,
+    is_number,
+    layout_of,
+    normalise,
+    take_sample,
+)
+from unmask.trials.readers.files import Input
+from unmask.trials.readers.text import ABSENT, TextTable, parse_numbers
+from unmask.trials.trial_list import UNKNOWN, encode_labels
+
+BATCH = 1 << 20
+GZIP_EXPANSION = 5
+IDENTIFIERS = ("enrol", "test", "side")
+SPEAKERS = ("enrol_speaker", "test_speaker")
+LABELS = ("label", "digit", "word")
+_NEEDED = ("enrol", "test", *SPEAKERS)
+Opened = Callable[[], AbstractContextManager[Input]]
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """Columns of a file by role, from a reader, before they become trials or scores.
+
+    ``where(row)`` names a row (from 0) of the file in messages. ``systems`` are NaN where a trial
+    has no score.
+    """
+
+    name: str
+    format: Format
+    where: Callable[[int], str]
+    enrol: Ids | None = None
+    test: Ids | None = None
+    label: Labels | None = None
+    enrol_speaker: Ids | None = None
+    test_speaker: Ids | None = None
+    columns: dict[str, Ids] = field(default_factory=dict)
+    systems: dict[str, Floats] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    sha256: str = ""
+
+
+class Faults:
+    """What is wrong with a file: of every kind the first row and the number of rows.
+
+    Kinds are ordered as a reader of whole columns would come upon them.
+    """
+
+    def __init__(self, where: Callable[[int], str]) -> None:
+        self._where = where
+        self._first: dict[tuple[int, ...], str] = {}
+        self._count: dict[tuple[int, ...], int] = {}
+
+    def note(
+        self,
+        kind: tuple[int, ...],
+        bad: Mask,
+        row: int,
+        sentence: Callable[[int], str],
+        *,
+        counted: bool = True,
+    ) -> None:
+        """Take note of bad rows of a batch that begins at ``row``.
+
+        ``sentence`` says what was expected and found in one of them; ``counted`` asks for their
+        number behind it.
+        """
+        count = int(np.count_nonzero(bad))
+        if not count:
+            return
+        if kind not in self._first:
+            first = int(np.flatnonzero(bad)[0])
+            self._first[kind] = f"{self._where(row + first)}: {sentence(first)}"
+        if counted:
+            self._count[kind] = self._count.get(kind, 0) + count
+
+    def refuse(self) -> None:
+        """Raise the first kind of fault that was found."""
+        if self._first:
+            kind = min(self._first)
+            count = f" ({self._count[kind]} in all)" if kind in self._count else ""
+            raise InputError(self._first[kind] + count)
+
+
+class TextRows:
+    """Rows of a text table, compressed or not.
+
+    ``sample`` tells how lines are cut, ``names`` are of the columns, ``layout`` what was expected,
+    and ``opened`` opens the input for each pass.
+    """
+
+    def __init__(
+        self, sample: Sample, names: Sequence[str], layout: str, opened: Opened, *, header: bool
+    ) -> None:
+        self.name = sample.name
+        self.sha256 = ""
+        self._header = header
+        self._sample, self._names, self._layout = sample, names, layout
+        self._opened = opened
+
+    def where(self, row: int) -> str:
+        """Where a row stands in the file."""
+        return f"{self.name}, line {row + 1 + self._header}"
+
+    def expected(self, source: Input) -> int:
+        """About how many rows there are, from the length of the first lines."""
+        lines = max(source.head.count(b"\n"), 1)
+        stored = os.stat(self.name).st_size * (GZIP_EXPANSION if source.compressed else 1)
+        return lines if source.drained else stored * lines // len(source.head)
+
+    def frames(self, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Columns as text, in batches, and how many bytes have been read."""
+        with self._opened() as source:
+            table = TextTable(
+                source, self._sample.dialect, self._names, header=self._header, layout=self._layout
+            )
+            for frame in table.frames():
+                for part in frame.select(columns).iter_slices(BATCH):
+                    yield source.position, part
+            self.sha256 = source.sha256
+
+    def text(self, role: str, column: pl.Series, row: int, faults: Faults) -> pl.Series:
+        """Names; in a table with a header every row needs one."""
+        column = column.fill_null("")
+        if self._header and role in _NEEDED and (column.str.len_bytes() <= 1).any():
+            faults.note(
+                (2, _NEEDED.index(role)),
+                column.is_in(ABSENT).to_numpy(),
+                row,
+                lambda i: f"expected an identifier in column {column.name!r}, found none",
+            )
+        return column
+
+    def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> Floats:
+        """Scores, NaN where there is none."""
+        values, absent = parse_numbers(column, row, self.where)
+        faults.note((1, system), np.isnan(values) & ~absent, row, lambda i: _nan(column))
+        return values
+
+
+class TypedRows:
+    """Rows of a table that carries types: parquet, or arrays that are columns."""
+
+    def __init__(self, name: str, scan: pl.LazyFrame, opened: Opened) -> None:
+        self.name = name
+        self._scan = scan
+        self._opened = opened
+        with reading_parquet(name):
+            self.schema = scan.collect_schema()
+            self._height = int(scan.select(pl.len()).collect().item())
+        if not self._height:
+            raise no_trials(name)
+        self._whole: dict[str, bool] = {}
+
+    @cached_property
+    def sha256(self) -> str:
+        """Digest of the file."""
+        with self._opened() as source:
+            return source.sha256
+
+    def where(self, row: int) -> str:
+        """Where a row stands in the file."""
+        return f"{self.name}, row {row + 1}"
+
+    def expected(self, source: Input) -> int:
+        """How many rows there are."""
+        return self._height
+
+    def frames(self, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Columns in batches, and the part of the bytes that they stand for."""
+        size = os.stat(self.name).st_size if os.path.exists(self.name) else 0
+        for start in range(0, self._height, BATCH):
+            with reading_parquet(self.name):
+                frame = self._scan.select(columns).slice(start, BATCH).collect()
+            yield size * min(start + BATCH, self._height) // self._height, frame
+
+    def text(self, role: str, column: pl.Series, row: int, faults: Faults) -> pl.Series:
+        """Names and labels; every row needs one, but not of metadata."""
+        whole = column.dtype.is_float() and self._is_whole(column.name)
+        text = (column.cast(pl.Int64, strict=False) if whole else column).cast(pl.String)
+        if role and text.null_count():
+            faults.note(
+                (0, self.schema.names().index(column.name)),
+                text.is_null().to_numpy(),
+                row,
+                lambda i: f"expected a value in column {column.name!r}, found none",
+            )
+        return text.fill_null("")
+
+    def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> Floats:
+        """Scores, NaN where there is none."""
+        numbers = column.cast(pl.Float64, strict=False)
+        if numbers.null_count():
+            faults.note(
+                (1, system, 0),
+                (numbers.is_null() & column.is_not_null()).to_numpy(),
+                row,
+                lambda i: f"expected a number in column {column.name!r}, found {column[i]!r}",
+                counted=False,
+            )
+        nan = numbers.is_nan().fill_null(False).to_numpy()
+        faults.note((1, system, 1), nan, row, lambda i: _nan(column))
+        return numbers.fill_null(np.nan).to_numpy()
+
+    def _is_whole(self, name: str) -> bool:
+        """Whether names or labels are whole numbers written as real ones, in the whole column."""
+        if name not in self._whole:
+            columns = (frame[name] for _, frame in self.frames([name]))
+            self._whole[name] = all((c.is_null() | (c == c.round())).all() for c in columns)
+        return self._whole[name]
+
+
+def _nan(column: pl.Series) -> str:
+    return f"expected a number in column {column.name!r}, found NaN"
+
+
+@contextmanager
+def reading_parquet(name: str) -> Iterator[None]:
+    """Turns what polars finds wrong with a parquet file into an InputError."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (Exception, pl.exceptions.PanicException) as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"{name}: the parquet file cannot be read ({reason})") from error
+
+
+def load_parquet(source: Input) -> pl.DataFrame:
+    """Read a parquet file as a data frame."""
+    with reading_parquet(source.name):
+        return pl.read_parquet(io.BytesIO(source.read_all()))
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some successive rows: the first one's number, and what they hold.
+
+    ``scores`` are by system, NaN where a trial has none; ``names`` are by column; ``done`` tells
+    how much of the file's bytes has been read.
+    """
+
+    first: int
+    done: int
+    rows: int
+    scores: dict[str, Floats]
+    label: Labels | None
+    names: dict[str, pl.Series]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One file of scores or labels: its columns are known, its rows are read batch by batch.
+
+    ``columns`` maps roles (enrol, test, side, label, speakers) to the file's names, ``systems``
+    names of systems to columns; ``metadata`` are the columns that describe trials. Functions of
+    this module that open files make it.
+    """
+
+    rows: TextRows | TypedRows
+    format: Format
+    columns: Mapping[str, str]
+    systems: Mapping[str, str]
+    metadata: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.rows.name
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether trials have names."""
+        return "enrol" in self.columns
+
+    @property
+    def has_speakers(self) -> bool:
+        """Whether speakers of both sides are known."""
+        return all(role in self.columns for role in SPEAKERS)
+
+    def batches(self, *, metadata: bool = False) -> Iterator[Batch]:
+        """Go through the file once, with the columns of ``metadata`` if asked for.
+
+        Faults of columns are raised when all rows have been seen, in the order of their kinds.
+        """
+        faults = Faults(self.rows.where)
+        roles = {self.columns[r]: r for r in (*SPEAKERS, *IDENTIFIERS[::-1]) if r in self.columns}
+        roles = {**dict.fromkeys(self.metadata if metadata else (), ""), **roles}
+        word = self.columns.get("label")
+        needed = dict.fromkeys([*roles, *self.systems.values(), *([word] if word else [])])
+        row = 0
+        for done, frame in self.rows.frames(list(needed)):
+            names = {
+                column: self.rows.text(role, frame[column], row, faults)
+                for column, role in roles.items()
+            }
+            scores = {
+                system: self.rows.numbers(i, frame[column], row, faults)
+                for i, (system, column) in enumerate(self.systems.items())
+            }
+            label = None
+            if word:
+                label = _labels(self.rows.text("label", frame[word], row, faults), row, faults)
+            yield Batch(row, done, frame.height, scores, label, names)
+            row += frame.height
+        if not row:
+            raise no_trials(self.name)
+        faults.refuse()
+
+    def in_memory(self) -> Parsed:
+        """Read the whole file."""
+        encoders: dict[str, Encoder] = {}
+        scores: dict[str, list[Floats]] = {system: [] for system in self.systems}
+        labels: list[Labels] = []
+        for batch in self.batches(metadata=True):
+            for column, values in batch.names.items():
+                encoders.setdefault(column, Encoder()).add(values)
+            for system, numbers in batch.scores.items():
+                scores[system].append(numbers)
+            labels += [] if batch.label is None else [batch.label]
+        ids = {column: encoder.finish() for column, encoder in encoders.items()}
+        named = {role: ids[column] for role, column in self.columns.items() if role != "label"}
+        columns = {normalise(column): ids[column] for column in self.metadata}
+        return Parsed(
+            self.name,
+            self.format,
+            self.rows.where,
+            label=np.concatenate(labels) if labels else None,
+            columns={**columns, **({"side": named.pop("side")} if "side" in named else {})},
+            systems={system: np.concatenate(parts) for system, parts in scores.items()},
+            remarks=self.remarks,
+            sha256=self.rows.sha256,
+            **named,
+        )
+
+    def trial(self, row: int) -> str:
+        """Names of the trial in a row, for messages: the file is read once more."""
+        columns = [self.columns[role] for role in IDENTIFIERS[:2]]
+        first = 0
+        for _, frame in self.rows.frames(list(dict.fromkeys(columns))):
+            if row < first + frame.height:
+                at = [frame[column].slice(row - first, 1) for column in columns]
+                faults = Faults(self.rows.where)
+                return " ".join(self.rows.text("", column, row, faults)[0] for column in at)
+            first += frame.height
+        raise IndexError(row)
+
+
+def _labels(words: pl.Series, row: int, faults: Faults) -> Labels:
+    labels = encode_labels(words)
+    faults.note(
+        (3,),
+        labels == UNKNOWN,
+        row,
+        lambda i: str(no_label("", words[i])).removeprefix(": "),
+        counted=False,
+    )
+    return labels
+
+
+def open_table(
+    source: Input,
+    *,
+    format: str | None,
+    role: str,
+    systems: Sequence[str] | None,
+    again: bool = False,
+) -> Table | None:
+    """A text or parquet file as a table, ``None`` for a file of another kind.
+
+    ``source`` is the opened input, ``format`` what it must be, ``role`` what is wanted of it (in
+    the words of messages), ``systems`` selects columns. With ``again`` the file is opened once
+    more for every pass, otherwise held in memory if it must be gone through twice.
+    """
+    opened: Opened = (lambda: Input(source.name)) if again else (lambda: nullcontext(source))
+    if source.container == "parquet" and not (again and source.compressed):
+        scan = pl.scan_parquet(Path(source.name)) if again else load_parquet(source).lazy()
+        rows = TypedRows(source.name, scan, opened)
+        return open_typed(rows, source.stem, PARQUET, as_key=role == "a key", systems=systems)
+    if source.container != "text":
+        return None
+    sample = take_sample(source)
+    chosen = layout_of(source, sample, format=format, role=role, keep=not again)
+    if chosen is None:
+        assert sample.header is not None
+        names = sample.header
+        numeric = [
+            name
+            for i, name in enumerate(names)
+            if all(value in ABSENT or is_number(value) for value in set(sample.columns[i]))
+        ]
+        header = interpret(names, numeric, where=f"{sample.name}, line 1", systems=systems)
+        kind = _table_format(names, scored=bool(header.systems))
+        text = TextRows(sample, names, " ".join(names), opened, header=True)
+        stem = None if systems else source.stem
+        return _headed(text, kind, header, as_key=role == "a key", stem=stem)
+    layout, remark = chosen
+    names = tuple(
+        role if role != "number" else f"number {i}" for i, role in enumerate(layout.roles)
+    )
+    columns = {
+        "label" if name in LABELS else name: name
+        for name in names
+        if name in (*LABELS, *IDENTIFIERS)
+    }
+    found = {source.stem: "score"} if "score" in names else {}
+    check_systems(source.name, list(found), systems)
+    text = TextRows(sample, names, layout.layout, opened, header=False)
+    return Table(text, layout, columns, found, remarks=(remark,) if remark else ())
+
+
+def open_typed(
+    rows: TypedRows,
+    stem: str,
+    format: Format,
+    *,
+    as_key: bool,
+    systems: Sequence[str] | None,
+) -> Table:
+    """A table that carries types; roles are told by the names of its columns."""
+    schema = rows.schema
+    plain = [
+        column
+        for column, kind in schema.items()
+        if not kind.is_nested() and kind not in (pl.Binary, pl.Object)
+    ]
+    numeric = [column for column in plain if schema[column].is_numeric()]
+    header = interpret(plain, numeric, where=rows.name, systems=systems)
+    if not header.roles.keys() & {"enrol", "test", "label"} or not (header.systems or as_key):
+        raise InputError(
+            f"{rows.name}: expected columns such as enrol, test, label and one per system, found "
+            f"{', '.join(schema) or 'none'}"
+        )
+    return _headed(rows, format, header, as_key=as_key, stem=None if systems is not None else stem)
+
+
+def _table_format(names: Sequence[str], *, scored: bool) -> Format:
+    """Which of the formats with a header these column names are."""
+    found = {normalise(name) for name in names}
+    if {"modelid", "segmentid"} <= found:
+        if "llr" in found and "targettype" not in found:
+            return NIST_SCORES
+        if "targettype" in found and not scored:
+            return NIST_KEY
+    if {"spk", "filename"} <= found:
+        if found & {"cm_score", "asv_score", "sasv_score"}:
+            return ASVSPOOF_SCORES
+        if found & {"cm_label", "asv_label"} and not scored:
+            return ASVSPOOF_KEY
+    return LONG if scored else LONG_KEY
+
+
+def _headed(
+    rows: TextRows | TypedRows, format: Format, header: Header, *, as_key: bool, stem: str | None
+) -> Table:
+    """A table with named columns; a lone system with a name that says nothing is named ``stem``."""
+    roles = header.roles
+    sides = [role for role in ("enrol", "test") if role in roles]
+    if len(sides) == 1:
+        other = "test" if sides == ["enrol"] else "enrol"
+        raise InputError(
+            f"{rows.name}: expected columns for enrol and test, found {roles[sides[0]]!r} and "
+            f"none for {other}"
+        )
+    systems = {} if as_key else {name: name for name in header.systems}
+    remarks = [f"systems: {', '.join(systems)}"] if systems else []
+    if ("enrol_speaker" in roles) != ("test_speaker" in roles):
+        remarks.append("speakers known on one side only, so not used")
+    metadata = dict.fromkeys(
+        [*map(normalise, header.columns), *(["side"] if "side" in roles else [])]
+    )
+    remarks += [f"metadata: {', '.join(metadata)}"] if metadata else []
+    if stem is not None and [normalise(name) in GENERIC_SCORES for name in systems] == [True]:
+        systems = dict.fromkeys([stem], *systems)
+    return Table(rows, format, roles, systems, header.columns, tuple(remarks))

@@ -1,0 +1,256 @@
+"""Text tables in blocks of lines: any run of separators, exact line numbers in errors."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from unmask.base import Floats, Mask
+from unmask.errors import InputError
+from unmask.trials.ids import Encoder, Ids
+from unmask.trials.problems import no_trials
+from unmask.trials.readers.files import Input
+
+ABSENT = ("-", "")
+SAMPLE_LINES = 20_000
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How lines are cut into fields. ``separator`` is a comma, semicolon, tab or ``" "``: the last
+    stands for any run of blanks and tabs, the others are taken as they are, empty fields included.
+    """
+
+    separator: str
+    quoted: bool = False
+
+    def split(self, line: str) -> list[str]:
+        """Cut one line into fields."""
+        if self.separator == " ":
+            return line.split()
+        if self.quoted and '"' in line:
+            try:
+                fields = next(csv.reader([line], delimiter=self.separator, skipinitialspace=True))
+            except csv.Error:
+                return [line]
+        else:
+            fields = line.split(self.separator)
+        return [field.strip(" ") for field in fields]
+
+
+def sample_lines(source: Input) -> list[str]:
+    """First lines of a text input, complete ones only; refuses empty and binary input."""
+    head = source.head.removeprefix(b"\xef\xbb\xbf")
+    if not head.strip():
+        raise InputError(f"{source.name}: the file is empty")
+    if b"\0" in head:
+        raise InputError(f"{source.name}: expected text, found a binary file of no known format")
+    lines = head.replace(b"\r\n", b"\n").split(b"\n")
+    if not source.drained and len(lines) > 1:
+        lines = lines[:-1]
+    lines = lines[:SAMPLE_LINES]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    decoded = []
+    for number, line in enumerate(lines, 1):
+        try:
+            decoded.append(line.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{source.name}, line {number}: expected UTF-8 text, found other bytes"
+            ) from error
+        if not line.strip():
+            raise InputError(f"{source.name}, line {number}: expected a trial, found an empty line")
+    return decoded
+
+
+class TextTable:
+    """A text table that is read block by block; ``names`` are of its columns, in order.
+
+    ``layout`` says in messages what was expected, ``header`` that the first line holds names.
+    """
+
+    def __init__(
+        self,
+        source: Input,
+        dialect: Dialect,
+        names: Sequence[str],
+        *,
+        header: bool,
+        layout: str,
+    ) -> None:
+        self.source = source
+        self.dialect = dialect
+        self.names = list(names)
+        self.header = header
+        self._layout = layout
+
+    def line(self, row: int) -> str:
+        """Where row ``row`` stands in the file, for messages."""
+        return f"{self.source.name}, line {row + 1 + self.header}"
+
+    def frames(self) -> Iterator[pl.DataFrame]:
+        """All columns as text, block by block."""
+        line = 1
+        blank = 0
+        for block in self.source.blocks():
+            if line == 1 and self.header:
+                block, line = block[block.find(b"\n") + 1 :], 2
+            if blank and block.strip():
+                self._empty_line(blank)
+            body = _without_blank_end(block)
+            if body:
+                frame = self._parse(body, line)
+                line += frame.height
+                yield frame
+            if len(body) < len(block) and not blank:
+                blank = line
+
+    def _parse(self, block: bytes, first: int) -> pl.DataFrame:
+        """Parse a block of lines. Where something is odd, it is looked at closely."""
+        if b"\0" in block:
+            self._diagnose(block, first)
+        separator = self.dialect.separator
+        if separator != " ":
+            frame = self._csv(block, separator)
+            whole = frame is not None and frame.height == block.count(b"\n")
+            if frame is None or not whole or frame[self.names[-1]].null_count():
+                self._diagnose(block, first, separator)
+            if not whole:
+                frame = None
+        else:
+            tabs = b"\t" in block
+            frame = None
+            if not tabs or b" " not in block:
+                separator = "\t" if tabs else " "
+                frame = self._csv(block, separator)
+            if frame is None or any(column.null_count() for column in frame):
+                block = _single_blanks(block)
+                self._diagnose(block, first, " ")
+                frame = self._csv(block, " ")
+        if frame is None:
+            raise InputError(f"{self.source.name}: cannot be read as a table ({self._layout})")
+        return frame
+
+    def _csv(self, block: bytes, separator: str) -> pl.DataFrame | None:
+        try:
+            frame = pl.read_csv(
+                block,
+                has_header=False,
+                separator=separator,
+                quote_char='"' if self.dialect.quoted and b'"' in block else None,
+                schema=dict.fromkeys(self.names, pl.String),
+            )
+        except pl.exceptions.PolarsError:
+            return None
+        if separator in ",;" and b" " in block:
+            frame = frame.with_columns(pl.all().str.strip_chars(" "))
+        return frame
+
+    def _empty_line(self, number: int) -> None:
+        raise InputError(
+            f"{self.source.name}, line {number}: expected a trial, found an empty line"
+        )
+
+    def _diagnose(self, block: bytes, first: int, separator: str = "\n") -> None:
+        """Find the first line that does not fit and say so; returns if all of them do."""
+        mark = separator.encode()
+        for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
+            where = f"{self.source.name}, line {number}"
+            if b"\0" in line:
+                raise InputError(f"{where}: expected text, found binary data")
+            if not line.strip():
+                self._empty_line(number)
+            try:
+                text = line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise InputError(f"{where}: expected UTF-8 text, found other bytes") from error
+            found = line.count(mark) + 1
+            if self.dialect.quoted and b'"' in line and separator != "\n":
+                found = self._quoted_fields(text, where)
+            if separator != "\n" and found != len(self.names):
+                raise InputError(
+                    f"{where}: expected {len(self.names)} columns ({self._layout}), found {found}"
+                )
+
+    def _quoted_fields(self, line: str, where: str) -> int:
+        """How many fields a line with quotes has; a quote that is not closed in it is an error."""
+        try:
+            reader = csv.reader([line], delimiter=self.dialect.separator, strict=True)
+            return len(next(reader))
+        except (csv.Error, StopIteration):
+            raise InputError(
+                f"{where}: expected quotes that are closed in the same line, found one that is not"
+            ) from None
+
+
+def read_columns(
+    source: Input, names: Sequence[str], *, layout: str
+) -> tuple[list[Ids], Callable[[int], str]]:
+    """All columns of a text table without header, and what names a row of it in messages."""
+    sample_lines(source)
+    table = TextTable(source, Dialect(" "), names, header=False, layout=layout)
+    encoders = [Encoder() for _ in names]
+    for frame in table.frames():
+        for encoder, column in zip(encoders, frame, strict=True):
+            encoder.add(column.fill_null(""))
+    columns = [encoder.finish() for encoder in encoders]
+    if not len(columns[0]):
+        raise no_trials(source.name)
+    return columns, table.line
+
+
+def parse_numbers(
+    column: pl.Series, start: int, where: Callable[[int], str]
+) -> tuple[Floats, Mask]:
+    """Numbers of a column of text whose first row has number ``start``, and which are absent.
+
+    ``where`` names a row in messages. Absent numbers are NaN.
+    """
+    column = column.fill_null("")
+    parsed = column.cast(pl.Float64, strict=False)
+    gaps: Mask = (
+        column.is_in(ABSENT).to_numpy() if parsed.null_count() else np.zeros(len(column), bool)
+    )
+    if parsed.null_count() > gaps.sum():
+        row = int(np.flatnonzero(parsed.is_null().to_numpy() & ~gaps)[0])
+        raise InputError(
+            f"{where(start + row)}: expected a number in column {column.name!r}, "
+            f"found {column[row]!r}"
+        )
+    return parsed.fill_null(np.nan).to_numpy(), gaps
+
+
+def _without_blank_end(block: bytes) -> bytes:
+    """Cut off lines at the end that hold nothing but blanks."""
+    if not block.endswith((b"\n\n", b" \n", b"\t\n")) and block != b"\n":
+        return block
+    core = block.rstrip(b" \t\n")
+    return block[: block.find(b"\n", len(core)) + 1] if core else b""
+
+
+def _single_blanks(block: bytes) -> bytes:
+    """Reduce every run of blanks and tabs to one blank, and none at the ends of lines."""
+    block = block.replace(b"\t", b" ")
+    while b"  " in block:
+        block = block.replace(b"  ", b" ")
+    return block.replace(b" \n", b"\n").replace(b"\n ", b"\n").removeprefix(b" ")
+
+
+def columns_of_sample(
+    lines: Sequence[str], dialect: Dialect, name: str, first: int
+) -> Mapping[int, list[str]]:
+    """Transpose sample lines into columns; all lines must have as many fields as the first."""
+    table = [dialect.split(line) for line in lines]
+    width = len(table[0])
+    for number, fields in enumerate(table, first):
+        if len(fields) != width:
+            raise InputError(
+                f"{name}, line {number}: expected {width} columns as in line {first}, "
+                f"found {len(fields)}"
+            )
+    return {i: [fields[i] for fields in table] for i in range(width)}

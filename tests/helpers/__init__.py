@@ -1,0 +1,1 @@
+"""Data and checks that tests of several rooms share."""

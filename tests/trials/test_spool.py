@@ -1,0 +1,142 @@
+"""Trials on disk: repeated ones and partners, against a dictionary."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from unmask.trials import spool
+from unmask.trials.ids import NameTable
+from unmask.trials.readers.detect import candidates, decisive
+from unmask.trials.spool import RECORD, Column, Scratch, TrialSpool, partitions, partners, repeats
+
+trials = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=80)
+anywhere = settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(spool, "PARTITION", 9)
+    monkeypatch.setattr(spool, "LONGEST", 4)
+
+
+def spooled(scratch, pairs, batch):
+    """Pairs in batches."""
+    trials = TrialSpool(scratch)
+    for start in range(0, len(pairs), batch):
+        part = pairs[start : start + batch]
+        trials.append(start, [pl.Series([str(pair[side]) for pair in part]) for side in (0, 1)])
+    return trials
+
+
+@pytest.fixture(params=[64, 12, 2])
+def bits(request, monkeypatch):
+    """With few bits, different trials share their first hash."""
+    hashes, mask = spool._hashes, np.uint64((2**request.param - 1) << (64 - request.param))
+    monkeypatch.setattr(
+        spool, "_hashes", lambda c, seed: hashes(c, seed) & mask if seed == 0 else hashes(c, seed)
+    )
+
+
+@pytest.mark.usefixtures("bits")
+@anywhere
+@given(pairs=trials, batch=st.integers(1, 20))
+def test_the_first_of_repeated_trials(pairs, batch):
+    seen: dict[tuple[int, int], int] = {}
+    again = [row for row, pair in enumerate(pairs) if seen.setdefault(pair, row) != row]
+    found: dict[int, int] = {}
+    with Scratch() as scratch:
+        trials = spooled(scratch, pairs, batch)
+        assert trials.counts.sum() == len(pairs)
+        for buckets in partitions(trials):
+            for rows, earlier in repeats(trials.blocks(buckets)):
+                found |= zip(rows.tolist(), earlier.tolist(), strict=True)
+    assert found == {row: seen[pairs[row]] for row in again}
+
+
+@pytest.mark.usefixtures("bits")
+@anywhere
+@given(pairs=trials, others=trials, batch=st.integers(1, 20))
+def test_partners(pairs, others, batch):
+    pairs, others = list(dict.fromkeys(pairs)), list(dict.fromkeys(others))
+    found = [[], [], [], []]
+    with Scratch() as scratch:
+        spools = [spooled(scratch, part, batch) for part in (pairs, others)]
+        for buckets in partitions(*spools):
+            records = [np.concatenate([np.zeros(0, RECORD), *s.blocks(buckets)]) for s in spools]
+            for rows, more in zip(found, partners(*records), strict=True):
+                rows += more.tolist()
+    wanted = {(i, others.index(pair)) for i, pair in enumerate(pairs) if pair in others}
+    assert set(zip(found[0], found[1], strict=True)) == wanted
+    assert sorted(found[2]) == [i for i, pair in enumerate(pairs) if pair not in others]
+    assert sorted(found[3]) == [i for i, pair in enumerate(others) if pair not in pairs]
+
+
+def test_hashes_tell_columns_and_seeds_apart():
+    names = pl.Series([str(i) for i in range(1000)])
+    others = pl.Series([str(i + 1) for i in range(1000)])
+    first, second = (spool._hashes([names, others], seed) for seed in (0, 1))
+    swapped = spool._hashes([others, names], 0)
+    words = np.concatenate([first, second, swapped])
+    assert len(np.unique(words)) == 3000
+    assert np.array_equal(spool._hashes([names.head(10), others.head(10)], 0), first[:10])
+    bits = np.unpackbits(words.view(np.uint8)).reshape(3000, 64).mean(axis=0)
+    assert (abs(bits - 0.5) < 5 / np.sqrt(4 * 3000)).all()
+
+
+def test_columns_on_disk():
+    with Scratch() as scratch:
+        column = Column(scratch, np.float64)
+        for start in range(0, 100, 30):
+            column.append(np.arange(start, min(start + 30, 100), dtype=np.float64))
+        column.put(np.array([7, 99]), [-1.0, -2.0])
+        assert column.read(5, 9).tolist() == [5.0, 6.0, -1.0, 8.0]
+        assert column.at(np.array([99, 0])).tolist() == [-2.0, 0.0]
+        assert Column.zeros(scratch, np.int8, 5).read(0, 5).tolist() == [0] * 5
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), max_size=6))
+def test_a_name_keeps_its_code(blocks):
+    table, codes = NameTable(), []
+    for block in blocks:
+        codes += table.codes(pl.Series(block, dtype=pl.String)).tolist()
+    words = [word for block in blocks for word in block]
+    assert [table.names[code] for code in codes] == words
+    assert table.names.to_list() == list(dict.fromkeys(words))
+
+
+values = st.sets(
+    st.sampled_from(
+        [
+            "0",
+            "1",
+            "7",
+            "+3",
+            "0.5",
+            "-1e3",
+            "nan",
+            "target",
+            "Imp",
+            "TRUE",
+            "spoof",
+            "a.wav",
+            "-",
+            "",
+        ]
+    ),
+    min_size=1,
+)
+
+
+@given(st.lists(values, min_size=2, max_size=4))
+def test_few_values_decide_as_all_do(columns):
+    all_of_them = dict(enumerate(columns))
+    few = {i: decisive(sorted(column)) for i, column in all_of_them.items()}
+    assert candidates(few) == candidates(all_of_them)
