@@ -20,6 +20,7 @@ from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.headline import find
 from unmask.report.redact import Labels
 from unmask.report.writing import write_report
+from unmask.run import place
 from unmask.trials import Embeddings, read_embeddings
 
 NUMBER = re.compile(r'<span class="num[^"]*" data-n="(\d+)" title="([^"]*)"><b>([^<]*)</b>')
@@ -368,10 +369,11 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
 def test_another_place_gives_the_same_report(done, tmp_path):
     folder, found, _ = done
     config = load_config(folder / "study.toml", changes=['figures=["svg"]'])
-    there = assess(config, tmp_path / "out", on="processes", workers=2, state=tmp_path / "state")
+    with place("processes", workers=2, state=tmp_path / "state"):
+        there = assess(config, tmp_path / "out")
     assert there.computed == found.computed
     rows = [[row.of_estimates() for row in a.document.rows] for a in (found, there)]
     assert repr(rows[0]) == repr(rows[1])
     assert any((tmp_path / "state").iterdir())
-    with pytest.raises(InputError, match="found moon"):
-        assess(config, tmp_path / "out", on="moon")
+    with pytest.raises(InputError, match="found moon"), place("moon"):
+        assess(config, tmp_path / "out")

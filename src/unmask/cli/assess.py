@@ -24,7 +24,7 @@ from unmask.report import (
     write_report,
 )
 from unmask.report import assess as run_assessment
-from unmask.run import HERE, Where
+from unmask.run import place
 
 
 def assess(
@@ -76,37 +76,21 @@ def assess(
         print(f"{config}: fine")
         return
     folder = output or config.with_name(f"{config.stem}-report")
-    run(
-        read,
-        folder,
-        where=Where(on, workers, state),
-        cache=cache,
-        allow_code=allow_code,
-        quiet=quiet,
-    )
+    with place(on, workers=workers, state=state):
+        run(read, folder, cache=cache, allow_code=allow_code, quiet=quiet)
 
 
 def run(
     config: Config,
     output: Path,
     *,
-    where: Where = HERE,
     cache: Path | None = None,
     allow_code: bool = False,
     quiet: bool,
 ) -> None:
     """Assess, write, and print the headline table; the path of the page comes last."""
     with telling(quiet=quiet) as told:
-        assessment = run_assessment(
-            config,
-            output,
-            on=where.on,
-            workers=where.workers,
-            state=where.state,
-            cache=cache,
-            allow_code=allow_code,
-            told=told,
-        )
+        assessment = run_assessment(config, output, cache=cache, allow_code=allow_code, told=told)
         page = write_report(assessment, output, told=told)
     reused = f"reused {assessment.reused} finished steps, computed {assessment.computed}; "
     common.remark(

@@ -33,7 +33,6 @@ from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.headline import Card, cards, weak_control
 from unmask.report.inputs import Inputs, read_inputs
 from unmask.report.section import Drawn, Section, TableBlock
-from unmask.run import Where, by_default
 
 K = TypeVar("K")
 ONE_PERSON = "recordings of one person: there is nobody else to draw"
@@ -75,9 +74,6 @@ def assess(
     config: Config,
     output: str | Path,
     *,
-    on: str = "local",
-    workers: int | None = None,
-    state: str | Path | None = None,
     cache: str | Path | None = None,
     allow_code: bool = False,
     told: Told | None = None,
@@ -85,17 +81,15 @@ def assess(
     """Run what the config names; finished steps are kept in ``cache`` and reused.
 
     That folder belongs to ``output`` and lies outside it (:func:`unmask.report.cache.cache_of`
-    unless given), since steps hold names and voiceprints. ``on``, ``workers`` and ``state`` say
-    where scores are counted, as in :func:`unmask.cross_pairing`. ``allow_code`` lets the
-    config name Python to import as an encoder; ``told`` hears what is being done and how far the
-    whole is. Nothing but the cache is written: :func:`unmask.write_report` does the rest.
+    unless given), since steps hold names and voiceprints. ``allow_code`` lets the config name
+    Python to import as an encoder; ``told`` hears what is being done and how far the whole is.
+    Work runs where ``unmask.run.place`` says. Nothing but the cache is written:
+    :func:`unmask.write_report` does the rest.
     """
-    where = Where(on, workers, state)
     folder = Path(output)
     work = Work(Cache(Path(cache) if cache is not None else cache_of(folder)), told=told)
     inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code)
-    with by_default(where):
-        return _Run(config, inputs, work).result()
+    return _Run(config, inputs, work).result()
 
 
 class _Run:
