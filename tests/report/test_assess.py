@@ -76,8 +76,8 @@ def test_every_number_of_the_report_is_in_the_results_with_its_signature(done):
     results = json.loads((done[2] / "results.json").read_text(encoding="utf-8"))["results"]
     numbers = NUMBER.findall(page)
     assert len(numbers) > 300
-    for place, signature, shown in numbers:
-        result = results[int(place)]
+    for index, signature, shown in numbers:
+        result = results[int(index)]
         assert html.unescape(signature) == result["signature"]
         value = result["value"]
         if isinstance(value, str) or value is None or shown in ("undefined", "∞", "−∞"):

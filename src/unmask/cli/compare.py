@@ -12,7 +12,7 @@ from unmask.engine import Battery
 from unmask.engine import compare as compare_systems
 from unmask.errors import InputError
 from unmask.report import document
-from unmask.run import Where
+from unmask.run import check_place
 
 
 def compare(
@@ -45,7 +45,7 @@ def compare(
     """Two systems on the same trials: differences with intervals, which is better, how sure."""
     if len(scores) > 2:
         raise InputError(f"compare takes one or two score files, found {len(scores)}")
-    Where(on, workers, state)
+    check_place(on, workers)
     table = load(
         scores,
         key=key,

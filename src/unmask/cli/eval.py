@@ -12,7 +12,7 @@ from unmask.cli.scores import load
 from unmask.engine import Battery
 from unmask.engine import evaluate as evaluate_scores
 from unmask.report import document
-from unmask.run import Where
+from unmask.run import check_place
 
 
 def evaluate(
@@ -77,7 +77,7 @@ def evaluate(
     quiet: common.QuietOption = False,
 ) -> None:
     """Detection and ZEBRA table of one system or several, with intervals."""
-    Where(on, workers, state)
+    check_place(on, workers)
     battery = Battery(
         p_target=tuple(p_target or (0.01,)),
         c_miss=c_miss,
