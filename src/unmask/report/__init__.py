@@ -7,7 +7,7 @@ a name of theirs is first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from unmask.report.document import Document, Row, document, figures_of, json_schema
+from unmask.report.documents import Document, Row, document, figures_of, json_schema
 from unmask.report.table import FORMATS, render
 
 if TYPE_CHECKING:

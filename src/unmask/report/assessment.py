@@ -17,7 +17,7 @@ from unmask.figures import Strip, speaker_strip, system_colours
 from unmask.report.cache import Cache, Step, Told, Work, cache_of
 from unmask.report.config import FRAMEWORKS as KEYS
 from unmask.report.config import ORIGINAL, Config
-from unmask.report.document import Document, Row
+from unmask.report.documents import Document, Row
 from unmask.report.frameworks import FRAMEWORKS
 from unmask.report.frameworks.attacks import (
     NO_EXTRACTOR,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import STRONG_ENOUGH
 from unmask.report.config import ORIGINAL
-from unmask.report.document import Row
+from unmask.report.documents import Row
 
 LARGEST_D_ECE = 0.7213475204444817
 WORST, ALL, CONTROL = "worst of the curve", "all candidates", "control"

@@ -15,7 +15,7 @@ from unmask._version import __version__
 from unmask.estimate import Estimate
 from unmask.figures import POLICY, STYLE, fragment, javascript
 from unmask.report.assessment import Assessment
-from unmask.report.document import Document, Row
+from unmask.report.documents import Document, Row
 from unmask.report.frameworks.attacks import NO_EXTRACTOR
 from unmask.report.headline import Headline
 from unmask.report.section import Choice, Drawn, Section, TableBlock

@@ -14,7 +14,7 @@ import vl_convert
 
 from unmask.estimate import Estimate, Interval
 from unmask.figures import PIXELS_PER_INCH, PNG_PIXELS_PER_INCH, Figure, svg
-from unmask.report.document import Row
+from unmask.report.documents import Row
 
 _POINTS = 72 / PIXELS_PER_INCH
 _SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from unmask.base import no_formula, one_line
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Parameter
-from unmask.report.document import Document, Row, condition_names, number
+from unmask.report.documents import Document, Row, condition_names, number
 
 WIDTH = 100
 DIGITS = {"%": 2, "bit": 3, "dB": 2}

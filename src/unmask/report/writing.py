@@ -14,7 +14,7 @@ from unmask.estimate import Estimate
 from unmask.report.assessment import Assessment
 from unmask.report.cache import Told, code_digest
 from unmask.report.config import to_toml
-from unmask.report.document import Document, Row
+from unmask.report.documents import Document, Row
 from unmask.report.html import render_html
 from unmask.report.section import Drawn, TableBlock, draw
 from unmask.report.table import render, text

@@ -1,14 +1,12 @@
 """The frameworks of an assessment, in the order of the report: one module and one line each."""
 
-from unmask.report.frameworks import cpmap, legal, similarity, verification, worst_case, zebra
+from unmask.report.frameworks.cpmap import FRAMEWORK as CP_MAPS
+from unmask.report.frameworks.legal import FRAMEWORK as LEGAL
+from unmask.report.frameworks.similarity import FRAMEWORK as SIMILARITY
+from unmask.report.frameworks.verification import FRAMEWORK as VERIFICATION
+from unmask.report.frameworks.worst_case import FRAMEWORK as WORST_CASE
+from unmask.report.frameworks.zebra import FRAMEWORK as ZEBRA
 
-FRAMEWORKS = (
-    legal.FRAMEWORK,
-    similarity.FRAMEWORK,
-    zebra.FRAMEWORK,
-    verification.FRAMEWORK,
-    cpmap.FRAMEWORK,
-    worst_case.FRAMEWORK,
-)
+FRAMEWORKS = (LEGAL, SIMILARITY, ZEBRA, VERIFICATION, CP_MAPS, WORST_CASE)
 
 __all__ = ["FRAMEWORKS"]

@@ -28,7 +28,7 @@ from unmask.privacy.legal import (
 from unmask.privacy.legal import Attacker as LegalAttacker
 from unmask.report.cache import Cache, Step, Work, cache_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
-from unmask.report.document import Document, Row, document, figures_of
+from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.attacks import (
     NO_EXTRACTOR,
     Attack,

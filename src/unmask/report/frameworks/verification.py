@@ -22,7 +22,7 @@ from unmask.figures import (
     system_colours,
 )
 from unmask.report.cache import Step
-from unmask.report.document import Document, Row, document, figures_of
+from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.attacks import (
     Framework,
     Groups,

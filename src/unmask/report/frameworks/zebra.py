@@ -12,7 +12,7 @@ from unmask.privacy import CalibrationDistortion, disclosure_of
 from unmask.privacy.similarity import calibration_distortion
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
-from unmask.report.document import Row
+from unmask.report.documents import Row
 from unmask.report.frameworks.attacks import (
     TRIALS,
     Attack,
