@@ -18,18 +18,16 @@ from unmask.privacy.legal import (
     CENTRED_NEGATED,
     NEGATED,
     PLAIN,
-    VARIANTS,
-    centred,
     count_above_in_scores,
-    train_backend,
+    pooled,
     variant_name,
 )
+from unmask.privacy.legal import Attacker as LegalAttacker
 from unmask.report.cache import Step, digest_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
 from unmask.report.inputs import Inputs
 from unmask.report.section import Section
 from unmask.run import part
-from unmask.scoring import average_groups, score_blocks
 from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores
 
 ATTACKS = "Attacks"
@@ -92,41 +90,31 @@ class Attack:
         """Digests of what goes into the attack."""
         return [digest_of(one) for one in (self.enrol, self.train, self.test)]
 
-    @property
-    def variants(self) -> tuple[Variant, ...]:
-        """Every way in which this attacker compares."""
-        readings = VARIANTS if self._can_centre else (PLAIN, NEGATED)
-        return tuple(Variant(backend, reading) for backend in self.backends for reading in readings)
+    def against(self, backend: str) -> LegalAttacker:
+        """The attacker with one of its back-ends.
+
+        What it enrols is never the attacked run, or the safeguard has no key.
+        """
+        return LegalAttacker(self.enrol, self.test, backend, self.train, consistency=False)
 
     @cached_property
-    def _can_centre(self) -> bool:
-        """Whether something is left of every vector about the mean of its set."""
-        sets = (self.enrol, self.train, self.test)
-        return all(centred(one).vectors.any(axis=1).all() for one in sets)
+    def variants(self) -> tuple[Variant, ...]:
+        """Every way in which this attacker compares."""
+        readings = self.against(self.backends[0]).readings
+        return tuple(Variant(backend, reading) for backend in self.backends for reading in readings)
 
     def label(self, variant: Variant) -> str:
         """Attacker, back-end and reading."""
         return _label(self.attacker, variant)
 
     def matrix(self, variant: Variant) -> FloatArray:
-        """Every enrolled speaker against every attacked utterance.
-
-        A speaker's model is the normalised mean of all the speaker's normalised enrolment vectors.
-        """
+        """Every enrolled speaker against every attacked utterance, scored once."""
         key = (variant.backend, variant.centred)
         if key not in self._scored:
-            self._scored[key] = self._score(*key)
+            reading = CENTRED if variant.centred else PLAIN
+            self._scored[key] = self.against(variant.backend).matrix(reading)
         scores = self._scored[key]
         return -scores if variant.negated else scores
-
-    def _score(self, name: str, about_mean: bool) -> FloatArray:
-        sets = (self.enrol, self.train, self.test)
-        enrol, train, test = map(centred, sets) if about_mean else sets
-        backend = train_backend(name, train)
-        models = backend.prepare(average_groups(enrol.vectors, self._models[0]))
-        tests = backend.prepare(test.vectors)
-        parts = [np.asarray(part, float) for _, _, part in score_blocks(backend, models, tests)]
-        return np.concatenate(parts)
 
     def hold(self, *variants: Variant) -> None:
         """Let go of all scores but those of ``variants``."""
@@ -135,11 +123,9 @@ class Attack:
             del self._scored[key]
 
     @cached_property
-    def _models(self) -> tuple[IntArray, pl.Series]:
-        """Dense codes of the enrolment speakers, and their names."""
-        speakers = self.enrol.speakers
-        codes = np.unique(speakers.codes, return_inverse=True)[1]
-        return codes, speakers.names.gather(speakers.used)
+    def _models(self) -> pl.Series:
+        """Names of the enrolled speakers, in the order of their codes."""
+        return self.enrol.speakers.names.gather(self.enrol.speakers.used)
 
     @property
     def size(self) -> int:
@@ -151,7 +137,7 @@ class Attack:
         assert self.test.utterances is not None
         assert other.test.utterances is not None
         pairs = (
-            (self._models[1], other._models[1]),
+            (self._models, other._models),
             (self.test.utterances.to_series(), other.test.utterances.to_series()),
             (self.test.speakers.to_series(), other.test.speakers.to_series()),
         )
@@ -160,7 +146,7 @@ class Attack:
     def scores(self, *variants: Variant, names: Sequence[str] = ()) -> Scores:
         """The trials with the scores of these variants, by label unless names are given."""
         systems = names or [self.label(one) for one in variants]
-        speakers = self._models[1]
+        speakers = self._models
         enrol = Ids(np.repeat(np.arange(len(speakers), dtype=np.int32), len(self.test)), speakers)
         rows = np.tile(np.arange(len(self.test), dtype=np.int32), len(speakers))
         speaker = Ids(self.test.speakers.codes[rows], self.test.speakers.names)
@@ -267,19 +253,9 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
 def _attack(
     safeguard: str, one: Attacker, known: Mapping[str, Embeddings], test: Embeddings
 ) -> Attack:
-    train = _pooled([known[data] for data in one.train if data in known])
+    train = pooled([known[data] for data in one.train if data in known])
     told = description(one.enrol, one.train)
     return Attack(safeguard, one.name, told, one.backends, known[one.enrol], train, test)
-
-
-def _pooled(sets: Sequence[Embeddings]) -> Embeddings:
-    """Training sets under the speakers' names; ``cosine`` alone may have none of its own."""
-    if len(sets) == 1:
-        return sets[0]
-    return Embeddings(
-        np.concatenate([one.vectors for one in sets]),
-        Ids.concatenate([one.speakers for one in sets]),
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -194,15 +194,8 @@ def legal_attackers(config: Config, path: Path) -> tuple[dict[str, LegalAttacker
 
 
 def _attackers(attack: Attack) -> dict[str, LegalAttacker]:
-    """The attacker with each of its back-ends; what it enrols is never the attacked run, or the
-    safeguard has no key.
-    """
-    return {
-        attack.label(Variant(backend)): LegalAttacker(
-            attack.enrol, attack.test, backend, attack.train, consistency=False
-        )
-        for backend in attack.backends
-    }
+    """The attacker with each of its back-ends."""
+    return {attack.label(Variant(name)): attack.against(name) for name in attack.backends}
 
 
 def _sweep_step(attack: Attack, config: Config) -> Step:
