@@ -35,7 +35,7 @@ def trials(rng: np.random.Generator, count: int) -> tuple[np.ndarray, ...]:
     )
 
 
-def both(data: tuple[np.ndarray, ...], grid: int) -> list[um.CpMap]:
+def both(data: tuple[np.ndarray, ...], grid: int) -> list[um.stress.CpMap]:
     """The EER map and the minDCF map."""
     target, nontarget, hard_target, hard_nontarget = data
     return [
@@ -105,7 +105,8 @@ def intervals() -> None:
     speakers = rng.integers(0, 40, (3, target.size))
     units = Units.speakers(*speakers)
     drawn = seconds(
-        lambda: um.delta_cp_intervals((target, nontarget), other, units, replicates=20), runs=1
+        lambda: um.stress.delta_cp_intervals((target, nontarget), other, units, replicates=20),
+        runs=1,
     )
     plain = seconds(
         lambda: [um.cp_map(rng.choice(t, t.size), n) for t, n in ((target, nontarget), other)],

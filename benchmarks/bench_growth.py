@@ -91,7 +91,7 @@ def verification() -> None:
     code = [
         f"{VOICE}enrol, test = voices({size}, 1, 1), voices({size}, 1, 2)\n"
         f"counts = np.linspace(20, {size}, 9).astype(int)\n"
-        f"{MARK}um.one_minus_eer(enrol, test, counts=counts, replicates=0)"
+        f"{MARK}um.privacy.one_minus_eer(enrol, test, counts=counts, replicates=0)"
         for size in LISTED
     ]
     report("1 - EER, nine list sizes", "pairs", [n * n for n in LISTED], code)

@@ -103,7 +103,7 @@ def pairs(folder: Path) -> CostModel:
     code, sizes = [], []
     for size in EMBEDDINGS:
         kind = population.write(size, folder / f"{size}.npz")
-        code.append(f"um.cross_pairing({str(folder / f'{size}.npz')!r}, replicates=0)")
+        code.append(f"um.engine.cross_pairing({str(folder / f'{size}.npz')!r}, replicates=0)")
         sizes.append(size * (size - 1) // 2)
     what = f"cross-pairing of {kind} embeddings, dimension 192"
     seconds = report(what, "trials", sizes, code, runs=2)
@@ -135,7 +135,7 @@ def full() -> None:
         kind = population.write(FULL, path)
         call = (
             "from unmask.run import place\nwith place(workers=2):\n"
-            f"    um.cross_pairing({str(path)!r}, replicates=%s)"
+            f"    um.engine.cross_pairing({str(path)!r}, replicates=%s)"
         )
         cpu, wall, peak = measured(call % 0)
         second = measured(call % 1000)
@@ -156,7 +156,7 @@ def streams(folder: Path) -> None:
         for size in LINES:
             path = folder / f"{size}.{kind}"
             _write_scores(path, size)
-            code.append(f"um.stream_scores({str(path)!r}, replicates=0)")
+            code.append(f"um.engine.stream_scores({str(path)!r}, replicates=0)")
         report(f"score files in batches, {kind}", "lines", list(LINES), code)
 
 
@@ -173,7 +173,7 @@ def lines(size: int) -> None:
 def _against_bare_pass(path: Path, size: int, scan: str) -> None:
     bare = f"import polars as pl\n{MARK}pl.{scan}.select({BARE}).collect(engine='streaming')"
     baseline = measured(bare)[0]
-    cpu, wall, peak = measured(f"um.stream_scores({str(path)!r}, progress=print)")
+    cpu, wall, peak = measured(f"um.engine.stream_scores({str(path)!r}, progress=print)")
     print(
         f"{size:,} lines, {path.suffix[1:]}, {path.stat().st_size / 1e9:.2f} GB: {wall:.0f} s by "
         f"the clock, {cpu:.1f} s of processor = {cpu / baseline:.1f} x a bare pass of polars "

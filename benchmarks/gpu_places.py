@@ -69,7 +69,7 @@ def workloads() -> dict[str, Workload]:
     original, changed = voices(100, 40, noise=1.0, seed=6), voices(100, 40, noise=3.0, seed=7)
 
     def cross(pairs: str) -> Workload:
-        return lambda: numbers(um.cross_pairing(everyone, pairs=pairs).results[0].estimates)
+        return lambda: numbers(um.engine.cross_pairing(everyone, pairs=pairs).results[0].estimates)
 
     return {
         "cross-pairing, all": cross("all"),
@@ -81,7 +81,7 @@ def workloads() -> dict[str, Workload]:
             um.linkability(enrol, test, counts=[20, 8000]).estimates
         ),
         "1 - EER, 64 million pairs": lambda: numbers(
-            um.one_minus_eer(enrol, test, counts=[20, 8000]).estimates
+            um.privacy.one_minus_eer(enrol, test, counts=[20, 8000]).estimates
         ),
         "Singling Out, 6 million pairs": lambda: numbers(
             um.singling_out(known, asked, counts=[20, 3000]).estimates

@@ -99,16 +99,16 @@ def sampled(law: Law, speakers: int, times: int, seed: int = 0) -> dict[str, Arr
         curves = {
             "singling_out": um.singling_out(enrol, test, counts=counts, folds=5),
             "linkability": um.linkability(enrol, test, counts=counts),
-            "one_minus_eer": um.one_minus_eer(enrol, test, counts=counts, replicates=300),
+            "one_minus_eer": um.privacy.one_minus_eer(enrol, test, counts=counts, replicates=300),
         }
         for name, curve in curves.items():
             for i, count in enumerate(counts):
                 row = [curve.value[i], curve.low[i], curve.high[i]]
-                if isinstance(curve, um.RiskCurve):
+                if isinstance(curve, um.privacy.RiskCurve):
                     row += [curve.variance[i], float(curve.per_speaker[:, i].var(ddof=1))]
                 found.setdefault(f"{name} N={count}", []).append(row)
         linked = curves["linkability"]
-        assert isinstance(linked, um.Linkability)
+        assert isinstance(linked, um.privacy.Linkability)
         limits = linked.worst_decile_limits(0)
         assert limits is not None
         found.setdefault("worst decile N=20", []).append([linked.worst_decile[0], *limits])

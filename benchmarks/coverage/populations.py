@@ -121,7 +121,9 @@ def limit(population: Population) -> tuple[tuple[Array, Array], tuple[Array, Arr
 
 
 @cache
-def lines(population: Population) -> tuple[um.LinearCalibration, um.LinearCalibration]:
+def lines(
+    population: Population,
+) -> tuple[um.engine.LinearCalibration, um.engine.LinearCalibration]:
     """The calibration of both systems, fitted to the whole population."""
     first, second = (um.calibrate(own, others[::4]) for own, others in limit(population))
     return first, second

@@ -18,7 +18,7 @@ _LARGE, _TIMES = 200, 12
 
 def assessed(
     voices: Voices, rng: np.random.Generator, speakers: int, *, replicates: int, seed: int = 0
-) -> um.SessionAssessment:
+) -> um.privacy.SessionAssessment:
     """A sample whose utterances are spoken in two sessions in turn."""
     original, *runs = voices.runs(rng, speakers, 2)
     session = np.arange(len(original.vectors)) % 2

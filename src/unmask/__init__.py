@@ -1,277 +1,52 @@
-"""Measure how recognisable a voice is: verification, its worst case, and anonymisation."""
+"""Measure how recognisable a voice is: verification, its worst case, and anonymisation.
 
-from __future__ import annotations
+Numbers of arrays, data and their files, back-ends, one function for each question, and where work
+runs. What else there is lies in the rooms ``trials``, ``speech``, ``engine``, ``privacy``,
+``stress`` and ``report``. A name is loaded with its room at first use: nobody waits for charts who
+wants an EER. ``__init__.pyi`` says the same to type checkers.
+"""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from unmask._version import (
-    __version__,
-)
-from unmask.engine import (
-    Battery,
-    Comparison,
-    Detection,
-    Evaluation,
-    IsotonicCalibration,
-    LinearCalibration,
-    Roc,
-    Zebra,
-    act_dcf,
-    calibrate,
-    cllr,
-    compare,
-    cross_pairing,
-    d_sys,
-    detection,
-    ece,
-    eer,
-    evaluate,
-    min_cllr,
-    min_dcf,
-    stream_scores,
-    tpr_at_fpr,
-    zebra,
-)
-from unmask.errors import (
-    InputError,
-)
-from unmask.estimate import (
-    Estimate,
-    Interval,
-)
-from unmask.privacy import (
-    Attacker,
-    Curve,
-    Disclosure,
-    Inference,
-    LegalSweep,
-    Linkability,
-    PrivacyAssessment,
-    Pseudonymisation,
-    Ranks,
-    RiskCurve,
-    SessionAssessment,
-    SinglingOut,
-    Zoo,
-    attack_scenarios,
-    calibration_distortion,
-    centred,
-    inference,
-    linkability,
-    linkability_from_scores,
-    one_minus_eer,
-    pseudonymisation,
-    ranks_from_scores,
-    safeguards,
-    sessions,
-    singling_out,
-    singling_out_from_scores,
-    strongest_of,
-    with_backends,
-    zebra_by_speaker,
-    zebra_profiles,
-    zoo,
-)
-from unmask.privacy.legal import legal
-from unmask.report import (
-    Config,
-    Document,
-    config_schema,
-    document_of_comparison,
-    document_of_cp_maps,
-    document_of_evaluation,
-    document_of_privacy,
-    json_schema,
-    load_config,
-    render,
-    starter_config,
-)
-from unmask.scoring import (
-    Cosine,
-    Plda,
-    Whitening,
-)
-from unmask.speech import (
-    External,
-    McAdams,
-    Recording,
-    anonymise,
-    case_study,
-    embed,
-    load_encoder,
-    mcadams,
-    pool_voices,
-    recordings,
-    safeguard,
-)
-from unmask.stress import (
-    CpAssessment,
-    CpMap,
-    CpPosition,
-    CpRoadmap,
-    CpSummary,
-    DeltaCpMap,
-    DeltaIntervals,
-    Extrapolation,
-    PairScores,
-    compare_models,
-    cp_map,
-    cp_maps,
-    cp_position,
-    cp_roadmap,
-    delta_cp_intervals,
-    delta_cp_map,
-    extrapolate,
-    simulate_worst_case,
-    thresholds_of_roc,
-    worst_case,
-    worst_case_false_alarms,
-)
-from unmask.trials import (
-    Embeddings,
-    Ids,
-    Scores,
-    Trials,
-    read_embeddings,
-    read_key,
-    read_scores,
-    write,
-)
+from unmask._version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from unmask.report.assess import Assessment, assess
-    from unmask.report.writing import write_report
-
-# What draws is imported at first use: charts take longer to import than all the rest.
-_DRAWING = {
-    "Assessment": "unmask.report.assess",
-    "assess": "unmask.report.assess",
-    "write_report": "unmask.report.writing",
+_ROOMS = ("engine", "privacy", "report", "speech", "stress", "trials")
+_NAMES = {
+    "engine": """
+        Battery Roc act_dcf calibrate cllr compare d_sys detection ece eer evaluate min_cllr
+        min_dcf tpr_at_fpr zebra
+    """,
+    "errors": "InputError",
+    "estimate": "Estimate Interval",
+    "privacy": """
+        Attacker inference linkability linkability_from_scores pseudonymisation safeguards
+        sessions singling_out zoo
+    """,
+    "privacy.legal": "legal",
+    "report": "assess document load_config render",
+    "run": "place reporting",
+    "scoring": "Cosine Plda Whitening",
+    "stress": """
+        cp_map cp_maps delta_cp_map extrapolate worst_case worst_case_false_alarms
+    """,
+    "trials": """
+        Embeddings Ids Scores Trials read_embeddings read_key read_scores write
+    """,
 }
+_ROOM_OF = {name: f"unmask.{room}" for room, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted([*_ROOM_OF, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
-    if name in _DRAWING:
-        return getattr(import_module(_DRAWING[name]), name)
-    raise AttributeError(f"module 'unmask' has no attribute {name!r}")
+    if name in _ROOMS:
+        return import_module(f"unmask.{name}")
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module 'unmask' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_ROOM_OF[name]), name)
+    return value
 
 
-__all__ = [
-    "Assessment",
-    "Attacker",
-    "Battery",
-    "Comparison",
-    "Config",
-    "Cosine",
-    "CpAssessment",
-    "CpMap",
-    "CpPosition",
-    "CpRoadmap",
-    "CpSummary",
-    "Curve",
-    "DeltaCpMap",
-    "DeltaIntervals",
-    "Detection",
-    "Disclosure",
-    "Document",
-    "Embeddings",
-    "Estimate",
-    "Evaluation",
-    "External",
-    "Extrapolation",
-    "Ids",
-    "Inference",
-    "InputError",
-    "Interval",
-    "IsotonicCalibration",
-    "LegalSweep",
-    "LinearCalibration",
-    "Linkability",
-    "McAdams",
-    "PairScores",
-    "Plda",
-    "PrivacyAssessment",
-    "Pseudonymisation",
-    "Ranks",
-    "Recording",
-    "RiskCurve",
-    "Roc",
-    "Scores",
-    "SessionAssessment",
-    "SinglingOut",
-    "Trials",
-    "Whitening",
-    "Zebra",
-    "Zoo",
-    "__version__",
-    "act_dcf",
-    "anonymise",
-    "assess",
-    "attack_scenarios",
-    "calibrate",
-    "calibration_distortion",
-    "case_study",
-    "centred",
-    "cllr",
-    "compare",
-    "compare_models",
-    "config_schema",
-    "cp_map",
-    "cp_maps",
-    "cp_position",
-    "cp_roadmap",
-    "cross_pairing",
-    "d_sys",
-    "delta_cp_intervals",
-    "delta_cp_map",
-    "detection",
-    "document_of_comparison",
-    "document_of_cp_maps",
-    "document_of_evaluation",
-    "document_of_privacy",
-    "ece",
-    "eer",
-    "embed",
-    "evaluate",
-    "extrapolate",
-    "inference",
-    "json_schema",
-    "legal",
-    "linkability",
-    "linkability_from_scores",
-    "load_config",
-    "load_encoder",
-    "mcadams",
-    "min_cllr",
-    "min_dcf",
-    "one_minus_eer",
-    "pool_voices",
-    "pseudonymisation",
-    "ranks_from_scores",
-    "read_embeddings",
-    "read_key",
-    "read_scores",
-    "recordings",
-    "render",
-    "safeguard",
-    "safeguards",
-    "sessions",
-    "simulate_worst_case",
-    "singling_out",
-    "singling_out_from_scores",
-    "starter_config",
-    "stream_scores",
-    "strongest_of",
-    "thresholds_of_roc",
-    "tpr_at_fpr",
-    "with_backends",
-    "worst_case",
-    "worst_case_false_alarms",
-    "write",
-    "write_report",
-    "zebra",
-    "zebra_by_speaker",
-    "zebra_profiles",
-    "zoo",
-]
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_ROOMS])

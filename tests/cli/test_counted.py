@@ -79,7 +79,7 @@ def test_cross_paired_embeddings_equal_the_python_api(folder, unmask):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    wanted = um.cross_pairing(folder / "set.npz").results[0]
+    wanted = um.engine.cross_pairing(folder / "set.npz").results[0]
     eer = next(row for row in found["results"] if row["metric"] == "eer")
     assert eer["value"] == wanted["eer"].value
     assert eer["n"] == {"target": 200, "nontarget": 4750, "speakers": 20}

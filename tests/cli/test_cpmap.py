@@ -58,7 +58,7 @@ def test_json_equals_the_python_api(folder):
         *FILES, "-r", "old", "-r", "new", "--combine", "rank", "--ci", 10, "-f", "json", "-q"
     )
     found = json.loads(done.stdout)
-    jsonschema.validate(found, um.json_schema())
+    jsonschema.validate(found, um.report.json_schema())
     scores = um.Scores.merged(
         *(
             um.read_scores(name, key="trials", speakers="pattern:^(s[0-9]+)-")
@@ -106,7 +106,7 @@ def test_a_tree_of_comparisons_and_both_metrics(folder):
         "--figure-formats", "svg", "--cells", "cells.csv", "-f", "json", "-q",
     )  # fmt: skip
     found = json.loads(done.stdout)
-    jsonschema.validate(found, um.json_schema())
+    jsonschema.validate(found, um.report.json_schema())
     steps = [
         (r["conditions"]["systems"], r["conditions"]["by"])
         for r in found["results"]

@@ -57,11 +57,11 @@ def test_json_equals_the_python_api(folder):
         "--seed", 7, cwd=folder,
     )  # fmt: skip
     found = json.loads(done.stdout)
-    jsonschema.validate(found, um.json_schema())
+    jsonschema.validate(found, um.report.json_schema())
     scores = um.read_scores(
         folder / "scores", key=folder / "trials", speakers="pattern:^(s[0-9]+)-"
     )
-    expected = um.document_of_evaluation(um.evaluate(scores, replicates=20, seed=7)).to_dict()
+    expected = um.document(um.evaluate(scores, replicates=20, seed=7)).to_dict()
     assert found["results"] == expected["results"]
     assert found["results"][0]["n"]["speakers"] == 6
 

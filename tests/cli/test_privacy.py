@@ -72,7 +72,7 @@ def test_table_of_two_safeguards(folder):
 def test_json_equals_the_python_api(folder):
     done = run("--original", "o.npz", "--protected", "a=p.npz", "-f", "json", "--seed", 3, "-q")
     found = json.loads(done.stdout)
-    jsonschema.validate(found, um.json_schema())
+    jsonschema.validate(found, um.report.json_schema())
     expected = um.pseudonymisation(um.read_embeddings("o.npz"), um.read_embeddings("p.npz"), seed=3)
     by_name = {r["metric"]: r for r in found["results"] if r["conditions"]["system"] == "a"}
     assert by_name["deid"]["value"] == expected.deid

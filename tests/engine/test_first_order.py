@@ -60,7 +60,9 @@ def test_few_trials_get_the_full_bootstrap(pairs):
     embeddings = population(12, 5)
     which = {} if pairs == "all" else {"enrolled": np.tile([True, *[False] * 4], 12)}
     full = full_bootstrap(embeddings, 50, **which)
-    result = um.cross_pairing(embeddings, pairs=pairs, battery=BATTERY, replicates=50).results[0]
+    result = um.engine.cross_pairing(
+        embeddings, pairs=pairs, battery=BATTERY, replicates=50
+    ).results[0]
     estimates = [e for e in result.estimates if e.metric != "tag"]
     for key, found in zip(BATTERY.measured(), estimates, strict=True):
         if key != "l_w":
@@ -99,7 +101,9 @@ def test_intervals_are_those_of_the_full_bootstrap(pairs, monkeypatch):
     embeddings = population(150, 6)
     which = {} if pairs == "all" else {"enrolled": np.tile([True, *[False] * 5], 150)}
     full = full_bootstrap(embeddings, 300, **which)
-    result = um.cross_pairing(embeddings, pairs=pairs, battery=BATTERY, replicates=300).results[0]
+    result = um.engine.cross_pairing(
+        embeddings, pairs=pairs, battery=BATTERY, replicates=300
+    ).results[0]
     estimates = [e for e in result.estimates if e.metric != "tag"]
     for key, found in zip(BATTERY.measured(), estimates, strict=True):
         if key == "l_w":
@@ -168,12 +172,12 @@ def test_a_draw_without_a_class_has_no_value():
 
 def test_few_speakers_are_told_and_none_asked_for_are_none():
     embeddings = population(20, 4)
-    assert "20 speakers" in um.cross_pairing(embeddings, replicates=50).warnings[-1]
-    plain = um.cross_pairing(embeddings, replicates=0)
+    assert "20 speakers" in um.engine.cross_pairing(embeddings, replicates=50).warnings[-1]
+    plain = um.engine.cross_pairing(embeddings, replicates=0)
     assert plain.results[0]["eer"].interval is None
     assert not plain.warnings
     with pytest.raises(um.InputError, match="at least 2 replicates"):
-        um.cross_pairing(embeddings, replicates=1)
+        um.engine.cross_pairing(embeddings, replicates=1)
 
 
 def listed(seed=0, speakers=150, own=2):

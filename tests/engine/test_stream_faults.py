@@ -189,7 +189,7 @@ def test_bad_parquet(tmp_path):
     frame.write_parquet(path)
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(um.InputError, match="parquet file cannot be read") as caught:
-        um.stream_scores(path)
+        um.engine.stream_scores(path)
     assert "\n" not in str(caught.value)
 
 
@@ -294,7 +294,7 @@ def test_several_files_are_several_systems(tmp_path):
 
     def same_but_for_rounding(*paths, **options):
         """C_llr adds up the scores of the second file in another order."""
-        found, wanted = um.stream_scores(paths, replicates=0, **options), None
+        found, wanted = um.engine.stream_scores(paths, replicates=0, **options), None
         tables = [um.read_scores(path, **options) for path in paths]
         wanted = um.evaluate(um.Scores.merged(*tables), replicates=0)
         for result, expected in zip(found, wanted, strict=True):
@@ -350,7 +350,7 @@ def test_room_on_disk_is_checked_before(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda where: usage._replace(free=20_000))
     monkeypatch.setattr(Table, "batches", lambda self: pytest.fail("was read"))
     with pytest.raises(um.InputError, match=r"GB of free disk .* TMPDIR names") as caught:
-        um.stream_scores(path)
+        um.engine.stream_scores(path)
     assert "\n" not in str(caught.value)
 
 
@@ -362,17 +362,17 @@ def test_a_disk_that_is_full_is_one_line(tmp_path, monkeypatch):
 
     monkeypatch.setattr("unmask.trials.spool.open", full, raising=False)
     with pytest.raises(um.InputError, match=r"temporary files cannot be written .No space"):
-        um.stream_scores(path)
+        um.engine.stream_scores(path)
 
 
 def test_nothing_is_left_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
     (tmp_path / "scratch").mkdir()
     path = put(tmp_path / "a.score", rows())
-    um.stream_scores(path)
+    um.engine.stream_scores(path)
     put(path, [*rows(), rows()[0]])
     with pytest.raises(um.InputError, match="each trial once"):
-        um.stream_scores(path)
+        um.engine.stream_scores(path)
     assert not list((tmp_path / "scratch").iterdir())
     with spool.Scratch() as scratch:
         assert scratch.path.parent == tmp_path / "scratch"

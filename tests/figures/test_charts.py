@@ -18,8 +18,7 @@ from unmask.figures import (
     score_histograms,
     system_colours,
 )
-from unmask.figures.det import HIGHEST, LOWEST
-from unmask.figures.trace import trace
+from unmask.figures.tradeoff import HIGHEST, LOWEST, trace
 
 CHARTS = {
     "det": (det, "det"),

@@ -10,10 +10,14 @@ import unmask as um
 from unmask.estimate import Interval
 from unmask.figures import NARROW, save
 from unmask.figures.cp_cells import Shades, kept, panel_for
-from unmask.figures.cp_map import cp_map_figure
-from unmask.figures.delta_cp_map import delta_cp_map_figure, reach
-from unmask.figures.roadmap import roadmap_figure, rows_of
-from unmask.figures.trial_bias import trial_bias_figure
+from unmask.figures.cp_maps import (
+    cp_map_figure,
+    delta_cp_map_figure,
+    reach,
+    roadmap_figure,
+    rows_of,
+)
+from unmask.figures.densities import trial_bias_figure
 from unmask.stress import CpMetric, DeltaIntervals, contour, trial_bias
 
 
@@ -25,7 +29,9 @@ def roadmap():
         name: tuple(c + rng.normal(0, noise, c.size) for c in truth)
         for name, noise in (("first", 1.0), ("second <b>", 0.5), ("third", 0.0))
     }
-    return um.cp_roadmap(systems, target_hardness=truth[0], nontarget_hardness=truth[1], grid=20)
+    return um.stress.cp_roadmap(
+        systems, target_hardness=truth[0], nontarget_hardness=truth[1], grid=20
+    )
 
 
 def layers(figure):
@@ -103,7 +109,9 @@ def test_lines_and_marks(roadmap, tmp_path):
     cp = roadmap.maps[2]
     masks = np.ones(400, bool), np.ones(500, bool)
     rng = np.random.default_rng(0)
-    position = um.cp_position(cp, rng.normal(2, 1, 400), rng.normal(0, 1, 500), *masks, name="all")
+    position = um.stress.cp_position(
+        cp, rng.normal(2, 1, 400), rng.normal(0, 1, 500), *masks, name="all"
+    )
     figure = cp_map_figure(
         {"third": cp},
         contours={"third": [contour(cp, level) for level in (0.05, 0.5, 2.0)]},
@@ -129,7 +137,7 @@ def test_intervals_stand_in_the_headings(roadmap):
     delta = replace(roadmap.deltas[0], intervals=intervals)
     for figure in (
         delta_cp_map_figure([delta]),
-        roadmap_figure(um.CpRoadmap(roadmap.maps[:2], (delta,))),
+        roadmap_figure(um.stress.CpRoadmap(roadmap.maps[:2], (delta,))),
     ):
         words = json.dumps(figure.spec(), ensure_ascii=False)
         for name in ("win", "tie", "lose"):
@@ -186,7 +194,7 @@ def test_roadmap_shows_every_map_and_step(roadmap, tmp_path):
 def test_a_branch_opens_a_row(roadmap, tmp_path):
     maps = {cp.system: cp for cp in roadmap.maps}
     deltas = [um.delta_cp_map(maps["first"], maps[name]) for name in ("second <b>", "third")]
-    tree = um.CpRoadmap(roadmap.maps, tuple(deltas))
+    tree = um.stress.CpRoadmap(roadmap.maps, tuple(deltas))
     assert rows_of(tree) == [(0, ["first", "second <b>"]), (1, ["third"])]
     figure = roadmap_figure(tree)
     panels, _ = layers(figure)
@@ -254,7 +262,7 @@ def test_nothing_to_draw_is_refused(roadmap):
     with pytest.raises(um.InputError, match="at least one comparison"):
         delta_cp_map_figure([])
     with pytest.raises(um.InputError, match="at least two systems"):
-        roadmap_figure(um.CpRoadmap(roadmap.maps[:1], ()))
+        roadmap_figure(um.stress.CpRoadmap(roadmap.maps[:1], ()))
     with pytest.raises(um.InputError, match="at least one trial config"):
         trial_bias_figure([])
 

@@ -5,10 +5,8 @@ import pytest
 
 import unmask as um
 from unmask.figures import NARROW, save
-from unmask.figures.legal import legal_figures
-from unmask.figures.legal_panel import count_ticks, legal_panel
-from unmask.figures.legal_ranks import rank_histograms
-from unmask.figures.legal_speakers import speaker_risks
+from unmask.figures.legal import count_ticks, legal_figures, legal_panel
+from unmask.figures.speakers import rank_histograms, speaker_risks
 
 
 @pytest.fixture(scope="module")

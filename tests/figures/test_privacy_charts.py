@@ -5,17 +5,16 @@ import json
 import numpy as np
 import pytest
 
-from unmask import InputError, calibration_distortion, pseudonymisation, zebra_profiles, zoo
+from unmask import InputError, pseudonymisation, zoo
 from unmask.estimate import Interval
 from unmask.figures import save
-from unmask.figures.disclosure import calibration_profiles, disclosure_profiles
-from unmask.figures.distinctiveness import Point, distinctiveness
-from unmask.figures.protection import speaker_protection
-from unmask.figures.similarity import similarity_matrices
-from unmask.figures.zoo import zoo_plots
+from unmask.figures.evidence import calibration_profiles, disclosure_profiles
+from unmask.figures.safeguards import Point, distinctiveness, speaker_protection
+from unmask.figures.similarity import similarity_matrices, zoo_plots
+from unmask.privacy import calibration_distortion, zebra_profiles
 from unmask.privacy.similarity import PrivacyAssessment, Safeguard
 from unmask.privacy.similarity.view import quadrants, single
-from unmask.report.privacy_figures import privacy_figures
+from unmask.report import figures_of
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +114,7 @@ def test_all_figures_of_an_assessment_are_written(result, tmp_path):
     assessment = PrivacyAssessment(
         (Safeguard("B 1", "f", result), Safeguard("B2", "f", result), Safeguard("B2", "m", result))
     )
-    figures = privacy_figures(assessment)
+    figures = figures_of(assessment)
     names = [figure.name for figure in figures]
     assert names == [
         "g_vd_deid",

@@ -10,11 +10,10 @@ import zlib
 import numpy as np
 import pytest
 
+from unmask.figures import image as module
 from unmask.figures import save
-from unmask.figures import still as module
-from unmask.figures.image import svg
+from unmask.figures.image import png_of, still, svg
 from unmask.figures.similarity import similarity_matrices
-from unmask.figures.still import png_of, still
 from unmask.privacy.similarity.view import MatrixView
 
 CELL = re.compile(r'<path d="M([\d.]+),([\d.]+)h[\d.]+v[\d.]+h-[\d.]+Z" fill="rgb\(([\d, ]+)\)"')

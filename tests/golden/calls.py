@@ -278,7 +278,7 @@ def cross_pairing(
     """All pairs of a set; ``by_speaker``: intervals from counts by speaker."""
     chosen = backend(scoring, data)
     with _many(not by_speaker):
-        result = um.cross_pairing(
+        result = um.engine.cross_pairing(
             voices(data), backend=chosen, replicates=60, seed=2, block=256, **options, **at
         )
     found = _evaluation(result, _rates)
@@ -405,7 +405,7 @@ def linkability_of_scores(scores: Any, column: Any, counts: Any, matches: Any) -
     return {
         "plain": um.linkability_from_scores(scores, column, counts=counts),
         "matched": um.linkability_from_scores(scores, column, counts=counts, matches=matches),
-    } | _ranks(um.ranks_from_scores(scores, column, seed=3))
+    } | _ranks(um.privacy.ranks_from_scores(scores, column, seed=3))
 
 
 def verification(
@@ -417,7 +417,7 @@ def verification(
     **options: Any,
 ) -> Numbers:
     """1 − EER."""
-    made = um.one_minus_eer(
+    made = um.privacy.one_minus_eer(
         voices(enrol), voices(test), backend=backend(scoring, enrol), replicates=50, seed=4,
         **options, **at,
     )  # fmt: skip
@@ -444,7 +444,7 @@ def singling_out(
 def singling_out_of_scores(scores: Any, enrol: Any, test: Any, counts: Any) -> Numbers:
     """Singling Out of a matrix of scores."""
     return {
-        "value": um.singling_out_from_scores(
+        "value": um.privacy.singling_out_from_scores(
             scores, enrol, test, counts=counts, folds=4, draws=3, seed=2
         )
     }
@@ -477,7 +477,7 @@ def legal_sweep(
         name: um.Attacker(voices(enrol), voices(test)) for name, (enrol, test) in sets.items()
     }
     if backends:
-        attackers = um.with_backends(attackers, backends)
+        attackers = um.privacy.with_backends(attackers, backends)
     made = um.legal(attackers, replicates=40, seed=6, **options, **at)
     found = _estimates(made.estimates)
     for (attacker, metric, length), curve in made.curves.items():
@@ -494,14 +494,14 @@ def legal_sweep(
 
 def zebra_by_speaker(data: Mapping[str, Any]) -> Numbers:
     """Disclosure by speaker."""
-    made = um.zebra_by_speaker(trials(data), system=next(iter(data["systems"])))
+    made = um.privacy.zebra_by_speaker(trials(data), system=next(iter(data["systems"])))
     return _fields(made, ["d_ece", "l_w", "targets", "nontargets"])
 
 
 def zebra_profiles(data: Mapping[str, Any]) -> Numbers:
     """ECE profiles of all systems."""
     found: Numbers = {}
-    for name, made in um.zebra_profiles(trials(data), points=41).items():
+    for name, made in um.privacy.zebra_profiles(trials(data), points=41).items():
         names = ["min_cllr", "log_odds", "prior", "oracle"]
         found |= _fields(made, names, f"{name}/") | _estimates(made.estimates, f"{name}/")
         if made.actual is not None:
@@ -517,14 +517,14 @@ def _distortion(made: Any) -> Numbers:
 
 def distortion(first: Any, second: Any, method: str) -> Numbers:
     """Calibration of one run on another, from arrays."""
-    return _distortion(um.calibration_distortion(first, second, method=method, points=41))
+    return _distortion(um.privacy.calibration_distortion(first, second, method=method, points=41))
 
 
 def distortion_of_scores(
     first: Mapping[str, Any], second: Mapping[str, Any], method: str
 ) -> Numbers:
     """The same from lists of trials, with intervals."""
-    made = um.calibration_distortion(
+    made = um.privacy.calibration_distortion(
         trials(first), trials(second), system=next(iter(first["systems"])), method=method,
         replicates=40, seed=1,
     )  # fmt: skip
@@ -534,7 +534,7 @@ def distortion_of_scores(
 def distortion_of_embeddings(original: Any, first: Any, second: Any, method: str) -> Numbers:
     """The same from embeddings, with intervals."""
     runs = [cross_scores(voices(original), voices(run)) for run in (first, second)]
-    made = um.calibration_distortion(*runs, method=method, replicates=40, seed=1)
+    made = um.privacy.calibration_distortion(*runs, method=method, replicates=40, seed=1)
     return _distortion(made)
 
 
@@ -572,7 +572,9 @@ def cp_map(target: Any, nontarget: Any, **options: Any) -> Numbers:
 
 def cp_position(target: Any, nontarget: Any, chosen: Any, others: Any) -> Numbers:
     """Where a part of the trials stands on a map."""
-    made = um.cp_position(um.cp_map(target, nontarget, grid=12), target, nontarget, chosen, others)
+    made = um.stress.cp_position(
+        um.cp_map(target, nontarget, grid=12), target, nontarget, chosen, others
+    )
     names = ["x", "y", "value", "cell", "gap", "targets", "nontargets", "easier", "misfit"]
     return _fields(made, names)
 
@@ -584,7 +586,7 @@ def _delta(made: Any, at: str = "") -> Numbers:
 
 def roadmap(systems: Mapping[str, Any], **options: Any) -> Numbers:
     """Maps of several systems and what changes from one to the next."""
-    made = um.cp_roadmap(systems, grid=12, **options)
+    made = um.stress.cp_roadmap(systems, grid=12, **options)
     found: Numbers = {}
     for number, one in enumerate(made.maps):
         found |= _map(one, f"map/{number}/")
@@ -597,7 +599,7 @@ def delta_intervals(data: Mapping[str, Any], **options: Any) -> Numbers:
     """Intervals of the shares of cells won, tied and lost."""
     scores = trials(data)
     pairs = [(scores.targets(name), scores.nontargets(name)) for name in list(scores.systems)[:2]]
-    made = um.delta_cp_intervals(
+    made = um.stress.delta_cp_intervals(
         *pairs, units_of(scores)[0], grid=8, replicates=40, seed=1, **options
     )
     found: Numbers = {}
@@ -641,7 +643,9 @@ def _worst(made: Any, at: str = "") -> Numbers:
 
 def worst_case(scores: Any, thresholds: Any, counts: Any) -> Numbers:
     """Worst-case false alarms of an array, by target, and simulated."""
-    mean, spread = um.simulate_worst_case(scores, thresholds, counts=counts, simulations=50, seed=1)
+    mean, spread = um.stress.simulate_worst_case(
+        scores, thresholds, counts=counts, simulations=50, seed=1
+    )
     return {
         "exact": um.worst_case_false_alarms(scores, thresholds, counts=counts),
         "by_target": worst_case_by_target(scores, thresholds, counts=counts),
@@ -705,7 +709,7 @@ def extrapolation(scores: Any, model: str, counts: Any, thresholds: Any) -> Numb
 
 def model_comparison(scores: Any, models: Sequence[str]) -> Numbers:
     """Errors of models on held-out counts; not the seconds they took."""
-    made = um.compare_models(scores, models=models, split=False)
+    made = um.stress.compare_models(scores, models=models, split=False)
     found: Numbers = {"train_count": made.train_count, "counts": made.counts}
     for row in made.rows:
         found |= _fields(row, ["mae", "mae_hard", "by_count"], f"{row.model}/")
@@ -757,7 +761,7 @@ def read_scores(
             streamed = um.evaluate(read, **options)
         else:
             with _many(few):
-                streamed = um.stream_scores(path, key=key, speakers=owner, **options)
+                streamed = um.engine.stream_scores(path, key=key, speakers=owner, **options)
     (values,) = read.systems.values()
     found: Numbers = {"scores": values, "label": read.label}
     assert read.enrol is not None
@@ -775,7 +779,7 @@ def read_embeddings(data: Mapping[str, Any], name: str) -> Numbers:
         path = Path(folder, name)
         write(voices(data), path)
         read = um.read_embeddings(path)
-        paired = um.cross_pairing(path, replicates=20, seed=1)
+        paired = um.engine.cross_pairing(path, replicates=20, seed=1)
     found: Numbers = {"vectors": read.vectors, "speakers": read.speakers.alphabetical().codes}
     if read.utterances is not None:
         found["utterances"] = read.utterances.alphabetical().codes

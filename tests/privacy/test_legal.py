@@ -114,7 +114,7 @@ def test_centred_scores_see_through_a_common_move():
     assert best.attacker == "x, centred"
     plain = result.curves["x", "linkability", 1].value[0]
     assert float(best.estimate.value) > plain + 0.1
-    middle = um.centred(moved)
+    middle = um.privacy.centred(moved)
     assert np.abs(middle.vectors.mean(axis=0)).max() < 1e-12
     only = um.legal(
         {"x": um.Attacker(enrol, moved)}, counts=[20], lengths=[1], variants=["plain"], **OPTIONS
@@ -151,7 +151,7 @@ def test_the_best_of_many_lucky_attackers_is_not_lucky():
     rng = np.random.default_rng(0)
     for _ in range(60):
         outcomes = (rng.random((12, 60)) < 0.2).astype(float)
-        best = um.strongest_of(fitted(outcomes), 20)
+        best = um.privacy.strongest_of(fitted(outcomes), 20)
         values.append(float(best.estimate.value))
         largest.append(outcomes.mean(axis=1).max())
         held += best.estimate.interval.low <= 0.2 <= best.estimate.interval.high
@@ -163,16 +163,16 @@ def test_the_best_of_many_lucky_attackers_is_not_lucky():
 def test_a_clearly_stronger_attacker_keeps_its_value():
     rng = np.random.default_rng(1)
     outcomes = (rng.random((3, 60)) < np.array([[0.1], [0.8], [0.2]])).astype(float)
-    best = um.strongest_of(fitted(outcomes), 20)
+    best = um.privacy.strongest_of(fitted(outcomes), 20)
     assert (best.attacker, best.chosen_share, best.of, best.corrected) == ("a1", 1.0, 3, True)
     assert best.estimate.value == pytest.approx(outcomes[1].mean())
     assert best.estimate.interval.method == "speaker,score,cross-fitted"
     assert "half of the speakers" in best.note
-    alone = um.strongest_of({"a": fitted(outcomes)["a1"]}, 20)
+    alone = um.privacy.strongest_of({"a": fitted(outcomes)["a1"]}, 20)
     assert not alone.corrected
     assert alone.note == "one attack tried: nothing to choose"
     with pytest.raises(um.InputError, match="no value for 7 speakers"):
-        um.strongest_of(fitted(outcomes), 7)
+        um.privacy.strongest_of(fitted(outcomes), 7)
 
 
 def test_the_largest_equal_error_rate_says_that_it_is_not_corrected(sweep):
@@ -332,7 +332,9 @@ def test_backends_of_an_attacker_with_training_speech():
     one = attackers(informed=2.0)["informed"]
     train = population(30, 8, noise=2.0, tag="train", seed=5)
     trained = um.Attacker(one.enrol, one.test, train=train)
-    found = um.with_backends({"informed": trained, "ignorant": one}, ["cosine", "wccn", "plda"])
+    found = um.privacy.with_backends(
+        {"informed": trained, "ignorant": one}, ["cosine", "wccn", "plda"]
+    )
     assert list(found) == ["informed (cosine)", "informed (wccn)", "informed (plda)", "ignorant"]
     result = um.legal(found, counts=[20], lengths=[1], metrics=["linkability"], **OPTIONS)
     used = [result.curves[name, "linkability", 1].backend for name in found]

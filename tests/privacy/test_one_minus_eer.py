@@ -20,7 +20,7 @@ def test_everyone_against_everyone_is_the_engine_on_the_whole_matrix():
     enrol, test = population(300, 1, noise=1.0, tag="e"), population(250, 1, noise=1.0, tag="t")
     scores = cosines(enrol, test)
     own = np.eye(250, 300, dtype=bool)
-    result = um.one_minus_eer(enrol, test, counts=[300, 20, 2], replicates=100)
+    result = um.privacy.one_minus_eer(enrol, test, counts=[300, 20, 2], replicates=100)
     assert result.value[0] == pytest.approx(1 - um.eer(scores[own], scores[~own]), abs=1e-12)
     assert result.value == pytest.approx(np.full(3, result.value[0]), abs=0.05)
     assert result.attacks.tolist() == [75_000, 5_000, 500]
@@ -37,7 +37,7 @@ def test_a_small_count_uses_so_many_others():
     target = np.diag(scores)
     others = [[j for j in order if j != i][:6] for i in range(30)]
     nontarget = np.concatenate([scores[i, others[i]] for i in range(30)])
-    result = um.one_minus_eer(enrol, test, counts=[7], seed=9, replicates=0)
+    result = um.privacy.one_minus_eer(enrol, test, counts=[7], seed=9, replicates=0)
     assert result.value[0] == pytest.approx(1 - um.eer(target, nontarget), abs=1e-12)
     assert np.isnan(result.low[0])
 
@@ -52,7 +52,7 @@ def test_every_count_is_the_engine_on_its_lists(side):
         scores[gender[1][:, None] != gender[0]] = -np.inf
     order = np.random.default_rng(np.random.SeedSequence(1).spawn(3)[2]).permutation(1100)
     counts = [1100, 2, 20, 20, 600]
-    result = um.one_minus_eer(enrol, test, counts=counts, side=side, seed=1, replicates=20)
+    result = um.privacy.one_minus_eer(enrol, test, counts=counts, side=side, seed=1, replicates=20)
     target = np.diagonal(scores)
     for n, count in enumerate(counts):
         others = [scores[i, order[order != i][: count - 1]] for i in range(300)]
@@ -104,7 +104,7 @@ def test_the_low_end_takes_out_the_bias_of_a_hull_and_the_high_end_what_resampli
 def test_the_interval_is_that_of_the_value_and_of_the_negated_score():
     enrol = population(50, 6, noise=1.4, tag="e", columns=True)
     test = population(50, [2, 3, 5, 6, 9] * 10, noise=1.4, tag="t", columns=True)
-    result = um.one_minus_eer(
+    result = um.privacy.one_minus_eer(
         enrol, test, counts=[20, 5, 50], seed=4, replicates=100, side=("gender",)
     )
     for curve in (result, result.negated):
@@ -116,9 +116,9 @@ def test_the_interval_is_that_of_the_value_and_of_the_negated_score():
 
 def test_separable_and_reversed():
     enrol, test = (population(50, 1, noise=1e-3, tag=t) for t in "et")
-    assert um.one_minus_eer(enrol, test, counts=[50], replicates=50).value[0] == 1.0
+    assert um.privacy.one_minus_eer(enrol, test, counts=[50], replicates=50).value[0] == 1.0
     turned = um.Embeddings(-test.vectors, test.speakers)
-    result = um.one_minus_eer(enrol, turned, counts=[50], replicates=50)
+    result = um.privacy.one_minus_eer(enrol, turned, counts=[50], replicates=50)
     assert result.value[0] == pytest.approx(0.5)
     assert result.negated.value[0] == pytest.approx(1.0)
     assert 0.9 < result.negated.low[0] < result.negated.high[0] == 1.0
@@ -127,7 +127,9 @@ def test_separable_and_reversed():
 
 def test_equal_scores_say_nothing():
     same = um.Embeddings(np.ones((20, 4)), [str(i) for i in range(20)])
-    assert um.one_minus_eer(same, same, counts=[20], replicates=20).value[0] == pytest.approx(0.5)
+    assert um.privacy.one_minus_eer(same, same, counts=[20], replicates=20).value[
+        0
+    ] == pytest.approx(0.5)
     assert um.linkability(same, same, counts=[2, 20]).value == pytest.approx([0, 0])
 
 
@@ -136,9 +138,9 @@ def test_the_interval_covers_the_truth(speakers):
     inside = 0
     for seed in range(12):
         sets = [population(60, 1, noise=1.2, tag=t, seed=seed) for t in "et"]
-        result = um.one_minus_eer(*sets, counts=[60], replicates=100, seed=seed)
+        result = um.privacy.one_minus_eer(*sets, counts=[60], replicates=100, seed=seed)
         inside += bool(result.low[0] <= 0.83 <= result.high[0])
     wide = [population(speakers, 1, noise=1.2, tag=t) for t in "et"]
-    truth = um.one_minus_eer(*wide, counts=[speakers], replicates=0).value[0]
+    truth = um.privacy.one_minus_eer(*wide, counts=[speakers], replicates=0).value[0]
     assert truth == pytest.approx(0.83, abs=0.03)
     assert inside >= 9

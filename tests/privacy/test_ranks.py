@@ -31,7 +31,7 @@ def test_limits():
 
 def test_ranks_of_scores():
     scores = np.array([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0], [1.0, 1.0, 0.0]])
-    result = um.ranks_from_scores(scores, [0, 2, 0])
+    result = um.privacy.ranks_from_scores(scores, [0, 2, 0])
     assert result.ranks.tolist() == [1, 3, 2], "a tie takes the worse rank"
     assert result.distribution.tolist() == pytest.approx([1 / 3] * 3)
 

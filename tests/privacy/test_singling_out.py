@@ -97,7 +97,7 @@ def test_speaker_free_scores_land_below_the_random_predicate():
     rng = np.random.default_rng(0)
     owner = np.repeat(np.arange(200), 10)
     scores = rng.normal(size=(150, 2000))
-    value = um.singling_out_from_scores(scores, np.arange(150), owner, counts=[100, 200])
+    value = um.privacy.singling_out_from_scores(scores, np.arange(150), owner, counts=[100, 200])
     assert value == pytest.approx([0.349, 0.349], abs=0.02)
     assert (value < np.exp(-1)).all()
 
@@ -147,7 +147,7 @@ def test_separable_is_certain_however_unequal(sizes):
     assert result.value.tolist() == [1, 1, 1]
     assert result.threshold_rank == pytest.approx([np.mean(sizes) - 1] * 3)
     assert (result.low < 1).all(), "no interval of zero width"
-    given = um.singling_out_from_scores(
+    given = um.privacy.singling_out_from_scores(
         (np.arange(60)[:, None] == np.repeat(np.arange(60), sizes)) * 1.0,
         np.arange(60),
         np.repeat(np.arange(60), sizes),
@@ -192,7 +192,7 @@ def test_calibrated_chance_of_unequal_speakers():
     sizes = np.array([2, 3, 6, 10] * 15)
     scores = rng.normal(size=(60 * 12, sizes.sum()))
     owner = np.repeat(np.arange(60), sizes)
-    value = um.singling_out_from_scores(
+    value = um.privacy.singling_out_from_scores(
         scores, np.tile(np.arange(60), 12), owner, counts=[20, 60], draws=2
     )
     expected = mean_calibrated_chance(sizes, np.arange(60), np.array([20, 60]))
@@ -256,7 +256,7 @@ def test_a_seed_keeps_its_value(side):
     assert result.threshold_rank == pytest.approx([rank] * 3, abs=1e-12)
     scores = np.random.default_rng(3).normal(size=(30, 120))
     owner = np.repeat(np.arange(30), 4)
-    given = um.singling_out_from_scores(
+    given = um.privacy.singling_out_from_scores(
         scores, np.arange(30), owner, counts=[4, 30], draws=3, folds=4, seed=2**70 + 5
     )
     assert (12 * 30 * given).round(6).tolist() == [130, 124]
@@ -298,7 +298,7 @@ def test_an_independent_protocol_agrees():
             entries = part[np.arange(20), pick]
             rest = np.sort(np.delete(part.ravel(), np.arange(20) * 10 + pick))[::-1]
             won.append((entries > (rest[8] + rest[9]) / 2).sum() == 1)
-    value = um.singling_out_from_scores(
+    value = um.privacy.singling_out_from_scores(
         scores.reshape(50, 500), np.arange(50), np.repeat(np.arange(50), 10), counts=[20], draws=20
     )
     assert value[0] == pytest.approx(np.mean(won), abs=0.04)
@@ -329,11 +329,11 @@ def test_bad_input_is_told_in_one_line():
     refused("found none of 2 .first: x", enrol=strangers)
     refused("80 in enrolment and in test", test=population(20, 4, noise=1.0, tag="e"))
     with pytest.raises(um.InputError, match=r"1 with one .first: 1"):
-        um.singling_out_from_scores(np.zeros((1, 3)), [0], [0, 0, 1], counts=[2])
+        um.privacy.singling_out_from_scores(np.zeros((1, 3)), [0], [0, 0, 1], counts=[2])
     with pytest.raises(um.InputError, match="1 absent"):
-        um.singling_out_from_scores(np.zeros((1, 2)), [4], [0, 0], counts=[2])
+        um.privacy.singling_out_from_scores(np.zeros((1, 2)), [4], [0, 0], counts=[2])
     with pytest.raises(um.InputError, match="1 × 3"):
-        um.singling_out_from_scores(np.zeros((1, 2)), [0], [0, 0, 1], counts=[2])
+        um.privacy.singling_out_from_scores(np.zeros((1, 2)), [0], [0, 0, 1], counts=[2])
 
 
 def test_side_information_by_column_and_by_pair():
@@ -347,7 +347,11 @@ def test_side_information_by_column_and_by_pair():
     owner = np.repeat(np.arange(60), 6)
     scores = np.random.default_rng(0).normal(size=(60, 360))
     own = np.arange(60)[:, None] == owner
-    alone = um.singling_out_from_scores(scores, np.arange(60), owner, counts=[20, 60], matches=own)
+    alone = um.privacy.singling_out_from_scores(
+        scores, np.arange(60), owner, counts=[20, 60], matches=own
+    )
     assert alone == pytest.approx([1, 1]), "an attribute that only the speaker has isolates"
     with pytest.raises(um.InputError, match="matches: expected shape"):
-        um.singling_out_from_scores(scores, np.arange(60), owner, counts=[20], matches=own[:, 1:])
+        um.privacy.singling_out_from_scores(
+            scores, np.arange(60), owner, counts=[20], matches=own[:, 1:]
+        )

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from unmask import InputError, calibration_distortion, cllr, zebra, zebra_by_speaker, zebra_profiles
+from unmask import InputError, cllr, zebra
 from unmask.engine import Roc
 from unmask.engine.information import z
-from unmask.privacy import disclosure_of
+from unmask.privacy import calibration_distortion, disclosure_of, zebra_by_speaker, zebra_profiles
 from unmask.trials import Ids, Scores
 
 

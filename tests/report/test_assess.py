@@ -13,13 +13,14 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.report import cache, json_schema
-from unmask.report.assess import assess
+from unmask.report.assessment import assess
 from unmask.report.config import Config, load_config
 from unmask.report.frameworks.attacks import Attack
 from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.headline import find
 from unmask.report.redact import Labels
 from unmask.report.writing import write_report
+from unmask.run import place
 from unmask.trials import Embeddings, read_embeddings
 
 NUMBER = re.compile(r'<span class="num[^"]*" data-n="(\d+)" title="([^"]*)"><b>([^<]*)</b>')
@@ -75,8 +76,8 @@ def test_every_number_of_the_report_is_in_the_results_with_its_signature(done):
     results = json.loads((done[2] / "results.json").read_text(encoding="utf-8"))["results"]
     numbers = NUMBER.findall(page)
     assert len(numbers) > 300
-    for place, signature, shown in numbers:
-        result = results[int(place)]
+    for index, signature, shown in numbers:
+        result = results[int(index)]
         assert html.unescape(signature) == result["signature"]
         value = result["value"]
         if isinstance(value, str) or value is None or shown in ("undefined", "∞", "−∞"):
@@ -368,10 +369,11 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
 def test_another_place_gives_the_same_report(done, tmp_path):
     folder, found, _ = done
     config = load_config(folder / "study.toml", changes=['figures=["svg"]'])
-    there = assess(config, tmp_path / "out", on="processes", workers=2, state=tmp_path / "state")
+    with place("processes", workers=2, state=tmp_path / "state"):
+        there = assess(config, tmp_path / "out")
     assert there.computed == found.computed
     rows = [[row.of_estimates() for row in a.document.rows] for a in (found, there)]
     assert repr(rows[0]) == repr(rows[1])
     assert any((tmp_path / "state").iterdir())
-    with pytest.raises(InputError, match="found moon"):
-        assess(config, tmp_path / "out", on="moon")
+    with pytest.raises(InputError, match="found moon"), place("moon"):
+        assess(config, tmp_path / "out")

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.privacy.similarity import ALL
-from unmask.report.assess import assess
+from unmask.report.assessment import assess
 from unmask.report.config import ATTACKERS, CONSISTENCY, load_config
-from unmask.report.headline import WORST, find
-from unmask.report.summary import summary_table
-from unmask.report.writing import write_report
+from unmask.report.headline import ALL, WORST, find
+from unmask.report.writing import summary_table, write_report
 from unmask.trials import Embeddings, Ids, Scores, write
 
 SPEAKERS, PER, DIMENSION = 32, 8, 24

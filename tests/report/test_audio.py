@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.report.assess import assess
+from unmask.report.assessment import assess
 from unmask.report.config import load_config
 from unmask.report.starter import starter_config
 from unmask.report.writing import write_report

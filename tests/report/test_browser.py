@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from unmask.report.assess import assess
+from unmask.report.assessment import assess
 from unmask.report.config import load_config
 from unmask.report.html import render_html
 

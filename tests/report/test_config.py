@@ -7,9 +7,15 @@ import jsonschema
 import pytest
 
 from unmask.errors import InputError
-from unmask.report.config import ATTACKERS, Config, check_config, config_schema, load_config
+from unmask.report.config import (
+    ATTACKERS,
+    Config,
+    check_config,
+    config_schema,
+    load_config,
+    to_toml,
+)
 from unmask.report.starter import starter_config
-from unmask.report.toml import to_toml
 
 
 def with_line(study, text):

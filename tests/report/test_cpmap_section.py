@@ -6,7 +6,8 @@ import numpy as np
 
 import unmask as um
 from unmask.report.config import Config, CpMaps, ScoreTable
-from unmask.report.frameworks import cpmap
+from unmask.report.frameworks.attacks import Attacks, Study
+from unmask.report.frameworks.cpmap import FRAMEWORK
 from unmask.trials import Ids
 
 
@@ -29,18 +30,19 @@ def scores():
     )
 
 
-def config():
-    table = ScoreTable(name="table", files=("scores",))
-    return Config(scores=(table,), cpmap=CpMaps(grid=6, replicates=8))
+def study(reference=()):
+    table = ScoreTable(name="table", files=("scores",), reference=reference)
+    config = Config(scores=(table,), cpmap=CpMaps(grid=6, replicates=8))
+    return Study(config, None, Attacks({}, {}, {}), {}, {"table": scores()})
 
 
-def found_by(step):
-    return step.compute(lambda done, total: None)
+def found_by(study):
+    return FRAMEWORK.later(study)["maps"]["table"].compute()
 
 
 def test_all_attacks_order_the_trials_alike():
     """Ordered by the original alone, every safeguard would be put ahead of it."""
-    found = found_by(cpmap.cpmap_step("attacks", scores(), config()))
+    found = found_by(study())
     assert found.references == ("original", "one", "two")
     assert found.combine == "rank"
     assert [(d.reference, d.test) for d in found.deltas] == [
@@ -51,14 +53,14 @@ def test_all_attacks_order_the_trials_alike():
 
 
 def test_references_of_the_user_stand_and_are_warned_about():
-    found = found_by(cpmap.cpmap_step("table", scores(), config(), references=["original"]))
+    found = found_by(study(reference=("original",)))
     assert found.references == ("original",)
     assert any("original orders the trials and one does not" in line for line in found.warnings)
 
 
 def test_the_answer_carries_intervals():
-    found = found_by(cpmap.cpmap_step("attacks", scores(), config()))
-    section = cpmap.section({"attacks": found})
+    found = found_by(study())
+    section = FRAMEWORK.section(study(), {"maps": {"table": found}})
     assert section.answer[0].startswith("original: ")
     assert section.answer[0].count("[") == 2
     assert "mean of their ranks" in section.method[0].text

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from unmask.cli import app
-from unmask.report.demo import SAFEGUARDS, demo_config
+from unmask.report.starter import SAFEGUARDS, demo_config
 from unmask.trials import read_embeddings
 
 

@@ -8,8 +8,8 @@ import math
 import jsonschema
 import pytest
 
-from unmask import Document, Estimate, InputError, Interval, json_schema, render
-from unmask.report import Row
+from unmask import Estimate, InputError, Interval, render
+from unmask.report import Document, Row, json_schema
 from unmask.report.table import WIDTH, cell, label
 from unmask.trials import Source
 

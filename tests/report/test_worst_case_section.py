@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from unmask.report.config import Config
-from unmask.report.frameworks.worst_case import RATES, Growth, section, worst_case_step
+from unmask.report.frameworks.attacks import Attacks, Study
+from unmask.report.frameworks.worst_case import FRAMEWORK, RATES, Growth
 from unmask.trials import Ids, Scores
 
 
@@ -36,11 +37,13 @@ def table(*, single: bool) -> Scores:
     )
 
 
+def study(scores: Scores) -> Study:
+    config = Config(scores=[{"name": "table", "files": ["none.tsv"]}])
+    return Study(config, None, Attacks({}, {}, {}), {}, {"table": scores})
+
+
 def growth(scores: Scores) -> Growth:
-    step = worst_case_step(
-        "table", scores, Config(scores=[{"name": "table", "files": ["none.tsv"]}])
-    )
-    found = step.compute(lambda done, total: None)
+    found = FRAMEWORK.later(study(scores))["growth"]["table"].compute()
     assert isinstance(found, Growth)
     return found
 
@@ -52,7 +55,7 @@ def test_single_scores_and_lonely_targets_are_left_out_by_number() -> None:
     told = " ".join(found.warnings)
     assert "2 of 114 pairs have one score, left out" in told
     assert "1 of 12 targets have fewer than 3 impostors, left out" in told
-    shown = section({"table": found}, {})
+    shown = FRAMEWORK.section(study(table(single=True)), {"growth": {"table": found}})
     assert len(shown.figures) == 1
     assert "one closest of" in shown.answer[0]
 
@@ -61,7 +64,7 @@ def test_a_table_of_single_scores_does_not_end_the_report() -> None:
     found = growth(table(single=True))
     assert found.systems == ()
     assert "0 targets remain, too few for a worst case" in found.warnings[-1]
-    shown = section({"table": found}, {})
+    shown = FRAMEWORK.section(study(table(single=True)), {"growth": {"table": found}})
     assert shown.figures == ()
     assert any("too few" in line for line in shown.warnings)
 

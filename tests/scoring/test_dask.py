@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def cross_pairing(*sets, on="local", state=None, progress=None, **options):
     """With few replicates: their number is none of the questions here."""
     with place(on, state=state), reporting(progress):
-        return um.cross_pairing(*sets, **{"replicates": 20, **options})
+        return um.engine.cross_pairing(*sets, **{"replicates": 20, **options})
 
 
 def table(evaluation):

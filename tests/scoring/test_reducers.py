@@ -32,7 +32,7 @@ def cross_pairing(
 ):
     """With few replicates: their number is none of the questions here."""
     with place(on, workers=workers, state=state, devices=devices), reporting(progress):
-        return um.cross_pairing(*sets, **{"replicates": 20, **options})
+        return um.engine.cross_pairing(*sets, **{"replicates": 20, **options})
 
 
 def table(evaluation):

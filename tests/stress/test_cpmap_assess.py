@@ -8,7 +8,7 @@ import pytest
 
 import unmask as um
 from unmask.engine import Units
-from unmask.report import render_cp_maps
+from unmask.report.frameworks.cpmap import render_cp_maps
 from unmask.stress import contour
 from unmask.trials import Ids
 
@@ -131,7 +131,7 @@ def test_every_number_of_a_map_has_an_interval_but_the_cells():
 def test_intervals_of_the_chain_are_those_of_each_pair():
     scores = table()
     found = um.cp_maps(scores, references=["old"], grid=9, replicates=15, seed=4)
-    alone = um.delta_cp_intervals(
+    alone = um.stress.delta_cp_intervals(
         *((scores.targets(name), scores.nontargets(name)) for name in ("old", "new")),
         speaker_units(scores),
         target_hardness=scores.targets("old"),
@@ -228,7 +228,7 @@ def test_many_trials_get_intervals_only_when_asked(monkeypatch):
 
 def test_documents_and_tables():
     found = um.cp_maps(table(), references=["old"], grid=40, replicates=10)
-    document = um.document_of_cp_maps(found)
+    document = um.document(found)
     metrics = [e.metric for row in document.rows for e in row.estimates]
     assert {"eer", "cp_mean", "cp_x", "cp_gap", "cp_win", "cp_tie", "cp_lose"} <= set(metrics)
     assert "not well-defined" in document.warnings[-1]

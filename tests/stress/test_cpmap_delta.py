@@ -187,7 +187,7 @@ def test_roadmap_is_maps_and_successive_deltas(population):
     systems, _, truth = population
     options = {"target_hardness": truth[0], "nontarget_hardness": truth[1], "grid": 20}
     chain = {**systems, "third": truth}
-    roadmap = um.cp_roadmap(chain, **options)
+    roadmap = um.stress.cp_roadmap(chain, **options)
     assert [m.system for m in roadmap.maps] == list(chain)
     assert [(d.reference, d.test) for d in roadmap.deltas] == [
         ("first", "second"),
@@ -200,7 +200,7 @@ def test_roadmap_is_maps_and_successive_deltas(population):
 def test_a_roadmap_may_branch(population):
     """Figure 11 of the paper: two systems grow from one."""
     systems, _, truth = population
-    tree = um.cp_roadmap(
+    tree = um.stress.cp_roadmap(
         {**systems, "third": truth}, edges=[("first", "second"), ("first", "third")], grid=10
     )
     assert [(d.reference, d.test) for d in tree.deltas] == [("first", "second"), ("first", "third")]
@@ -222,19 +222,19 @@ def test_a_roadmap_may_branch(population):
 def test_steps_that_are_no_tree_are_refused(population, edges):
     systems, _, truth = population
     with pytest.raises(um.InputError, match="expected steps that form one tree over the systems"):
-        um.cp_roadmap({**systems, "third": truth}, edges=edges, grid=4)
+        um.stress.cp_roadmap({**systems, "third": truth}, edges=edges, grid=4)
 
 
 def test_different_lists_are_refused_with_counts(population):
     systems, _, _ = population
     first, second = systems.values()
     with pytest.raises(um.InputError, match="b 360 target and 659 nontarget trials"):
-        um.cp_roadmap({"a": first, "b": (second[0], second[1][1:])})
+        um.stress.cp_roadmap({"a": first, "b": (second[0], second[1][1:])})
     maps = um.cp_map(*first, grid=5, system="a"), um.cp_map(second[0][1:], second[1], grid=5)
     with pytest.raises(um.InputError, match=r"different trial lists: a 360 target .* 359 target"):
         um.delta_cp_map(*maps)
     with pytest.raises(um.InputError, match="expected at least one system"):
-        um.cp_roadmap({})
+        um.stress.cp_roadmap({})
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_maps_that_do_not_compare_are_refused(population, options, message):
 def intervals(population, **options):
     systems, units, truth = population
     given = {"grid": 8, "replicates": 60, "seed": 3} | options
-    return um.delta_cp_intervals(
+    return um.stress.delta_cp_intervals(
         *systems.values(), units, target_hardness=truth[0], nontarget_hardness=truth[1], **given
     )
 
@@ -302,7 +302,7 @@ def test_a_replicate_is_the_map_of_the_repeated_trials(population):
         )
         np.testing.assert_array_equal(found["cells"][i, :-1], by_hand.values.ravel())
         assert found["cells"][i, -1] == by_hand.hardest_decile
-        position = um.cp_position(
+        position = um.stress.cp_position(
             by_hand, *repeated, np.repeat(half.target, t), np.repeat(half.nontarget, n)
         )
         assert np.minimum(found["positions"][i, 0], 1) == pytest.approx(
@@ -336,12 +336,14 @@ def test_no_interval_of_a_share_has_zero_width():
     poor = rng.normal(1, 1, speaker.size), rng.normal(0, 1, a.size)
     good = poor[0] + 1.5, poor[1]
     units = Units.speakers(speaker, a, b)
-    found = um.delta_cp_intervals(poor, good, units, grid=5, replicates=30)
+    found = um.stress.delta_cp_intervals(poor, good, units, grid=5, replicates=30)
     assert found.win.low < found.win.high == 1.0
     assert found.lose.low == 0.0 < found.lose.high
-    clear = um.delta_cp_intervals(poor, (poor[0] + 0.8, poor[1]), units, grid=2, replicates=30)
+    clear = um.stress.delta_cp_intervals(
+        poor, (poor[0] + 0.8, poor[1]), units, grid=2, replicates=30
+    )
     assert (clear.win.low, clear.win.high) == (0.75, 1.0)
-    same = um.delta_cp_intervals(poor, poor, units, grid=5, replicates=30)
+    same = um.stress.delta_cp_intervals(poor, poor, units, grid=5, replicates=30)
     assert 0.5 < same.tie.low < same.tie.high == 1.0
     assert 0.0 == same.win.low < same.win.high < 0.5
 
@@ -355,7 +357,7 @@ def test_without_speakers_trials_are_drawn(population):
 def test_one_speaker_has_no_interval():
     scores = np.arange(40.0), np.arange(40.0)
     zeros = np.zeros(40, int)
-    found = um.delta_cp_intervals(scores, scores, Units.speakers(zeros, zeros, zeros))
+    found = um.stress.delta_cp_intervals(scores, scores, Units.speakers(zeros, zeros, zeros))
     assert math.isnan(found.win.low)
     assert found.undefined == 1000
 
@@ -390,7 +392,7 @@ def test_a_prefix_lands_on_its_own_cell(population):
     systems, _, truth = population
     hard_t = np.argsort(np.argsort(truth[0])) < first.targets[2]
     hard_n = np.argsort(np.argsort(-truth[1])) < first.nontargets[6]
-    position = um.cp_position(first, *systems["first"], hard_t, hard_n, name="deployment")
+    position = um.stress.cp_position(first, *systems["first"], hard_t, hard_n, name="deployment")
     assert (position.x, position.y) == pytest.approx((0.3, 0.7))
     assert position.value == pytest.approx(first.values[6, 2])
     assert position.cell == first.values[6, 2]
@@ -403,7 +405,7 @@ def test_a_prefix_lands_on_its_own_cell(population):
 def test_all_trials_stand_in_the_corner(population, metric):
     first, _ = maps_of(population, grid=10, metric=metric)
     scores = population[0]["first"]
-    position = um.cp_position(first, *scores, *(np.ones(c.size, bool) for c in scores))
+    position = um.stress.cp_position(first, *scores, *(np.ones(c.size, bool) for c in scores))
     assert (position.x, position.y) == pytest.approx((1.0, 1.0))
     assert position.cell == first.full
     assert position.value == pytest.approx(first.full, abs=1e-14)
@@ -414,7 +416,7 @@ def test_easier_subsets_are_put_at_the_edge_and_marked(population):
     first, _ = maps_of(population, grid=10)
     scores, truth = population[0]["first"], population[2]
     easy = truth[0] > np.quantile(truth[0], 0.1)
-    position = um.cp_position(first, *scores, easy, np.ones(truth[1].size, bool))
+    position = um.stress.cp_position(first, *scores, easy, np.ones(truth[1].size, bool))
     assert position.easier
     assert position.placed
     assert position.x == 1.0
@@ -426,7 +428,7 @@ def test_a_band_of_trials_has_no_position(population, low, high):
     first, _ = maps_of(population, grid=10)
     scores = population[0]["first"]
     band = (first.target_place > low) & (first.target_place < high)
-    position = um.cp_position(first, *scores, band, np.ones(scores[1].size, bool))
+    position = um.stress.cp_position(first, *scores, band, np.ones(scores[1].size, bool))
     assert not position.placed
     assert math.isnan(position.x)
     assert math.isnan(position.cell)
@@ -440,9 +442,9 @@ def test_bad_subsets_are_refused(population):
     scores = population[0]["first"]
     every = [np.ones(c.size, bool) for c in scores]
     with pytest.raises(um.InputError, match="no mine target trials"):
-        um.cp_position(first, *scores, ~every[0], every[1], name="mine")
+        um.stress.cp_position(first, *scores, ~every[0], every[1], name="mine")
     with pytest.raises(um.InputError, match="expected a boolean per trial of the map"):
-        um.cp_position(first, *scores, every[0], np.arange(3))
+        um.stress.cp_position(first, *scores, every[0], np.arange(3))
 
 
 def test_enrolment_fixed_cross_pairing():

@@ -12,8 +12,8 @@ from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.figures import NARROW, save
 from unmask.figures.worst_case import worst_case_figures
+from unmask.report import document as document_of
 from unmask.report import render
-from unmask.report.worst_case import document_of_models, document_of_worst_case
 from unmask.stress import (
     PairScores,
     compare_models,
@@ -128,17 +128,17 @@ def test_figures_are_drawn_in_both_widths(study: WorstCaseStudy, tmp_path: Path)
 
 
 def test_documents_hold_what_the_study_found(study: WorstCaseStudy) -> None:
-    document = document_of_worst_case({"all": study})
+    document = document_of({"all": study})
     values = document.to_dict()["results"]
     assert values[2]["value"] == pytest.approx(study.estimates(0)[2].value)
     assert "accept above" in render(document, "text")
-    grouped = render(document_of_worst_case({"f": study, "m": study}), "md")
+    grouped = render(document_of({"f": study, "m": study}), "md")
     assert "| f |" in grouped
 
 
 def test_the_comparison_is_a_document(population: Population) -> None:
     table = compare_models(population.pairs(), models=("ls", "gpd"))
-    text = render(document_of_models([table]), "csv")
+    text = render(document_of([table]), "csv")
     assert "carry-forward" in text
     assert "gpd" in text
 
@@ -286,7 +286,7 @@ def test_a_study_of_embeddings_is_that_of_their_scores(
     some = worst_case(voices, per_pair=4, **asked)
     assert some.sample == Sample(24, 4)
     np.testing.assert_array_equal(some.empirical.values, found.empirical.values)
-    told = render(document_of_worst_case({"all": some}), "text")
+    told = render(document_of({"all": some}), "text")
     assert "fitted to at most 4 scores of each pair of 24 targets" in told.replace("\n", " ")
 
 

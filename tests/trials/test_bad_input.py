@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from unmask import stream_scores
+from unmask.engine import stream_scores
 from unmask.errors import InputError
 from unmask.trials import read_any, read_embeddings, read_key, read_scores
 from unmask.trials.readers import files

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from unmask.cli import common
 from unmask.errors import InputError
 from unmask.report import Config, Told, config_schema, load_config, summary_table, write_report
-from unmask.report.assess import assess as run_assessment
+from unmask.report import assess as run_assessment
 from unmask.run import place
 
 
@@ -83,13 +83,7 @@ def run(
 ) -> None:
     """Assess, write, and print the headline table; the path of the page comes last."""
     with telling(quiet=quiet) as told:
-        assessment = run_assessment(
-            config,
-            output,
-            cache=cache,
-            allow_code=allow_code,
-            told=told,
-        )
+        assessment = run_assessment(config, output, cache=cache, allow_code=allow_code, told=told)
         page = write_report(assessment, output, told=told)
     reused = f"reused {assessment.reused} finished steps, computed {assessment.computed}; "
     common.remark(

@@ -7,22 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from unmask.base import visible
-from unmask.report import Document, render
+from unmask.report import Document, figures_of, render
 from unmask.run import Progress as Callback
-from unmask.run import write_whole
+from unmask.run import place, reporting, write_whole
 
 
 class OutputFormat(StrEnum):
@@ -77,8 +71,7 @@ OnOption = Annotated[
     ),
 ]
 WorkersOption = Annotated[
-    int | None,
-    typer.Option("--workers", min=1, help="Workers.", show_default="one per processor"),
+    int | None, typer.Option("--workers", min=1, help="Workers.", show_default="one per processor")
 ]
 StateOption = Annotated[
     Path | None,
@@ -106,9 +99,20 @@ DuplicatesOption = Annotated[
     Missing, typer.Option("--duplicates", help="Repeated trials: skip keeps the first.")
 ]
 InputFormatOption = Annotated[
-    str | None,
-    typer.Option("--format-in", help="Format of the scores, see unmask formats."),
+    str | None, typer.Option("--format-in", help="Format of the scores, see unmask formats.")
 ]
+
+
+def draw(result: Any, folder: Path | None, *, formats: str, quiet: bool, **options: Any) -> None:
+    """All figures of a result into a folder, if one was named.
+
+    ``formats`` are separated by commas, ``options`` those of :func:`unmask.report.figures_of`.
+    """
+    if folder is not None:
+        from unmask.figures import save_all
+
+        save_all(figures_of(result, **options), folder, formats=tuple(formats.split(",")))
+        remark(f"figures in {folder}", quiet=quiet)
 
 
 def give(document: Document, *, format: OutputFormat, output: Path | None, quiet: bool) -> None:
@@ -128,6 +132,24 @@ def remark(text: str, *, quiet: bool = False) -> None:
     """A line on stderr."""
     if not quiet:
         print(visible(text), file=sys.stderr)
+
+
+@contextmanager
+def running(
+    what: str,
+    on: str = "local",
+    workers: int | None = None,
+    state: Path | None = None,
+    *,
+    quiet: bool = False,
+) -> Iterator[None]:
+    """Work where the options say, ``what`` beside a progress bar."""
+    with (
+        place(on, workers=workers, state=state),
+        progress(what, quiet=quiet) as bar,
+        reporting(bar),
+    ):
+        yield
 
 
 @contextmanager

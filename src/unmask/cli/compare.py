@@ -11,8 +11,8 @@ from unmask.cli.scores import load
 from unmask.engine import Battery
 from unmask.engine import compare as compare_systems
 from unmask.errors import InputError
-from unmask.report import document_of_comparison
-from unmask.run import Place, place, reporting
+from unmask.report import document
+from unmask.run import Place
 
 
 def compare(
@@ -62,8 +62,7 @@ def compare(
             "compare needs two systems: name them with --system; "
             f"there are {', '.join(table.systems)}"
         )
-    here = place(on, workers=workers, state=state)
-    with here, common.progress("bootstrap", quiet=quiet) as bar, reporting(bar):
+    with common.running("bootstrap", on, workers, state, quiet=quiet):
         comparison = compare_systems(
             table,
             *names,
@@ -72,4 +71,4 @@ def compare(
             level=level,
             seed=seed,
         )
-    common.give(document_of_comparison(comparison), format=format, output=output, quiet=quiet)
+    common.give(document(comparison), format=format, output=output, quiet=quiet)

@@ -14,7 +14,7 @@ from unmask.cli import common
 from unmask.cli.scores import load
 from unmask.errors import InputError
 from unmask.figures import save_all
-from unmask.report import cp_figures, render_cp_maps
+from unmask.report import figures_of, render_cp_maps
 from unmask.run import place, reporting, write_whole
 from unmask.stress import cells_table, cp_maps
 from unmask.trials import Scores, read_key
@@ -150,7 +150,8 @@ def cpmap(
     if cells is not None:
         write_whole(cells, cells_table(assessments).write_csv().encode())
     if figures is not None:
-        save_all(cp_figures(*assessments), figures, formats=tuple(figure_formats.split(",")))
+        drawn = figures_of(assessments[0], further=assessments[1:])
+        save_all(drawn, figures, formats=tuple(figure_formats.split(",")))
     text = render_cp_maps(assessments[0], format.value, further=assessments[1:])
     if output is None:
         sys.stdout.write(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,10 +11,8 @@ from unmask.cli.counted import counted
 from unmask.cli.scores import load
 from unmask.engine import Battery
 from unmask.engine import evaluate as evaluate_scores
-from unmask.figures import save_all
-from unmask.report import counted_figures, document_of_evaluation
-from unmask.report.detection_figures import detection_figures
-from unmask.run import Place, place, reporting
+from unmask.report import document
+from unmask.run import Place
 
 
 def evaluate(
@@ -109,36 +106,22 @@ def evaluate(
         state=state,
         quiet=quiet,
     )
-    if found is not None:
-        if figures is not None:
-            drawn = counted_figures(found, p_target=battery.p_target[0])
-            save_all(drawn, Path(figures), formats=tuple(figure_formats.split(",")))
-        common.give(document_of_evaluation(found), format=format, output=output, quiet=quiet)
-        return
-    table = load(
-        scores,
-        key=key,
-        speakers=speakers,
-        systems=system,
-        format=input_format,
-        missing=missing,
-        duplicates=duplicates,
-        quiet=quiet,
-    )
-    here = place(on, workers=workers, state=state)
-    with here, common.progress("bootstrap", quiet=quiet) as bar, reporting(bar):
-        evaluation = evaluate_scores(
-            table,
-            by=by,
-            battery=battery,
-            replicates=ci,
-            level=level,
-            seed=seed,
+    table = None
+    if found is None:
+        table = load(
+            scores,
+            key=key,
+            speakers=speakers,
+            systems=system,
+            format=input_format,
+            missing=missing,
+            duplicates=duplicates,
+            quiet=quiet,
         )
-    document = document_of_evaluation(evaluation)
-    if figures is not None:
-        drawn = detection_figures(table, evaluation, p_target=battery.p_target[0])
-        save_all(drawn, Path(figures), formats=tuple(figure_formats.split(",")))
-    common.give(document, format=format, output=output, quiet=quiet)
-    if figures is not None:
-        common.remark(f"figures in {figures}", quiet=quiet)
+        with common.running("bootstrap", on, workers, state, quiet=quiet):
+            found = evaluate_scores(
+                table, by=by, battery=battery, replicates=ci, level=level, seed=seed
+            )
+    options = {"scores": table, "p_target": battery.p_target[0]}
+    common.draw(found, figures, formats=figure_formats, quiet=quiet, **options)
+    common.give(document(found), format=format, output=output, quiet=quiet)

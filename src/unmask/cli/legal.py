@@ -11,10 +11,10 @@ import typer
 
 from unmask.cli import common
 from unmask.errors import InputError
-from unmask.figures import legal_figures, save_all
+from unmask.figures import save_all
 from unmask.privacy.legal import BACKENDS, METRICS, VARIANTS, Attacker, with_backends
 from unmask.privacy.legal import legal as attack
-from unmask.report import document_of_legal, legal_attackers, load_config
+from unmask.report import document, figures_of, legal_attackers, load_config
 from unmask.run import place, reporting
 from unmask.trials import Embeddings, read_embeddings
 
@@ -157,8 +157,8 @@ def legal(
     with here, common.progress("attacks", quiet=quiet) as bar, reporting(bar):
         sweep = attack(attackers, **options)
     if figures is not None:
-        save_all(legal_figures(sweep), figures, formats=tuple(figure_formats.split(",")))
-    common.give(document_of_legal(sweep), format=format, output=output, quiet=quiet)
+        save_all(figures_of(sweep), figures, formats=tuple(figure_formats.split(",")))
+    common.give(document(sweep), format=format, output=output, quiet=quiet)
     if figures is not None:
         common.remark(f"figures in {figures}", quiet=quiet)
 

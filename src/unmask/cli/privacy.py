@@ -14,8 +14,8 @@ from unmask.cli import common
 from unmask.errors import InputError
 from unmask.figures import save_all
 from unmask.privacy.similarity import read_matrices, safeguards
-from unmask.report import document_of_privacy
-from unmask.report.privacy_figures import privacy_figures
+from unmask.report import document as document_of
+from unmask.report import figures_of
 from unmask.run import place, reporting
 from unmask.scoring import backend_named
 from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores
@@ -159,9 +159,9 @@ def privacy(
     for source in sources:
         if source.detected:
             common.remark(f"{source.name}: {source.detected}", quiet=quiet)
-    document = document_of_privacy(assessment, inputs=sources, details=details)
+    document = document_of(assessment, inputs=sources, details=details)
     if figures is not None:
-        drawn = privacy_figures(assessment, order=order.value)
+        drawn = figures_of(assessment, order=order.value)
         save_all(drawn, Path(figures), formats=tuple(figure_formats.split(",")))
     common.give(document, format=format, output=output, quiet=quiet)
     if figures is not None:

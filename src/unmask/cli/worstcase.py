@@ -11,8 +11,9 @@ import typer
 from unmask.cli import common
 from unmask.cli.scores import load
 from unmask.errors import InputError
-from unmask.figures import Figure, save_all, worst_case_figures
-from unmask.report import document_of_models, document_of_worst_case
+from unmask.figures import Figure, save_all
+from unmask.report import document as document_of
+from unmask.report import figures_of
 from unmask.run import place, reporting
 from unmask.scoring import backend_named
 from unmask.stress import (
@@ -198,7 +199,7 @@ def worstcase(
                 )
                 for group, part in parts.items()
             ]
-        document = document_of_models(tables, inputs=sources)
+        document = document_of(tables, inputs=sources)
         common.give(document, format=format, output=output, quiet=quiet)
         return
     studies = {}
@@ -223,9 +224,9 @@ def worstcase(
                 )
     if figures is not None:
         for group, study in studies.items():
-            drawn = [_named(figure, group, len(studies)) for figure in worst_case_figures(study)]
+            drawn = [_named(figure, group, len(studies)) for figure in figures_of(study)]
             save_all(drawn, Path(figures), formats=tuple(figure_formats.split(",")))
-    document = document_of_worst_case(studies, inputs=sources)
+    document = document_of(studies, inputs=sources)
     common.give(document, format=format, output=output, quiet=quiet)
     if figures is not None:
         common.remark(f"figures in {figures}", quiet=quiet)

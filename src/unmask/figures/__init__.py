@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from unmask.figures.calibration import calibration_plot
-from unmask.figures.cp_map import cp_map_figure
-from unmask.figures.data import join, require_systems, table
-from unmask.figures.delta_cp_map import delta_cp_map_figure
-from unmask.figures.det import det
-from unmask.figures.disclosure import calibration_profiles, disclosure_profiles
-from unmask.figures.distinctiveness import Point
-from unmask.figures.ece import ece_profile
-from unmask.figures.figure import Chart, Figure
-from unmask.figures.histogram import score_histograms
-from unmask.figures.image import PNG_PIXELS_PER_INCH, svg
-from unmask.figures.legal import legal_figures
+from unmask.figures.calibration import calibration_plot, pav_map
+from unmask.figures.cp_maps import cp_map_figure, delta_cp_map_figure, roadmap_figure
+from unmask.figures.densities import score_histograms, trial_bias_figure
+from unmask.figures.evidence import calibration_profiles, disclosure_profiles, ece_profile
+from unmask.figures.figure import Chart, Figure, join, require_systems, table
+from unmask.figures.image import PNG_PIXELS_PER_INCH, save, save_all, svg
+from unmask.figures.legal import RiskLine, legal_figures, legal_panel, risk_comparison
 from unmask.figures.page import POLICY, STYLE, fragment, javascript, script_json
-from unmask.figures.pav import pav_map
-from unmask.figures.protection import speaker_protection
-from unmask.figures.risk_comparison import RiskLine
-from unmask.figures.roadmap import roadmap_figure
-from unmask.figures.roc_hull import roc_hull
-from unmask.figures.save import save, save_all
-from unmask.figures.similarity import similarity_matrices
-from unmask.figures.speaker_strip import Strip
+from unmask.figures.safeguards import Point, distinctiveness, speaker_protection
+from unmask.figures.similarity import similarity_matrices, zoo_plots
+from unmask.figures.speakers import Strip, rank_histograms, speaker_risks, speaker_strip
 from unmask.figures.theme import (
     NARROW,
     NONTARGET,
@@ -34,10 +24,15 @@ from unmask.figures.theme import (
     shorten,
     system_colours,
 )
-from unmask.figures.trial_bias import trial_bias_figure
-from unmask.figures.worst_case import worst_case_figures
-from unmask.figures.worst_case_growth import GrowthLine
-from unmask.figures.zoo import zoo_plots
+from unmask.figures.tradeoff import det, roc_hull
+from unmask.figures.worst_case import (
+    GrowthLine,
+    needed_thresholds,
+    worst_case_curves,
+    worst_case_figures,
+    worst_case_growth,
+    worst_case_map,
+)
 
 __all__ = [
     "NARROW",
@@ -62,13 +57,18 @@ __all__ = [
     "delta_cp_map_figure",
     "det",
     "disclosure_profiles",
+    "distinctiveness",
     "ece_profile",
     "fragment",
     "javascript",
     "join",
     "legal_figures",
+    "legal_panel",
+    "needed_thresholds",
     "pav_map",
+    "rank_histograms",
     "require_systems",
+    "risk_comparison",
     "roadmap_figure",
     "roc_hull",
     "save",
@@ -78,10 +78,15 @@ __all__ = [
     "shorten",
     "similarity_matrices",
     "speaker_protection",
+    "speaker_risks",
+    "speaker_strip",
     "svg",
     "system_colours",
     "table",
     "trial_bias_figure",
+    "worst_case_curves",
     "worst_case_figures",
+    "worst_case_growth",
+    "worst_case_map",
     "zoo_plots",
 ]

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.estimate import Interval
-from unmask.figures.data import table, text_table
-from unmask.figures.figure import Layers
+from unmask.figures.encode import tips
+from unmask.figures.figure import Layers, table, text_table
 from unmask.figures.theme import GRID, INK, MUTED
 
 Numbers = npt.NDArray[Any]
@@ -110,12 +110,10 @@ def _at(values: Sequence[float] | Numbers, index: str) -> str:
     return f"({json.dumps(plain)})[datum.{index}]"
 
 
-TRIALS = [
-    alt.Tooltip("share_x:Q", title="Hardest targets", format=".1%"),
-    alt.Tooltip("targets:Q", title="Target trials", format=",d"),
-    alt.Tooltip("share_y:Q", title="Hardest nontargets", format=".1%"),
-    alt.Tooltip("nontargets:Q", title="Nontarget trials", format=",d"),
-]
+TRIALS = tips(
+    "share_x:Q|Hardest targets|.1%; targets:Q|Target trials|,d; share_y:Q|Hardest nontargets|.1%; "
+    "nontargets:Q|Nontarget trials|,d"
+)
 
 
 def axes_for(*, left: bool, panel: Panel, below: bool = True) -> Axes:

@@ -9,8 +9,20 @@ from typing import Any
 import altair as alt
 
 from unmask.errors import InputError
-from unmask.figures.data import table
-from unmask.figures.theme import CHANCE, NARROW, WIDE, shorten, system_colours
+from unmask.figures.figure import Layers, table
+from unmask.figures.theme import (
+    CHANCE,
+    DASHED,
+    NARROW,
+    ORIGINAL,
+    SOLID,
+    WIDE,
+    attacker_dashes,
+    shorten,
+    system_colours,
+)
+
+UNIT = alt.Scale(domain=[0, 1], nice=False)
 
 
 def colours_for(names: Sequence[str], colours: Mapping[str, str] | None) -> list[str]:
@@ -96,17 +108,110 @@ def panel_columns(panels: int, *, width: float) -> int:
 
 def panel_title(system: str) -> alt.Chart:
     """A layer that writes the system's name above its panel; the whole name shows on hover."""
-    layer: alt.Chart = (
-        alt.Chart(table(system=system, label=shorten(system, limit=22)))
-        .mark_text(align="left", baseline="bottom", fontSize=11.5, fontWeight=600)
-        .encode(
-            x=alt.value(0),
-            y=alt.value(-6),
-            text="label:N",
-            tooltip=alt.Tooltip("system:N", title="System"),
-        )
-    )
+    rows = table(system=system, label=shorten(system, limit=22))
+    layer: alt.Chart = _above(rows).encode(tooltip=alt.Tooltip("system:N", title="System"))
     return layer
+
+
+def panel_words(label: str, *, lift: int = 6) -> alt.Chart:
+    """A layer that writes ``label`` above its panel."""
+    return _above(table(label=label), lift)
+
+
+def _above(rows: alt.InlineData, lift: int = 6) -> alt.Chart:
+    words = alt.Chart(rows).mark_text(
+        align="left", baseline="bottom", fontSize=11.5, fontWeight=600
+    )
+    layer: alt.Chart = words.encode(x=alt.value(0), y=alt.value(-lift), text="label:N")
+    return layer
+
+
+def in_grid(
+    panels: Sequence[Layers], *, columns: int, spacing: float, description: str
+) -> alt.ConcatChart:
+    """Panels in rows of ``columns``, ``description`` for readers who do not see them."""
+    return alt.concat(*panels, columns=columns, spacing=spacing).properties(description=description)
+
+
+def in_panel(chart: Any, *, width: float, ratio: float, description: str | None = None) -> Any:
+    """The chart in its only panel, ``ratio`` of its width high."""
+    side = main_panel(width)
+    told = {} if description is None else {"description": description}
+    return chart.properties(width=side, height=int(ratio * side), **told)
+
+
+def percent_y(field: str, title: str | None) -> alt.Y:
+    """Fractions from 0 to 1, written as percent, quarters marked."""
+    return alt.Y(f"{field}:Q", title=title, scale=UNIT, axis=percent_axis())
+
+
+def percent_axis(*values: float) -> alt.Axis:
+    """An axis of fractions that are written as percent; quarters are marked unless told."""
+    marks = list(values or (0, 0.25, 0.5, 0.75, 1))
+    return alt.Axis(values=marks, labelExpr="format(100 * datum.value, 'd')")
+
+
+def count_x(title: str, ends: Sequence[float], ticks: Sequence[float], **axis: Any) -> alt.X:
+    """Counts on a logarithmic axis that ends at ``ends``."""
+    scale = alt.Scale(type="log", domain=list(ends), nice=False)
+    return alt.X("count:Q", title=title, scale=scale, axis=alt.Axis(values=list(ticks), **axis))
+
+
+def band(rows: alt.InlineData, x: alt.X, low: alt.Y, *more: Any, opacity: float) -> alt.Chart:
+    """The area between the fields ``low`` and ``high``: an interval along a line."""
+    area = alt.Chart(rows).mark_area(fillOpacity=opacity, strokeWidth=0, clip=True)
+    layer: alt.Chart = area.encode(x, low, alt.Y2("high:Q"), *more)
+    return layer
+
+
+def dashed(rows: alt.InlineData, *, mark: str = "rule", **style: Any) -> alt.Chart:
+    """A dashed line or rule, black unless told: chance, a threshold, what one compares with."""
+    drawn = {"color": CHANCE, "strokeDash": list(DASHED), **style}
+    layer: alt.Chart = getattr(alt.Chart(rows), f"mark_{mark}")(**drawn)
+    return layer
+
+
+def kinds(
+    field: str, colours: Mapping[str, str], *, legend: alt.Legend | None, **options: Any
+) -> alt.Color:
+    """Colour by the field: ``{its value: the colour}``."""
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    return alt.Color(f"{field}:N", scale=scale, legend=legend, **options)
+
+
+def attacker_lines(
+    names: Sequence[str],
+    *,
+    original: str | None,
+    colour: str,
+    legend: alt.Legend,
+    chance: str | None = None,
+) -> tuple[alt.Color, alt.StrokeDash]:
+    """One colour for the safeguard and grey for unprotected speech; attackers by line style.
+
+    ``chance`` is the name of a further line, black and dashed.
+    """
+    dashes: dict[str, list[float]] = {
+        **attacker_dashes(n for n in names if n != original),
+        str(original): [float(length) for length in SOLID],
+    }
+    colours = {n: ORIGINAL if n == original else colour for n in names}
+    if chance is not None:
+        colours[chance], dashes[chance] = CHANCE, [float(length) for length in DASHED]
+    scale = alt.Scale(domain=list(colours), range=[dashes[n] for n in colours])
+    return (
+        kinds("attacker", colours, legend=legend),
+        alt.StrokeDash("attacker:N", scale=scale, legend=legend),
+    )
+
+
+def tips(fields: str) -> list[alt.Tooltip]:
+    """What shows on hover: ``field:type|Title`` or ``field:type|Title|format``, ``; `` between."""
+    parts = (field.split("|") for field in fields.split("; "))
+    return [
+        alt.Tooltip(name, title=title, format=form[0] if form else alt.Undefined)
+        for name, title, *form in parts
+    ]
 
 
 def percent(fraction: float) -> str:

@@ -1,12 +1,16 @@
-"""A chart with the words that belong to it."""
+"""A chart with the words that belong to it, and the rows it carries."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
+import numpy as np
+import numpy.typing as npt
+from altair.utils.schemapi import debug_mode
 
 from unmask.errors import InputError
 from unmask.figures.theme import CONFIG
@@ -23,6 +27,7 @@ Chart = (
 
 Layers = alt.LayerChart | alt.FacetChart
 
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -55,3 +60,63 @@ class Figure:
         spec: dict[str, Any] = self.chart.to_dict()
         spec.setdefault("description", f"{self.title}. {self.caption}")
         return spec
+
+
+DIGITS = 6
+
+
+def table(**columns: Any) -> alt.InlineData:
+    """Rows from columns of one length, or single values that every row repeats.
+
+    Numbers keep six significant digits; what JSON cannot hold (NaN, ±inf) becomes null.
+    """
+    lengths = {len(c) for c in columns.values() if not _is_single(c)}
+    if len(lengths) > 1:
+        raise InputError(f"chart data: expected columns of one length, found {sorted(lengths)}")
+    length = lengths.pop() if lengths else 1
+    cells = [
+        [_cell(c)] * length if _is_single(c) else [_cell(value) for value in c]
+        for c in columns.values()
+    ]
+    return _inline([dict(zip(columns, row, strict=True)) for row in zip(*cells, strict=True)])
+
+
+def text_table(**columns: npt.ArrayLike) -> alt.InlineData:
+    """Numbers as lines of text: a third of the size of named fields, and quick to copy."""
+    rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
+    lines = [",".join(f"{value:.{DIGITS}g}" for value in row) for row in rows]
+    return alt.InlineData(
+        "\n".join([",".join(columns), *lines]),
+        format=alt.CsvDataFormat(type="csv", parse=dict.fromkeys(columns, "number")),
+    )
+
+
+def join(parts: Iterable[alt.InlineData]) -> alt.InlineData:
+    """The rows of all parts, one after another."""
+    return _inline([row for part in parts for row in part.values])
+
+
+def require_systems(curves: Mapping[str, object], *, chart: str) -> None:
+    """Refuse to draw nothing."""
+    if not curves:
+        raise InputError(f"{chart}: expected at least one system, found none")
+
+
+def _inline(rows: list[dict[str, Any]]) -> alt.InlineData:
+    """Rows as chart data, without altair's check of every cell: they are plain by construction."""
+    with debug_mode(False):
+        return alt.InlineData(rows)
+
+
+def _is_single(column: Any) -> bool:
+    return isinstance(column, str) or not hasattr(column, "__len__")
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
+    return value

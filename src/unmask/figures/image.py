@@ -1,17 +1,29 @@
-"""Title, chart and caption as one SVG image; PNG and PDF are made from it."""
+"""A figure as an image, and figures into files; the suffix says which kind."""
 
 from __future__ import annotations
 
+import base64
+import json
+import os
 import re
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from math import isqrt
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import vl_convert
 
 from unmask.base import visible
-from unmask.figures.figure import Figure
-from unmask.figures.render import rendered
-from unmask.figures.still import still
+from unmask.errors import InputError
+from unmask.figures import page
+from unmask.figures.figure import VEGA_LITE, Figure
 from unmask.figures.theme import FONT, INK, MUTED, NARROW, PAPER, PIXELS_PER_INCH
+from unmask.run import write_whole
 
 PNG_PIXELS_PER_INCH = 200
 
@@ -114,3 +126,178 @@ def _lines(
         f"{escape(visible(text))}</text>\n"
         for i, text in enumerate(lines)
     )
+
+
+def rendered(spec: dict[str, Any]) -> str:
+    """The chart as SVG."""
+    drawing: str = vl_convert.vegalite_to_svg(
+        shown(spec), vl_version=VEGA_LITE, allowed_base_urls=[]
+    )
+    return drawing
+
+
+def shown(value: Any) -> Any:
+    """The same specification, its names without characters that end the renderer."""
+    if isinstance(value, str):
+        return visible(value)
+    if isinstance(value, dict):
+        return {shown(name): shown(part) for name, part in value.items()}
+    return [shown(part) for part in value] if isinstance(value, list) else value
+
+
+CELLS = "cells"
+MOST_RECTANGLES = 100 * 100
+_WITHIN = ("layer", "concat", "hconcat", "vconcat", "spec")
+_FILL = re.compile(r'fill="rgb\((\d+), (\d+), (\d+)\)"')
+Pixels = npt.NDArray[np.uint8]
+
+
+def still(spec: dict[str, Any]) -> dict[str, Any]:
+    """The specification with every large layer of cells as a picture.
+
+    Such a layer has the mark style :data:`CELLS`, its data are lines of text with one column, the
+    values of a square matrix row by row, and its colour scale is continuous.
+    """
+    datasets = dict(spec.get("datasets", {}))
+    made: dict[str, Any] = _still(spec, datasets)
+    return {**made, "datasets": datasets} if datasets else made
+
+
+def _still(node: Any, datasets: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [new for child in node for new in _replaced(child, datasets)]
+    return {
+        key: _still(value, datasets) if key in _WITHIN else value for key, value in node.items()
+    }
+
+
+def _replaced(node: dict[str, Any], datasets: dict[str, Any]) -> list[dict[str, Any]]:
+    mark = node.get("mark")
+    if not (isinstance(mark, dict) and mark.get("style") == CELLS):
+        return [_still(node, datasets)]
+    name = node["data"]["name"]
+    field, *lines = datasets[name].split("\n")
+    if len(lines) <= MOST_RECTANGLES:
+        return [node]
+    del datasets[name]
+    encoding = {key: value for key, value in node["encoding"].items() if key != "tooltip"}
+    values, place = np.unique(np.array(lines, dtype=np.float64), return_inverse=True)
+    pixels = _colours(values, encoding["color"]["scale"])[place]
+    side = isqrt(len(lines))
+    return [_picture(pixels.reshape(side, side, 3), encoding), _nowhere(field, encoding)]
+
+
+def _picture(pixels: Pixels, encoding: dict[str, Any]) -> dict[str, Any]:
+    """A layer that fills the panel with an image whose pixels keep their edges."""
+    address = "data:image/png;base64," + base64.b64encode(png_of(pixels)).decode()
+    width, height = (max(encoding[axis]["scale"]["domain"]) for axis in "xy")
+    return {
+        "data": {"values": [{}]},
+        "mark": {
+            "type": "image",
+            "url": address,
+            "width": width,
+            "height": height,
+            "align": "left",
+            "baseline": "top",
+            "aspect": False,
+            "smooth": False,
+            "aria": False,
+        },
+        "encoding": {"x": {"value": 0}, "y": {"value": 0}},
+    }
+
+
+def _nowhere(field: str, encoding: dict[str, Any]) -> dict[str, Any]:
+    """A layer of one cell without extent: it brings the scales and the legend."""
+    names = {own["field"] for axis, own in encoding.items() if axis != "color"}
+    row = {field: encoding["color"]["scale"]["domain"][0], **dict.fromkeys(sorted(names), 0)}
+    return {
+        "data": {"values": [row]},
+        "mark": {"type": "rect", "strokeWidth": 0, "aria": False},
+        "encoding": encoding,
+    }
+
+
+def _colours(values: npt.NDArray[np.float64], scale: dict[str, Any]) -> Pixels:
+    """What the renderer itself makes of values on a colour scale: red, green and blue of each."""
+    colour = {"field": "data", "type": "quantitative", "scale": scale, "legend": None}
+    drawing = rendered(
+        {
+            "data": {"values": values.tolist()},
+            "mark": {"type": "rect", "strokeWidth": 0, "aria": False},
+            "encoding": {"color": colour},
+        }
+    )
+    found = _FILL.findall(drawing)
+    if len(found) != values.size:
+        raise RuntimeError(f"the renderer coloured {len(found)} of {values.size} cells")
+    return np.array(found, dtype=np.uint8)
+
+
+def png_of(pixels: Pixels) -> bytes:
+    """Rows of pixels (red, green, blue) as a PNG file."""
+    height, width, _ = pixels.shape
+    lines = np.zeros((height, 1 + 3 * width), np.uint8)
+    lines[:, 1:] = pixels.reshape(height, -1)
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks)
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + _checksum(kind + content)
+
+
+def _checksum(content: bytes) -> bytes:
+    return struct.pack(">I", zlib.crc32(content))
+
+
+def _json(figure: Figure) -> bytes:
+    spec = figure.spec()
+    lines = wrap(figure.caption, width=640, size=11)
+    spec.setdefault("title", {"text": figure.title, "subtitle": lines})
+    return json.dumps(spec, ensure_ascii=False, allow_nan=False, indent=1).encode() + b"\n"
+
+
+_WRITERS: dict[str, Callable[[Figure], bytes]] = {
+    ".png": png,
+    ".svg": lambda figure: svg(figure).encode(),
+    ".pdf": pdf,
+    ".html": lambda figure: page.page(figure).encode(),
+    ".json": _json,
+}
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
+    """Write ``figure`` as .png, .svg, .pdf, .html or .json (the Vega-Lite specification)."""
+    path = Path(path)
+    writer = _WRITERS.get(path.suffix.lower())
+    if writer is None:
+        raise InputError(
+            f"{path}: expected a figure's suffix ({' '.join(_WRITERS)}), "
+            f"found {path.suffix or 'none'}"
+        )
+    content = writer(figure)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, content)
+    return path
+
+
+def save_all(
+    figures: Iterable[Figure],
+    directory: str | os.PathLike[str],
+    *,
+    formats: Sequence[str] = ("png", "svg", "html"),
+) -> list[Path]:
+    """Write every figure in every format as ``directory/name.format``; return the paths."""
+    figures = list(figures)
+    names = [figure.name for figure in figures]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"figures: expected one figure for each name, found {name!r} twice")
+    return [
+        save(figure, Path(directory) / f"{figure.name}.{kind.lstrip('.')}")
+        for figure in figures
+        for kind in formats
+    ]

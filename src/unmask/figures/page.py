@@ -9,8 +9,7 @@ from typing import Any
 
 import vl_convert
 
-from unmask.figures.figure import Figure
-from unmask.figures.render import VEGA_LITE
+from unmask.figures.figure import VEGA_LITE, Figure
 from unmask.figures.theme import PAPER
 
 POLICY = (

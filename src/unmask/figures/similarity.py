@@ -1,4 +1,4 @@
-"""Voice similarity matrices, four quadrants on one colour scale."""
+"""Voice similarity matrices in four quadrants, and the zoo plots that come from them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import altair as alt
 
-from unmask.figures.data import require_systems, table, text_table
-from unmask.figures.encode import panel_columns, panel_title
-from unmask.figures.figure import Figure, Layers
-from unmask.figures.still import CELLS
+from unmask.figures.encode import dashed, in_grid, is_wide, panel_columns, panel_title, tips
+from unmask.figures.figure import Figure, Layers, require_systems, table, text_table
+from unmask.figures.image import CELLS
 from unmask.figures.theme import MUTED, PAPER, SEQUENTIAL, UNIT_DOMAIN, WIDE
+from unmask.privacy import Zoo
 from unmask.privacy.similarity import MatrixView
 
 _DIGITS = 3
@@ -32,9 +32,8 @@ def similarity_matrices(
         matrix_panel(view, room, title=system, key=f"speakers{i}")
         for i, (system, view) in enumerate(views.items())
     ]
-    chart = alt.concat(*panels, columns=columns, spacing=26).properties(
-        description=f"Voice similarity matrices of {', '.join(views)}"
-    )
+    described = f"Voice similarity matrices of {', '.join(views)}"
+    chart = in_grid(panels, columns=columns, spacing=26, description=described)
     return Figure(name, title, _caption(views), chart)
 
 
@@ -81,8 +80,7 @@ def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Laye
                 ),
             ),
             tooltip=[
-                alt.Tooltip("one:N", title="Row"),
-                alt.Tooltip("other:N", title="Column"),
+                *tips("one:N|Row; other:N|Column"),
                 alt.Tooltip("similarity:Q", title="Similarity", format=f".{_DIGITS}f"),
             ],
         )
@@ -131,3 +129,92 @@ def _caption(views: Mapping[str, MatrixView]) -> str:
             "the mean self-similarity, all others the mean similarity of different speakers."
         )
     return caption
+
+
+_COLOURS = {
+    "doves": "#009E73",
+    "chameleons": "#E69F00",
+    "phantoms": "#56B4E9",
+    "worms": "#D55E00",
+    "": "#6b7280",
+}
+_REST = "none of them"
+
+
+def zoo_plots(
+    zoos: Mapping[str, Zoo],
+    *,
+    matrices: Mapping[str, MatrixView] | None = None,
+    width: float = WIDE,
+    name: str = "zoo",
+    title: str = "Zoo plot: who is recognised, who is confused with others",
+) -> Figure:
+    """One row per set: the similarity matrix where given, and the plot of all speakers."""
+    require_systems(zoos, chart="zoo plot")
+    views = matrices or {}
+    side = 250 if is_wide(width) and views else 300 if is_wide(width) else 220
+    rows = []
+    for i, (system, zoo) in enumerate(zoos.items()):
+        plot = _plot(system, zoo, side)
+        if system in views:
+            panel = matrix_panel(views[system], side, title=system, key=f"zoo{i}")
+            rows += [panel, plot]
+        else:
+            rows.append(plot)
+    columns = 2 if is_wide(width) else 1
+    described = f"Zoo plots of {', '.join(zoos)}"
+    chart = in_grid(rows, columns=columns, spacing=30, description=described)
+    chart = chart.resolve_scale(color="independent")
+    told = "; ".join(
+        f"{system}: "
+        + ", ".join(
+            f"{corner.count} {kind} (by chance {corner.expected:.1f}, p = {corner.p_value:.2g})"
+            for kind, corner in zoo.corners.items()
+        )
+        for system, zoo in zoos.items()
+    )
+    caption = (
+        "Every point is a speaker. To the right: recognised well; up: confused with others. "
+        "Dashed: outer quartiles; their corners are doves (lower right), chameleons (upper right), "
+        f"phantoms (lower left) and worms (upper left). {told}."
+    )
+    return Figure(name, title, caption, chart)
+
+
+def _plot(system: str, zoo: Zoo, side: int) -> Layers:
+    corner = [kind or _REST for kind in zoo.corner_of()]
+    rows = table(
+        speaker=list(zoo.speakers), target=zoo.target, impostor=zoo.impostor, corner=corner
+    )
+    kinds = [kind or _REST for kind in _COLOURS]
+    x = alt.X("target:Q", title=f"Mean target {zoo.score}", scale=alt.Scale(zero=False, padding=12))
+    y = alt.Y(
+        "impostor:Q", title=f"Mean impostor {zoo.score}", scale=alt.Scale(zero=False, padding=12)
+    )
+    lines = {
+        axis: dashed(table(at=list(zoo.quartiles[axis])), color=MUTED, strokeWidth=0.8)
+        for axis in ("target", "impostor")
+    }
+    points = (
+        alt.Chart(rows)
+        .mark_point(filled=True, size=46, opacity=0.9)
+        .encode(
+            x,
+            y,
+            alt.Color(
+                "corner:N",
+                title="Corner",
+                scale=alt.Scale(domain=kinds, range=list(_COLOURS.values())),
+            ),
+            tooltip=tips(
+                "speaker:N|Speaker; corner:N|Corner; target:Q|Mean target|.3f; "
+                "impostor:Q|Mean impostor|.3f"
+            ),
+        )
+    )
+    return alt.layer(
+        lines["target"].encode(x="at:Q"),
+        lines["impostor"].encode(y="at:Q"),
+        points,
+        panel_title(system),
+    ).properties(width=side, height=side)

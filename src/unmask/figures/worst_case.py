@@ -1,16 +1,29 @@
-"""Worst-case false alarms against the number of impostors, and over thresholds."""
+"""Worst-case false alarms against the number of impostors, over thresholds, models and systems."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import altair as alt
 import numpy as np
 
-from unmask.figures.data import join, table
-from unmask.figures.encode import is_wide, legend, line_kind, main_panel
-from unmask.figures.figure import Figure
-from unmask.figures.theme import DASHED, PALETTE, SEQUENTIAL, SOLID, WIDE
-from unmask.figures.worst_case_models import worst_case_models
-from unmask.stress import WorstCaseStudy
+from unmask.figures.encode import (
+    band,
+    count_x,
+    in_panel,
+    is_wide,
+    kinds,
+    legend,
+    line_kind,
+    main_panel,
+    percent_y,
+    system_colour,
+    tips,
+)
+from unmask.figures.figure import Figure, join, require_systems, table
+from unmask.figures.theme import DASHED, DASHES, PALETTE, SEQUENTIAL, SOLID, WIDE
+from unmask.stress import Prediction, WorstCase, WorstCaseStudy
 
 _EXACT, _PREDICTED = "measured", "extrapolated"
 _COUNT_AXIS = "Number of impostors to choose from, N"
@@ -25,57 +38,36 @@ def worst_case_curves(
     title: str = "False alarms when the adversary picks the closest of N voices",
 ) -> Figure:
     """P_FA^N against N at each threshold: measured solid, extrapolated dashed with its band."""
-    names = [point.name for point in study.operating]
     exact, far = study.empirical, study.predicted
     beyond = far.counts >= exact.impostors
     parts, bands, others = [], [], []
+    names = [point.name for point in study.operating]
     for t, label in enumerate(names):
-        parts.append(
-            table(threshold=label, line=_EXACT, count=exact.counts, rate=100 * exact.values[:, t])
-        )
-        parts.append(
-            table(
-                threshold=label,
-                line=_PREDICTED,
-                count=far.counts[beyond],
-                rate=100 * far.values[beyond, t],
-            )
-        )
-        for counts, low, high, line in (
-            (exact.counts, exact.low[:, t], exact.high[:, t], _EXACT),
-            (far.counts[beyond], far.low[beyond, t], far.high[beyond, t], _PREDICTED),
+        for line, curve, kept in (
+            (_EXACT, exact, np.ones(exact.counts.size, bool)),
+            (_PREDICTED, far, beyond),
         ):
-            bands.append(
-                table(threshold=label, line=line, count=counts, low=100 * low, high=100 * high)
-            )
-        if rivals:
-            others += [
-                table(
-                    threshold=label,
-                    model=model,
-                    count=far.counts[beyond],
-                    rate=100 * values[beyond, t],
-                )
-                for model, values in far.rivals.items()
-            ]
-    colour = alt.Color(
-        "threshold:N",
-        scale=alt.Scale(domain=names, range=list(PALETTE[: len(names)])),
+            low, rate, high = (100 * v[kept, t] for v in (curve.low, curve.values, curve.high))
+            shared = {"threshold": label, "line": line, "count": curve.counts[kept]}
+            parts.append(table(**shared, rate=rate))
+            bands.append(table(**shared, low=low, high=high))
+        for model, values in (far.rivals if rivals else {}).items():
+            rate, counts = 100 * values[beyond, t], far.counts[beyond]
+            others.append(table(threshold=label, model=model, count=counts, rate=rate))
+    colour = kinds(
+        "threshold",
+        dict(zip(names, PALETTE, strict=False)),
         legend=legend(width=width, title="Threshold", symbolType="stroke", symbolOpacity=1),
     )
-    last = float(max(far.counts[-1], exact.counts[-1]))
-    x = alt.X(
-        "count:Q",
-        title=_COUNT_AXIS,
-        scale=alt.Scale(type="log", domain=[1, last], nice=False),
-    ).axis(values=[10.0**k for k in range(int(np.log10(last)) + 1)], format="~s")
+    x = _impostors(float(max(far.counts[-1], exact.counts[-1])))
     y = alt.Y("rate:Q", title="Worst-case false-alarm rate (%)", scale=alt.Scale(domain=[0, 100]))
-    band = (
-        alt.Chart(join(bands))
-        .mark_area(opacity=0.16)
-        .encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, detail="line:N")
-    )
-    lines = (
+    area = alt.Chart(join(bands)).mark_area(opacity=0.16)
+    layers = [area.encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, detail="line:N")]
+    if others:
+        line = alt.Chart(join(others)).mark_line(strokeWidth=0.9, strokeDash=[1.5, 2], opacity=0.8)
+        seen = ["model:N", "count:Q", "rate:Q"]
+        layers.append(line.encode(x, y, colour, detail="model:N", tooltip=seen))
+    layers.append(
         alt.Chart(join(parts))
         .mark_line(clip=True)
         .encode(
@@ -83,26 +75,23 @@ def worst_case_curves(
             y,
             colour,
             line_kind({_EXACT: SOLID, _PREDICTED: DASHED}, width=width),
-            tooltip=[
-                alt.Tooltip("threshold:N", title="Threshold"),
-                alt.Tooltip("line:N", title="Line"),
-                alt.Tooltip("count:Q", title="Impostors", format=","),
-                alt.Tooltip("rate:Q", title="False alarms (%)", format=".2f"),
-            ],
+            tooltip=tips(
+                "threshold:N|Threshold; line:N|Line; count:Q|Impostors|,; "
+                "rate:Q|False alarms (%)|.2f"
+            ),
         )
     )
-    layers = [band, lines]
-    if others:
-        layers.insert(
-            1,
-            alt.Chart(join(others))
-            .mark_line(strokeWidth=0.9, strokeDash=[1.5, 2], opacity=0.8)
-            .encode(x, y, colour, detail="model:N", tooltip=["model:N", "count:Q", "rate:Q"]),
-        )
-    chart = alt.layer(*layers).properties(
-        width=main_panel(width), height=int(0.72 * main_panel(width))
-    )
+    chart = in_panel(alt.layer(*layers), width=width, ratio=0.72)
     return Figure(name, title, _caption(study, rivals and bool(others)), chart)
+
+
+def _decades(last: float) -> list[float]:
+    return [10.0**k for k in range(int(np.log10(last)) + 1)]
+
+
+def _impostors(last: float) -> alt.X:
+    """Numbers of impostors up to ``last``, a tick at each power of ten."""
+    return count_x(_COUNT_AXIS, (1, last), _decades(last), format="~s")
 
 
 def worst_case_map(
@@ -126,7 +115,6 @@ def worst_case_map(
         rate=100 * study.surface[across, up],
     )
     last = float(10 ** columns[-1])
-    ticks = [10.0**k for k in range(int(np.log10(last)) + 1)]
     heat = (
         alt.Chart(cells)
         .mark_rect(stroke=None)
@@ -135,7 +123,7 @@ def worst_case_map(
                 "left:Q",
                 title=_COUNT_AXIS,
                 scale=alt.Scale(type="log", domain=[float(10 ** columns[0]), last], nice=False),
-            ).axis(values=ticks, format="~s", grid=False),
+            ).axis(values=_decades(last), format="~s", grid=False),
             alt.X2("right:Q"),
             alt.Y(
                 "bottom:Q",
@@ -152,11 +140,9 @@ def worst_case_map(
                     direction="vertical" if is_wide(width) else "horizontal",
                 ),
             ),
-            tooltip=[
-                alt.Tooltip("count:Q", title="Impostors", format=","),
-                alt.Tooltip("threshold:Q", title="Threshold", format=".4f"),
-                alt.Tooltip("rate:Q", title="False alarms (%)", format=".2f"),
-            ],
+            tooltip=tips(
+                "count:Q|Impostors|,; threshold:Q|Threshold|.4f; rate:Q|False alarms (%)|.2f"
+            ),
         )
     )
     seen = (
@@ -164,9 +150,7 @@ def worst_case_map(
         .mark_rule(color="white", strokeDash=list(DASHED), strokeWidth=1.4)
         .encode(alt.X("count:Q"))
     )
-    chart = alt.layer(heat, seen).properties(
-        width=main_panel(width), height=int(0.72 * main_panel(width))
-    )
+    chart = in_panel(alt.layer(heat, seen), width=width, ratio=0.72)
     caption = (
         "Bright: the closest of N voices is accepted almost always; dark: almost never. "
         "A threshold is safe for a population where its row is still dark. Left of the dashed "
@@ -190,30 +174,24 @@ def needed_thresholds(
     for label, found in zip(labels, study.limits.values(), strict=True):
         kept = np.isfinite(found)
         parts.append(table(rate=label, count=counts[kept], threshold=found[kept]))
-    last = float(counts[-1])
-    chart = (
+    colours = dict(zip(labels, PALETTE, strict=False))
+    lines = (
         alt.Chart(join(parts))
         .mark_line()
         .encode(
-            alt.X(
-                "count:Q",
-                title=_COUNT_AXIS,
-                scale=alt.Scale(type="log", domain=[1, last], nice=False),
-            ).axis(values=[10.0**k for k in range(int(np.log10(last)) + 1)], format="~s"),
+            _impostors(float(counts[-1])),
             alt.Y("threshold:Q", title="Threshold needed", scale=alt.Scale(zero=False)),
-            alt.Color(
-                "rate:N",
-                scale=alt.Scale(domain=labels, range=list(PALETTE[: len(labels)])),
+            kinds(
+                "rate",
+                colours,
                 legend=legend(width=width, title="Worst case at most", symbolType="stroke"),
             ),
-            tooltip=[
-                alt.Tooltip("rate:N", title="Worst case at most"),
-                alt.Tooltip("count:Q", title="Impostors", format=","),
-                alt.Tooltip("threshold:Q", title="Threshold", format=".4f"),
-            ],
+            tooltip=tips(
+                "rate:N|Worst case at most; count:Q|Impostors|,; threshold:Q|Threshold|.4f"
+            ),
         )
-        .properties(width=main_panel(width), height=int(0.72 * main_panel(width)))
     )
+    chart = in_panel(lines, width=width, ratio=0.72)
     caption = (
         "Each line is the lowest threshold at which the closest of N voices is accepted no more "
         "often than the legend says: the model's answer, which no longer rests on measured rates "
@@ -252,3 +230,136 @@ def _caption(study: WorstCaseStudy, rivals: bool) -> str:
     if rivals:
         caption += " Dotted: models that fit the measured part about as well."
     return caption
+
+
+def worst_case_models(
+    study: WorstCaseStudy,
+    *,
+    width: float = WIDE,
+    name: str = "worst_case_models",
+    title: str = "Models of the closest of N voices",
+) -> Figure:
+    """P_FA^N against N, one row per threshold: measured, and every model asked for."""
+    exact = study.empirical
+    lines: dict[str, WorstCase | Prediction] = {
+        _EXACT: exact,
+        study.predicted.model: study.predicted,
+        **study.compared,
+    }
+    parts = [
+        table(
+            threshold=point.name,
+            model=model,
+            count=found.counts,
+            rate=100 * found.values[:, t],
+            low=100 * found.low[:, t],
+            high=100 * found.high[:, t],
+        )
+        for t, point in enumerate(study.operating)
+        for model, found in lines.items()
+    ]
+    x = _impostors(float(study.predicted.counts[-1]))
+    low, y = (
+        alt.Y(field, title="False alarms (%)", scale=alt.Scale(domain=[0, 100]))
+        for field in ("low:Q", "rate:Q")
+    )
+    colour = kinds(
+        "model",
+        dict(zip(lines, ("#555555", *PALETTE), strict=False)),
+        legend=legend(width=width, title="Model", symbolType="stroke", symbolOpacity=1),
+    )
+    base = alt.Chart(join(parts))
+    area = base.mark_area(opacity=0.14).encode(x, low, alt.Y2("high:Q"), colour)
+    seen = ["threshold:N", "model:N", "count:Q", "rate:Q", "low:Q", "high:Q"]
+    line = base.mark_line(clip=True).encode(x, y, colour, tooltip=seen)
+    chart = in_panel(alt.layer(area, line), width=width, ratio=0.4).facet(
+        row=alt.Row("threshold:N", title=None, sort=[p.name for p in study.operating])
+    )
+    caption = (
+        f"Each model with its {100 * study.predicted.level:g} % band, each threshold in a panel of"
+        f" its own. Beyond {exact.impostors:,} impostors nothing was measured: where bands part,"
+        " the data do not decide."
+    )
+    return Figure(name, title, caption, chart)
+
+
+_TICKS = tuple(step * 10**power for power in range(9) for step in (1, 2, 5))
+
+
+@dataclass(frozen=True, eq=False)
+class GrowthLine:
+    """A system at the threshold in ``place``, whose false-alarm rate over trials is ``rate``."""
+
+    system: str
+    rate: float
+    found: WorstCase
+    place: int
+
+
+def worst_case_growth(
+    lines: Sequence[GrowthLine],
+    *,
+    colours: Mapping[str, str] | None = None,
+    width: float = WIDE,
+    name: str = "worst_case_growth",
+    title: str = "False alarms when the closest of N impostors tries",
+) -> Figure:
+    """One line per system and threshold: colour by system, dash by threshold."""
+    names = list(dict.fromkeys(line.system for line in lines))
+    require_systems(dict.fromkeys(names), chart="worst case")
+    most = max(int(line.found.counts.max()) for line in lines)
+    rates = sorted({line.rate for line in lines}, reverse=True)
+    labels = {rate: f"{100 * rate:g} %" for rate in rates}
+    ticks = [*(n for n in _TICKS if n < 0.8 * most), most]
+    x = count_x(
+        "Impostors to choose from (N)",
+        (1, max(most, 2)),
+        ticks,
+        format=",",
+        labelFlush=True,
+        grid=False,
+    )
+    y, low = (percent_y(field, "False alarms (%)") for field in ("value", "low"))
+    rows = join(
+        table(
+            system=line.system,
+            threshold=labels[line.rate],
+            count=line.found.counts,
+            value=line.found.values[:, line.place],
+            low=line.found.low[:, line.place],
+            high=line.found.high[:, line.place],
+        )
+        for line in lines
+    )
+    colour = system_colour(names, colours, width=width)
+    dash = alt.StrokeDash(
+        "threshold:N",
+        title="Threshold: false alarms over trials",
+        scale=alt.Scale(
+            domain=[labels[rate] for rate in rates],
+            range=[list(DASHES[i % len(DASHES)]) for i in range(len(rates))],
+        ),
+        legend=alt.Legend(symbolType="stroke", symbolSize=420, titleLimit=300),
+    )
+    base = alt.Chart(rows)
+    chart = alt.layer(
+        band(rows, x, low, colour, alt.Detail("threshold:N"), opacity=0.12),
+        base.mark_line(clip=True).encode(x, y, colour, dash),
+        base.mark_point(filled=True, size=20, opacity=1).encode(
+            x,
+            y,
+            colour,
+            tooltip=tips(
+                "system:N|System; threshold:N|Threshold; count:Q|Impostors|,; "
+                "value:Q|False alarms|.2%; low:Q|From|.2%; high:Q|To|.2%"
+            ),
+        ),
+    ).properties(width=main_panel(width), height=main_panel(width) * 0.7)
+    caption = (
+        "The further a line rises to the right, the more an adversary gains by choosing the voice"
+        " that sounds most like the target. Dashes tell the threshold by its false-alarm rate over"
+        " all trials; at N = 1 every pair of speakers counts alike, however many trials it has, so"
+        " a line may start beside that rate. Bands are intervals over speakers, as targets"
+        " and as impostors."
+    )
+    return Figure(name, title, caption, chart)

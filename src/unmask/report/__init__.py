@@ -1,39 +1,54 @@
-"""From numbers to what people read: documents, tables, JSON."""
+"""From numbers to what people read: documents, tables, reports.
 
-from unmask.report.cache import Told
-from unmask.report.config import Config, config_schema, load_config
-from unmask.report.cpmap import document_of_cp_maps, render_cp_maps
-from unmask.report.cpmap_figures import cp_figures
-from unmask.report.demo import demo_config
-from unmask.report.detection import document_of_comparison, document_of_evaluation
-from unmask.report.detection_figures import counted_figures
-from unmask.report.document import Document, Row, json_schema
-from unmask.report.frameworks.legal import legal_attackers
-from unmask.report.legal import document_of_legal
-from unmask.report.privacy import document_of_privacy
-from unmask.report.starter import starter_config
-from unmask.report.summary import summary_table
+Documents and tables cost nothing but their own import; configs, charts and pages are imported when
+a name of theirs is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from unmask.report.documents import Document, Row, document, figures_of, json_schema
 from unmask.report.table import FORMATS, render
-from unmask.report.worst_case import document_of_models, document_of_worst_case
-from unmask.report.writing import write_report
+
+if TYPE_CHECKING:
+    from unmask.report.assessment import Assessment, assess
+    from unmask.report.cache import Told
+    from unmask.report.config import Config, config_schema, load_config
+    from unmask.report.frameworks.cpmap import render_cp_maps
+    from unmask.report.frameworks.legal import legal_attackers
+    from unmask.report.starter import demo_config, starter_config
+    from unmask.report.writing import summary_table, write_report
+
+_HOMES = {
+    "assessment": ("Assessment", "assess"),
+    "cache": ("Told",),
+    "config": ("Config", "config_schema", "load_config"),
+    "frameworks.cpmap": ("render_cp_maps",),
+    "frameworks.legal": ("legal_attackers",),
+    "starter": ("demo_config", "starter_config"),
+    "writing": ("summary_table", "write_report"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"unmask.report.{home}"), name)
+    raise AttributeError(f"module 'unmask.report' has no attribute {name!r}")
+
 
 __all__ = [
     "FORMATS",
+    "Assessment",
     "Config",
     "Document",
     "Row",
     "Told",
+    "assess",
     "config_schema",
-    "counted_figures",
-    "cp_figures",
     "demo_config",
-    "document_of_comparison",
-    "document_of_cp_maps",
-    "document_of_evaluation",
-    "document_of_legal",
-    "document_of_models",
-    "document_of_privacy",
-    "document_of_worst_case",
+    "document",
+    "figures_of",
     "json_schema",
     "legal_attackers",
     "load_config",

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from unmask._version import __version__
-from unmask.run import cache_directory, store, write_whole
-from unmask.trials import Embeddings, Ids, Scores
+from unmask.run import cache_directory, reporting, store, write_whole
+from unmask.trials import Embeddings, Scores
 
-Progress = Callable[[int, int], None]
 Told = Callable[[str, float, float], None]
 """What is being done, how much of the work is done, and how much there is."""
 
@@ -33,52 +32,51 @@ def code_digest() -> str:
     return total.hexdigest()
 
 
-def digest_of_embeddings(embeddings: Embeddings) -> str:
-    """SHA-256 of the vectors and of all that is said about them."""
-    total = hashlib.sha256(str(embeddings.vectors.shape).encode())
-    total.update(np.ascontiguousarray(embeddings.vectors).tobytes())
-    columns = {"utterance": embeddings.utterances, "session": embeddings.sessions}
-    for name, ids in {"speaker": embeddings.speakers, **columns, **embeddings.columns}.items():
+def digest_of(data: Embeddings | Scores) -> str:
+    """SHA-256 of vectors or of scores, and of all that is said about them."""
+    if isinstance(data, Embeddings):
+        total = hashlib.sha256(str(data.vectors.shape).encode())
+        total.update(np.ascontiguousarray(data.vectors).tobytes())
+        names = {"speaker": data.speakers, "utterance": data.utterances, "session": data.sessions}
+    else:
+        total = hashlib.sha256(b"" if data.label is None else data.label.tobytes())
+        for name, values in data.systems.items():
+            total.update(f"\0{name}\0".encode() + values.tobytes())
+        names = {"enrol": data.enrol, "test": data.test}
+        names |= {"enrol speaker": data.enrol_speaker, "test speaker": data.test_speaker}
+    for name, ids in {**names, **data.columns}.items():
         total.update(f"\0{name}\0".encode())
         if ids is not None:
-            _add_ids(total, ids)
+            total.update(ids.codes.tobytes() + "\0".join(ids.names).encode())
     return total.hexdigest()
-
-
-def digest_of_scores(scores: Scores) -> str:
-    """SHA-256 of trials, labels, speakers, metadata and scores."""
-    total = hashlib.sha256(b"" if scores.label is None else scores.label.tobytes())
-    known = {
-        "enrol": scores.enrol,
-        "test": scores.test,
-        "enrol speaker": scores.enrol_speaker,
-        "test speaker": scores.test_speaker,
-        **scores.columns,
-    }
-    for name, ids in known.items():
-        total.update(f"\0{name}\0".encode())
-        if ids is not None:
-            _add_ids(total, ids)
-    for name, values in scores.systems.items():
-        total.update(f"\0{name}\0".encode())
-        total.update(values.tobytes())
-    return total.hexdigest()
-
-
-def _add_ids(total: Any, ids: Ids) -> None:
-    total.update(ids.codes.tobytes())
-    total.update("\0".join(ids.names).encode())
 
 
 @dataclass(frozen=True)
 class Step:
-    """One piece of work: ``inputs`` are digests, ``weight`` tells about how long it takes."""
+    """One piece of work, made by a framework and run by :class:`Work`.
+
+    ``inputs`` are digests, ``params`` what else decides the result, ``weight`` tells about how long
+    it takes.
+    """
 
     what: str
     inputs: Sequence[str]
     params: Mapping[str, Any]
-    compute: Callable[[Progress], Any] = field(repr=False)
+    compute: Callable[[], Any] = field(repr=False)
     weight: float = 1.0
+
+    @classmethod
+    def of(
+        cls,
+        what: str,
+        function: Callable[..., Any],
+        *data: Embeddings | Scores,
+        weight: float = 1.0,
+        **options: Any,
+    ) -> Step:
+        """``function(*data, **options)``, known by the digests of the data and by the options."""
+        compute = partial(function, *data, **options)
+        return cls(what, [digest_of(one) for one in data], options, compute, weight)
 
     @property
     def key(self) -> str:
@@ -156,17 +154,14 @@ class Work:
         def advance(done: int, total: int) -> None:
             self._tell(step.what, step.weight * done / max(total, 1))
 
-        value = step.compute(advance)
+        with reporting(advance):
+            value = step.compute()
         self.cache.write(key, value)
         self.computed += 1
         self.done += step.weight
         self._tell(step.what, 0.0)
         # What is read back is what a resumed run would see, so both go on from the same value.
         return self.cache.read(key)
-
-    def run_all(self, steps: Sequence[Step]) -> list[Any]:
-        """Results in order; the steps count as expected."""
-        return [self.run(step) for step in steps]
 
     def _tell(self, what: str, more: float) -> None:
         if self.told is not None:

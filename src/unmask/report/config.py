@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from unmask.errors import InputError
@@ -282,6 +284,23 @@ class Config(_Part):
     cpmap: CpMaps = CpMaps()
     worst_case: WorstCase = WorstCase()
 
+    @property
+    def trials(self) -> dict[str, Any]:
+        """How trials are measured: operating points, and intervals of their own replicates."""
+        how, intervals = self.verification, self.intervals
+        return {
+            "p_target": how.p_target,
+            "fpr": how.fpr,
+            "replicates": intervals.replicates if how.replicates is None else how.replicates,
+            "level": intervals.level,
+            "seed": self.seed,
+        }
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """How intervals are drawn: replicates, level and seed."""
+        return {**self.intervals.model_dump(), "seed": self.seed}
+
     @model_validator(mode="after")
     def _whole(self) -> Self:
         for what, names in (
@@ -413,3 +432,29 @@ def _existing(path: Path, key: str) -> Path:
 def config_schema() -> dict[str, Any]:
     """The published JSON Schema of an assessment's TOML file."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}
+
+
+def to_toml(config: BaseModel, *, base: Path | None) -> str:
+    """All values of a config, defaults too; paths relative to ``base``, withheld without it."""
+    return tomli_w.dumps(_plain(config, base))
+
+
+def _plain(value: Any, base: Path | None) -> Any:
+    if isinstance(value, BaseModel):
+        found = {name: _plain(getattr(value, name), base) for name in type(value).model_fields}
+        return {name: part for name, part in found.items() if part is not None}
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part, base) for name, part in value.items()}
+    if isinstance(value, Path):
+        return _relative(value, base)
+    if isinstance(value, (tuple, list)):
+        return [_plain(part, base) for part in value]
+    if isinstance(value, str) and os.path.isabs(value):
+        return _relative(Path(value), base)
+    return value
+
+
+def _relative(path: Path, base: Path | None) -> str:
+    if base is None:
+        return f"withheld{path.suffix}"
+    return Path(os.path.relpath(path, base)).as_posix()

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import STRONG_ENOUGH
 from unmask.report.config import ORIGINAL
-from unmask.report.document import Row
+from unmask.report.documents import Row
 
 LARGEST_D_ECE = 0.7213475204444817
 WORST, ALL, CONTROL = "worst of the curve", "all candidates", "control"
@@ -37,15 +37,6 @@ class Headline:
         """Place on the bar."""
         low, high = self.bounds
         return min(1.0, max(0.0, (value - low) / (high - low)))
-
-
-@dataclass(frozen=True)
-class Notice:
-    """Something to be careful about: a code for programs, a sentence for people."""
-
-    code: str
-    subject: str
-    sentence: str
 
 
 @dataclass(frozen=True)

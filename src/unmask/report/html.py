@@ -14,16 +14,26 @@ from markupsafe import Markup
 from unmask._version import __version__
 from unmask.estimate import Estimate
 from unmask.figures import POLICY, STYLE, fragment, javascript
-from unmask.report.assess import Assessment
-from unmask.report.document import Document, Row
-from unmask.report.drawn import Drawn
+from unmask.report.assessment import Assessment
+from unmask.report.documents import Document, Row
 from unmask.report.frameworks.attacks import NO_EXTRACTOR
 from unmask.report.headline import Headline
-from unmask.report.section import Choice, Section, TableBlock
-from unmask.report.table import DIGITS, LABELS, label, shown_value
-from unmask.report.words import METRICS, condition_label
-from unmask.report.zoom import HINT, zoomable
+from unmask.report.section import Choice, Drawn, Section, TableBlock
+from unmask.report.table import DIGITS, EXPLANATIONS, LABELS, condition_label, label, shown_value
 
+HINT = "Ctrl and wheel: zoom. Shift and drag: move. Double click: back."
+_MOVE = "[pointerdown[event.shiftKey], window:pointerup] > window:pointermove!"
+_ZOOM = {
+    "name": "zoom",
+    "select": {
+        "type": "interval",
+        "encodings": ["x", "y"],
+        "on": _MOVE,
+        "translate": _MOVE,
+        "zoom": "wheel![event.ctrlKey]",
+    },
+    "bind": "scales",
+}
 FOLDED_WARNINGS = 3
 _NEED = ("min_dcf", "act_dcf", "tpr_at_fpr")
 
@@ -103,7 +113,8 @@ def table_view(block: TableBlock, numbers: Numbers, colours: Mapping[str, str]) 
     )
     top = [(condition_label(name), "", _is_count(name)) for name in names]
     top += [
-        (head, METRICS.get(e.metric, ""), not isinstance(e.value, str)) for head, e in heads.items()
+        (head, EXPLANATIONS.get(e.metric, ""), not isinstance(e.value, str))
+        for head, e in heads.items()
     ]
     return TableView(block.title, tuple(top), lines, block.folded, block.note)
 
@@ -133,6 +144,35 @@ def figure_html(drawn: Drawn) -> Markup:
         return Markup(fragment(drawn.figure()))
     hint = Markup('<p class="hint">{}</p>\n').format(HINT)
     return Markup(fragment(replace(drawn, made=spec).figure())) + hint
+
+
+def zoomable(spec: dict[str, Any]) -> dict[str, Any] | None:
+    """The specification with zoom, or None where the chart is not of that kind."""
+    layers = spec.get("layer")
+    if not layers or "params" in spec or any("params" in layer for layer in layers):
+        return None
+    place = next((i for i, layer in enumerate(layers) if _continuous(layer)), None)
+    if place is None or not all(_has_mark(layer) for layer in layers):
+        return None
+    made = [_clipped(layer) for layer in layers]
+    made[place] = {**made[place], "params": [_ZOOM]}
+    return {**spec, "layer": made}
+
+
+def _has_mark(layer: dict[str, Any]) -> bool:
+    return "mark" in layer
+
+
+def _continuous(layer: dict[str, Any]) -> bool:
+    axes = [layer.get("encoding", {}).get(axis, {}) for axis in ("x", "y")]
+    return all(axis.get("type") == "quantitative" and "field" in axis for axis in axes)
+
+
+def _clipped(layer: dict[str, Any]) -> dict[str, Any]:
+    mark = layer["mark"] if isinstance(layer["mark"], dict) else {"type": layer["mark"]}
+    if mark["type"] == "text":
+        return layer
+    return {**layer, "mark": {**mark, "clip": True}}
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from unmask.errors import InputError
 from unmask.report.cache import Step, Work
 from unmask.report.config import Config, Safeguard, ScoreSets, ScoreTable, Voices
 from unmask.report.redact import Labels, redaction_key
-from unmask.run import reporting
 from unmask.trials import (
     Embeddings,
     Scores,
@@ -169,9 +168,8 @@ def _embedded(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embedd
     for one in files:
         total.update(one.path.read_bytes())
 
-    def compute(progress: Callable[[int, int], None]) -> Embeddings:
-        with reporting(progress):
-            result = embed(files, part.encoder)
+    def compute() -> Embeddings:
+        result = embed(files, part.encoder)
         if result.failures or result.embeddings is None:
             raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
         source = Source(str(part.audio), total.hexdigest(), "audio")
@@ -194,10 +192,7 @@ def _table(one: ScoreTable) -> Scores:
     key = read_key(one.key) if one.key is not None else None
     found = [
         read_scores(
-            path,
-            key=key,
-            speakers=one.speakers,
-            systems=list(one.systems) if one.systems else None,
+            path, key=key, speakers=one.speakers, systems=list(one.systems) if one.systems else None
         )
         for path in one.files
     ]

@@ -2,11 +2,87 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field, replace
+from math import isnan
+from typing import Any
 
-from unmask.figures import Figure
-from unmask.report.document import Row
-from unmask.report.drawn import Drawn
+import altair as alt
+import vl_convert
+
+from unmask.estimate import Estimate, Interval
+from unmask.figures import PIXELS_PER_INCH, PNG_PIXELS_PER_INCH, Figure, svg
+from unmask.report.documents import Row
+
+_POINTS = 72 / PIXELS_PER_INCH
+_SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
+_NUMBERED = re.compile(r"\b(clip|gradient_?)(\d+)\b")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure as plain values: its words and its Vega-Lite specification."""
+
+    name: str
+    title: str
+    caption: str
+    made: dict[str, Any] = field(repr=False)
+
+    @classmethod
+    def of(cls, figure: Figure) -> Drawn:
+        """Make the specification, which takes longer than everything that follows."""
+        return cls(figure.name, figure.title, figure.caption, figure.spec())
+
+    @property
+    def key(self) -> str:
+        """SHA-256 of all that is drawn."""
+        told = json.dumps([self.made, self.title, self.caption], sort_keys=True)
+        return hashlib.sha256(told.encode()).hexdigest()
+
+    def figure(self) -> Figure:
+        """What the figures' own functions take."""
+        return _Made(self.name, self.title, self.caption, alt.Chart(), self.made)
+
+
+@dataclass(frozen=True)
+class _Made(Figure):
+    made: dict[str, Any] = field(default_factory=dict)
+
+    def spec(self) -> dict[str, Any]:
+        return self.made
+
+
+def draw(drawn: Drawn, kinds: tuple[str, ...]) -> dict[str, bytes]:
+    """The figure as svg, png and pdf, as asked for, from one drawing."""
+    text = _renumbered(svg(drawn.figure()))
+    found: dict[str, bytes] = {}
+    for kind in kinds:
+        if kind == "svg":
+            found[kind] = text.encode()
+        elif kind == "png":
+            found[kind] = vl_convert.svg_to_png(text, scale=_POINTS, ppi=PNG_PIXELS_PER_INCH)
+        else:
+            found[kind] = vl_convert.svg_to_pdf(_scaled(text))
+    return found
+
+
+def _renumbered(text: str) -> str:
+    """The renderer counts its clips over all drawings; here each drawing counts from 0."""
+    seen: dict[str, int] = {}
+    return _NUMBERED.sub(lambda m: f"{m[1]}{seen.setdefault(m[0], len(seen))}", text)
+
+
+def _scaled(text: str) -> str:
+    """The drawing in its printed size: pixels become points."""
+    return _SIZE.sub(
+        lambda m: (
+            f'<svg {m[1]}width="{_POINTS * float(m[2]):g}" height="{_POINTS * float(m[3]):g}"'
+        ),
+        text,
+        count=1,
+    )
 
 
 @dataclass(frozen=True)
@@ -38,7 +114,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Section:
-    """One framework's part of the report."""
+    """One framework's part of the report, made by its module, taken by the page and the files."""
 
     key: str
     title: str
@@ -63,13 +139,8 @@ class Section:
     @property
     def all_figures(self) -> tuple[Drawn, ...]:
         """Every figure, those to choose from too."""
-        found: list[Drawn] = []
-        for part in self.figures:
-            if isinstance(part, Choice):
-                found += [_drawn(figure) for _, figure in part.figures]
-            else:
-                found.append(_drawn(part))
-        return tuple(found)
+        parts = [p.figures if isinstance(p, Choice) else (("", p),) for p in self.figures]
+        return tuple(_drawn(figure) for part in parts for _, figure in part)
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -79,6 +150,22 @@ class Section:
 
 def _drawn(figure: Figure | Drawn) -> Drawn:
     return figure if isinstance(figure, Drawn) else Drawn.of(figure)
+
+
+def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:
+    """Value and interval as sentences have them."""
+    text = f"{scale * float(estimate.value):.{digits}f}"
+    if estimate.interval is not None:
+        low, high = scale * estimate.interval.low, scale * estimate.interval.high
+        text += f" [{low:.{digits}f}, {high:.{digits}f}]"
+    return text.replace("-", "−")
+
+
+def percent(value: float, interval: Interval | None) -> str:
+    """A fraction as percent, its interval after the sign."""
+    if interval is None or isnan(interval.low):
+        return f"{100 * value:.1f} %"
+    return f"{100 * value:.1f} % [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
 
 
 NOE_2020 = (
@@ -97,4 +184,8 @@ LI_2022 = "Li, Wang, Du, Wang: C-P map: a novel evaluation toolkit for speaker v
 SHOLOKHOV_2020 = (
     "Sholokhov, Kinnunen, Vestman, Lee: Extrapolating false alarm rates in automatic speaker"
     " verification. 2020."
+)
+TWO_RATES = (
+    "Equal error rates of verification are taken on the convex hull of the ROC; C-P maps take the"
+    " ROC itself, as their paper does, which never gives less."
 )

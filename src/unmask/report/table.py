@@ -9,15 +9,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from unmask.base import no_formula, one_line
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Parameter
-from unmask.report.document import Document, Row, condition_names, number
+from unmask.report.documents import Document, Row, condition_names, number
 
 WIDTH = 100
 DIGITS = {"%": 2, "bit": 3, "dB": 2}
@@ -74,6 +69,51 @@ LABELS = {
     "cp_cell": "Cell",
     "cp_gap": "Gap",
 }
+EXPLANATIONS = {
+    "linkability": "Share of protected voices linked to their owner; chance is 1/N′",
+    "singling_out": "How often one person is isolated; chance is 36.8 %",
+    "one_minus_eer": "1 − equal error rate; chance is 50 %",
+    "consistency": "How often a pseudo-voice is closest to itself under one key; no attack",
+    "deid_strongest": "The same under the reading of the score that finds most resemblance",
+    "deid": "Resemblance to the original voice that is gone; higher is more protective",
+    "g_vd": "Distinctiveness of protected voices; 0 dB is as before",
+    "d_ece": "Evidence disclosed on average, 0 to 0.721 bit; lower is more protective",
+    "l_w": "Strongest evidence, as a power of ten of the odds; lower is more protective",
+    "tag": "Category of the strongest evidence, 0 and A (weak) to F (strong)",
+    "eer": "Equal error rate of the attacker; 50 % is a coin toss",
+    "min_dcf": "Smallest detection cost over all thresholds; 1 is no information",
+    "min_cllr": "Cross-entropy after oracle calibration; 1 bit is no information",
+    "identified": "Share of the speaker's recordings linked to the speaker",
+    "mean_d": "Bits of identity disclosed on average by the rank",
+    "max_d": "Bits of identity disclosed at most by the rank",
+    "identification_rate": "How often the true speaker comes first",
+    "inference": "Accuracy of guessing the attribute from protected speech",
+    "inference_balanced": "The same, every class weighing alike",
+    "inference_unprotected": "Accuracy of guessing it from unprotected speech",
+    "cp_mean": "Mean error over the well-defined cells of the map",
+    "cp_share_below": "Share of cells below 5 %",
+    "cp_hardest_decile": "Error on the hardest tenth of each kind of trial",
+    "cp_win": "Share of cells in which the second system errs less",
+    "cp_tie": "Share of cells without a difference",
+    "cp_lose": "Share of cells in which the second system errs more",
+    "worst_case_false_alarms": "How often the closest of N impostors is accepted",
+}
+_CONDITIONS = {
+    "safeguard": "Safeguard",
+    "attacker": "Attacker",
+    "utterances": "Utterances",
+    "speakers": "Speakers",
+    "speaker": "Speaker",
+    "attribute": "Attribute",
+    "group": "Group",
+    "system": "System",
+    "systems": "Systems",
+    "table": "Scores",
+    "point": "Point",
+    "threshold": "Threshold",
+    "impostors": "Impostors",
+    "metric": "Metric",
+}
 SHOWN_PARAMETERS = ("p_target", "fpr", "length", "count", "below")
 _METRICS_ACROSS = 7
 
@@ -92,6 +132,11 @@ def label(estimate: Estimate) -> str:
         told = [_plain(estimate.params["p_target"])]
     unit = f" [{estimate.unit}]" if estimate.unit else ""
     return f"{name}{f' ({chr(44).join(told)})' if told else ''}{unit}"
+
+
+def condition_label(name: str) -> str:
+    """Heading of a condition's column."""
+    return _CONDITIONS.get(name, name)
 
 
 def cell(estimate: Estimate, *, interval: bool = True) -> str:
@@ -202,6 +247,11 @@ def _split(whole: Grid, width: int) -> list[Grid]:
 
 
 def _rich(part: Grid, width: int) -> str:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for i, heading in enumerate(part.header):
         table.add_column(Text(heading), justify="left" if i < part.keys else "right", no_wrap=True)

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from unmask.base import BoolArray, FloatArray, IntArray
-from unmask.engine import Battery, SystemResult, curves, evaluate, group_masks
+from unmask.engine import Battery, SystemResult, evaluate, group_masks
 from unmask.errors import InputError
-from unmask.estimate import Estimate
 from unmask.privacy.legal import (
     CENTRED,
     CENTRED_NEGATED,
     NEGATED,
     PLAIN,
-    VARIANTS,
-    centred,
     count_above_in_scores,
+    pooled,
     variant_name,
 )
-from unmask.report.cache import Progress, Step, digest_of_embeddings
+from unmask.privacy.legal import Attacker as LegalAttacker
+from unmask.report.cache import Step, digest_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
 from unmask.report.inputs import Inputs
-from unmask.run import reporting
-from unmask.scoring import average_groups, backend_named, score_blocks
+from unmask.report.section import Section
+from unmask.run import part
 from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores
 
+ATTACKS = "Attacks"
 NOT_GIVEN = {
     "own": "no run of the attacker's own (again) was given, and the safeguard is not keyless",
     "related": "no related safeguard was given",
@@ -38,15 +39,6 @@ WEAKER = "made for the strongest reading of each attacker only"
 NO_EXTRACTOR = (
     "Attackers train back-ends only; those of the published protocol train the extractor anew."
 )
-
-
-def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:
-    """Value and interval as sentences have them."""
-    text = f"{scale * float(estimate.value):.{digits}f}"
-    if estimate.interval is not None:
-        low, high = scale * estimate.interval.low, scale * estimate.interval.high
-        text += f" [{low:.{digits}f}, {high:.{digits}f}]"
-    return text.replace("-", "−")
 
 
 def description(enrol: str, train: Sequence[str]) -> str:
@@ -76,7 +68,11 @@ class Variant:
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """One attacker on one safeguard (``original`` for unprotected speech)."""
+    """One attacker on one safeguard (``original`` for unprotected speech).
+
+    Made by :func:`attacks_of`; steps of several frameworks take it. Its scores are computed once
+    and held until :meth:`hold` lets them go.
+    """
 
     safeguard: str
     attacker: str
@@ -85,54 +81,72 @@ class Attack:
     enrol: Embeddings = field(repr=False)
     train: Embeddings = field(repr=False)
     test: Embeddings = field(repr=False)
+    _scored: dict[tuple[str, bool], FloatArray] = field(
+        init=False, default_factory=dict, repr=False
+    )
 
     @cached_property
     def inputs(self) -> list[str]:
         """Digests of what goes into the attack."""
-        return [digest_of_embeddings(one) for one in (self.enrol, self.train, self.test)]
+        return [digest_of(one) for one in (self.enrol, self.train, self.test)]
 
-    @property
-    def variants(self) -> tuple[Variant, ...]:
-        """Every way in which this attacker compares."""
-        readings = VARIANTS if self._can_centre else (PLAIN, NEGATED)
-        return tuple(Variant(backend, reading) for backend in self.backends for reading in readings)
+    def against(self, backend: str) -> LegalAttacker:
+        """The attacker with one of its back-ends.
+
+        What it enrols is never the attacked run, or the safeguard has no key.
+        """
+        return LegalAttacker(self.enrol, self.test, backend, self.train, consistency=False)
 
     @cached_property
-    def _can_centre(self) -> bool:
-        """Whether something is left of every vector about the mean of its set."""
-        sets = (self.enrol, self.train, self.test)
-        return all(centred(one).vectors.any(axis=1).all() for one in sets)
+    def variants(self) -> tuple[Variant, ...]:
+        """Every way in which this attacker compares."""
+        readings = self.against(self.backends[0]).readings
+        return tuple(Variant(backend, reading) for backend in self.backends for reading in readings)
 
     def label(self, variant: Variant) -> str:
         """Attacker, back-end and reading."""
         return _label(self.attacker, variant)
 
     def matrix(self, variant: Variant) -> FloatArray:
-        """Every enrolled speaker against every attacked utterance.
+        """Every enrolled speaker against every attacked utterance, scored once."""
+        key = (variant.backend, variant.centred)
+        if key not in self._scored:
+            reading = CENTRED if variant.centred else PLAIN
+            self._scored[key] = self.against(variant.backend).matrix(reading)
+        scores = self._scored[key]
+        return -scores if variant.negated else scores
 
-        A speaker's model is the normalised mean of all the speaker's normalised enrolment vectors.
-        """
-        enrol, train, test = self.enrol, self.train, self.test
-        if variant.centred:
-            enrol, train, test = centred(enrol), centred(train), centred(test)
-        backend = backend_named(variant.backend, train)
-        models = backend.prepare(average_groups(enrol.vectors, self._models[0]))
-        tests = backend.prepare(test.vectors)
-        parts = [np.asarray(part, float) for _, _, part in score_blocks(backend, models, tests)]
-        found = np.concatenate(parts)
-        return -found if variant.negated else found
+    def hold(self, *variants: Variant) -> None:
+        """Let go of all scores but those of ``variants``."""
+        held = {(one.backend, one.centred) for one in variants}
+        for key in self._scored.keys() - held:
+            del self._scored[key]
 
     @cached_property
-    def _models(self) -> tuple[IntArray, pl.Series]:
-        """Dense codes of the enrolment speakers, and their names."""
-        speakers = self.enrol.speakers
-        codes = np.unique(speakers.codes, return_inverse=True)[1]
-        return codes, speakers.names.gather(speakers.used)
+    def _models(self) -> pl.Series:
+        """Names of the enrolled speakers, in the order of their codes."""
+        return self.enrol.speakers.names.gather(self.enrol.speakers.used)
+
+    @property
+    def size(self) -> int:
+        """How many trials there are."""
+        return self.enrol.n_speakers * len(self.test)
+
+    def same_trials(self, other: Attack) -> bool:
+        """Whether another attack has the same models and tests in the same order."""
+        assert self.test.utterances is not None
+        assert other.test.utterances is not None
+        pairs = (
+            (self._models, other._models),
+            (self.test.utterances.to_series(), other.test.utterances.to_series()),
+            (self.test.speakers.to_series(), other.test.speakers.to_series()),
+        )
+        return all(mine.equals(theirs) for mine, theirs in pairs)
 
     def scores(self, *variants: Variant, names: Sequence[str] = ()) -> Scores:
         """The trials with the scores of these variants, by label unless names are given."""
         systems = names or [self.label(one) for one in variants]
-        speakers = self._models[1]
+        speakers = self._models
         enrol = Ids(np.repeat(np.arange(len(speakers), dtype=np.int32), len(self.test)), speakers)
         rows = np.tile(np.arange(len(self.test), dtype=np.int32), len(speakers))
         speaker = Ids(self.test.speakers.codes[rows], self.test.speakers.names)
@@ -239,24 +253,14 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
 def _attack(
     safeguard: str, one: Attacker, known: Mapping[str, Embeddings], test: Embeddings
 ) -> Attack:
-    train = _pooled([known[data] for data in one.train if data in known])
+    train = pooled([known[data] for data in one.train if data in known])
     told = description(one.enrol, one.train)
     return Attack(safeguard, one.name, told, one.backends, known[one.enrol], train, test)
 
 
-def _pooled(sets: Sequence[Embeddings]) -> Embeddings:
-    """Training sets under the speakers' names; ``cosine`` alone may have none of its own."""
-    if len(sets) == 1:
-        return sets[0]
-    return Embeddings(
-        np.concatenate([one.vectors for one in sets]),
-        Ids.concatenate([one.speakers for one in sets]),
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class Trialled:
-    """An attack as a verification system: metrics, curves, and who is found.
+    """An attack as a verification system: metrics, and who is found.
 
     ``identified`` is the share of each speaker's attacked utterances whose closest enrolled
     speaker is the right one, among all ``candidates``.
@@ -266,8 +270,6 @@ class Trialled:
     attacker: str
     variant: Variant
     result: SystemResult
-    det: curves.DetCurve
-    ece: curves.EceProfile
     speakers: tuple[str, ...]
     identified: FloatArray
     recordings: IntArray
@@ -305,62 +307,44 @@ def trial_step(attack: Attack, config: Config) -> Step:
     Intervals are made for the strongest variant by D_ECE and by EER; the others are there to show
     what they were chosen from.
     """
-    how = config.verification
-    replicates = config.intervals.replicates if how.replicates is None else how.replicates
-    params = {
-        "p_target": how.p_target,
-        "fpr": how.fpr,
-        "replicates": replicates,
-        "level": config.intervals.level,
-        "seed": config.seed,
-        "backends": attack.backends,
-    }
-    models = attack.enrol.n_speakers
-    battery = Battery(p_target=how.p_target, fpr=how.fpr)
+    params = {**config.trials, "backends": attack.backends}
 
-    def compute(progress: Progress) -> Trials:
-        if models * len(attack.test) > how.max_trials:
+    def compute() -> Trials:
+        if attack.size > config.verification.max_trials:
             raise InputError(
-                f"verification.max_trials: {models:,} speakers and {len(attack.test):,} utterances"
-                f" make more than {how.max_trials:,} trials"
+                f"verification.max_trials: {attack.enrol.n_speakers:,} speakers and"
+                f" {len(attack.test):,} utterances make more than"
+                f" {config.verification.max_trials:,} trials"
             )
+        battery = Battery(p_target=params["p_target"], fpr=params["fpr"])
+        how = {name: params[name] for name in ("replicates", "level", "seed")}
         found = {}
         for variant in attack.variants:
             scores = attack.scores(variant)
-            result = evaluate(scores, battery=battery, replicates=0, seed=config.seed).results[0]
+            result = evaluate(scores, battery=battery, **{**how, "replicates": 0}).results[0]
             bare = [replace(e, no_interval=WEAKER) for e in result.estimates]
             result = replace(result, estimates=tuple(bare))
-            found[variant] = _trialled(attack, variant, scores, result, how.p_target[0])
+            found[variant] = _trialled(attack, variant, scores, result)
         chosen = dict.fromkeys(strongest(tuple(found.values()), m).variant for m in MOST)
-        if replicates:
-            with reporting(progress):
-                again = evaluate(
-                    attack.scores(*chosen),
-                    battery=battery,
-                    replicates=replicates,
-                    level=config.intervals.level,
-                    seed=config.seed,
-                )
+        attack.hold(*chosen)
+        if how["replicates"]:
+            again = evaluate(attack.scores(*chosen), battery=battery, **how)
             for variant, result in zip(chosen, again, strict=True):
                 found[variant] = replace(found[variant], result=result, warnings=again.warnings)
         return Trials(tuple(found.values()))
 
-    seconds = 1 + models * len(attack.test) * replicates / 5e6
     what = f"verification of {attack.safeguard}, {attack.attacker}"
+    seconds = 1 + attack.size * params["replicates"] / 5e6
     return Step(what, attack.inputs, params, compute, weight=seconds)
 
 
-def _trialled(
-    attack: Attack, variant: Variant, scores: Scores, result: SystemResult, p_target: float
-) -> Trialled:
+def _trialled(attack: Attack, variant: Variant, scores: Scores, result: SystemResult) -> Trialled:
     models = attack.enrol.n_speakers
     return Trialled(
         attack.safeguard,
         attack.attacker,
         variant,
         result,
-        curves.det_curve(result.roc, p_target=p_target),
-        curves.ece_profile(scores.targets(), scores.nontargets(), result.roc),
         *_identified(scores, models),
         models,
         scores.digest,
@@ -393,35 +377,26 @@ class Groups:
 
 def group_step(attack: Attack, variant: Variant, config: Config, by: str) -> Step:
     """Measure an attack within and between the groups of a column."""
-    how = config.verification
-    replicates = config.intervals.replicates if how.replicates is None else how.replicates
-    params = {
-        "by": by,
-        "replicates": replicates,
-        "level": config.intervals.level,
-        "seed": config.seed,
-        "variant": [variant.backend, variant.reading],
-    }
+    how = {name: config.trials[name] for name in ("replicates", "level", "seed")}
 
-    def compute(progress: Progress) -> Groups:
+    def compute() -> Groups:
         scores = attack.scores(variant)
         parts = []
         told: list[str] = []
         masks = group_masks(scores, by)
-        for done, (group, mask) in enumerate(masks, start=1):
-            part = scores.select(mask)
-            if not (part.is_target.any() and part.is_nontarget.any()):
+        for index, (group, mask) in enumerate(masks):
+            chosen = scores.select(mask)
+            if not (chosen.is_target.any() and chosen.is_nontarget.any()):
                 told.append(f"group {group} has no trials of both kinds and is left out")
                 continue
-            found = evaluate(
-                part, replicates=replicates, level=config.intervals.level, seed=config.seed
-            )
+            with part(index, len(masks)):
+                found = evaluate(chosen, **how)
             parts.append(replace(found.results[0], group=group))
             told += [f"group {group}: {line}" for line in found.warnings]
-            progress(done, len(masks))
         return Groups(attack.label(variant), tuple(parts), tuple(told))
 
     what = f"groups of {by} under {attack.safeguard}, {attack.attacker}"
+    params = {**how, "by": by, "variant": [variant.backend, variant.reading]}
     return Step(what, attack.inputs, params, compute, weight=1.5)
 
 
@@ -440,28 +415,131 @@ def _identified(scores: Scores, models: int) -> tuple[tuple[str, ...], FloatArra
     return names, hits, recordings
 
 
-def joined_scores(
-    chosen: Mapping[str, tuple[Attack, Variant]],
-) -> Iterator[tuple[list[str], Scores]]:
-    """Scores of attacks on one list of trials in one table; a table each where lists differ."""
-    groups: dict[str, tuple[list[str], Scores]] = {}
-    for name, (attack, variant) in chosen.items():
-        scores = attack.scores(variant, names=[name])
-        if scores.digest not in groups:
-            groups[scores.digest] = ([name], scores)
-            continue
-        names, table = groups[scores.digest]
-        if not _same_order(table, scores):
-            groups[f"{scores.digest} {name}"] = ([name], scores)
-            continue
-        names.append(name)
-        joined = replace(table, systems={**table.systems, name: scores.scores()})
-        groups[scores.digest] = (names, joined)
-    yield from groups.values()
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Systems on one list of trials: a table that was given, or the strongest attacks as systems.
+
+    ``inputs`` are its digests, ``size`` counts its trials; ``load`` gives the scores, which nobody
+    computes before a step needs them. ``references`` tell hard trials from easy.
+    """
+
+    name: str
+    systems: tuple[str, ...]
+    size: int
+    inputs: Sequence[str]
+    load: Callable[[], Scores]
+    speakers: bool = True
+    references: Sequence[str] = ()
 
 
-def _same_order(a: Scores, b: Scores) -> bool:
-    return all(
-        x is not None and y is not None and x.to_series().equals(y.to_series())
-        for x, y in ((a.enrol, b.enrol), (a.test, b.test))
-    )
+@dataclass(eq=False)
+class Study:
+    """What every framework of an assessment works on.
+
+    ``tables`` are the score tables by name; ``trialled`` holds every variant of every attack by
+    safeguard, once the attacks have been tried.
+    """
+
+    config: Config
+    inputs: Inputs
+    attacks: Attacks
+    colours: Mapping[str, str]
+    tables: Mapping[str, Scores]
+    trialled: Mapping[str, Sequence[Trialled]] = field(default_factory=dict)
+
+    def trial_steps(self) -> dict[tuple[str, str], Step]:
+        """Every attack as a verification system, by safeguard and attacker."""
+        return self.per_attack(lambda attack: trial_step(attack, self.config))
+
+    def per_attack(self, make: Callable[[Attack], Step]) -> dict[tuple[str, str], Step]:
+        """A step for each attack, by safeguard and attacker."""
+        return {
+            (name, attack.attacker): make(attack)
+            for name, found in self.attacks.of.items()
+            for attack in found
+        }
+
+    def tried(self, done: Mapping[tuple[str, str], Trials]) -> None:
+        """Take the tried attacks; of their scores only those of the strongest are held."""
+        trialled: dict[str, list[Trialled]] = {}
+        for (name, _), found in done.items():
+            trialled.setdefault(name, []).extend(found.variants)
+        self.trialled = trialled
+        strongest = {id(attack): variant for attack, variant in self.strongest().values()}
+        for attacks in self.attacks.of.values():
+            for attack in attacks:
+                attack.hold(*([strongest[id(attack)]] if id(attack) in strongest else []))
+
+    def strongest(self) -> dict[str, tuple[Attack, Variant]]:
+        """The attack with the lowest equal error rate on each safeguard."""
+        best = {name: strongest(found, "eer") for name, found in self.trialled.items()}
+        return {
+            name: (
+                next(a for a in self.attacks.of[name] if a.attacker == one.attacker),
+                one.variant,
+            )
+            for name, one in best.items()
+        }
+
+    def compared(self) -> list[Table]:
+        """The strongest attacks, those on one list of trials in one table, and the given tables."""
+        groups: list[dict[str, tuple[Attack, Variant]]] = []
+        for name, (attack, variant) in self.strongest().items():
+            same = (g for g in groups if next(iter(g.values()))[0].same_trials(attack))
+            group = next(same, None)
+            if group is None:
+                groups.append({name: (attack, variant)})
+            else:
+                group[name] = (attack, variant)
+        references = {one.name: one.reference for one in self.config.scores}
+        return [
+            *map(_attack_table, groups),
+            *(
+                Table(
+                    name,
+                    tuple(scores.systems),
+                    len(scores),
+                    [digest_of(scores)],
+                    lambda scores=scores: scores,  # type: ignore[misc]
+                    scores.enrol_speaker is not None,
+                    references.get(name, ()),
+                )
+                for name, scores in self.tables.items()
+            ),
+        ]
+
+
+def _attack_table(group: Mapping[str, tuple[Attack, Variant]]) -> Table:
+    names = tuple(group)
+    (first, variant), *others = group.values()
+
+    def load() -> Scores:
+        table = first.scores(variant, names=names[:1])
+        more = {n: a.matrix(v).ravel() for n, (a, v) in zip(names[1:], others, strict=True)}
+        return replace(table, systems={**table.systems, **more})
+
+    inputs = [one for attack, v in group.values() for one in (*attack.inputs, attack.label(v))]
+    name = ATTACKS if len(names) > 1 else f"{ATTACKS} on {names[0]}"
+    return Table(name, names, first.size, inputs, load)
+
+
+Plan = dict[str, Mapping[Any, Step]]
+"""Steps of a framework in named groups; what is found comes back in the same groups."""
+TRIALS = "trials"
+
+
+@dataclass(frozen=True)
+class Framework:
+    """How a framework takes part in an assessment.
+
+    ``steps`` are planned from the inputs, ``later`` ones when the attacks have been tried;
+    ``section`` makes its part of the report from their results. ``trials`` tells that it looks at
+    the tried attacks; without results in the group ``main`` there is no section.
+    """
+
+    key: str
+    section: Callable[[Study, Mapping[str, Mapping[Any, Any]]], Section]
+    steps: Callable[[Study], Plan] = lambda study: {}
+    later: Callable[[Study], Plan] = lambda study: {}
+    trials: bool = False
+    main: str | None = None

@@ -1,79 +1,199 @@
-"""C-P maps of the attacks and of the score tables (Li 2022)."""
+"""C-P maps of systems, of the attacks and of the score tables (Li 2022)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isnan
+from dataclasses import replace
+from typing import Any
 
-from unmask.estimate import Interval
-from unmask.figures import Figure, cp_map_figure, delta_cp_map_figure
-from unmask.report.cache import Progress, Step, digest_of_scores
-from unmask.report.config import ORIGINAL, Config
-from unmask.report.cpmap_figures import LEVELS
-from unmask.report.document import Row
-from unmask.report.section import LI_2022, Method, Section, TableBlock
-from unmask.stress import CpAssessment, contour, cp_maps
-from unmask.trials import Scores
+from unmask.figures import (
+    Figure,
+    cp_map_figure,
+    delta_cp_map_figure,
+    roadmap_figure,
+    trial_bias_figure,
+)
+from unmask.report.cache import Step
+from unmask.report.config import ORIGINAL
+from unmask.report.documents import Document, Row, document, figures_of
+from unmask.report.frameworks.attacks import Framework, Plan, Study, Table
+from unmask.report.section import LI_2022, TWO_RATES, Method, Section, TableBlock, percent
+from unmask.report.table import render
+from unmask.stress import Contour, CpAssessment, contour, cp_maps
+
+LEVELS = {"eer": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "min_dcf": (0.1, 0.2, 0.5, 0.8)}
 
 
-def cpmap_step(
-    name: str, scores: Scores, config: Config, *, references: Sequence[str] = ()
-) -> Step:
+@document.register
+def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> Document:
+    """One row per map, per trial config placed on it, and per comparison.
+
+    ``further`` assessments are of the same trials by another metric; every row then names its own.
+    """
+    every = (assessment, *further)
+    parts = [_rows(one, several=bool(further)) for one in every]
+    return Document(
+        tuple(row for kinds in zip(*parts, strict=True) for rows in kinds for row in rows),
+        inputs=assessment.sources,
+        notes=tuple(dict.fromkeys(note for one in every for note in _notes(one))),
+        warnings=tuple(dict.fromkeys(line for one in every for line in one.warnings)),
+        seed=assessment.seed,
+    )
+
+
+def render_cp_maps(
+    assessment: CpAssessment, format: str = "text", *, further: Sequence[CpAssessment] = ()
+) -> str:
+    """The document in any format; people get a table each of maps, configs and comparisons.
+
+    ``further`` assessments are of the same trials by another metric.
+    """
+    whole = document(assessment, further=further)
+    if format in ("json", "csv"):
+        return render(whole, format)
+    every = [_rows(one, several=bool(further)) for one in (assessment, *further)]
+    *first, last = (tuple(rows) for parts in every for rows in parts if rows)
+    documents = [*(Document(rows) for rows in first), replace(whole, rows=last)]
+    return "\n".join(render(one, format) for one in documents)
+
+
+def _rows(
+    assessment: CpAssessment, *, several: bool = False, **where: str
+) -> tuple[list[Row], list[Row], list[Row]]:
+    """Maps, trial configs placed on them, and comparisons."""
+    by = {"by": _metric(assessment)} if several else {}
+    maps = [
+        Row({**where, "system": name, **by}, assessment.estimates(name)) for name in assessment.maps
+    ]
+    configs = [
+        Row(
+            {"system": name, "trials": position.name, **by},
+            assessment.position_estimates(name, position),
+        )
+        for name, placed in assessment.positions.items()
+        for position in placed
+    ]
+    deltas = [
+        Row(
+            {**where, "systems": f"{delta.reference} → {delta.test}", **by},
+            assessment.delta_estimates(delta),
+        )
+        for delta in assessment.deltas
+    ]
+    return maps, configs, deltas
+
+
+def _metric(assessment: CpAssessment) -> str:
+    return str(next(iter(assessment.maps.values())).metric.name)
+
+
+def _notes(assessment: CpAssessment) -> tuple[str, ...]:
+    cp = next(iter(assessment.maps.values()))
+    by = "by each system's own scores"
+    if len(assessment.references) == 1:
+        by = f"by {assessment.references[0]}"
+    elif assessment.references:
+        of = {"rank": "mean rank", "mean": "mean score"}[assessment.combine]
+        by = f"by the {of} of {', '.join(assessment.references)}"
+    notes = [
+        f"{cp.n['target']:,} target and {cp.n['nontarget']:,} nontarget trials, ordered {by}; "
+        f"{cp.x.size} x {cp.y.size} cells; trial list {assessment.trials}."
+    ]
+    made = cp.intervals
+    if made is not None:
+        unit = made.mean.method.partition(",")[0]
+        notes.append(
+            f"In brackets: {100 * made.mean.level:g} % intervals over {unit}s "
+            f"({made.mean.replicates:,} bootstrap replicates on {made.grid[0]} x {made.grid[1]} "
+            f"cells, seed {made.mean.seed}); cells themselves have none."
+        )
+    return tuple(notes)
+
+
+def _contours(assessment: CpAssessment) -> dict[str, list[Contour]]:
+    levels = LEVELS[_metric(assessment)]
+    return {name: [contour(cp, level) for level in levels] for name, cp in assessment.maps.items()}
+
+
+@figures_of.register
+def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list[Figure]:
+    """The maps on one scale, each with its trial configs, trial bias, delta maps, the roadmap.
+
+    ``further`` assessments are of the same trials by another metric: their delta maps stand beside
+    those of the first.
+    """
+    every = {(f"_{_metric(one)}" if further else ""): one for one in (assessment, *further)}
+    figures = []
+    for end, one in every.items():
+        lines = _contours(one)
+        if len(one.maps) > 1:
+            figures.append(cp_map_figure(one.maps, contours=lines, name=f"cp_map{end}"))
+        figures += [
+            cp_map_figure(
+                {name: cp},
+                contours=lines,
+                positions=one.positions,
+                name=f"cp_map{end}_{number}",
+                title=f"C-P map of {name}",
+            )
+            for number, (name, cp) in enumerate(one.maps.items(), start=1)
+        ]
+    figures += [
+        trial_bias_figure(
+            bias, name=f"trial_bias_{number}", title=f"Trial bias: {name} on other trials"
+        )
+        for number, (name, bias) in enumerate(assessment.bias.items(), start=1)
+        if len(bias) > 1
+    ]
+    if assessment.deltas:
+        paired = zip(*(one.deltas for one in every.values()), strict=True)
+        figures.append(delta_cp_map_figure([delta for pair in paired for delta in pair]))
+    return figures + [
+        roadmap_figure(one.roadmap, name=f"cp_roadmap{end}")
+        for end, one in every.items()
+        if one.roadmap is not None
+    ]
+
+
+def _step(table: Table, study: Study) -> Step:
     """Maps of all systems of a table; with the original among them, each safeguard against it.
 
     Without references all compared systems order the trials alike, by the mean of their ranks.
     """
-    how = config.cpmap
-    against = ORIGINAL if ORIGINAL in scores.systems else None
-    deltas = None if against is None else [(against, n) for n in scores.systems if n != against]
-    reference = list(references)
-    params = {
-        "grid": how.grid,
-        "metric": how.metric,
-        "replicates": how.replicates,
+    config, against = study.config, ORIGINAL if ORIGINAL in table.systems else None
+    options = {
+        **config.cpmap.model_dump(),
         "level": config.intervals.level,
         "seed": config.seed,
-        "references": reference,
-        "deltas": deltas,
-        "systems": list(scores.systems),
+        "references": list(table.references),
+        "deltas": None
+        if against is None
+        else [(against, n) for n in table.systems if n != against],
     }
-
-    def compute(progress: Progress) -> CpAssessment:
-        return cp_maps(
-            scores,
-            references=reference,
-            grid=how.grid,
-            metric=how.metric,
-            deltas=deltas,
-            replicates=how.replicates,
-            level=config.intervals.level,
-            seed=config.seed,
-        )
-
-    weight = 1 + len(scores) * len(scores.systems) * how.replicates / 3e6
-    return Step(f"C-P maps of {name}", [digest_of_scores(scores)], params, compute, weight=weight)
+    return Step(
+        f"C-P maps of {table.name}",
+        table.inputs,
+        {**options, "systems": table.systems},
+        lambda: cp_maps(table.load(), **options),
+        weight=1 + table.size * len(table.systems) * config.cpmap.replicates / 3e6,
+    )
 
 
-def _percent(value: float, interval: Interval | None) -> str:
-    if interval is None or isnan(interval.low):
-        return f"{100 * value:.1f} %"
-    return f"{100 * value:.1f} % [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+def _later(study: Study) -> Plan:
+    return {"maps": {table.name: _step(table, study) for table in study.compared()}}
 
 
-def section(found: Mapping[str, CpAssessment]) -> Section:
+def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     """Maps and delta maps of every table."""
+    found: Mapping[str, CpAssessment] = results["maps"]
     figures: list[Figure] = []
     rows: list[Row] = []
     deltas: list[Row] = []
     for number, (name, result) in enumerate(found.items(), start=1):
-        lines = {
-            system: [contour(cp, level) for level in LEVELS[cp.metric.name]]
-            for system, cp in result.maps.items()
-        }
         figures.append(
             cp_map_figure(
                 result.maps,
-                contours=lines,
+                contours=_contours(result),
                 name=f"cp_map_{number}",
                 title=f"{name}: errors on every mixture of hard and easy trials",
             )
@@ -86,18 +206,10 @@ def section(found: Mapping[str, CpAssessment]) -> Section:
                     title=f"{name}: where one system errs less than another",
                 )
             )
-        rows += [
-            Row({"table": name, "system": system}, result.estimates(system))
-            for system in result.maps
-        ]
-        deltas += [
-            Row(
-                {"table": name, "systems": f"{d.reference} → {d.test}"},
-                result.delta_estimates(d),
-            )
-            for d in result.deltas
-        ]
-    blocks = [TableBlock("C-P maps in numbers", tuple(rows))]
+        maps, _, compared = _rows(result, table=name)
+        rows += maps
+        deltas += compared
+    blocks = [TableBlock("C-P maps in numbers", tuple(rows), note=TWO_RATES)]
     if deltas:
         blocks.append(TableBlock("Who errs less", tuple(deltas), folded=True))
     return Section(
@@ -106,8 +218,8 @@ def section(found: Mapping[str, CpAssessment]) -> Section:
         question="Does one error rate hide that the recogniser still succeeds on easy voices, or"
         " fails on hard ones?",
         answer=tuple(
-            f"{system}: {_percent(cp.full, getattr(cp.intervals, 'full', None))} on all trials,"
-            f" {_percent(cp.hardest_decile, getattr(cp.intervals, 'hardest_decile', None))}"
+            f"{system}: {percent(cp.full, getattr(cp.intervals, 'full', None))} on all trials,"
+            f" {percent(cp.hardest_decile, getattr(cp.intervals, 'hardest_decile', None))}"
             " on the hardest tenth of each kind."
             for result in found.values()
             for system, cp in result.maps.items()
@@ -135,3 +247,6 @@ def section(found: Mapping[str, CpAssessment]) -> Section:
         ),
         citation=LI_2022,
     )
+
+
+FRAMEWORK = Framework("cpmap", _section, later=_later, trials=True, main="maps")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,37 +11,142 @@ import numpy as np
 
 from unmask.errors import InputError
 from unmask.estimate import Estimate
-from unmask.figures import Figure, RiskLine
-from unmask.figures.legal_panel import legal_panel
-from unmask.figures.risk_comparison import risk_comparison
+from unmask.figures import Figure, RiskLine, legal_figures, legal_panel, risk_comparison
 from unmask.privacy.legal import (
     PLAIN,
+    SPLITS,
+    TITLES,
     Curve,
     Inference,
     LegalSweep,
-    Ranks,
-    Strongest,
+    Worst,
     inference,
     legal,
     strongest_of,
     sweep_notices,
 )
 from unmask.privacy.legal import Attacker as LegalAttacker
-from unmask.privacy.similarity import ALL
-from unmask.report.cache import Cache, Progress, Step, Work, cache_of, digest_of_embeddings
+from unmask.report.cache import Cache, Step, Work, cache_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
-from unmask.report.document import Row
-from unmask.report.frameworks.attacks import NO_EXTRACTOR, Attack, Variant, attacks_of, shown
-from unmask.report.headline import CONTROL, WORST
-from unmask.report.inputs import Inputs, read_inputs
-from unmask.report.section import VAUQUIER_2025, Choice, Method, Section, TableBlock
-from unmask.run import reporting
+from unmask.report.documents import Document, Row, document, figures_of
+from unmask.report.frameworks.attacks import (
+    NO_EXTRACTOR,
+    Attack,
+    Framework,
+    Plan,
+    Study,
+    Variant,
+    attacks_of,
+)
+from unmask.report.headline import ALL, CONTROL, WORST
+from unmask.report.inputs import read_inputs
+from unmask.report.section import VAUQUIER_2025, Choice, Method, Section, TableBlock, shown
 
-TITLES = {
-    "linkability": "Linkability",
-    "singling_out": "Singling Out",
-    "one_minus_eer": "1 − EER",
-}
+_VALIDATED = (
+    "The French data protection authority validated Linkability, Singling Out and their protocol,"
+    " not this software; residual risk, ranks, worst deciles and inference were validated by"
+    " nobody."
+)
+_NO_VERDICT = (
+    "These are risks under the named attackers on this data; whether they are acceptable is for the"
+    " controller to decide."
+)
+
+
+@document.register
+def _(sweep: LegalSweep) -> Document:
+    """One row per attacker, length and number of speakers; chance beside every risk."""
+    rows = [
+        Row(
+            {"attacker": attacker, "L": str(length), "N": str(count)},
+            (*_estimates(sweep, attacker, length, count), *_ranks(sweep, attacker, length, count)),
+        )
+        for attacker in sweep.attackers
+        for length in sweep.lengths
+        for count in _counts(sweep, attacker, length)
+    ]
+    rows = [row for row in rows if row.estimates]
+    rows += [
+        Row({"attacker": attacker, "attribute": attribute}, result.estimates)
+        for (attacker, attribute), result in sweep.inferences.items()
+    ]
+    return Document(
+        tuple(rows),
+        inputs=sweep.sources,
+        notes=(*sweep.sentences, *_how(sweep), _VALIDATED, _NO_VERDICT),
+        warnings=sweep.warnings,
+        seed=sweep.seed,
+    )
+
+
+def _estimates(sweep: LegalSweep, attacker: str, length: int, count: int) -> tuple[Estimate, ...]:
+    found = [
+        (estimate, sweep.details(attacker, metric, length, count))
+        for metric in sweep.metrics
+        if (estimate := sweep.estimate(attacker, metric, length, count)) is not None
+    ]
+    return (
+        *(estimate for estimate, _ in found),
+        *(_chance(estimate) for estimate, _ in found),
+        *(detail for _, details in found for detail in details),
+    )
+
+
+def _counts(sweep: LegalSweep, attacker: str, length: int) -> list[int]:
+    """Counts of the curves, and the number of candidates of the ranks."""
+    ranks = sweep.ranks.get((attacker, length))
+    found = {*sweep.counts(length), *(() if ranks is None else (ranks.candidates,))}
+    return sorted(found)
+
+
+def _ranks(sweep: LegalSweep, attacker: str, length: int, count: int) -> tuple[Estimate, ...]:
+    ranks = sweep.ranks.get((attacker, length))
+    return ranks.estimates if ranks is not None and ranks.candidates == count else ()
+
+
+def _chance(estimate: Estimate) -> Estimate:
+    return Estimate(
+        f"{estimate.metric}_chance",
+        float(estimate.chance or 0),
+        estimate.unit,
+        params={"N": estimate.params["N"]},
+    )
+
+
+def _how(sweep: LegalSweep) -> tuple[str, ...]:
+    """Over whom the intervals are, for each metric, and how the strongest attack was chosen."""
+    over = {
+        metric: next(
+            (
+                curve.estimates[0].interval
+                for (_, which, _), curve in sweep.curves.items()
+                if which == metric
+            ),
+            None,
+        )
+        for metric in sweep.metrics
+    }
+    parts = [
+        f"{TITLES[metric]} over {made.over.partition(',')[0]}"
+        for metric, made in over.items()
+        if made is not None
+    ]
+    lines = []
+    made = next((one for one in over.values() if one is not None), None)
+    if made is not None:
+        lines.append(
+            f"In brackets: {100 * made.level:g} % intervals, {'; '.join(parts)} (seed {made.seed})."
+        )
+    lines.append(
+        "The strongest attack is chosen on half of the speakers and judged by the other half, over"
+        f" {SPLITS} splits; for 1 − EER it is the largest value, which errs towards more risk."
+    )
+    return tuple(lines)
+
+
+@figures_of.register
+def _(sweep: LegalSweep) -> list[Figure]:
+    return legal_figures(sweep)
 
 
 def with_fitting_lengths(
@@ -63,18 +168,13 @@ def with_fitting_lengths(
     return config.model_copy(update={"legal": legal}), (note,)
 
 
-def legal_options(config: Config) -> dict[str, Any]:
-    """Options of :func:`unmask.legal` but attributes, which are probed once for all attackers."""
-    return {
-        **config.legal.model_dump(exclude={"attributes"}),
-        "level": config.intervals.level,
-        "replicates": config.intervals.replicates,
-        "seed": config.seed,
-    }
+def _options(config: Config) -> dict[str, Any]:
+    """Options of a sweep but attributes, which are probed once for all attackers."""
+    return {**config.legal.model_dump(exclude={"attributes"}), **config.drawn}
 
 
 def legal_attackers(config: Config, path: Path) -> tuple[dict[str, LegalAttacker], dict[str, Any]]:
-    """Attackers and options of :func:`unmask.legal` that the config at ``path`` names.
+    """Attackers of the config at ``path``, and the options of their sweep.
 
     The control has the first back-end; names begin with the safeguard where there are several.
     """
@@ -90,152 +190,114 @@ def legal_attackers(config: Config, path: Path) -> tuple[dict[str, LegalAttacker
             for label, attacker in _attackers(attack).items():
                 found[label if len(attacks.of) == 2 else f"{name}, {label}"] = attacker
     config, _ = with_fitting_lengths(config, attacks.of)
-    return found, {**legal_options(config), "attributes": config.legal.attributes}
-
-
-def sweep_step(attack: Attack, config: Config) -> Step:
-    """All curves of one attacker, in every variant."""
-    options = legal_options(config)
-
-    def compute(progress: Progress) -> LegalSweep:
-        with reporting(progress):
-            return legal(_attackers(attack), **options)
-
-    what = f"linkability and singling out of {attack.safeguard}, {attack.attacker}"
-    params = {**options, "backends": attack.backends}
-    return Step(what, attack.inputs, params, compute, weight=1.0 * len(config.legal.lengths))
+    return found, {**_options(config), "attributes": config.legal.attributes}
 
 
 def _attackers(attack: Attack) -> dict[str, LegalAttacker]:
-    """The attacker with each of its back-ends; what it enrols is never the attacked run, or the
-    safeguard has no key.
-    """
-    return {
-        attack.label(Variant(backend)): LegalAttacker(
-            attack.enrol, attack.test, backend, attack.train, consistency=False
-        )
-        for backend in attack.backends
-    }
+    """The attacker with each of its back-ends."""
+    return {attack.label(Variant(name)): attack.against(name) for name in attack.backends}
 
 
-def consistency_steps(config: Config, runs: Mapping[str, Attack]) -> dict[str, Step]:
+def _sweep_step(attack: Attack, config: Config) -> Step:
+    """All curves of one attacker, in every variant."""
+    options = _options(config)
+    return Step(
+        f"linkability and singling out of {attack.safeguard}, {attack.attacker}",
+        attack.inputs,
+        {**options, "backends": attack.backends},
+        lambda: legal(_attackers(attack), **options),
+        weight=1.0 * len(config.legal.lengths),
+    )
+
+
+def _consistency_step(name: str, run: Attack, config: Config) -> Step:
     """How often a protected utterance is closest to its own speaker's others of the same run."""
-    steps = {}
-    options: dict[str, Any] = {
+    options = {
         "counts": config.legal.counts,
         "lengths": config.legal.lengths[:1],
         "metrics": ("linkability",),
         "variants": (PLAIN,),
-        "level": config.intervals.level,
-        "replicates": config.intervals.replicates,
-        "seed": config.seed,
+        **config.drawn,
     }
-    for name, one in runs.items():
-
-        def compute(progress: Progress, a: Attack = one) -> LegalSweep:
-            return legal({CONSISTENCY: LegalAttacker(a.enrol, a.test)}, **options)
-
-        steps[name] = Step(f"{CONSISTENCY} of {name}", one.inputs, options, compute, weight=0.5)
-    return steps
-
-
-def inference_steps(config: Config, inputs: Inputs) -> dict[tuple[str, str], Step]:
-    """What an attacker infers from each safeguard, by (safeguard, attribute)."""
-    found: dict[tuple[str, str], Step] = {}
-    original = inputs.original
-    for name, protected in inputs.protected.items():
-        for attribute, bands in config.legal.attributes.items():
-
-            def compute(progress: Progress, p=protected, a=attribute, b=bands) -> Inference:  # type: ignore[no-untyped-def]
-                return inference(
-                    p,
-                    a,
-                    unprotected=original,
-                    bands=b,
-                    level=config.intervals.level,
-                    replicates=config.intervals.replicates,
-                    seed=config.seed,
-                )
-
-            assert original is not None
-            found[name, attribute] = Step(
-                f"inference of {attribute} from {name}",
-                [digest_of_embeddings(protected), digest_of_embeddings(original)],
-                {
-                    "attribute": attribute,
-                    "bands": bands,
-                    "level": config.intervals.level,
-                    "replicates": config.intervals.replicates,
-                    "seed": config.seed,
-                },
-                compute,
-                weight=2.0,
-            )
-    return found
+    attackers = {CONSISTENCY: LegalAttacker(run.enrol, run.test)}
+    return Step(
+        f"{CONSISTENCY} of {name}",
+        run.inputs,
+        options,
+        lambda: legal(attackers, **options),
+        weight=0.5,
+    )
 
 
-@dataclass(frozen=True)
-class LegalRisk:
-    """The strongest attack on one safeguard at one point: utterances and speakers."""
+def _steps(study: Study) -> Plan:
+    """A sweep of each attacker, what is inferred from each safeguard, consistency of pseudonyms."""
+    config, inputs = study.config, study.inputs
+    if not study.attacks.of:
+        return {}
+    probes = {
+        (name, attribute): Step.of(
+            f"inference of {attribute} from {name}",
+            _inferred,
+            protected,
+            inputs.original,
+            attribute=attribute,
+            bands=bands,
+            weight=2.0,
+            **config.drawn,
+        )
+        for name, protected in inputs.protected.items()
+        if inputs.original is not None
+        for attribute, bands in config.legal.attributes.items()
+    }
+    return {
+        "sweeps": study.per_attack(lambda attack: _sweep_step(attack, config)),
+        "probes": probes,
+        "consistency": {
+            name: _consistency_step(name, run, config)
+            for name, run in study.attacks.consistency.items()
+        },
+    }
 
-    safeguard: str
-    metric: str
-    length: int
-    count: int
-    strongest: Strongest
 
-    @property
-    def value(self) -> float:
-        return float(self.strongest.estimate.value)
-
-    def conditions(self, point: str) -> dict[str, str]:
-        """Conditions of a row of the table."""
-        return {
-            "safeguard": self.safeguard,
-            "attacker": self.strongest.attacker,
-            "point": point,
-            "utterances": str(self.length),
-            "speakers": f"{self.count:,}",
-        }
-
-
-Curves = dict[tuple[str, str, int], Curve]
+def _inferred(protected: Any, original: Any, *, attribute: str, **options: Any) -> Inference:
+    return inference(protected, attribute, unprotected=original, **options)
 
 
 class LegalResults:
-    """Curves of every attack on every safeguard, and of the same attacks on unprotected speech."""
+    """Curves of every attack on every safeguard, and of the same attacks on unprotected speech.
+
+    ``sweeps`` are by safeguard and attacker, ``probes`` by safeguard and attribute.
+    """
 
     def __init__(
         self,
-        sweeps: Mapping[tuple[str, str], LegalSweep],
-        inferences: Mapping[tuple[str, str], Inference],
-        consistency: Mapping[str, LegalSweep],
         config: Config,
+        sweeps: Mapping[tuple[str, str], LegalSweep],
+        probes: Mapping[tuple[str, str], Inference],
+        consistency: Mapping[str, LegalSweep],
     ) -> None:
-        self.config = config
-        self.inferences = inferences
-        self.consistency = consistency
+        self.sweeps, self.probes, self.consistency = sweeps, probes, consistency
         self.metrics: tuple[str, ...] = config.legal.metrics
-        self.lengths = config.legal.lengths
-        self.curves: dict[str, dict[str, Curves]] = {}
-        self.ranks: dict[str, dict[tuple[str, int], Ranks]] = {}
-        for (name, attacker), sweep in sweeps.items():
-            self.curves.setdefault(name, {})[attacker] = dict(sweep.curves)
-            self.ranks.setdefault(name, {}).update(sweep.ranks)
-        self.safeguards = tuple(name for name in self.curves if name != ORIGINAL)
-        self._found: dict[tuple[str, str, int, int, str | None], LegalRisk] = {}
+        self.lengths, self.seed = config.legal.lengths, config.seed
+        self.whole = {
+            name: self._joined([s for (n, _), s in sweeps.items() if n == name])
+            for name in dict.fromkeys(name for name, _ in sweeps)
+        }
+        self.safeguards = tuple(name for name in self.whole if name != ORIGINAL)
+        self._found: dict[tuple[str, str, int, int, str | None], Worst] = {}
+
+    def _joined(self, sweeps: Sequence[LegalSweep]) -> LegalSweep:
+        """The curves of several attackers on one safeguard."""
+        curves = {key: curve for one in sweeps for key, curve in one.curves.items()}
+        ranks = {key: found for one in sweeps for key, found in one.ranks.items()}
+        return LegalSweep(curves, ranks, {}, None, None, self.seed, ())
 
     def of(
         self, safeguard: str, metric: str, length: int, attacker: str | None = None
     ) -> dict[str, Curve]:
         """Curves of one metric and length by their attacker's name, of one attacker or of all."""
-        return {
-            label: curve
-            for who, curves in self.curves[safeguard].items()
-            if attacker in (None, who)
-            for (label, m, n), curve in curves.items()
-            if (m, n) == (metric, length)
-        }
+        sweep = self.whole[safeguard] if attacker is None else self.sweeps[safeguard, attacker]
+        return sweep.competing(metric, length)
 
     def counts(self, safeguard: str, metric: str, length: int) -> list[int]:
         """Numbers of speakers at which attacks were run."""
@@ -244,69 +306,60 @@ class LegalResults:
 
     def strongest(
         self, safeguard: str, metric: str, length: int, count: int, attacker: str | None = None
-    ) -> LegalRisk:
+    ) -> Worst:
         """The strongest attack at one point, of one attacker or of all."""
         key = (safeguard, metric, length, count, attacker)
         if key not in self._found:
             curves = self.of(safeguard, metric, length, attacker)
-            best = strongest_of(curves, count, seed=self.config.seed)
-            self._found[key] = LegalRisk(safeguard, metric, length, count, best)
+            best = strongest_of(curves, count, seed=self.seed)
+            self._found[key] = Worst(length, count, best)
         return self._found[key]
 
-    def points(self, safeguard: str, metric: str) -> list[LegalRisk]:
-        """The strongest attack at every number of utterances and of speakers."""
-        return [
+    def worst(self, safeguard: str, metric: str) -> Worst:
+        """The largest risk of all points: most often many utterances and few candidates."""
+        points = [
             self.strongest(safeguard, metric, length, count)
             for length in self.lengths
             for count in self.counts(safeguard, metric, length)
         ]
+        return max(points, key=lambda risk: float(risk.strongest.estimate.value))
 
-    def worst(self, safeguard: str, metric: str) -> LegalRisk:
-        """The largest risk of all points: most often many utterances and few candidates."""
-        return max(self.points(safeguard, metric), key=lambda risk: risk.value)
-
-    def crowd(self, safeguard: str, metric: str) -> LegalRisk:
+    def crowd(self, safeguard: str, metric: str) -> Worst:
         """The fewest utterances and all candidates."""
-        length = min(self.lengths)
-        return self.strongest(safeguard, metric, length, self.counts(safeguard, metric, length)[-1])
+        return self.most(safeguard, metric, min(self.lengths))
 
-    def shown(self, safeguard: str) -> Curves:
+    def most(self, safeguard: str, metric: str, length: int, attacker: str | None = None) -> Worst:
+        """The strongest attack with most speakers, of one attacker or of all."""
+        count = self.counts(safeguard, metric, length)[-1]
+        return self.strongest(safeguard, metric, length, count, attacker)
+
+    def shown(self, safeguard: str) -> dict[tuple[str, str, int], Curve]:
         """For each attacker the curve of the variant that is strongest among most speakers."""
-        found: Curves = {}
-        for attacker in self.curves[safeguard]:
+        found = {}
+        for attacker in (who for name, who in self.sweeps if name == safeguard):
             for metric in self.metrics:
                 for length in self.lengths:
-                    count = self.counts(safeguard, metric, length)[-1]
-                    best = self.strongest(safeguard, metric, length, count, attacker)
-                    label = best.strongest.attacker
-                    found[attacker, metric, length] = self.curves[safeguard][attacker][
-                        label, metric, length
-                    ]
+                    label = self.most(safeguard, metric, length, attacker).strongest.attacker
+                    curves = self.sweeps[safeguard, attacker].curves
+                    found[attacker, metric, length] = curves[label, metric, length]
         return found
 
     def sweep(self, safeguard: str) -> LegalSweep:
         """Unprotected speech and every attacker of a safeguard in one sweep."""
         curves = {**self.shown(ORIGINAL), **self.shown(safeguard)}
-        probes = {(name, a): i for (name, a), i in self.inferences.items() if name == safeguard}
-        return LegalSweep(
-            curves=curves,
-            ranks={},
-            inferences=probes,
-            original=ORIGINAL,
-            asked=None,
-            seed=self.config.seed,
-            notices=tuple(dict.fromkeys(sweep_notices(curves, probes, {}, ORIGINAL))),
-        )
+        probes = {(name, a): i for (name, a), i in self.probes.items() if name == safeguard}
+        notices = tuple(dict.fromkeys(sweep_notices(curves, probes, {}, ORIGINAL)))
+        return LegalSweep(curves, {}, probes, ORIGINAL, None, self.seed, notices)
 
 
-def section(results: LegalResults, colours: Mapping[str, str]) -> Section:
+def _section(study: Study, found: Mapping[str, Mapping[Any, Any]]) -> Section:
     """Risk against the number of speakers, all safeguards together and each on its own."""
+    results, colours = LegalResults(study.config, **found), study.colours
     lines = []
     for name in (ORIGINAL, *results.safeguards):
         for metric in results.metrics:
             for length in results.lengths:
-                count = results.counts(name, metric, length)[-1]
-                label = results.strongest(name, metric, length, count).strongest.attacker
+                label = results.most(name, metric, length).strongest.attacker
                 curve = results.of(name, metric, length)[label]
                 who = ORIGINAL if name == ORIGINAL else label
                 lines.append(RiskLine(name, who, metric, length, curve))
@@ -374,7 +427,7 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
         for metric in results.metrics
     }
     curves, details, variants = [], [], []
-    for name in results.curves:
+    for name in results.whole:
         for (attacker, metric, length), curve in results.shown(name).items():
             base = {"safeguard": name, "attacker": attacker, "utterances": str(length)}
             curves += [
@@ -397,8 +450,8 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
     }
     ranks = [
         Row({"safeguard": name, "attacker": label, "utterances": str(length)}, found.estimates)
-        for name, of in results.ranks.items()
-        for (label, length), found in of.items()
+        for name, sweep in results.whole.items()
+        for (label, length), found in sweep.ranks.items()
         if (name, label) in named
     ]
     stable = [
@@ -413,7 +466,7 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
     ]
     probes = [
         Row({"safeguard": name, "attribute": attribute}, found.estimates)
-        for (name, attribute), found in results.inferences.items()
+        for (name, attribute), found in results.probes.items()
     ]
     blocks = (
         *(
@@ -433,7 +486,20 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
 def _points(results: LegalResults, name: str, metric: str) -> list[Row]:
     """The worst point of the curve, and that of all candidates."""
     found = ((WORST, results.worst(name, metric)), (ALL, results.crowd(name, metric)))
-    return [Row(risk.conditions(point), (risk.strongest.estimate,)) for point, risk in found]
+    return [
+        Row(_conditions(name, risk, point), (risk.strongest.estimate,)) for point, risk in found
+    ]
+
+
+def _conditions(safeguard: str, risk: Worst, point: str) -> dict[str, str]:
+    """Conditions of a row of the table of strongest attacks."""
+    return {
+        "safeguard": safeguard,
+        "attacker": risk.strongest.attacker,
+        "point": point,
+        "utterances": str(risk.length),
+        "speakers": f"{risk.count:,}",
+    }
 
 
 def _controls(results: LegalResults, metric: str) -> list[Row]:
@@ -448,7 +514,7 @@ def _controls(results: LegalResults, metric: str) -> list[Row]:
     more = [results.strongest(ORIGINAL, metric, length, count) for length, count in sorted(at)]
     return [
         *_points(results, ORIGINAL, metric),
-        *(Row(risk.conditions(CONTROL), (risk.strongest.estimate,)) for risk in more),
+        *(Row(_conditions(ORIGINAL, risk, CONTROL), (risk.strongest.estimate,)) for risk in more),
     ]
 
 
@@ -492,3 +558,5 @@ _METHOD = (
         "How many bits of identity the rank of the true speaker gives away.",
     ),
 )
+
+FRAMEWORK = Framework("legal", _section, steps=_steps, main="sweeps")

@@ -2,88 +2,264 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from unmask.estimate import Estimate
-from unmask.figures import Figure, Point, similarity_matrices, speaker_protection, zoo_plots
-from unmask.figures.distinctiveness import distinctiveness
+from unmask.figures import (
+    Figure,
+    Point,
+    calibration_profiles,
+    disclosure_profiles,
+    distinctiveness,
+    similarity_matrices,
+    speaker_protection,
+    system_colours,
+    zoo_plots,
+)
 from unmask.privacy import (
     Pseudonymisation,
+    disclosure_of,
     pseudonymisation,
     zoo,
 )
-from unmask.privacy.similarity import PLAIN, SessionAssessment, quadrants, sessions
-from unmask.report.cache import Progress, Step, digest_of_embeddings, digest_of_scores
-from unmask.report.config import Config
-from unmask.report.document import Row
-from unmask.report.inputs import Inputs
-from unmask.report.section import NOE_2020, NOE_2022, Choice, Method, Section, TableBlock
-from unmask.run import reporting
+from unmask.privacy.similarity import (
+    NOT_ASKED,
+    PLAIN,
+    SAME,
+    WITH_TRIALS,
+    PrivacyAssessment,
+    Safeguard,
+    SessionAssessment,
+    SimilaritySet,
+    quadrants,
+    sessions,
+    single,
+)
+from unmask.report.cache import Step
+from unmask.report.config import ORIGINAL
+from unmask.report.documents import Document, Row, document, figures_of
+from unmask.report.frameworks.attacks import Framework, Plan, Study
+from unmask.report.section import NOE_2020, NOE_2022, Choice, Method, Section, TableBlock, percent
+from unmask.trials import Source
 
 NARROW = 0.5
+MOST_IN_ONE_FIGURE = 100
 
 
-def similarity_steps(config: Config, inputs: Inputs) -> dict[str, Step]:
-    """The three matrices of each safeguard."""
-    how: dict[str, Any] = {
-        "mean": config.similarity.mean,
-        "pairs": config.similarity.pairs,
-        "replicates": config.intervals.replicates,
-        "level": config.intervals.level,
-        "seed": config.seed,
+@document.register
+def _(
+    assessment: PrivacyAssessment, *, inputs: tuple[Source, ...] = (), details: bool = False
+) -> Document:
+    """One row per set and safeguard, and one for the original speech (Noé 2022, Tables 2–4)."""
+    several = len(assessment.datasets) > 1
+    rows = []
+    for dataset in assessment.datasets:
+        chosen = [s for s in assessment if s.dataset == dataset]
+        where = {"set": dataset} if several else {}
+        for safeguard in chosen:
+            estimates = (*safeguard.estimates, *(safeguard.details if details else ()))
+            rows.append(Row({**where, "system": safeguard.system}, _unique(estimates)))
+        rows.append(Row({**where, "system": "original"}, _original(chosen[0])))
+    return Document(
+        tuple(rows),
+        inputs=inputs,
+        notes=_notes(assessment),
+        warnings=assessment.warnings,
+        seed=assessment.seed,
+    )
+
+
+def _original(safeguard: Safeguard) -> tuple[Estimate, ...]:
+    """D_ECE, l_w and tag of the original speech against itself: what there is to protect."""
+    result = safeguard.result
+    own = result.sets["oo"]
+    n = {
+        "target": own.zebra.targets,
+        "nontarget": own.zebra.nontargets,
+        "speakers": len(own.speakers),
     }
-    steps = {}
+    about: dict[str, Any] = {
+        "n": n,
+        "params": {"set": "oo", "backend": result.backend, "bins": own.bins or None},
+        "trials": result.trials,
+    }
+    interval = result.interval("d_ece_oo")
+    reason = "" if interval is not None else SAME if result.replicates else NOT_ASKED
+    return (
+        Estimate(
+            "d_ece",
+            own.zebra.d_ece,
+            "bit",
+            interval=interval,
+            chance=0.0,
+            no_interval=reason,
+            **about,
+        ),
+        Estimate("l_w", own.zebra.l_w, chance=0.0, no_interval=WITH_TRIALS, **about),
+        Estimate("tag", own.zebra.tag, no_interval=WITH_TRIALS, **about),
+    )
+
+
+def _unique(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
+    """Each estimate once: C_ECE stands in the main row and among the details."""
+    return tuple({estimate.signature: estimate for estimate in estimates}.values())
+
+
+def _notes(assessment: PrivacyAssessment) -> tuple[str, ...]:
+    told = []
+    several = len(assessment.datasets) > 1
+    for safeguard in {s.dataset: s for s in assessment}.values():
+        result = safeguard.result
+        where = f"{safeguard.dataset}: " if several else ""
+        counts = [
+            f"{sets}: {round(roc.targets):,} same-speaker and {round(roc.nontargets):,}"
+            " different-speaker comparisons"
+            for sets, roc in (
+                ("OO and PP each", result.sets["oo"].roc),
+                ("OP", result.sets["op"].roc),
+            )
+        ]
+        told.append(f"{where}{len(result.speakers):,} speakers. {'; '.join(counts)}.")
+    for safeguard in assessment:
+        where = f", {safeguard.dataset}" if several else ""
+        worst = ", ".join(safeguard.result.per_speaker.worst(3))
+        if worst:
+            told.append(f"{safeguard.system}{where}: least protected are {worst}.")
+        told += [f"{safeguard.system}{where}: {text}" for text in safeguard.result.notes]
+        strongest = safeguard.result.strongest
+        told.append(
+            f"{safeguard.system}{where}: strongest of {len(strongest.tried)} attacks tried"
+            f" ({', '.join(strongest.tried)}): {strongest.attacker}."
+        )
+    result = next(iter(assessment)).result
+    told.append(
+        "The strongest attack has the lowest DeID of all that beat the plain score by more than"
+        " noise; to take the lowest errs towards more risk."
+    )
+    if result.replicates:
+        told.append(
+            f"In brackets: {100 * result.level:g} % intervals over speakers ({result.replicates:,}"
+            f" bootstrap replicates, each calibrated anew, less their bias; seed {result.seed})."
+        )
+    return tuple(told)
+
+
+@figures_of.register
+def _(assessment: PrivacyAssessment, *, order: str = "given") -> list[Figure]:
+    """Matrices, disclosure, protection and zoo per set, and the scatter over all sets."""
+    colours = system_colours([ORIGINAL, *assessment.systems], original=ORIGINAL)
+    points = [_point(s.system, s.dataset, s.result) for s in assessment]
+    figures = []
+    if any(math.isfinite(point.g_vd) for point in points):
+        figures.append(distinctiveness(points, colours=colours))
+    several = len(assessment.datasets) > 1
+    for dataset in assessment.datasets:
+        chosen = [s for s in assessment if s.dataset == dataset]
+        figures += _of_set(chosen, colours, order, f"_{_plain(dataset)}" if several else "")
+    return figures
+
+
+def _point(system: str, dataset: str, result: Pseudonymisation) -> Point:
+    intervals = (result.interval("deid"), result.interval("g_vd"))
+    return Point(system, dataset, result.deid, result.g_vd, *intervals, *result.beyond_plain)
+
+
+def _of_set(
+    chosen: list[Safeguard], colours: dict[str, str], order: str, suffix: str
+) -> list[Figure]:
+    results = {s.system: s.result for s in chosen}
+    first = chosen[0].result
+    disclosures = {ORIGINAL: disclosure_of(first.sets["oo"].roc, system=ORIGINAL)} | {
+        system: disclosure_of(result.sets["op"].roc, system=system)
+        for system, result in results.items()
+    }
+    negated = {
+        system: disclosure_of(result.sets["op"].roc.negated(), system=system)
+        for system, result in results.items()
+        if result.negated_discloses_more
+    }
+    figures = [
+        *_matrices(results, order, suffix),
+        disclosure_profiles(
+            disclosures, negated=negated, colours=colours, name=f"zebra_profiles{suffix}"
+        ),
+        speaker_protection(
+            {system: result.per_speaker for system, result in results.items()},
+            colours=colours,
+            name=f"speaker_protection{suffix}",
+        ),
+        _zoo({"OO": first.sets["oo"]}, ORIGINAL, order, suffix),
+    ]
+    figures += [
+        _zoo({name.upper(): result.sets[name] for name in ("op", "pp")}, system, order, suffix)
+        for system, result in results.items()
+    ]
+    figures += [
+        calibration_profiles(
+            s.distortions, name=f"calibration_distortion_{_plain(s.system)}{suffix}"
+        )
+        for s in chosen
+        if s.distortions
+    ]
+    return figures
+
+
+def _matrices(results: Mapping[str, Pseudonymisation], order: str, suffix: str) -> list[Figure]:
+    """All safeguards in one figure, or in one figure each where the matrices are large."""
+    views = {system: quadrants(result, order=order) for system, result in results.items()}
+    name = "similarity_matrices"
+    if max(len(view.labels) for view in views.values()) <= MOST_IN_ONE_FIGURE or len(views) == 1:
+        return [similarity_matrices(views, name=f"{name}{suffix}")]
+    return [
+        similarity_matrices({system: view}, name=f"{name}_{_plain(system)}{suffix}")
+        for system, view in views.items()
+    ]
+
+
+def _zoo(sets: Mapping[str, SimilaritySet], system: str, order: str, suffix: str) -> Figure:
+    return zoo_plots(
+        {name: zoo(own) for name, own in sets.items()},
+        matrices={name: single(own, order=order) for name, own in sets.items()},
+        name=f"zoo_{_plain(system)}{suffix}",
+        title=f"Zoo plot of {system}: who is recognised, who is confused with others",
+    )
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", name).strip("-") or "set"
+
+
+def _steps(study: Study) -> Plan:
+    """The three matrices of each safeguard; sessions where protected utterances name theirs."""
+    inputs, config = study.inputs, study.config
+    how = {"mean": config.similarity.mean, **config.drawn}
+    all_pairs = {**how, "pairs": config.similarity.pairs, "weight": 2.0}
+    matrices, within = {}, {}
     for name, protected in inputs.protected.items():
-        original = inputs.original
-        assert original is not None
-
-        def compute(progress: Progress, o=original, p=protected) -> Pseudonymisation:  # type: ignore[no-untyped-def]
-            with reporting(progress):
-                return pseudonymisation(o, p, **how)
-
-        digests = [digest_of_embeddings(original), digest_of_embeddings(protected)]
-        steps[name] = Step(f"voice similarity of {name}", digests, how, compute, weight=2.0)
+        assert inputs.original is not None
+        voices = (inputs.original, protected)
+        matrices[name] = Step.of(
+            f"voice similarity of {name}", pseudonymisation, *voices, **all_pairs
+        )
+        if protected.sessions is not None and protected.sessions.n_unique > 1:
+            within[name] = Step.of(f"sessions of {name}", sessions, *voices, weight=2.0, **how)
     for name, sets in inputs.sets.items():
-
-        def compute_scores(progress: Progress, s=sets) -> Pseudonymisation:  # type: ignore[no-untyped-def]
-            return pseudonymisation(s["oo"], s["op"], s["pp"], **how)
-
-        digests = [digest_of_scores(sets[part]) for part in ("oo", "op", "pp")]
-        steps[name] = Step(f"voice similarity of {name}", digests, how, compute_scores, weight=2.0)
-    return steps
+        scores = [sets[part] for part in ("oo", "op", "pp")]
+        matrices[name] = Step.of(
+            f"voice similarity of {name}", pseudonymisation, *scores, **all_pairs
+        )
+    return {"matrices": matrices, "sessions": within}
 
 
-def session_steps(config: Config, inputs: Inputs) -> dict[str, Step]:
-    """Within and between sessions, where protected utterances name theirs."""
-    steps = {}
-    how: dict[str, Any] = {
-        "mean": config.similarity.mean,
-        "replicates": config.intervals.replicates,
-        "level": config.intervals.level,
-        "seed": config.seed,
-    }
-    for name, protected in inputs.protected.items():
-        if protected.sessions is None or protected.sessions.n_unique < 2:
-            continue
-        original = inputs.original
-        assert original is not None
-
-        def compute(progress: Progress, o=original, p=protected) -> SessionAssessment:  # type: ignore[no-untyped-def]
-            return sessions(o, p, **how)
-
-        digests = [digest_of_embeddings(original), digest_of_embeddings(protected)]
-        steps[name] = Step(f"sessions of {name}", digests, how, compute, weight=2.0)
-    return steps
-
-
-def section(
-    found: Mapping[str, Pseudonymisation],
-    within: Mapping[str, SessionAssessment],
-    colours: Mapping[str, str],
-) -> Section:
+def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     """Matrices, distinctiveness against de-identification, each speaker, the zoo."""
-    matrices: tuple[tuple[str, Figure], ...] = tuple(
+    found: Mapping[str, Pseudonymisation] = results["matrices"]
+    within: Mapping[str, SessionAssessment] = results["sessions"]
+    numbered = [(i, name, result) for i, (name, result) in enumerate(found.items(), start=1)]
+    matrices = tuple(
         (
             name,
             similarity_matrices(
@@ -92,19 +268,19 @@ def section(
                 title=f"{name}: voice similarity of every pair of speakers",
             ),
         )
-        for number, (name, result) in enumerate(found.items(), start=1)
+        for number, name, result in numbered
     )
     speakers = tuple(
         (
             name,
             speaker_protection(
                 {name: result.per_speaker},
-                colours=colours,
+                colours=study.colours,
                 name=f"speaker_protection_{number}",
                 title=f"{name}: de-identification of each speaker",
             ),
         )
-        for number, (name, result) in enumerate(found.items(), start=1)
+        for number, name, result in numbered
     )
     zoos = tuple(
         (
@@ -115,12 +291,9 @@ def section(
                 title=f"{name}: who is recognised and who is confused among protected voices",
             ),
         )
-        for number, (name, result) in enumerate(found.items(), start=1)
+        for number, name, result in numbered
     )
-    points = [
-        Point(n, "all", r.deid, r.g_vd, r.interval("deid"), r.interval("g_vd"), *r.beyond_plain)
-        for n, r in found.items()
-    ]
+    points = [_point(name, "all", result) for name, result in found.items()]
     tables = [
         TableBlock(
             "De-identification and voice distinctiveness",
@@ -146,7 +319,7 @@ def section(
         answer=tuple(_answer(name, result) for name, result in found.items()),
         figures=(
             Choice("Matrices of", matrices),
-            distinctiveness(points, colours=colours),
+            distinctiveness(points, colours=study.colours),
             Choice("Speakers under", speakers),
             Choice("Zoo of", zoos),
         ),
@@ -166,20 +339,13 @@ def section(
 
 def _answer(name: str, result: Pseudonymisation) -> str:
     strongest = result.strongest
+    taken = percent(float(strongest.deid.value), strongest.deid.interval)
     against = "" if strongest.attacker == PLAIN else f" by the {strongest.attacker} score"
     return (
-        f"Under this recogniser {name} takes {_percent(strongest.deid)} of the diagonal dominance"
+        f"Under this recogniser {name} takes {taken} of the diagonal dominance"
         f" that ties a voice to its owner (DeID, judged{against or ' by the score as it is'});"
         f" {_distinct(result)}."
     ).replace("-", "−")
-
-
-def _percent(estimate: Estimate) -> str:
-    assert not isinstance(estimate.value, str)
-    text = f"{100 * estimate.value:.1f} %"
-    if estimate.interval is None:
-        return text
-    return f"{text} [{100 * estimate.interval.low:.1f}, {100 * estimate.interval.high:.1f}]"
 
 
 def _distinct(result: Pseudonymisation) -> str:
@@ -216,3 +382,5 @@ _METHOD = (
         "0 dB: protected voices are as distinct as the originals; below, less (2022, eq. 10).",
     ),
 )
+
+FRAMEWORK = Framework("similarity", _section, steps=_steps, main="matrices")

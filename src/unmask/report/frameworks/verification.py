@@ -1,127 +1,206 @@
-"""Attacks as verification systems, evidence they disclose (ZEBRA), and score tables given."""
+"""Detection metrics: of evaluations and comparisons, of attacks as systems, of score tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
+from math import isnan
 from typing import Any
 
-from unmask.engine import Battery, Evaluation, curves, evaluate
+from unmask.engine import Battery, Comparison, Evaluation, curves, evaluate
 from unmask.estimate import Estimate
 from unmask.figures import ORIGINAL as GREY
-from unmask.figures import calibration_profiles, disclosure_profiles
-from unmask.figures.det import det
-from unmask.privacy import CalibrationDistortion, Disclosure, disclosure_of
-from unmask.privacy.similarity import calibration_distortion
-from unmask.report.cache import Progress, Step, digest_of_scores
-from unmask.report.config import ORIGINAL, Config
-from unmask.report.document import Row
+from unmask.figures import (
+    Figure,
+    calibration_plot,
+    det,
+    ece_profile,
+    pav_map,
+    roc_hull,
+    score_histograms,
+    system_colours,
+)
+from unmask.report.cache import Step
+from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.attacks import (
-    Attack,
+    Framework,
     Groups,
+    Plan,
+    Study,
     Trialled,
-    Variant,
+    group_step,
     leaders,
-    shown,
     strongest,
 )
-from unmask.report.inputs import Inputs
-from unmask.report.section import NOE_2022, Choice, Method, Section, TableBlock
-from unmask.run import reporting
+from unmask.report.section import TWO_RATES, Method, Section, TableBlock, shown
+from unmask.report.table import label
 from unmask.trials import Scores
 
-_EVIDENCE = ("d_ece", "l_w", "tag", "min_cllr")
 _ERRORS = ("eer", "min_dcf", "act_dcf", "cllr", "d_sys", "tpr_at_fpr", "eer_raw")
+CHOSEN = (
+    "The strongest variant of each attacker (back-end, centred or not, either sign), chosen on the"
+    " very trials that are shown: what is left to chance in the choice errs towards more risk."
+)
 
 
-@dataclass(frozen=True, eq=False)
-class TableResult:
-    """A score table: its evaluation and the curves of its systems."""
+@document.register
+def _(evaluation: Evaluation) -> Document:
+    """One row per system and group."""
+    grouped = any(result.group is not None for result in evaluation)
+    rows = []
+    for result in evaluation:
+        conditions = {"system": result.system}
+        if grouped:
+            conditions["group"] = "all" if result.group is None else result.group
+        rows.append(Row(conditions, result.estimates))
+    return Document(
+        tuple(rows),
+        inputs=evaluation.sources,
+        notes=_counts(evaluation),
+        warnings=evaluation.warnings,
+        seed=evaluation.seed,
+    )
 
-    evaluation: Evaluation
-    det: Mapping[str, curves.DetCurve]
-    histograms: Mapping[str, curves.Histogram]
-    trials: str
+
+def _counts(evaluation: Evaluation) -> tuple[str, ...]:
+    """What the numbers rest on and how the intervals were made, in one sentence each."""
+    estimate = next(iter(evaluation)).estimates[0]
+    told = [f"{_trials(estimate)}."]
+    if estimate.interval is not None and not isnan(estimate.interval.low):
+        told.append(_intervals(estimate))
+    told.append("C_llr and actDCF read the scores as natural-log likelihood ratios.")
+    return tuple(told)
 
 
-def table_steps(config: Config, inputs: Inputs) -> dict[str, Step]:
-    """Every score table given."""
-    how = config.verification
-    replicates = config.intervals.replicates if how.replicates is None else how.replicates
-    params = {
-        "p_target": how.p_target,
-        "fpr": how.fpr,
-        "by": how.by,
-        "replicates": replicates,
-        "level": config.intervals.level,
-        "seed": config.seed,
-    }
-    steps = {}
-    for name, scores in inputs.tables.items():
+def _trials(estimate: Estimate) -> str:
+    n = estimate.n
+    speakers = f", {n['speakers']:,} speakers" if "speakers" in n else ""
+    return (
+        f"{n['target']:,} target and {n['nontarget']:,} nontarget trials{speakers}, "
+        f"trial list {estimate.trials}"
+    )
 
-        def compute(progress: Progress, s: Scores = scores) -> TableResult:
-            grouped = how.by if how.by is not None and _has(s, how.by) else None
-            with reporting(progress):
-                found = evaluate(
-                    s,
-                    by=grouped,
-                    battery=Battery(p_target=how.p_target, fpr=how.fpr),
-                    replicates=replicates,
-                    level=config.intervals.level,
-                    seed=config.seed,
-                )
-            rocs = {r.system: r.roc for r in found if r.group is None}
-            return TableResult(
-                found,
-                {n: curves.det_curve(r, p_target=how.p_target[0]) for n, r in rocs.items()},
-                {n: curves.histogram(s.targets(n), s.nontargets(n), r) for n, r in rocs.items()},
-                s.digest,
-            )
 
-        seconds = 1 + len(scores) * len(scores.systems) * replicates / 5e6
-        steps[name] = Step(
-            f"verification of {name}", [digest_of_scores(scores)], params, compute, weight=seconds
+def _intervals(estimate: Estimate) -> str:
+    made = estimate.interval
+    assert made is not None
+    return (
+        f"In brackets: {100 * made.level:g} % intervals over {made.over} ({made.replicates:,} "
+        f"bootstrap replicates{', first order' if 'first order' in made.method else ''}, corrected "
+        f"for bias, seed {made.seed})."
+    )
+
+
+@document.register
+def _(comparison: Comparison) -> Document:
+    """One row per metric: both systems, the difference, and how sure the better one is better."""
+    first, second = comparison.first, comparison.second
+    columns = (first, second, f"{second} − {first}")
+    rows = []
+    for row in comparison.differences:
+        estimates = (row.first, row.second, row.difference)
+        conditions = {"metric": label(row.first)}
+        if row.second_better is None:
+            rows.append(Row(conditions, estimates, columns))
+            continue
+        sure = Estimate(
+            "share_better",
+            row.second_better,
+            "%",
+            chance=0.5,
+            n=row.first.n,
+            params={"metric": row.first.metric, **row.first.params},
+            trials=row.first.trials,
+            no_interval="a share of resamplings",
         )
-    return steps
+        rows.append(Row(conditions, (*estimates, sure), (*columns, f"{second} better [%]")))
+    example = comparison.differences[0].first
+    notes = [f"{_trials(example)}.", comparison.verdict]
+    if example.interval is not None and not isnan(example.interval.low):
+        notes.insert(1, _intervals(example))
+    return Document(
+        tuple(rows),
+        inputs=comparison.sources,
+        notes=tuple(notes),
+        warnings=comparison.warnings,
+        seed=comparison.seed,
+    )
+
+
+@figures_of.register
+def _(
+    evaluation: Evaluation, *, scores: Scores | None = None, p_target: float = 0.01
+) -> list[Figure]:
+    """Histogram, DET, ROC hull, PAV map, ECE profile and calibration plot over all trials.
+
+    Of trials that were counted and not kept (no ``scores``) DET and ROC hull can be drawn.
+    """
+    rocs = {result.system: result.roc for result in evaluation if result.group is None}
+    colours = system_colours(list(rocs))
+    det_curves = {name: curves.det_curve(roc, p_target=p_target) for name, roc in rocs.items()}
+    counted = [det(det_curves, colours=colours), roc_hull(det_curves, colours=colours)]
+    if scores is None:
+        return counted
+    trials = {n: (scores.targets(n), scores.nontargets(n), roc) for n, roc in rocs.items()}
+    return [
+        score_histograms({name: curves.histogram(*one) for name, one in trials.items()}),
+        *counted,
+        pav_map({name: curves.pav_map(*one) for name, one in trials.items()}, colours=colours),
+        ece_profile(
+            {name: curves.ece_profile(*one) for name, one in trials.items()}, colours=colours
+        ),
+        calibration_plot(
+            {name: curves.reliability(*one[:2]) for name, one in trials.items()}, colours=colours
+        ),
+    ]
+
+
+def _evaluated(
+    scores: Scores,
+    *,
+    p_target: Sequence[float],
+    fpr: Sequence[float],
+    by: str | None,
+    **options: Any,
+) -> Evaluation:
+    """A score table; ``by`` groups it where it has that column."""
+    battery = Battery(p_target=tuple(p_target), fpr=tuple(fpr))
+    grouped = by if by is not None and _has(scores, by) else None
+    return evaluate(scores, by=grouped, battery=battery, **options)
 
 
 def _has(scores: Scores, column: str) -> bool:
     return column in scores.columns or f"enrol_{column}" in scores.columns
 
 
-def distortion_steps(
-    config: Config, inputs: Inputs, attacks: Mapping[str, Sequence[Attack]]
-) -> dict[str, Step]:
-    """Calibration learnt on another run of the same safeguard, where there is one (eq. 15).
-
-    A keyless safeguard has none: its second run is the first. A related safeguard is another one.
-    """
-    drawn = config.verification.replicates
-    how: dict[str, Any] = {
-        "replicates": config.intervals.replicates if drawn is None else drawn,
-        "level": config.intervals.level,
-        "seed": config.seed,
+def _steps(study: Study) -> Plan:
+    """Every score table."""
+    how = {**study.config.trials, "by": study.config.verification.by}
+    return {
+        "tables": {
+            name: Step.of(
+                f"verification of {name}",
+                _evaluated,
+                scores,
+                weight=1 + len(scores) * len(scores.systems) * how["replicates"] / 5e6,
+                **how,
+            )
+            for name, scores in study.tables.items()
+        }
     }
-    steps = {}
-    for name, other in inputs.again.items():
-        if name not in attacks:
-            continue
-        control = attacks[ORIGINAL][0]
-        attacked = replace(control, test=inputs.attacked(inputs.protected[name]))
-        learnt = replace(control, test=inputs.attacked(other))
 
-        def compute(progress: Progress, a=attacked, b=learnt) -> CalibrationDistortion:  # type: ignore[no-untyped-def]
-            first, second = (one.scores(Variant("cosine"), names=["cosine"]) for one in (b, a))
-            return calibration_distortion(first, second, **how)
 
-        steps[name] = Step(
-            f"calibration of {name} by another run",
-            [*attacked.inputs, *learnt.inputs],
-            how,
-            compute,
-            weight=0.5,
-        )
-    return steps
+def _later(study: Study) -> Plan:
+    """The strongest attack on each safeguard, by the groups of a column."""
+    by = study.config.verification.by
+    strongest = study.strongest() if by is not None else {}
+    return {
+        "groups": {
+            name: group_step(attack, variant, study.config, str(by))
+            for name, (attack, variant) in strongest.items()
+        }
+    }
 
 
 def named_colours(systems: Mapping[str, Trialled], colours: Mapping[str, str]) -> dict[str, str]:
@@ -129,118 +208,35 @@ def named_colours(systems: Mapping[str, Trialled], colours: Mapping[str, str]) -
     return {label: colours.get(one.safeguard, GREY) for label, one in systems.items()}
 
 
-def zebra_section(
-    trialled: Mapping[str, Sequence[Trialled]],
-    distortions: Mapping[str, CalibrationDistortion],
-    keyless: Sequence[str],
-    colours: Mapping[str, str],
-) -> Section:
-    """How much evidence of identity the strongest attacker's scores disclose."""
-    chosen = {name: strongest(found, "d_ece") for name, found in trialled.items()}
-    disclosures: dict[str, Disclosure] = {
-        one.name: disclosure_of(one.result.roc, system=one.name) for one in chosen.values()
-    }
-    systems = {one.name: one for one in chosen.values()}
-    tables = _blocks("Evidence disclosed", trialled, "d_ece", _EVIDENCE)
-    figures: list[object] = [
-        disclosure_profiles(disclosures, colours=named_colours(systems, colours))
-    ]
-    if distortions:
-        told = tuple(
-            (
-                name,
-                calibration_profiles(
-                    [found],
-                    name=f"calibration_distortion_{number}",
-                    title=f"{name}: a calibration learnt on another run",
-                ),
-            )
-            for number, (name, found) in enumerate(distortions.items(), start=1)
-        )
-        figures.append(Choice("Another run of", told))
-        tables.append(
-            TableBlock(
-                "Calibration learnt on another run",
-                tuple(Row({"safeguard": n}, d.estimates) for n, d in distortions.items()),
-                folded=True,
-                note="".join(
-                    f"{name} is deterministic: a second run is the same, and there is none to learn"
-                    " from. "
-                    for name in keyless
-                ).strip(),
-            )
-        )
-    return Section(
-        key="zebra",
-        title="Evidence disclosed (ZEBRA)",
-        question="How strongly does a comparison speak for or against an identity, on average and"
-        " at worst?",
-        answer=tuple(_evidence(one, len(trialled[name])) for name, one in chosen.items()),
-        figures=tuple(figures),  # type: ignore[arg-type]
-        tables=tuple(tables),
-        warnings=tuple(
-            dict.fromkeys(
-                [
-                    *_told(trialled, "d_ece"),
-                    *(f"{n}: {line}" for n, d in distortions.items() for line in d.warnings),
-                ]
-            )
-        ),
-        method=_ZEBRA,
-        citation=NOE_2022,
-    )
-
-
-def _evidence(one: Trialled, tried: int) -> str:
-    return (
-        f"{one.name}: {shown(one.result['d_ece'], 3)} bit on average of at most 0.721; at worst the"
-        f" odds change by a factor of 10^{one.value('l_w'):.1f}, tag {one.result['tag'].value}"
-        f"{_of_many(tried)}."
-    )
-
-
-def _of_many(tried: int) -> str:
-    return f" (strongest of {tried} attacks)" if tried > 1 else ""
-
-
-def _told(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[str]:
-    """What the evaluation of the strongest variant of each attacker warns of."""
-    return [
-        f"{one.name}: {line}"
-        for found in trialled.values()
-        for one in leaders(found, metric)
-        for line in one.warnings
-    ]
-
-
-def section(
-    trialled: Mapping[str, Sequence[Trialled]],
-    tables: Mapping[str, TableResult],
-    groups: Mapping[str, Groups],
-    colours: Mapping[str, str],
-) -> Section:
+def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     """Error rates of the attacks, and of the systems whose scores were given."""
+    trialled = study.trialled
+    tables: Mapping[str, Evaluation] = results["tables"]
+    groups: Mapping[str, Groups] = results["groups"]
+    det_curve = partial(curves.det_curve, p_target=study.config.verification.p_target[0])
     chosen = {name: strongest(found, "eer") for name, found in trialled.items()}
-    figures: list[object] = []
+    figures: list[Figure] = []
     blocks = []
     warnings: list[str] = []
     if chosen:
         systems = {one.name: one for one in chosen.values()}
         figures.append(
             det(
-                {label: one.det for label, one in systems.items()},
-                colours=named_colours(systems, colours),
+                {label: det_curve(one.result.roc) for label, one in systems.items()},
+                colours=named_colours(systems, study.colours),
                 name="det_attacks",
                 title="Errors of the strongest attacker on each safeguard",
             )
         )
-        attackers = _blocks("Attackers as verification systems", trialled, "eer", _ERRORS, wide=2)
+        attackers = variant_blocks(
+            "Attackers as verification systems", trialled, "eer", _ERRORS, wide=2
+        )
         blocks += [replace(attackers[0], note=f"{CHOSEN} {TWO_RATES}"), *attackers[1:]]
-        warnings += _told(trialled, "eer")
+        warnings += warnings_of(trialled, "eer")
         by = tuple(
             Row(
                 {"safeguard": name, "attacker": one.label, "group": str(r.group)},
-                _ordered(r.estimates, ("eer", "d_ece", "l_w", "tag")),
+                ordered(r.estimates, ("eer", "d_ece", "l_w", "tag")),
             )
             for name, one in groups.items()
             for r in one.results
@@ -250,19 +246,23 @@ def section(
             warnings += [f"{n}: {line}" for n, one in groups.items() for line in one.warnings]
     for number, (name, found) in enumerate(tables.items(), start=1):
         figures.append(
-            det(found.det, name=f"det_scores_{number}", title=f"{name}: errors of every system")
+            det(
+                {r.system: det_curve(r.roc) for r in found if r.group is None},
+                name=f"det_scores_{number}",
+                title=f"{name}: errors of every system",
+            )
         )
         blocks += _table_blocks(name, found)
-        warnings += [f"{name}: {line}" for line in found.evaluation.warnings]
+        warnings += [f"{name}: {line}" for line in found.warnings]
     answer = [
         f"{one.name}: equal error rate {shown(one.result['eer'], 1, scale=100)} %"
-        f"{_of_many(len(trialled[name]))}; 50 % is a coin toss."
+        f"{of_many(len(trialled[name]))}; 50 % is a coin toss."
         for name, one in chosen.items()
     ]
     answer += [
         f"{name}, {r.system}: equal error rate {shown(r['eer'], 2, scale=100)} %."
         for name, found in tables.items()
-        for r in found.evaluation
+        for r in found
         if r.group is None
     ]
     return Section(
@@ -270,7 +270,7 @@ def section(
         title="Verification errors",
         question="How often does the recogniser err, at every threshold?",
         answer=tuple(answer),
-        figures=tuple(figures),  # type: ignore[arg-type]
+        figures=tuple(figures),
         tables=tuple(blocks),
         warnings=tuple(dict.fromkeys(warnings)),
         method=_VERIFICATION,
@@ -279,17 +279,22 @@ def section(
     )
 
 
-TWO_RATES = (
-    "Equal error rates of verification are taken on the convex hull of the ROC; C-P maps take the"
-    " ROC itself, as their paper does, which never gives less."
-)
-CHOSEN = (
-    "The strongest variant of each attacker (back-end, centred or not, either sign), chosen on the"
-    " very trials that are shown: what is left to chance in the choice errs towards more risk."
-)
+def of_many(tried: int) -> str:
+    """How many attacks the strongest was chosen from."""
+    return f" (strongest of {tried} attacks)" if tried > 1 else ""
 
 
-def _blocks(
+def warnings_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[str]:
+    """What the evaluation of the strongest variant of each attacker warns of."""
+    return [
+        f"{one.name}: {line}"
+        for found in trialled.values()
+        for one in leaders(found, metric)
+        for line in one.warnings
+    ]
+
+
+def variant_blocks(
     title: str,
     trialled: Mapping[str, Sequence[Trialled]],
     metric: str,
@@ -303,7 +308,7 @@ def _blocks(
         return tuple(
             Row(
                 {"safeguard": one.safeguard, "attacker": one.label},
-                _ordered(one.result.estimates, metrics),
+                ordered(one.result.estimates, metrics),
             )
             for one in every
         )
@@ -319,7 +324,7 @@ def _blocks(
     return [block for block in blocks if block.rows]
 
 
-def _table_blocks(name: str, found: TableResult) -> list[TableBlock]:
+def _table_blocks(name: str, found: Evaluation) -> list[TableBlock]:
     def rows(metrics: Sequence[str]) -> tuple[Row, ...]:
         return tuple(
             Row(
@@ -328,9 +333,9 @@ def _table_blocks(name: str, found: TableResult) -> list[TableBlock]:
                     "system": r.system,
                     **({} if r.group is None else {"group": r.group}),
                 },
-                _ordered(r.estimates, metrics),
+                ordered(r.estimates, metrics),
             )
-            for r in found.evaluation
+            for r in found
         )
 
     return [
@@ -343,23 +348,11 @@ def _table_blocks(name: str, found: TableResult) -> list[TableBlock]:
     ]
 
 
-def _ordered(estimates: Sequence[Estimate], metrics: Sequence[str]) -> tuple[Estimate, ...]:
+def ordered(estimates: Sequence[Estimate], metrics: Sequence[str]) -> tuple[Estimate, ...]:
+    """The estimates of these metrics, in their order."""
     return tuple(e for metric in metrics for e in estimates if e.metric == metric)
 
 
-_ZEBRA = (
-    Method(
-        "Expected disclosure",
-        "D_ECE = area between the prior's and the oracle-calibrated cross-entropy, 0 … 0.721 bit",
-        "What an attacker learns on average, whatever the prior (eq. 11–13).",
-    ),
-    Method(
-        "Worst case",
-        "l_w = max |log₁₀ LR|, oracle-calibrated with Laplace",
-        "Tags: 0 none, A below 1, B below 2, C below 4, D below 5, E below 6, F from 6 (Table 1)."
-        " It grows with the number of trials, so counts stand beside it.",
-    ),
-)
 _VERIFICATION = (
     Method(
         "Equal error rate",
@@ -372,3 +365,5 @@ _VERIFICATION = (
         "minDCF at the best threshold, actDCF at the Bayes threshold of scores read as LLRs.",
     ),
 )
+
+FRAMEWORK = Framework("verification", _section, steps=_steps, later=_later, trials=True)

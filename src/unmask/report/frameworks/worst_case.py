@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from unmask.engine import Roc
-from unmask.figures import GrowthLine
-from unmask.figures.worst_case_growth import worst_case_growth
-from unmask.report.cache import Progress, Step, digest_of_scores
-from unmask.report.config import Config
-from unmask.report.document import Row
+from unmask.figures import Figure, GrowthLine, worst_case_figures, worst_case_growth
+from unmask.report.cache import Step
+from unmask.report.documents import Document, Row, document, figures_of
+from unmask.report.frameworks.attacks import Framework, Plan, Study, Table
 from unmask.report.section import SHOLOKHOV_2020, Method, Section, TableBlock
-from unmask.stress import GROUPS, LEAST_SPEAKERS, PairScores, WorstCase, worst_case
-from unmask.trials import Scores
+from unmask.run import part
+from unmask.stress import (
+    GROUPS,
+    LEAST_SPEAKERS,
+    ModelComparison,
+    Needed,
+    PairScores,
+    WorstCase,
+    WorstCaseStudy,
+    worst_case,
+)
+from unmask.trials import Scores, Source
 
 RATES = (0.01, 0.001)
 _STEPS = (1, 2, 5)
@@ -32,7 +42,7 @@ class SystemGrowth:
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """All systems of one table; ``note`` says which impostors count."""
+    """All systems of one table."""
 
     systems: tuple[SystemGrowth, ...]
     warnings: tuple[str, ...]
@@ -44,60 +54,179 @@ def default_counts(most: int) -> tuple[int, ...]:
     return (*(n for n in steps if n < most), most)
 
 
-def worst_case_step(name: str, scores: Scores, config: Config) -> Step:
-    """All systems of a table."""
-    how = config.worst_case
-    params = {
-        "counts": how.counts,
-        "level": how.level,
-        "by": how.by,
-        "replicates": config.intervals.replicates,
-        "seed": config.seed,
-        "systems": list(scores.systems),
-        "rates": RATES,
-    }
+@document.register(Mapping)
+def _(studies: Mapping[str, WorstCaseStudy], *, inputs: tuple[Source, ...] = ()) -> Document:
+    """One row per group and threshold."""
+    rows: list[Row] = []
+    notes: list[str] = []
+    warnings: list[str] = []
+    for group, study in studies.items():
+        where = {"group": group} if len(studies) > 1 else {}
+        said = f"{group}: " if where else ""
+        count = study.empirical.impostors
+        columns = (
+            "P_FA, N = 1 [%]",
+            f"N = {count:,} [%]" if not where else "all impostors [%]",
+            f"N = {study.population:,} [%]" if not where else "population [%]",
+            "P_miss [%]",
+        )
+        for place, point in enumerate(study.operating):
+            conditions = where | {
+                "threshold": point.name
+                if _is_number(point.name)
+                else f"{point.name} = {point.threshold:.4g}"
+            }
+            rows.append(Row(conditions, study.estimates(place), columns))
+        notes.append(_counts(study, said))
+        notes += [
+            f"{said}to keep the closest of {need.count:,} voices at {100 * need.rate:g} %, accept"
+            f" above {need.threshold:.4g}: {100 * need.p_miss:.2f} % misses{_safe(need, study)}."
+            for need in study.needed
+        ]
+        notes += [_beside(study, name, said) for name in study.compared]
+        warnings += [said + line for line in study.warnings]
+    seed = next(iter(studies.values())).extrapolation.seed
+    return Document(
+        tuple(rows), inputs=inputs, notes=tuple(notes), warnings=tuple(warnings), seed=seed
+    )
 
-    def compute(progress: Progress) -> Growth:
-        told: list[str] = []
-        systems = []
-        chosen = scores.is_nontarget & _same_group(scores, how.by, told)
-        assert scores.enrol_speaker is not None
-        assert scores.test_speaker is not None
-        target = scores.enrol_speaker.take(chosen)
-        impostor = scores.test_speaker.take(chosen)
-        for done, system in enumerate(scores.systems, start=1):
-            pairs = _usable_pairs(
-                PairScores.from_trials(target, impostor, scores.scores(system)[chosen])
-                if chosen.any()
-                else None,
-                system,
-                told,
-            )
-            progress(done, len(scores.systems))
-            if pairs is None:
-                continue
-            roc = Roc.from_scores(scores.targets(system), scores.nontargets(system))
-            thresholds = [float(_threshold(scores.nontargets(system), rate)) for rate in RATES]
-            counts = [
-                n for n in how.counts or default_counts(pairs.max_count) if n <= pairs.max_count
-            ]
-            # The ROC accepts scores of at least its threshold, a false alarm lies above it.
-            thresholds.append(float(np.nextafter(roc.eer_point().threshold, -np.inf)))
+
+def _safe(need: Needed, study: WorstCaseStudy) -> str:
+    if not np.isfinite(need.high):
+        return ""
+    told = (
+        f", and the rate may be {100 * need.high:.2g} % (upper end of the"
+        f" {100 * study.predicted.level:g} % interval)"
+    )
+    if not np.isfinite(need.safe_threshold):
+        return f"{told}; {study.empirical.targets:,} targets are too few to keep that end there"
+    return (
+        f"{told}; to keep that end there, accept above"
+        f" {need.safe_threshold:.4g}: {100 * need.safe_p_miss:.2f} % misses"
+    )
+
+
+def _beside(study: WorstCaseStudy, name: str, said: str) -> str:
+    far = study.compared[name]
+    at = int(np.searchsorted(far.counts, study.population))
+    rates = "; ".join(
+        f"{point.name} {100 * far.values[at, t]:.1f} %"
+        + (f" [{100 * far.low[at, t]:.1f}, {100 * far.high[at, t]:.1f}]" if far.groups else "")
+        for t, point in enumerate(study.operating)
+    )
+    return f"{said}{name} at N = {study.population:,}: {rates}."
+
+
+@document.register(list)
+@document.register(tuple)
+def _(comparisons: Sequence[ModelComparison], *, inputs: tuple[Source, ...] = ()) -> Document:
+    """One row per population and model: Table 1 of Sholokhov 2020, with the baseline that repeats
+    the last known column, and hard thresholds apart.
+    """
+    rows = tuple(
+        Row({"population": table.population, "model": row.model}, table.estimates(row))
+        for table in comparisons
+        for row in table.rows
+    )
+    notes = tuple(
+        f"{table.population}: trained on N ≤ {table.train_count:,}, judged on"
+        f" N = {min(table.counts):,} … {max(table.counts):,}; hard thresholds have 2 to 98 % at"
+        f" N = {table.train_count:,}."
+        for table in comparisons
+    )
+    return Document(rows, inputs=inputs, notes=notes)
+
+
+def _counts(study: WorstCaseStudy, said: str) -> str:
+    fitted = study.extrapolation
+    errors = fitted.errors
+    held = ", ".join(f"{name} {100 * error:.2f} %" for name, error in errors.items())
+    told = (
+        f"{said}{study.empirical.targets:,} targets with at least {study.empirical.impostors:,}"
+        f" impostors; beyond them {fitted.name}"
+        f"{f' (held-out errors on hard thresholds: {held})' if held else ''}."
+        " One attempt by the one closest of N voices, not N attempts."
+    )
+    if study.sample is not None:
+        told += (
+            f" It is fitted to at most {study.sample.per_pair:,} scores of each pair of"
+            f" {study.sample.targets:,} targets; the measured rates rest on all scores."
+        )
+    far = study.predicted
+    if not far.rivals:
+        return told
+    at = int(np.searchsorted(far.counts, study.population))
+    spread = "; ".join(
+        f"{point.name} {100 * low:.1f} to {100 * high:.1f} %"
+        for point, low, high in zip(
+            study.operating, far.spread_low[at], far.spread_high[at], strict=True
+        )
+    )
+    return f"{told} Models that fit about as well give at N = {study.population:,}: {spread}."
+
+
+def _is_number(name: str) -> bool:
+    return name.lstrip("-")[:1].isdigit()
+
+
+@figures_of.register
+def _(study: WorstCaseStudy) -> list[Figure]:
+    return list(worst_case_figures(study))
+
+
+def _step(table: Table, study: Study) -> Step:
+    """All systems of a table."""
+    config = study.config
+    options = {
+        **config.worst_case.model_dump(),
+        "groups": GROUPS if config.intervals.replicates else 0,
+        "seed": config.seed,
+    }
+    return Step(
+        f"worst case of {table.name}",
+        table.inputs,
+        {**options, "systems": table.systems, "rates": RATES},
+        lambda: growth_of(table.load(), **options),
+        weight=0.5 * len(table.systems),
+    )
+
+
+def growth_of(
+    scores: Scores, *, counts: Sequence[int] | None, by: str | None, **options: Any
+) -> Growth:
+    """False alarms of every system of a table; what cannot be told from it is left out and told.
+
+    ``counts`` are numbers of impostors, by default 1, 2, 5, 10, …; ``by`` names a column within
+    whose groups impostors are taken; further options are those of :func:`unmask.worst_case`.
+    """
+    told: list[str] = []
+    systems = []
+    chosen = scores.is_nontarget & _same_group(scores, by, told)
+    assert scores.enrol_speaker is not None
+    assert scores.test_speaker is not None
+    target, impostor = scores.enrol_speaker.take(chosen), scores.test_speaker.take(chosen)
+    for index, system in enumerate(scores.systems):
+        pairs = None
+        if chosen.any():
+            pairs = PairScores.from_trials(target, impostor, scores.scores(system)[chosen])
+        pairs = _usable_pairs(pairs, system, told)
+        if pairs is None:
+            continue
+        most = pairs.max_count
+        roc = Roc.from_scores(scores.targets(system), scores.nontargets(system))
+        thresholds = [_threshold(scores.nontargets(system), rate) for rate in RATES]
+        # The ROC accepts scores of at least its threshold, a false alarm lies above it.
+        thresholds.append(float(np.nextafter(roc.eer_point().threshold, -np.inf)))
+        with part(index, len(scores.systems)):
             found = worst_case(
                 pairs,
                 thresholds,
-                counts=counts,
-                level=how.level,
-                groups=GROUPS if config.intervals.replicates else 0,
-                seed=config.seed,
+                counts=[n for n in counts or default_counts(most) if n <= most],
+                **options,
             )
-            rates = (*RATES, roc.eer())
-            systems.append(SystemGrowth(system, rates, found))
-            told += [f"{system}: {line}" for line in found.warnings]
-        return Growth(tuple(systems), tuple(told))
-
-    weight = 0.5 * len(scores.systems)
-    return Step(f"worst case of {name}", [digest_of_scores(scores)], params, compute, weight=weight)
+        systems.append(SystemGrowth(system, (*RATES, roc.eer()), found))
+        told += [f"{system}: {line}" for line in found.warnings]
+    return Growth(tuple(systems), tuple(told))
 
 
 def _usable_pairs(pairs: PairScores | None, system: str, told: list[str]) -> PairScores | None:
@@ -140,15 +269,19 @@ def _same_group(scores: Scores, by: str | None, told: list[str]) -> np.ndarray:
     return np.asarray(first == second)
 
 
-def usable(scores: Scores) -> bool:
-    """Whether the table names its speakers."""
-    return scores.enrol_speaker is not None
+def _later(study: Study) -> Plan:
+    """Tables that name their speakers."""
+    tables = [table for table in study.compared() if table.speakers]
+    return {"growth": {table.name: _step(table, study) for table in tables}}
 
 
-def section(found: Mapping[str, Growth], colours: Mapping[str, str]) -> Section:
+def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     """Growth of false alarms with the number of impostors."""
+    found: Mapping[str, Growth] = results["growth"]
+    colours = study.colours
     figures = []
-    rows = []
+    largest: list[Row] = []
+    rest: list[Row] = []
     answers = []
     for number, (name, growth) in enumerate(found.items(), start=1):
         lines = [
@@ -176,6 +309,7 @@ def section(found: Mapping[str, Growth], colours: Mapping[str, str]) -> Section:
             width = len(one.found.thresholds)
             for c, count in enumerate(one.found.counts):
                 at = one.found.estimates[c * width : (c + 1) * width]
+                rows = largest if int(count) == most else rest
                 rows += [
                     Row(
                         {
@@ -188,15 +322,6 @@ def section(found: Mapping[str, Growth], colours: Mapping[str, str]) -> Section:
                     )
                     for place, estimate in enumerate(at)
                 ]
-    largest = [
-        row
-        for row in rows
-        if row.conditions["impostors"]
-        == [r for r in rows if r.conditions["system"] == row.conditions["system"]][-1].conditions[
-            "impostors"
-        ]
-    ]
-    rest = [row for row in rows if row not in largest]
     return Section(
         key="worst_case",
         title="Worst case with many impostors",
@@ -226,3 +351,6 @@ def section(found: Mapping[str, Growth], colours: Mapping[str, str]) -> Section:
 
 def _told(place: int, rate: float) -> str:
     return f"{100 * rate:g} % false alarms" if place < len(RATES) else "equal error rate"
+
+
+FRAMEWORK = Framework("worst_case", _section, later=_later, trials=True, main="growth")

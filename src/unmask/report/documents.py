@@ -6,7 +6,8 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib import resources
+from functools import singledispatch
+from importlib import import_module, resources
 from typing import Any
 
 from unmask._version import __version__
@@ -86,6 +87,37 @@ class Document:
         """What all numbers share: the trials they rest on and the version."""
         lists = sorted({e.trials for row in self.rows for e in row.estimates if e.trials})
         return "|".join(["unmask", *(f"trials:{digest}" for digest in lists), f"v:{__version__}"])
+
+
+@singledispatch
+def document(result: Any, **options: Any) -> Document:
+    """The document of a result of any framework, for :func:`unmask.report.render`.
+
+    ``result`` is what a public function of this package returned: an evaluation, a comparison, an
+    assessment of safeguards (``inputs``, ``details``), a legal sweep, C-P maps (``further``, the
+    same by another metric), worst-case studies by group or comparisons of models (``inputs``).
+    """
+    return _registered(document, result)(result, **options)  # type: ignore[no-any-return]
+
+
+@singledispatch
+def figures_of(result: Any, **options: Any) -> list[Any]:
+    """All figures of a result, for :func:`unmask.figures.save_all`.
+
+    An evaluation takes the ``scores`` that it is of, without which only its DET and ROC curves can
+    be drawn, and the prior ``p_target`` of its detection cost; an assessment of safeguards the
+    ``order`` of the speakers; C-P maps ``further`` maps by another metric.
+    """
+    return _registered(figures_of, result)(result, **options)  # type: ignore[no-any-return]
+
+
+def _registered(function: Any, result: Any) -> Any:
+    """What the module of a framework registered for a result; modules are imported at first use."""
+    import_module("unmask.report.frameworks")
+    found = function.dispatch(type(result))
+    if found is function.dispatch(object):
+        raise TypeError(f"expected a result of unmask, found {type(result).__name__}")
+    return found
 
 
 def json_schema() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Detection error trade-off: misses against false alarms on normal deviate axes."""
+"""Misses against false alarms: the detection error trade-off, and the ROC with its convex hull."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from unmask.engine import Array, DetCurve
-from unmask.figures.data import join, require_systems, table
-from unmask.figures.encode import is_wide, legend, line_kind, main_panel, percent, system_colour
-from unmask.figures.figure import Figure
+from unmask.figures.encode import (
+    dashed,
+    in_panel,
+    is_wide,
+    legend,
+    line_kind,
+    percent,
+    system_colour,
+    tips,
+)
+from unmask.figures.figure import Figure, join, require_systems, table
 from unmask.figures.theme import DASHED, INK, SOLID, WIDE, shorten
-from unmask.figures.trace import trace
 
 TICKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 LOWEST, HIGHEST = 0.0005, 0.6
@@ -21,11 +28,7 @@ LOWEST, HIGHEST = 0.0005, 0.6
 _POLYGON, _HULL = "measured (ROC polygon)", "convex hull"
 _EER, _DCF = "equal error rate (hull)", "minimum DCF"
 _STEPS = 80
-_RATES = [
-    alt.Tooltip("system:N", title="System"),
-    alt.Tooltip("p_fa:Q", title="False alarms", format=".3%"),
-    alt.Tooltip("p_miss:Q", title="Misses", format=".3%"),
-]
+_RATES = tips("system:N|System; p_fa:Q|False alarms|.3%; p_miss:Q|Misses|.3%")
 
 
 def det(
@@ -39,7 +42,6 @@ def det(
 ) -> Figure:
     """DET curves of all systems: polygon solid, hull dashed, EER and minimum DCF marked."""
     require_systems(curves, chart="DET")
-    side = main_panel(width)
     names = list(curves)
     colour = system_colour(
         names,
@@ -54,15 +56,21 @@ def det(
         _axis("y", "Misses, Pmiss (%)", width=width),
     )
 
-    polygons = join(_line(n, c.p_fa, c.p_miss, line=_POLYGON) for n, c in curves.items())
+    grid: Array = ndtr(np.linspace(ndtri(LOWEST), ndtri(HIGHEST), _STEPS))
+    grid[[0, -1]] = LOWEST, HIGHEST
+    every = curves.items()
+    polygons = join(_line(n, c.p_fa, c.p_miss, _POLYGON, grid, grid, HIGHEST) for n, c in every)
     layers = [_diagonal(x, y), _drawn(polygons, x, y, colour, dash, stroke=1.9)]
     if hull:
-        hulls = join(_line(n, c.hull_p_fa, c.hull_p_miss, line=_HULL) for n, c in curves.items())
+        hulls = join(
+            _line(n, c.hull_p_fa, c.hull_p_miss, _HULL, grid, grid, HIGHEST) for n, c in every
+        )
         layers.append(_drawn(hulls, x, y, colour, dash, stroke=1.0))
     layers.append(_marks(curves, x, y, colour, width=width))
-    chart = alt.layer(*layers).properties(
-        width=side,
-        height=side,
+    chart = in_panel(
+        alt.layer(*layers),
+        width=width,
+        ratio=1,
         description="DET plot: "
         + "; ".join(f"{n}, EER {percent(c.eer)}" for n, c in curves.items()),
     )
@@ -85,11 +93,18 @@ def _axis(channel: str, title: str, *, width: float) -> alt.X | alt.Y:
     )
 
 
-def _line(name: str, p_fa: Array, p_miss: Array, *, line: str) -> alt.InlineData:
-    grid: Array = ndtr(np.linspace(ndtri(LOWEST), ndtri(HIGHEST), _STEPS))
-    grid[[0, -1]] = LOWEST, HIGHEST
-    fa, miss = trace(p_fa, p_miss, at_fa=grid, at_miss=grid)
-    seen = (fa <= HIGHEST) & (miss <= HIGHEST)
+def _line(
+    name: str,
+    p_fa: Array,
+    p_miss: Array,
+    line: str,
+    at_fa: Array,
+    at_miss: Array,
+    highest: float = 1.0,
+) -> alt.InlineData:
+    """A polygon of error rates, followed at the grids; what lies beyond ``highest`` is left out."""
+    fa, miss = trace(p_fa, p_miss, at_fa=at_fa, at_miss=at_miss)
+    seen = (fa <= highest) & (miss <= highest)
     if seen.any():
         fa, miss = fa[seen], miss[seen]
     return table(system=name, line=line, step=range(len(fa)), p_fa=fa, p_miss=miss)
@@ -113,7 +128,7 @@ def _drawn(
     stroke: float,
 ) -> alt.Chart:
     return _on_axes(alt.Chart(data).mark_line(clip=True, strokeWidth=stroke)).encode(
-        x, y, colour, dash, order="step:Q", tooltip=[*_RATES, alt.Tooltip("line:N", title="Line")]
+        x, y, colour, dash, order="step:Q", tooltip=[*_RATES, *tips("line:N|Line")]
     )
 
 
@@ -161,11 +176,7 @@ def _marks(
         y,
         colour,
         shape,
-        tooltip=[
-            *_RATES,
-            alt.Tooltip("point:N", title="Point"),
-            alt.Tooltip("p_target:Q", title="Prior of a target", format="~g"),
-        ],
+        tooltip=[*_RATES, *tips("point:N|Point; p_target:Q|Prior of a target|~g")],
     )
 
 
@@ -191,3 +202,93 @@ def _caption(curves: Mapping[str, DetCurve], *, hull: bool) -> str:
     if outside:
         parts.append(f"EER above {percent(HIGHEST)}, drawn on the edge: {', '.join(outside)}.")
     return " ".join(parts)
+
+
+def trace(p_fa: Array, p_miss: Array, *, at_fa: Array, at_miss: Array) -> tuple[Array, Array]:
+    """The vertices, and the points of the edges where Pfa or Pmiss takes the values asked for.
+
+    Pfa rises while Pmiss falls along the curve, so sorting keeps the path.
+    """
+    order = np.lexsort((-p_miss, p_fa))
+    fa, miss = p_fa[order], p_miss[order]
+    inside_fa = at_fa[(at_fa >= fa[0]) & (at_fa <= fa[-1])]
+    inside_miss = at_miss[(at_miss >= miss[-1]) & (at_miss <= miss[0])]
+    all_fa = np.concatenate([fa, inside_fa, np.interp(inside_miss, miss[::-1], fa[::-1])])
+    all_miss = np.concatenate([miss, np.interp(inside_fa, fa, miss), inside_miss])
+    order = np.lexsort((-all_miss, all_fa))
+    return all_fa[order], all_miss[order]
+
+
+_LOWEST_ALLOWED = 1e-6
+
+
+def roc_hull(
+    curves: Mapping[str, DetCurve],
+    *,
+    colours: Mapping[str, str] | None = None,
+    log_p_fa: bool = False,
+    width: float = WIDE,
+    name: str = "roc_hull",
+    title: str = "ROC curves and their convex hulls",
+) -> Figure:
+    """Hits (1 − Pmiss) over false alarms; ``log_p_fa`` spreads out the rare false alarms."""
+    require_systems(curves, chart="ROC")
+    lowest = _lowest(curves) if log_p_fa else 0.0
+    x = alt.X(
+        "x:Q",
+        title="False alarms, Pfa" + (" (log scale)" if log_p_fa else ""),
+        scale=alt.Scale(
+            type="log" if log_p_fa else "linear", domain=[lowest, 1], nice=False, zero=False
+        ),
+        axis=alt.Axis(format="~%", values=_hull_ticks(lowest)),
+    )
+    y = alt.Y("hit:Q", title="Hits, 1 − Pmiss", scale=alt.Scale(domain=[0, 1])).axis(
+        format="~%", tickCount=5
+    )
+    grid = np.geomspace(lowest, 1.0, 80) if lowest > 0 else np.array([0.0, 1.0])
+    every, none = curves.items(), np.empty(0)
+    polygons = join(_line(n, c.p_fa, c.p_miss, _POLYGON, grid, none) for n, c in every)
+    hulls = join(_line(n, c.hull_p_fa, c.hull_p_miss, _HULL, grid, none) for n, c in every)
+    lines = [
+        alt.Chart(rows)
+        .mark_line(clip=True, strokeWidth=stroke)
+        .transform_calculate(hit="1 - datum.p_miss", x=f"max(datum.p_fa, {lowest!r})")
+        .encode(
+            x,
+            y,
+            system_colour(list(curves), colours, width=width),
+            line_kind({_POLYGON: SOLID, _HULL: DASHED}, width=width),
+            order="step:Q",
+            tooltip=tips("system:N|System; p_fa:Q|False alarms|.3%; hit:Q|Hits|.3%; line:N|Line"),
+        )
+        for rows, stroke in ((polygons, 1.9), (hulls, 1.0))
+    ]
+    chance = dashed(table(x=grid, hit=grid), mark="line", strokeWidth=1).encode(x, y)
+    chart = in_panel(
+        alt.layer(chance, *lines),
+        width=width,
+        ratio=1,
+        description="ROC curves with convex hulls of "
+        + "; ".join(f"{n}, EER {percent(c.eer)}" for n, c in curves.items()),
+    )
+    caption = (
+        "Closer to the upper left corner the recogniser errs less; on the dashed black line it "
+        "guesses. Solid: the measured curve; dashed in colour: its convex hull, what an ideal "
+        "choice of thresholds can reach. Where the curve sags far below its hull, scores do not "
+        "rank voices by their likelihood ratio."
+    )
+    if log_p_fa:
+        caption += f" False alarm rates below {100 * lowest:.2g} % are drawn on the left edge."
+    return Figure(name, title, caption, chart)
+
+
+def _lowest(curves: Mapping[str, DetCurve]) -> float:
+    positive = [curve.p_fa[curve.p_fa > 0].min(initial=1.0) for curve in curves.values()]
+    decade = 10.0 ** np.floor(np.log10(max(min(positive), _LOWEST_ALLOWED)))
+    return float(min(decade, 0.1))
+
+
+def _hull_ticks(lowest: float) -> list[float]:
+    if lowest == 0:
+        return [0, 0.2, 0.4, 0.6, 0.8, 1]
+    return [float(f"1e{power}") for power in range(round(np.log10(lowest)), 1)]

@@ -1,17 +1,100 @@
-"""ZEBRA profiles: cross-entropy over the prior, with what is disclosed in the legend."""
+"""Empirical cross-entropy over the prior: of scores, of what they disclose, of a calibration."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import altair as alt
+import numpy as np
 
 from unmask.base import FloatArray
-from unmask.figures.data import join, require_systems, table
-from unmask.figures.encode import colours_for, is_wide, main_panel, system_colour
-from unmask.figures.figure import Figure, Layers
-from unmask.figures.theme import DASHED, PALETTE, WIDE
+from unmask.engine import EceProfile
+from unmask.figures.encode import colours_for, in_panel, is_wide, line_kind, system_colour, tips
+from unmask.figures.figure import Figure, Layers, join, require_systems, table
+from unmask.figures.theme import DASHED, PALETTE, SOLID, WIDE, shorten
 from unmask.privacy import CalibrationDistortion, Disclosure
+
+HIGHEST = 1.08
+
+_NO_SCORES = "prior alone, no scores"
+_ORACLE, _ACTUAL = "oracle (calibrated)", "actual (scores as LLRs)"
+
+
+def _axes(title: str, lowest: float, highest: float, *, width: float) -> tuple[alt.X, alt.Y]:
+    """Log-odds of the prior, and bits of cross-entropy."""
+    odds = alt.Scale(domain=[lowest, highest], nice=False)
+    bits = alt.Scale(domain=[0, HIGHEST])
+    return (
+        alt.X("log_odds:Q", title=title, scale=odds).axis(tickCount=10 if is_wide(width) else 5),
+        alt.Y("bits:Q", title="Empirical cross-entropy (bits)", scale=bits).axis(
+            values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".1f"
+        ),
+    )
+
+
+def ece_profile(
+    curves: Mapping[str, EceProfile],
+    *,
+    colours: Mapping[str, str] | None = None,
+    width: float = WIDE,
+    name: str = "ece_profile",
+    title: str = "Empirical cross-entropy: what an attacker still does not know",
+) -> Figure:
+    """ECE of every system, oracle solid and actual dashed, below the prior's entropy in black."""
+    require_systems(curves, chart="ECE profile")
+    reference = next(iter(curves.values()))
+    rows = join(
+        [
+            table(
+                system=_NO_SCORES, line=_ORACLE, log_odds=reference.log_odds, bits=reference.prior
+            ),
+            *(
+                table(system=system, line=line, log_odds=curve.log_odds, bits=bits)
+                for system, curve in curves.items()
+                for line, bits in ((_ORACLE, curve.oracle), (_ACTUAL, curve.actual))
+            ),
+        ]
+    )
+    lowest = min(float(curve.log_odds.min()) for curve in curves.values())
+    highest = max(float(curve.log_odds.max()) for curve in curves.values())
+    encoded = alt.Chart(rows).encode(
+        *_axes("Prior log-odds of a target (natural log)", lowest, highest, width=width),
+        system_colour(list(curves), colours, width=width, first=_NO_SCORES),
+        line_kind({_ORACLE: SOLID, _ACTUAL: DASHED}, width=width),
+        tooltip=tips(
+            "system:N|System; line:N|Line; log_odds:Q|Prior log-odds|.2f; "
+            "bits:Q|Cross-entropy (bits)|.4f"
+        ),
+    )
+    dots = (
+        encoded.transform_filter("abs(datum.log_odds) < 1e-9")
+        .transform_filter(alt.datum.system != _NO_SCORES)
+        .mark_point(size=46, filled=True, opacity=1, clip=True)
+    )
+    chart = in_panel(
+        alt.layer(encoded.mark_line(clip=True), dots),
+        width=width,
+        ratio=0.78,
+        description=f"Empirical cross-entropy of {', '.join(curves)} over the prior log-odds",
+    )
+    return Figure(name, title, _caption(curves), chart)
+
+
+def _caption(curves: Mapping[str, EceProfile]) -> str:
+    caption = (
+        "Solid: oracle calibration; dashed: the scores taken as LLRs as they are. "
+        "The closer an oracle curve comes to the black one, the less the scores disclose; on it, "
+        "they disclose nothing. The gap between a dashed curve and its solid one is lost to poor "
+        "calibration; above the black curve the scores mislead whoever takes them as LLRs. "
+        "The dots at even odds are C_llr^min (solid) and C_llr (dashed). "
+        "Divide log-odds by 2.303 for base 10."
+    )
+    cut = [shorten(name) for name, curve in curves.items() if not np.all(curve.actual <= HIGHEST)]
+    if cut:
+        caption += f" The panel is cut above {HIGHEST:g} bit; actual values go beyond it for "
+        caption += ", ".join(cut) + "."
+    return caption
+
 
 HIGHEST = 1.08
 _PRIOR = "perfect privacy"
@@ -97,29 +180,16 @@ def _profiles(
             ),
         ]
     )
+    ends = float(first.log_odds[0]), float(first.log_odds[-1])
     encoded = alt.Chart(rows).encode(
-        alt.X(
-            "log_odds:Q",
-            title="Prior log-odds of a target, logit π (natural log)",
-            scale=alt.Scale(
-                domain=[float(first.log_odds[0]), float(first.log_odds[-1])], nice=False
-            ),
-        ).axis(tickCount=10 if is_wide(width) else 5),
-        alt.Y(
-            "bits:Q",
-            title="Empirical cross-entropy (bits)",
-            scale=alt.Scale(domain=[0, HIGHEST]),
-        ).axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".1f"),
+        *_axes("Prior log-odds of a target, logit π (natural log)", *ends, width=width),
         system_colour(list(lines), colours, notes=notes, width=width, first=_PRIOR),
-        tooltip=[
-            alt.Tooltip("system:N", title="Profile"),
-            alt.Tooltip("log_odds:Q", title="Prior log-odds", format=".2f"),
-            alt.Tooltip("bits:Q", title="Cross-entropy (bits)", format=".4f"),
-        ],
+        tooltip=tips(
+            "system:N|Profile; log_odds:Q|Prior log-odds|.2f; bits:Q|Cross-entropy (bits)|.4f"
+        ),
     )
-    side = main_panel(width)
     is_prior = alt.datum.system == _PRIOR
-    return alt.layer(
+    layers = alt.layer(
         encoded.transform_filter(~is_prior)
         .mark_line(clip=True)
         .encode(
@@ -130,11 +200,10 @@ def _profiles(
             )
         ),
         encoded.transform_filter(is_prior).mark_line(clip=True, strokeDash=list(DASHED)),
-    ).properties(
-        width=side,
-        height=int(0.78 * side),
-        description=f"Empirical cross-entropy profiles of {', '.join(lines)}",
     )
+    described = f"Empirical cross-entropy profiles of {', '.join(lines)}"
+    drawn: Layers = in_panel(layers, width=width, ratio=0.78, description=described)
+    return drawn
 
 
 def _turned(system: str) -> str:

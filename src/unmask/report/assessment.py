@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,32 +12,29 @@ from typing import Any, TypeVar
 from unmask.base import few_speakers
 from unmask.engine import speaker_count
 from unmask.errors import InputError
-from unmask.estimate import Estimate
-from unmask.figures import Strip, system_colours
-from unmask.figures.speaker_strip import speaker_strip
+from unmask.estimate import Estimate, Notice
+from unmask.figures import Strip, speaker_strip, system_colours
 from unmask.report.cache import Cache, Step, Told, Work, cache_of
-from unmask.report.config import FRAMEWORKS, ORIGINAL, Config
-from unmask.report.document import Document, Row
-from unmask.report.drawn import Drawn
-from unmask.report.frameworks import cpmap, legal, similarity, verification, worst_case
+from unmask.report.config import FRAMEWORKS as KEYS
+from unmask.report.config import ORIGINAL, Config
+from unmask.report.documents import Document, Row
+from unmask.report.frameworks import FRAMEWORKS
 from unmask.report.frameworks.attacks import (
     NO_EXTRACTOR,
-    Attack,
+    TRIALS,
+    Framework,
+    Plan,
+    Study,
     Trialled,
-    Variant,
     attacks_of,
-    group_step,
-    joined_scores,
     strongest,
-    trial_step,
 )
-from unmask.report.headline import Card, Notice, cards, weak_control
+from unmask.report.frameworks.legal import with_fitting_lengths
+from unmask.report.headline import Card, cards, weak_control
 from unmask.report.inputs import Inputs, read_inputs
-from unmask.report.section import Section, TableBlock
-from unmask.trials import Scores
+from unmask.report.section import Drawn, Section, TableBlock
 
 K = TypeVar("K")
-ATTACKS = "Attacks"
 ONE_PERSON = "recordings of one person: there is nobody else to draw"
 
 
@@ -84,16 +81,15 @@ def assess(
     """Run what the config names; finished steps are kept in ``cache`` and reused.
 
     That folder belongs to ``output`` and lies outside it (:func:`unmask.report.cache.cache_of`
-    unless given), since steps hold names and voiceprints. Scores are counted on the current
-    :func:`~unmask.run.place`. ``allow_code`` lets the
-    config name Python to import as an encoder. Nothing but the cache is written:
-    :func:`unmask.report.writing.write_report` does the rest.
+    unless given), since steps hold names and voiceprints. ``allow_code`` lets the config name
+    Python to import as an encoder; ``told`` hears what is being done and how far the whole is.
+    Work runs where ``unmask.run.place`` says. Nothing but the cache is written:
+    :func:`unmask.write_report` does the rest.
     """
     folder = Path(output)
     work = Work(Cache(Path(cache) if cache is not None else cache_of(folder)), told=told)
     inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code)
-    wanted = config.frameworks or FRAMEWORKS
-    return _Run(config, inputs, work, frozenset(wanted)).result()
+    return _Run(config, inputs, work).result()
 
 
 class _Run:
@@ -103,88 +99,46 @@ class _Run:
     left out, and the report says why.
     """
 
-    def __init__(self, config: Config, inputs: Inputs, work: Work, wanted: frozenset[str]) -> None:
+    def __init__(self, config: Config, inputs: Inputs, work: Work) -> None:
         self.attacks = attacks_of(config, inputs)
-        self.config, notes = legal.with_fitting_lengths(config, self.attacks.of)
+        self.config, notes = with_fitting_lengths(config, self.attacks.of)
         self.inputs = replace(inputs, notes=(*inputs.notes, *notes))
-        self.work, self.wanted = work, wanted
+        self.work = work
         names = [*([ORIGINAL] if inputs.original is not None else []), *inputs.safeguards]
         self.colours = system_colours(names, original=ORIGINAL)
-        self.rooms = {**inputs.tables}
+        self.tables = {**inputs.tables}
         for name, sets in inputs.sets.items():
-            self.rooms |= {f"{name} {part.upper()}": scores for part, scores in sets.items()}
+            self.tables |= {f"{name} {part.upper()}": scores for part, scores in sets.items()}
         self.failures: dict[str, list[str]] = {}
 
     def result(self) -> Assessment:
-        config, inputs, wanted = self.config, self.inputs, self.wanted
-        sweeps = self._per_attack(legal.sweep_step) if "legal" in wanted else {}
-        trials = self._per_attack(trial_step) if self._trials else {}
-        probes = legal.inference_steps(config, inputs) if sweeps else {}
-        consistency = legal.consistency_steps(config, self.attacks.consistency) if sweeps else {}
-        matrices = similarity.similarity_steps(config, inputs) if "similarity" in wanted else {}
-        within = similarity.session_steps(config, inputs) if "similarity" in wanted else {}
-        tables = self._table_steps() if wanted & {"verification", "zebra"} else {}
-        runs = (
-            verification.distortion_steps(config, inputs, self.attacks.of)
-            if "zebra" in wanted
-            else {}
-        )
-        groups: tuple[Mapping[Any, Step], ...] = (
-            sweeps, trials, probes, consistency, matrices, within, tables, runs,
-        )  # fmt: skip
-        late = 2.0 * len(self.rooms) + 2.0 * bool(self.attacks.of)
-        self.work.expect([step for group in groups for step in group.values()])
+        study = Study(self.config, self.inputs, self.attacks, self.colours, self.tables)
+        wanted = [f for f in FRAMEWORKS if f.key in (self.config.frameworks or KEYS)]
+        plans = {one.key: one.steps(study) for one in wanted}
+        trials = study.trial_steps() if any(one.trials for one in wanted) else {}
+        self._expect({TRIALS: trials}, *plans.values())
+        # What is planned later is expected to take about two steps a table.
+        late = 2.0 * len(self.tables) + 2.0 * bool(self.attacks.of)
         self.work.total += late
-        done = self._run("trials", trials)
-        trialled: dict[str, list[Trialled]] = {}
-        for (name, _), found in done.items():
-            trialled.setdefault(name, []).extend(found.variants)
-        tried = [step for key, step in trials.items() if key in done]
+        tried = self._run(TRIALS, trials)
+        study.tried(tried)
         sections: list[Section] = []
-        if sweeps:
-            swept, probed = self._run("legal", sweeps), self._run("legal", probes)
-            stable = self._run("legal", consistency)
-            kept = _kept((sweeps, swept), (probes, probed), (consistency, stable))
-            sections += self._section(
-                "legal",
-                kept if swept else [],
-                lambda: legal.section(
-                    legal.LegalResults(swept, probed, stable, config), self.colours
-                ),
-            )
-        if matrices:
-            found_matrices, sessions = (
-                self._run("similarity", matrices),
-                self._run("similarity", within),
-            )
-            sections += self._section(
-                "similarity",
-                _kept((matrices, found_matrices), (within, sessions)) if found_matrices else [],
-                lambda: similarity.section(found_matrices, sessions, self.colours),
-            )
-        if "zebra" in wanted and trials:
-            distortions = self._run("zebra", runs)
-            sections += self._section(
-                "zebra",
-                [*tried, *_kept((runs, distortions))] if tried else [],
-                lambda: verification.zebra_section(
-                    trialled, distortions, sorted(inputs.keyless), self.colours
-                ),
-            )
-        if "verification" in wanted and (trials or tables):
-            by = self._group_steps(trialled)
-            grouped, tabled = self._run("verification", by), self._run("verification", tables)
-            sections += self._section(
-                "verification",
-                [*tried, *_kept((tables, tabled), (by, grouped))],
-                lambda: verification.section(trialled, tabled, grouped, self.colours),
-            )
+        for one in wanted:
+            later = one.later(study)
+            self._expect(later)
+            plan = {**plans[one.key], **later}
+            found = {group: self._run(one.key, steps) for group, steps in plan.items()}
+            if one.trials:
+                plan, found = {TRIALS: trials, **plan}, {TRIALS: tried, **found}
+            sections += self._section(one, study, plan, found)
         self.work.total -= late
-        sections += self._stress(trialled)
         if not sections:
             told = next((line for lines in self.failures.values() for line in lines), None)
             raise InputError(told or "frameworks: none of those named can be run on these data")
-        return self._assessment(sections, trialled)
+        return self._assessment(sections, study.trialled)
+
+    def _expect(self, *plans: Plan) -> None:
+        self.work.expect([step for p in plans for group in p.values() for step in group.values()])
 
     def _run(self, key: str, steps: Mapping[K, Step]) -> dict[K, Any]:
         """Results of the steps that their data allow; why others failed is kept for the report."""
@@ -197,98 +151,26 @@ class _Run:
         return found
 
     def _section(
-        self, key: str, steps: Sequence[Step], make: Callable[[], Section]
+        self, one: Framework, study: Study, plan: Plan, found: Mapping[str, Mapping[Any, Any]]
     ) -> list[Section]:
         """A section with its figures, kept under the keys of the steps it is made from."""
-        if not steps:
+        kept = [s for group, steps in plan.items() for n, s in steps.items() if n in found[group]]
+        if not kept or (one.main is not None and not found.get(one.main)):
             return []
         step = Step(
-            f"charts and tables of {key}",
-            [one.key for one in steps],
-            {"colours": self.colours, "steps": [one.what for one in steps]},
-            lambda progress: make().drawn(),
-            weight=1.0,
+            f"charts and tables of {one.key}",
+            [made.key for made in kept],
+            {"colours": self.colours, "steps": [made.what for made in kept]},
+            lambda: one.section(study, found).drawn(),
         )
         self.work.expect([step])
-        return list(self._run(key, {key: step}).values())
-
-    @property
-    def _trials(self) -> bool:
-        return bool(self.wanted & {"verification", "zebra", "cpmap", "worst_case"})
-
-    def _per_attack(self, make: Callable[[Attack, Config], Step]) -> dict[tuple[str, str], Step]:
-        return {
-            (name, attack.attacker): make(attack, self.config)
-            for name, found in self.attacks.of.items()
-            for attack in found
-        }
-
-    def _table_steps(self) -> dict[str, Step]:
-        return verification.table_steps(self.config, replace(self.inputs, tables=self.rooms))
-
-    def _strongest(
-        self, trialled: Mapping[str, Sequence[Trialled]]
-    ) -> dict[str, tuple[Attack, Variant]]:
-        """The attack with the lowest equal error rate on each safeguard."""
-        best = {name: strongest(found, "eer") for name, found in trialled.items()}
-        return {
-            name: (
-                next(a for a in self.attacks.of[name] if a.attacker == one.attacker),
-                one.variant,
-            )
-            for name, one in best.items()
-        }
-
-    def _group_steps(self, trialled: Mapping[str, Sequence[Trialled]]) -> dict[str, Step]:
-        """The strongest attack on each safeguard, by the groups of a column."""
-        by = self.config.verification.by
-        if by is None:
-            return {}
-        steps = {
-            name: group_step(attack, variant, self.config, by)
-            for name, (attack, variant) in self._strongest(trialled).items()
-        }
-        self.work.expect(list(steps.values()))
-        return steps
-
-    def _stress(self, trialled: Mapping[str, Sequence[Trialled]]) -> list[Section]:
-        """C-P maps and worst case of the strongest attacks and of the tables."""
-        if not self.wanted & {"cpmap", "worst_case"}:
-            return []
-        rooms: dict[str, Scores] = {}
-        references: dict[str, Sequence[str]] = {}
-        for names, table in joined_scores(self._strongest(trialled)):
-            rooms[ATTACKS if len(names) > 1 else f"{ATTACKS} on {names[0]}"] = table
-        for name, table in self.rooms.items():
-            rooms[name] = table
-            given = next((one for one in self.config.scores if one.name == name), None)
-            references[name] = given.reference if given is not None else ()
-        maps = {
-            name: cpmap.cpmap_step(name, table, self.config, references=references.get(name, ()))
-            for name, table in (rooms.items() if "cpmap" in self.wanted else [])
-        }
-        growth = {
-            name: worst_case.worst_case_step(name, table, self.config)
-            for name, table in (rooms.items() if "worst_case" in self.wanted else [])
-            if worst_case.usable(table)
-        }
-        self.work.expect([*maps.values(), *growth.values()])
-        drawn, grown = self._run("cpmap", maps), self._run("worst_case", growth)
-        return [
-            *self._section("cpmap", _kept((maps, drawn)), lambda: _two_rates(cpmap.section(drawn))),
-            *self._section(
-                "worst_case",
-                _kept((growth, grown)),
-                lambda: worst_case.section(grown, self.colours),
-            ),
-        ]
+        return list(self._run(one.key, {one.key: step}).values())
 
     def _assessment(
         self, sections: Sequence[Section], trialled: Mapping[str, Sequence[Trialled]]
     ) -> Assessment:
         strip, least = self._least(trialled)
-        ordered = sorted(sections, key=lambda s: FRAMEWORKS.index(s.key))
-        rows = {section.key: section.rows for section in ordered}
+        rows = {section.key: section.rows for section in sections}
         failures = self._failures()
         known = {
             (name, attack.label(variant)): attack.description
@@ -303,13 +185,10 @@ class _Run:
             known=known,
             notices=self._notices(rows.get("legal", ())),
         )
+        every = [("speakers", r) for block in least for r in block.rows]
+        every += [(section.key, r) for section in sections for r in section.rows]
         document = Document(
-            (
-                *(Row({"framework": "speakers", **r.conditions}, r.estimates)
-                  for block in least for r in block.rows),
-                *(Row({"framework": s.key, **r.conditions}, r.estimates)
-                  for s in ordered for r in s.rows),
-            ),
+            tuple(Row({"framework": key, **r.conditions}, r.estimates) for key, r in every),
             inputs=self.inputs.sources,
             conditions={"assessment": self.config.title},
             notes=tuple(f"{card.safeguard}: {said}" for card in made for said in card.sentences),
@@ -317,10 +196,10 @@ class _Run:
                 *self.inputs.notes,
                 *(notice.sentence for notice in failures),
                 *(f"{n.subject}: {n.sentence}" for card in made for n in card.notices),
-                *(f"{s.title}: {w}" for s in ordered for w in s.warnings),
+                *(f"{s.title}: {w}" for s in sections for w in s.warnings),
             ),
             seed=self.config.seed,
-        )  # fmt: skip
+        )
         return Assessment(
             self.config,
             self.attacks.names,
@@ -329,7 +208,7 @@ class _Run:
             tuple(card for card in made if card.numbers),
             strip,
             least,
-            tuple(ordered),
+            tuple(sections),
             document,
             self.colours,
             _date(self.config),
@@ -421,7 +300,7 @@ class _Run:
         if self.attacks.of:
             facts += [(f"Attacker {name}", self._told_of(name)) for name in self.attacks.names]
             facts.append(("Extractor", NO_EXTRACTOR))
-        for name, scores in self.rooms.items():
+        for name, scores in self.tables.items():
             counts = scores.counts
             facts.append((
                 f"Scores {name}",
@@ -450,8 +329,8 @@ class _Run:
             parts.append(_counted("safeguard", inputs.safeguards))
         if self.attacks.names:
             parts.append(_counted("attacker", self.attacks.names))
-        if self.rooms:
-            parts.append(f"{len(self.rooms)} score table{'s' if len(self.rooms) > 1 else ''}")
+        if self.tables:
+            parts.append(f"{len(self.tables)} score table{'s' if len(self.tables) > 1 else ''}")
         return "; ".join(parts) + "."
 
 
@@ -464,18 +343,6 @@ DATA = {
 
 def _counted(what: str, names: Sequence[str]) -> str:
     return f"{len(names)} {what}{'s' if len(names) > 1 else ''} ({', '.join(names)})"
-
-
-def _two_rates(section: Section) -> Section:
-    """C-P maps with a note on the other equal error rate of the report."""
-    first, *others = section.tables
-    note = f"{first.note} {verification.TWO_RATES}".strip()
-    return replace(section, tables=(replace(first, note=note), *others))
-
-
-def _kept(*groups: tuple[Mapping[Any, Step], Mapping[Any, Any]]) -> list[Step]:
-    """Steps that have a result."""
-    return [step for steps, found in groups for name, step in steps.items() if name in found]
 
 
 def _date(config: Config) -> str | None:
