@@ -1,7 +1,7 @@
 """What comes in: trials, scores and embeddings, one reader per file format."""
 
 from unmask.trials.embeddings import Embeddings
-from unmask.trials.formats import FORMATS, format_named
+from unmask.trials.formats import FORMATS
 from unmask.trials.ids import Ids, lookup, share, text_ids
 from unmask.trials.join import codes_like, match
 from unmask.trials.large import ScoreBatch, StreamedScores, is_large, streamed_scores
@@ -47,7 +47,6 @@ __all__ = [
     "check_archive_folder",
     "codes_like",
     "embedding_format",
-    "format_named",
     "holds_embeddings",
     "is_large",
     "lookup",
