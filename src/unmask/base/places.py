@@ -50,13 +50,13 @@ class Places:
         places = np.empty(flat.size, np.int64)
         for start in range(0, flat.size, _TOGETHER):
             piece = flat[start : start + _TOGETHER].astype(kind, copy=False)
-            found = places[start : start + _TOGETHER]
-            table.take(self._bucket(piece), out=found, mode="clip")
-            unsure = np.flatnonzero(found < 0)
+            part = places[start : start + _TOGETHER]
+            table.take(self._bucket(piece), out=part, mode="clip")
+            unsure = np.flatnonzero(part < 0)
             if unsure.size:
-                some, most = piece[unsure], ~found[unsure]
+                some, most = piece[unsure], ~part[unsure]
                 settled = (self._settled(some, most, side, crowded) for side in self._sides)
-                found[unsure] = sum(settled)
+                part[unsure] = sum(settled)
         return places.reshape(scores.shape)
 
     @property
@@ -109,9 +109,9 @@ class Places:
         """Place of the scores of each bucket, or ~most where it holds boundaries; whether any holds
         several.
         """
-        held = np.bincount(self._bucket(self.boundaries), minlength=self._buckets[2] + 1)
-        most = self.boundaries.size - (np.cumsum(held) - held)
-        return np.where(held > 0, ~most, len(self._sides) * most), bool(held.max() > 1)
+        inside = np.bincount(self._bucket(self.boundaries), minlength=self._buckets[2] + 1)
+        most = self.boundaries.size - (np.cumsum(inside) - inside)
+        return np.where(inside > 0, ~most, len(self._sides) * most), bool(inside.max() > 1)
 
 
 def ceiling(thresholds: npt.ArrayLike) -> Rows32:

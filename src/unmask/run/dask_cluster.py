@@ -49,9 +49,9 @@ def cluster(on: str, *, workers: int) -> Iterator[Cluster]:
         except (OSError, ValueError) as error:
             raise _no_scheduler(on, error) from None
         stack.callback(_close, client)
-        found = Cluster(client, on)
-        found.check()
-        yield found
+        connected = Cluster(client, on)
+        connected.check()
+        yield connected
 
 
 def _reachable(on: str) -> str:
@@ -65,8 +65,11 @@ def _reachable(on: str) -> str:
 
 
 def _no_scheduler(on: str, error: Exception) -> InputError:
-    told = (str(error) or type(error).__name__).splitlines()[0]
-    return InputError(f"{on}: expected a dask scheduler, found none ({told})")
+    return InputError(f"{on}: expected a dask scheduler, found none ({_first_line(error)})")
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 @contextmanager
@@ -106,16 +109,16 @@ class Cluster:
         except TimeoutError:
             raise InputError(f"{self._name}: expected workers, the scheduler has none") from None
         try:
-            found = self._client.run(versions)
+            installed = self._client.run(versions)
         except ImportError as error:
             raise InputError(
                 f"{self._name}: expected unmask {__version__} on all workers, found one without it "
                 f"({error})"
             ) from None
-        for worker, told in sorted(found.items()):
-            if told != versions():
+        for worker, there in sorted(installed.items()):
+            if there != versions():
                 raise InputError(
-                    f"{self._name}: expected {versions()} on all workers, found {told} on {worker}"
+                    f"{self._name}: expected {versions()} on all workers, found {there} on {worker}"
                 )
 
     def check_folder(self, folder: Path) -> None:
@@ -183,8 +186,7 @@ class Cluster:
             return Lost(f"{self._name}: a worker ran out of memory")
         if self._client.status != "running" or type(error).__name__.endswith("CancelledError"):
             return Lost(f"{self._name}: the scheduler disappeared")
-        told = (str(error) or type(error).__name__).splitlines()[0]
-        return Lost(f"{self._name}: a worker failed: {told}")
+        return Lost(f"{self._name}: a worker failed: {_first_line(error)}")
 
 
 def pinned(call: Callable[[Xp, T], R], task: T) -> R:

@@ -31,8 +31,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             with tempfile.TemporaryDirectory() as folder:
                 temporary = Path(folder) / final.name
                 yield temporary
-                with open(temporary, "rb") as made, open(final, "wb", buffering=0) as device:
-                    shutil.copyfileobj(made, device)
+                with open(temporary, "rb") as source, open(final, "wb", buffering=0) as device:
+                    shutil.copyfileobj(source, device)
             return
         with tempfile.TemporaryDirectory(prefix=f".{final.name}.", dir=final.parent) as folder:
             temporary = Path(folder) / final.name

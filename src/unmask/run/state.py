@@ -44,11 +44,11 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
 def _is_own(folder: Path) -> bool:
     """Whether a folder among the temporary files is absent, or this user's and closed to others."""
     try:
-        found = folder.lstat()
+        there = folder.lstat()
     except FileNotFoundError:
         return True
-    mine = not hasattr(os, "getuid") or found.st_uid == os.getuid()
-    return stat.S_ISDIR(found.st_mode) and mine and not found.st_mode & 0o077
+    mine = not hasattr(os, "getuid") or there.st_uid == os.getuid()
+    return stat.S_ISDIR(there.st_mode) and mine and not there.st_mode & 0o077
 
 
 def unfinished(error: Exception, done: int, tasks: int, folder: Path) -> InputError:

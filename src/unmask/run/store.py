@@ -48,8 +48,8 @@ def to_bytes(value: Any) -> bytes:
 def from_bytes(content: bytes) -> Any:
     """The value that :func:`to_bytes` wrote."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        found = {name: arrays[name] for name in arrays.files}
-    return _decode(json.loads(found[_TREE].tobytes().decode()), found)
+        named = {name: arrays[name] for name in arrays.files}
+    return _decode(json.loads(named[_TREE].tobytes().decode()), named)
 
 
 def digest(value: Any, *more: str) -> str:
@@ -199,7 +199,7 @@ def _object(where: str, values: Mapping[str, Any]) -> Any:
         kind = getattr(kind, part)
     if not isinstance(kind, type) or not is_dataclass(kind):
         raise ValueError(f"{where} is not a result")
-    made = object.__new__(kind)
+    value = object.__new__(kind)
     for field in fields(kind):
-        object.__setattr__(made, field.name, values[field.name])
-    return made
+        object.__setattr__(value, field.name, values[field.name])
+    return value

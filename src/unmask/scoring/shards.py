@@ -129,9 +129,9 @@ def _shard(path: Path, speakers: Speakers | None) -> Shard:
         return _npy_shard(path, speakers)
     opened = {".npz": _npz_columns, ".parquet": _parquet_columns}.get(path.suffix)
     if opened is not None and path.is_file() and speakers is None:
-        found = opened(path)
-        if found is not None:
-            member, dimension, columns = found
+        contents = opened(path)
+        if contents is not None:
+            member, dimension, columns = contents
             spoken = text_ids(columns["speakers"], "speakers", str(path))
             uttered = columns.get("utterances")
             uttered = None if uttered is None else text_ids(uttered, "utterances", str(path))
@@ -217,7 +217,7 @@ def _source(path: Path, speakers: Ids) -> Source:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     kind = path.suffix.removeprefix(".")
-    told = f"{kind} embeddings, read in slices"
+    detected = f"{kind} embeddings, read in slices"
     return Source(
-        str(path), digest, f"{kind}-embeddings", speakers=speakers.n_unique, detected=told
+        str(path), digest, f"{kind}-embeddings", speakers=speakers.n_unique, detected=detected
     )

@@ -34,7 +34,7 @@ class Layout:
     shards: tuple[Shard, ...]
     speaker: npt.NDArray[np.int32]
     speakers: int
-    place: IntArray
+    position: IntArray
     enrolled: npt.NDArray[np.bool_]
     pairs: str
     digest: str
@@ -68,10 +68,10 @@ class Layout:
         if pairs == "enrolment-fixed":
             enrolled = _position_within(speaker) < enrolment
         sha.update(np.packbits(enrolled[order]).data)
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
+        position = np.empty(len(order), np.int64)
+        position[order] = np.arange(len(order))
         layout = cls(
-            tuple(shards), speaker, int(speaker.max()) + 1, place, enrolled, pairs,
+            tuple(shards), speaker, int(speaker.max()) + 1, position, enrolled, pairs,
             sha.hexdigest()[:8],
         )  # fmt: skip
         layout._check()
@@ -155,9 +155,9 @@ class Layout:
     def _side(
         self, path: Path, mask: npt.NDArray[np.bool_], width: int
     ) -> tuple[np.memmap[tuple[int, ...], np.dtype[np.float32]], IntArray, Codes32]:
-        """An empty array on disk for one side, the place of every row in it, and the speakers."""
+        """An empty array on disk for one side, each row's position in it, and the speakers."""
         chosen = np.flatnonzero(mask)
-        order = chosen[np.argsort(self.place[chosen])]
+        order = chosen[np.argsort(self.position[chosen])]
         position = np.full(len(mask), -1, np.int64)
         position[order] = np.arange(len(order))
         shape = len(order), width
