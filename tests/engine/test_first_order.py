@@ -150,12 +150,14 @@ def test_bins_keep_the_hull():
 
 
 def test_a_draw_without_a_class_has_no_value():
-    counts = BySpeaker.of_pairs(
+    counts = BySpeaker(
         np.array([0.0]),
         np.array([[1, 2], [0, 0]]),
         np.array([[3, 1], [3, 1]]),
+        np.array([3, 1]),
         np.ones(2),
         np.ones(2),
+        1.0,
     )
     table = FirstOrder(counts)
     assert next(table.weighted(np.array([[0.0, 2.0]]))) is None
