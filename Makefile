@@ -4,15 +4,23 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 FULL := $(VENV)/.full
+ALONE := .venv-core/.installed
+CORE_TESTS := $(addprefix tests/,engine/test_roc.py engine/test_information.py engine/test_calibration.py \
+	privacy/test_linkability.py privacy/test_zoo.py privacy/test_zebra.py stress/test_cpmap.py \
+	stress/test_worst_case.py trials/test_ids.py trials/test_join.py trials/test_scores.py)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint golden bench coverage docs clean
+.PHONY: demo test core lint golden bench coverage docs clean
 
 demo: $(CORE)
 	$(BIN)/unmask demo
 
 test: $(FULL)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# The core alone: numpy, scipy and polars, and what runs tests; nothing of the shell or the report.
+core: $(ALONE)
+	.venv-core/bin/python -m pytest $(CORE_TESTS)
 
 lint: $(FULL)
 	$(BIN)/ruff check .
@@ -36,6 +44,13 @@ $(CORE): pyproject.toml constraints.txt
 	$(PIP) -e .
 	touch $@
 
+$(ALONE): pyproject.toml constraints.txt
+	test -x .venv-core/bin/python || $(PYTHON) -m venv .venv-core
+	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		numpy scipy polars pytest hypothesis
+	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
 # Speaker encoders and the browser make some tests possible; without network or root these skip.
 $(FULL): $(CORE)
 	$(PIP) -e '.[test,lint]'
@@ -45,4 +60,4 @@ $(FULL): $(CORE)
 	touch $@
 
 clean:
-	rm -rf $(VENV) unmask-demo site
+	rm -rf $(VENV) .venv-core unmask-demo site

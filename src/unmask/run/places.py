@@ -21,14 +21,12 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol, TypeVar
-
-from threadpoolctl import threadpool_limits
 
 from unmask.errors import InputError
 from unmask.run.xp import NUMPY, Torch, Xp
@@ -96,7 +94,7 @@ class Place:
             if self.on == "cuda":
                 yield Devices(self.devices)
             elif self.on == "local":
-                stack.enter_context(threadpool_limits(limits=1, user_api="blas"))
+                stack.enter_context(one_blas_thread())
                 yield Pool(stack.enter_context(ThreadPoolExecutor(count)), count)
             elif self.on == "processes":
                 context = multiprocessing.get_context("spawn")
@@ -262,9 +260,21 @@ class Devices:
                         waiting.get_nowait()
 
 
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """One thread of BLAS from now on, until it is closed. Without threadpoolctl there are as many as
+    BLAS likes, and the last bits of scores may depend on them.
+    """
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return nullcontext()
+    limits: AbstractContextManager[Any] = threadpool_limits(limits=1, user_api="blas")
+    return limits
+
+
 def pin() -> None:
     """One BLAS thread in this process from now on, which ends with its parent."""
-    threadpool_limits(limits=1, user_api="blas")
+    one_blas_thread()
     end_with_parent()
 
 
