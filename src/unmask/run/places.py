@@ -261,8 +261,8 @@ class Devices:
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """One thread of BLAS from now on, until it is closed. Without threadpoolctl there are as many as
-    BLAS likes, and the last bits of scores may depend on them.
+    """One thread of BLAS from now on, until it is closed. Without threadpoolctl it has as many as
+    it likes, and the last bits of scores may depend on them.
     """
     try:
         from threadpoolctl import threadpool_limits
