@@ -47,7 +47,7 @@ $(CORE): pyproject.toml constraints.txt
 $(ALONE): pyproject.toml constraints.txt
 	test -x .venv-core/bin/python || $(PYTHON) -m venv .venv-core
 	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-		numpy scipy polars pytest hypothesis
+		numpy scipy polars pytest hypothesis mpmath
 	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
 
