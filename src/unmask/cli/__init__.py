@@ -44,6 +44,9 @@ class Deferred(TyperCommand):
     def loaded(self) -> Any:
         """The function of the same name, or the group of commands."""
         module = import_module(f"unmask.cli.{self.name}")
+        if hasattr(signal, "siginterrupt"):
+            # A library restarts what Ctrl-C interrupts: a read that waits would wait on.
+            signal.siginterrupt(signal.SIGINT, True)
         command = getattr(module, "evaluate" if self.name == "eval" else str(self.name))
         if isinstance(command, typer.Typer):
             return typer.main.get_command(command)
@@ -115,9 +118,6 @@ def main() -> None:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _terminate)
-    if hasattr(signal, "siginterrupt"):
-        # A library restarts what Ctrl-C interrupts: a read that waits would wait on.
-        signal.siginterrupt(signal.SIGINT, True)
     try:
         code = app(standalone_mode=False)
     except InputError as error:
