@@ -333,12 +333,15 @@ def test_backends_of_an_attacker_with_training_speech():
     train = population(30, 8, noise=2.0, tag="train", seed=5)
     trained = um.Attacker(one.enrol, one.test, train=train)
     found = um.privacy.with_backends(
-        {"informed": trained, "ignorant": one}, ["cosine", "wccn", "plda"]
+        {"informed": trained, "ignorant": one, "original": trained}, ["cosine", "wccn", "plda"]
     )
-    assert list(found) == ["informed (cosine)", "informed (wccn)", "informed (plda)", "ignorant"]
+    names = ["informed (cosine)", "informed (wccn)", "informed (plda)", "ignorant", "original"]
+    assert list(found) == names
     result = um.legal(found, counts=[20], lengths=[1], metrics=["linkability"], **OPTIONS)
     used = [result.curves[name, "linkability", 1].backend for name in found]
-    assert used == ["cosine", "wccn", "plda", "cosine"]
+    assert used == ["cosine", "wccn", "plda", "cosine", "cosine"]
+    assert result.original == "original"
+    assert result.strongest("linkability", 1, 20).attacker != "original"
 
 
 def test_progress_reaches_the_end():

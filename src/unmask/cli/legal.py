@@ -130,7 +130,9 @@ def legal(
         attackers, options = legal_attackers(load_config(config), config)
         options |= {"asked": asked, "variants": variants.split(",")}
     else:
-        attackers = _attackers(attacker or [], enrols or [], backends.split(","), speakers)
+        attackers = _attackers(
+            attacker or [], enrols or [], backends.split(","), speakers, original or "original"
+        )
         options = {
             "counts": None if counts is None else _numbers(counts, "--counts"),
             "lengths": None if lengths is None else _numbers(lengths, "--lengths"),
@@ -178,7 +180,11 @@ def _refuse_both(context: typer.Context) -> None:
 
 
 def _attackers(
-    specs: list[str], enrols: list[str], backends: list[str], speakers: str | None
+    specs: list[str],
+    enrols: list[str],
+    backends: list[str],
+    speakers: str | None,
+    original: str,
 ) -> dict[str, Attacker]:
     """Attackers from their files, each read once, with every back-end they can train."""
     files = {name: rest.split(",") for name, _, rest in (text.partition("=") for text in specs)}
@@ -216,7 +222,7 @@ def _attackers(
         enrol, test, *train = (load(path) for path in paths)
         more = _ENROLS[known[name]] if name in known else {}
         attackers[name] = Attacker(enrol, test, train=train[0] if train else None, **more)
-    return with_backends(attackers, backends)
+    return with_backends(attackers, backends, original=original)
 
 
 def _spelled(name: str | None, attackers: Mapping[str, Attacker]) -> str | None:

@@ -230,14 +230,16 @@ def attack_scenarios(
 
 
 def with_backends(
-    attackers: Mapping[str, Attacker], backends: Sequence[str]
+    attackers: Mapping[str, Attacker], backends: Sequence[str], *, original: str = "original"
 ) -> dict[str, Attacker]:
     """Each of ``attackers`` once with every one of ``backends``; those without training data keep
-    cosine only.
+    cosine only. The one on unprotected speech, called ``original``, is no attack but what attacks
+    are compared with: it keeps its name and the first of them.
     """
     chosen: dict[str, Attacker] = {}
     for name, attacker in attackers.items():
         usable = [b for b in backends if b == "cosine" or attacker.train is not None]
+        usable = usable[:1] if name == original else usable
         for backend in usable or ["cosine"]:
             label = name if len(usable) < 2 else f"{name} ({backend})"
             chosen[label] = replace(attacker, backend=backend)
