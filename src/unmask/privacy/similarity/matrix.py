@@ -165,7 +165,7 @@ def set_of(
     matrix = None if negated is None else similarity(negated, setup.mean)
     bins, partners = (0, 0) if binned is None else (binned.own.shape[1], binned.partners)
     own = SimilaritySet(name, speakers, setup.mean, sums, roc, matrix, bins, partners)
-    times = setup.times(len(speakers))
+    times = setup.times(speakers)
     if binned is None or times is None:
         return own, None
     plain = _replicates(own, binned, times, own.matrix, own.log_matrix, roc)

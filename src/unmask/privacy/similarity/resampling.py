@@ -10,7 +10,7 @@ other holds 0, whatever the modulus of the replicates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from unmask.base import FloatArray, bias_corrected, draws, exact_bound
+from unmask.base import FloatArray, bias_corrected, draws, exact_bound, in_order
 from unmask.engine import Pav, Polygon, equal_error, first_of_blocks, information
 from unmask.errors import InputError
 from unmask.estimate import Interval
@@ -297,15 +297,20 @@ class Setup:
         """Whether both orders of two speakers are pooled."""
         return self.pairs == "upper"
 
-    def times(self, speakers: int) -> FloatArray | None:
+    def times(self, speakers: int | Sequence[str]) -> FloatArray | None:
         """How often each speaker is drawn in each replicate (the draws of the detection bootstrap),
         and after them all speakers but one, for each in turn where they are not many; None where no
-        replicates were asked for.
+        replicates were asked for. ``speakers`` are their names, of which a seed draws the same in
+        every number, or how many there are.
         """
         if not self.replicates:
             return None
-        left_out = 1 - np.eye(speakers) if speakers <= MOST_LEFT_OUT else np.empty((0, speakers))
-        return np.concatenate([draws(speakers, self.replicates, self.seed), left_out])
+        count = speakers if isinstance(speakers, int) else len(speakers)
+        drawn = draws(count, self.replicates, self.seed)
+        if not isinstance(speakers, int):
+            drawn = drawn[:, in_order(speakers)]
+        left_out = 1 - np.eye(count) if count <= MOST_LEFT_OUT else np.empty((0, count))
+        return np.concatenate([drawn, left_out])
 
     def intervals(self, statistics: Mapping[str, Statistic], speakers: int) -> dict[str, Interval]:
         """The interval of each statistic that has one."""
