@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,3 +128,15 @@ def test_every_public_name_is_on_the_page_of_the_python_api():
     page = (Path(__file__).parents[1] / "docs" / "api.md").read_text(encoding="utf-8")
     named = set(re.findall(r"^::: unmask\.(?:\w+\.)*(\w+)$", page, re.MULTILINE))
     assert not [name for name in unmask.__all__ if not name.startswith("_") and name not in named]
+
+
+def test_every_parameter_of_a_public_function_is_in_its_docstring():
+    unsaid = [
+        (name, parameter.name)
+        for name in unmask.__all__
+        if inspect.isfunction(function := getattr(unmask, name))
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is not parameter.VAR_KEYWORD
+        and parameter.name not in (inspect.getdoc(function) or "")
+    ]
+    assert not unsaid

@@ -321,7 +321,7 @@ class Config(_Part):
 
 
 def load_config(path: str | Path, *, changes: Sequence[str] = ()) -> Config:
-    """Read and check a TOML file; ``changes`` are ``key=value`` with dotted keys.
+    """Read and check the TOML file at ``path``; ``changes`` are ``key=value`` with dotted keys.
 
     Paths in it are relative to its own folder and come out resolved.
     """

@@ -363,7 +363,7 @@ FORMATS: dict[str, Callable[[Document], str]] = {
 
 
 def render(document: Document, format: str = "text") -> str:
-    """The document as text, json, csv, md or latex."""
+    """The ``document`` in a ``format``: text, json, csv, md or latex."""
     if format not in FORMATS:
         raise InputError(f"format: expected one of {', '.join(FORMATS)}, found {format}")
     return FORMATS[format](document)
