@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 _SHARES = ("value", "low", "high", "chance", "first", "second", "difference")
 _MOST_ROWS = 60
+_ESTIMATES = "estimates"
 
 
 def estimate_row(estimate: Estimate, **columns: Any) -> dict[str, Any]:
@@ -42,11 +43,26 @@ def estimate_row(estimate: Estimate, **columns: Any) -> dict[str, Any]:
 
 
 class Tabular:
-    """Mixed into results: ``rows`` is what they say, one mapping of columns per row."""
+    """Mixed into results: ``rows`` is what they say, one mapping of columns per row.
+
+    A result with ``estimates`` has these as rows; ``result["deid"]`` is the first of that metric.
+    """
 
     def rows(self) -> Sequence[Row]:
         """The rows of the table, all with the same columns; shares are fractions."""
-        raise NotImplementedError
+        return [estimate_row(estimate) for estimate in self._estimates()]
+
+    def _estimates(self) -> Sequence[Estimate]:
+        estimates: Any = getattr(self, _ESTIMATES)
+        return tuple(estimates() if callable(estimates) else estimates)
+
+    def __getitem__(self, metric: Any) -> Any:
+        """The first estimate of a metric."""
+        for estimate in self._estimates():
+            if estimate.metric == metric:
+                return estimate
+        known = ", ".join(dict.fromkeys(estimate.metric for estimate in self._estimates()))
+        raise KeyError(f"expected one of {known}, found {metric}")
 
     def to_polars(self) -> pl.DataFrame:
         """The rows as a polars frame; a tag such as ``A`` is text, so values that mix numbers and

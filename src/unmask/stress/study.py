@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray
+from unmask.base import BoolArray, FloatArray, IntArray, Tabular, estimate_row
 from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
 from unmask.estimate import Estimate
@@ -74,8 +74,8 @@ class Sample:
     per_pair: int
 
 
-@dataclass(frozen=True, eq=False)
-class WorstCaseStudy:
+@dataclass(frozen=True, eq=False, repr=False)
+class WorstCaseStudy(Tabular):
     """Exact rates up to the impostors at hand, predictions beyond them, thresholds that would help.
 
     :func:`worst_case` makes it. ``empirical`` and ``predicted`` are over ``operating`` thresholds;
@@ -106,6 +106,18 @@ class WorstCaseStudy:
         if self.skipped:
             lines.append(f"{self.skipped} pairs with one score were left out")
         return tuple(lines)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table: measured and predicted rates at every named threshold."""
+        return [
+            estimate_row(estimate, threshold_name=point.name)
+            for index, point in enumerate(self.operating)
+            for estimate in self.estimates(index)
+        ]
+
+    def __getitem__(self, threshold: str) -> tuple[Estimate, ...]:
+        """The estimates at a named threshold."""
+        return self.estimates([point.name for point in self.operating].index(threshold))
 
     def estimates(self, index: int) -> tuple[Estimate, ...]:
         """FA at N = 1, at all impostors at hand (exact) and at the population (predicted)."""

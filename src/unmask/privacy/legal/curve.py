@@ -17,6 +17,7 @@ from unmask.base import (
     BoolArray,
     FloatArray,
     IntArray,
+    Tabular,
     bias_corrected,
     draws,
     in_order,
@@ -52,8 +53,8 @@ class Resampling:
         return draws(units, replicates, self.seed)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Curve:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Curve(Tabular):
     """The success of one attacker against numbers of speakers.
 
     Made by the metrics, gathered by :class:`LegalSweep`. ``low`` and ``high`` are its interval,
@@ -214,7 +215,7 @@ class Curve:
         }
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RiskCurve(Curve):
     """A curve that is a mean over attacked speakers.
 

@@ -219,7 +219,7 @@ def ranks_from_scores(scores: npt.ArrayLike, true_column: npt.ArrayLike, *, seed
     return ranks_of(above.at_or_above + 1, above.others + 1, resampling=Resampling(seed=seed))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Linkability(RiskCurve):
     """Linkability over numbers N' of enrolment speakers; chance is 1/N'.
 

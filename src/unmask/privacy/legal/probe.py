@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, Tabular
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy.legal.conversations import refuse_zeros, source_name
@@ -24,8 +24,8 @@ _STOP = {"maxiter": 200, "ftol": 1e-6, "gtol": 1e-4}
 _NEGLIGIBLE = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class Inference:
+@dataclass(frozen=True, eq=False, repr=False)
+class Inference(Tabular):
     """Accuracy of a probe for one attribute on protected speech; made by :func:`inference`.
 
     ``chance`` is the share of the majority class. ``unprotected`` is the accuracy of the same probe

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, bias_corrected, mean_interval
+from unmask.base import FloatArray, IntArray, Tabular, bias_corrected, mean_interval
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy.legal.curve import CORRECTED, SCORE, Resampling
@@ -20,8 +20,8 @@ _UNITS: Mapping[str, str] = {"identification_rate": "%", "mean_d": "bit", "max_d
 ENOUGH_PER_RANK = 5
 
 
-@dataclass(frozen=True, eq=False)
-class Ranks:
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranks(Tabular):
     """Ranks r of the true speaker among N candidates, 1 is best; a tie takes the worse rank.
 
     Made by :func:`ranks_of`, for each length of a sweep once. ``speakers`` is the test speaker of

@@ -44,7 +44,7 @@ from unmask.trials import Embeddings
 _NODES = 64
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SinglingOut(RiskCurve):
     """Singling Out over numbers N of test speakers; made by :func:`singling_out`.
 

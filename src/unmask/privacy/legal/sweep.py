@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from unmask.base import Tabular, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal.attack import Attacker
@@ -43,8 +44,8 @@ FIRST_COUNT = 20
 _STEPS = (1, 2, 5)
 
 
-@dataclass(frozen=True, eq=False)
-class LegalSweep:
+@dataclass(frozen=True, eq=False, repr=False)
+class LegalSweep(Tabular):
     """Curves by (attacker, metric, length); ranks by (attacker, length); inference by attribute.
 
     Made by :func:`legal`, shown by reports and figures. Among the curves are those of the variants
@@ -171,6 +172,18 @@ class LegalSweep:
         ]
         others: list[Ranks | Inference] = [*self.ranks.values(), *self.inferences.values()]
         return (*curves, *(estimate for result in others for estimate in result.estimates))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table: every attacker, metric and length over the numbers of speakers."""
+        return [
+            estimate_row(estimate, attacker=attacker, length=length)
+            for (attacker, _, length), curve in self.curves.items()
+            for estimate in curve.estimates
+        ]
+
+    def __getitem__(self, curve: tuple[str, str, int]) -> Curve:
+        """The curve of an attacker, a metric and a length."""
+        return self.curves[curve]
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 import numpy.typing as npt
 
+from unmask.base import Tabular, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.privacy.similarity.attackers import centred
@@ -216,8 +217,8 @@ def read_matrices(path: str | Path) -> tuple[Block, Block, Block, Ids]:
     return arrays["oo"], arrays["op"], arrays["pp"], Ids.from_strings(arrays[named])
 
 
-@dataclass(frozen=True, eq=False)
-class Safeguard:
+@dataclass(frozen=True, eq=False, repr=False)
+class Safeguard(Tabular):
     """One safeguard on one set of speech: a row of :class:`PrivacyAssessment`.
 
     ``distortions`` where it was run twice, ``sessions`` where they were assessed.
@@ -253,12 +254,27 @@ class Safeguard:
         return tuple(messages)
 
 
-@dataclass(frozen=True, eq=False)
-class PrivacyAssessment:
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivacyAssessment(Tabular):
     """What :func:`safeguards` found, in the order of sets, then systems."""
 
     safeguards: tuple[Safeguard, ...]
     seed: int = 0
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table: every estimate with its set and its safeguard."""
+        return [
+            estimate_row(estimate, dataset=one.dataset, system=one.system)
+            for one in self.safeguards
+            for estimate in one.estimates
+        ]
+
+    def __getitem__(self, system: str) -> Safeguard:
+        """The first safeguard of that name."""
+        for one in self.safeguards:
+            if one.system == system:
+                return one
+        raise KeyError(f"expected one of {', '.join(self.systems)}, found {system}")
 
     def __iter__(self) -> Iterator[Safeguard]:
         return iter(self.safeguards)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from unmask.base import FloatArray, few_speakers
+from unmask.base import FloatArray, Tabular, few_speakers
 from unmask.engine import negated_warnings
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
@@ -42,8 +42,8 @@ from unmask.privacy.similarity.resampling import (
 SETS = ("oo", "op", "pp")
 
 
-@dataclass(frozen=True, eq=False)
-class Pseudonymisation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Pseudonymisation(Tabular):
     """De-identification and gain of voice distinctiveness of one safeguard (Noé 2020, 2022).
 
     Made by :func:`pseudonymisation`, a part of a table of safeguards. ``deid`` is a fraction,

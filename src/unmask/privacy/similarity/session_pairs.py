@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.base import FloatArray, few_speakers
+from unmask.base import FloatArray, Tabular, few_speakers
 from unmask.engine import negated_warnings
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
@@ -40,8 +40,8 @@ from unmask.scoring import Backend, backend_named
 from unmask.trials import Embeddings
 
 
-@dataclass(frozen=True, eq=False)
-class SessionAssessment:
+@dataclass(frozen=True, eq=False, repr=False)
+class SessionAssessment(Tabular):
     """Voice distinctiveness within sessions and linkability between them; made by :func:`sessions`.
 
     ``sets`` holds the similarity sets of original (``oo``) and protected (``pp``) segments over the

@@ -36,7 +36,7 @@ class DeltaIntervals:
     undefined: int = 0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DeltaCpMap(Cells):
     """Relative change ratio per cell and the share of well-defined cells the test system wins.
 

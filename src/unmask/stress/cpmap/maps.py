@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import BoolArray, FloatArray, IntArray, as_scores
+from unmask.base import BoolArray, FloatArray, IntArray, Tabular, as_scores
 from unmask.engine import Cost
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
@@ -95,8 +95,8 @@ class CpSummary:
     well_defined: int
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
+@dataclass(frozen=True, eq=False, repr=False)
+class Cells(Tabular):
     """What maps and delta maps have in common: the cells of one list of trials.
 
     Cell [j, i] holds the hardest ``x[i]`` of the targets and ``y[j]`` of the nontargets, which are
@@ -144,7 +144,7 @@ class Cells:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CpMap(Cells):
     """``values[j, i]``: the metric of each cell; made by :func:`cp_map`, drawn and compared.
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unmask.base import FloatArray
+from unmask.base import FloatArray, Tabular, estimate_row
 from unmask.engine import auto_replicates, units_of
 from unmask.errors import InputError
 from unmask.estimate import Estimate
@@ -29,8 +29,8 @@ from unmask.trials import Scores, Source, TrialList
 AUTO_TRIALS = 200_000
 
 
-@dataclass(frozen=True, eq=False)
-class CpAssessment:
+@dataclass(frozen=True, eq=False, repr=False)
+class CpAssessment(Tabular):
     """What :func:`cp_maps` gives to reports and figures; ``positions`` holds configs by system.
 
     ``bias`` holds the scores of these configs on one axis, by system too.
@@ -61,6 +61,18 @@ class CpAssessment:
         if not edges or not is_tree(edges, names):
             return None
         return CpRoadmap(tuple(self.maps[name] for name in names), self.deltas)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table: the summary of every system's map."""
+        return [
+            estimate_row(estimate, system=system)
+            for system in self.maps
+            for estimate in self.estimates(system)
+        ]
+
+    def __getitem__(self, system: str) -> CpMap:
+        """The map of a system."""
+        return self.maps[system]
 
     def estimates(self, system: str) -> tuple[Estimate, ...]:
         """Summary numbers of one system's map."""

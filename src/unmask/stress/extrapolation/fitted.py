@@ -37,7 +37,7 @@ _EDGE = 1e-4
 _STEPS = 201
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Prediction(Band):
     """Predicted P_FA^N(τ) with an interval, and the range over all models that fit about as well.
 

@@ -252,7 +252,7 @@ def _mean(results: Iterable[Arrays], groups: Groups | None) -> tuple[FloatArray,
     return each, np.clip(total / groups.staying()[:, None, None], 0.0, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WorstCase(Band):
     """Measured P_FA^N(τ) with its interval; :func:`~unmask.stress.worst_case` makes it.
 

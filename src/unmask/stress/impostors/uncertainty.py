@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
-from unmask.base import FloatArray, IntArray, quantile_t
+from unmask.base import FloatArray, IntArray, Tabular, quantile_t
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.stress.impostors.pair_scores import PairScores
@@ -49,8 +49,8 @@ _LEAST_GROUPS = 5
 _FEW_CASES = 10.0
 
 
-@dataclass(frozen=True, eq=False)
-class Band:
+@dataclass(frozen=True, eq=False, repr=False)
+class Band(Tabular):
     """Rates with an interval: ``values``, ``low`` and ``high`` are (counts, thresholds).
 
     ``groups`` of speakers were left out in turn (0: no intervals, ``low`` and ``high`` are NaN).
