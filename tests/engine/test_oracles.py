@@ -9,16 +9,25 @@ import pytest
 import unmask as um
 from unmask.trials import read_scores
 
+REFERENCE = Path(__file__).parents[1] / "reference"
 SHARED = Path(__file__).parents[2] / ".." / "shared"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="reference data are not at hand")
 
 
-@needs_shared
-@pytest.mark.parametrize("name", ["gauss_calibrated", "ties_rounded", "tiny", "separated"])
-def test_reference_sets(name):
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        pytest.param(SHARED / "oracles", "gauss_calibrated", marks=needs_shared),
+        (REFERENCE, "ties_rounded"),
+        (REFERENCE, "tiny"),
+        (REFERENCE, "separated"),
+    ],
+    ids=["gauss_calibrated", "ties_rounded", "tiny", "separated"],
+)
+def test_reference_sets(folder, name):
     """ROCCH-EER, C_llr, minDCF across three implementations, D_ECE and l_w across two."""
-    expected = json.loads((SHARED / "oracles" / "expected.json").read_text())[name]
-    with np.load(SHARED / "oracles" / f"{name}.npz") as data:
+    expected = json.loads((folder / "expected.json").read_text())[name]
+    with np.load(folder / f"{name}.npz") as data:
         target, nontarget = data["tar"], data["non"]
     result = um.detection(target, nontarget)
     found = {
