@@ -55,3 +55,11 @@ def test_numbers_by_name():
     assert sweep["ignorant", "linkability", 1]["linkability"].value == pytest.approx(
         um.linkability(ORIGINAL, OTHER, counts=[5])["linkability"].value
     )
+
+
+def test_a_figure_draws_itself_with_title_and_caption():
+    sweep = um.legal({"ignorant": um.Attacker(ORIGINAL, OTHER)}, counts=[2, 5], lengths=[1])
+    figure = um.report.figures_of(sweep)[0]
+    drawn = figure._repr_svg_()
+    assert drawn.startswith("<svg")
+    assert figure.title.split()[0] in drawn

@@ -61,6 +61,12 @@ class Figure:
         spec.setdefault("description", f"{self.title}. {self.caption}")
         return spec
 
+    def _repr_svg_(self) -> str:
+        """The whole figure, as notebooks draw it; nothing is fetched from a network."""
+        from unmask.figures.image import svg
+
+        return svg(self)
+
 
 DIGITS = 6
 
