@@ -119,6 +119,10 @@ def test_no_module_needs_itself_to_load():
 
 def test_public_names_are_there_once_and_are_no_modules():
     assert len(unmask.__all__) == len(set(unmask.__all__))
+    assert {*unmask._ROOM_OF, "__version__"} == set(unmask.__all__)
+    stub = (SOURCE / "__init__.pyi").read_text(encoding="utf-8")
+    named = set(re.findall(r" as (\w+)$", stub, re.MULTILINE)) - set(unmask._ROOMS)
+    assert named == set(unmask.__all__)
     missing = [name for name in unmask.__all__ if not hasattr(unmask, name)]
     assert not missing
     assert not [n for n in unmask.__all__ if isinstance(getattr(unmask, n), ModuleType)]
