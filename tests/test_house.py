@@ -21,6 +21,7 @@ ROOMS = (
     "engine",
     "privacy",
     "stress",
+    "utility",
     "figures",
     "report",
     "cli",

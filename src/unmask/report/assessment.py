@@ -30,6 +30,7 @@ from unmask.report.frameworks.attacks import (
     strongest,
 )
 from unmask.report.frameworks.legal import with_fitting_lengths
+from unmask.report.frameworks.utility import check_code, plane_of
 from unmask.report.headline import Card, cards, weak_control
 from unmask.report.inputs import Inputs, read_inputs
 from unmask.report.section import Drawn, Section, TableBlock
@@ -62,12 +63,14 @@ class Assessment:
     failures: tuple[Notice, ...] = ()
     reused: int = 0
     computed: int = 0
+    plane: Drawn | None = None
 
     @property
     def figures(self) -> tuple[Drawn, ...]:
         """Every figure of the report."""
         found = [f for section in self.sections for f in section.all_figures]
-        return (*([] if self.strip is None else [self.strip]), *found)
+        first = [figure for figure in (self.plane, self.strip) if figure is not None]
+        return (*first, *found)
 
 
 def assess(
@@ -86,6 +89,7 @@ def assess(
     Work runs where ``unmask.run.place`` says. Nothing but the cache is written:
     :func:`unmask.write_report` does the rest.
     """
+    check_code(config, allow_code=allow_code)
     folder = Path(output)
     work = Work(Cache(Path(cache) if cache is not None else cache_of(folder)), told=told)
     inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code)
@@ -185,6 +189,7 @@ class _Run:
             known=known,
             notices=self._notices(rows.get("legal", ())),
         )
+        plane = plane_of(self.inputs.safeguards, rows, self.colours)
         every = [("speakers", r) for block in least for r in block.rows]
         every += [(section.key, r) for section in sections for r in section.rows]
         document = Document(
@@ -216,6 +221,7 @@ class _Run:
             failures,
             self.work.reused,
             self.work.computed,
+            None if plane is None else Drawn.of(plane),
         )
 
     def _failures(self) -> tuple[Notice, ...]:

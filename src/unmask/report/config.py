@@ -13,7 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from unmask.errors import InputError
 
-Framework = Literal["legal", "similarity", "zebra", "verification", "cpmap", "worst_case"]
+Framework = Literal[
+    "legal", "similarity", "zebra", "verification", "cpmap", "worst_case", "utility"
+]
 FRAMEWORKS: tuple[Framework, ...] = (
     "legal",
     "similarity",
@@ -21,6 +23,7 @@ FRAMEWORKS: tuple[Framework, ...] = (
     "verification",
     "cpmap",
     "worst_case",
+    "utility",
 )
 Name = Annotated[str, Field(min_length=1, max_length=80)]
 Count = Annotated[int, Field(ge=1)]
@@ -256,6 +259,30 @@ class WorstCase(_Part):
     by: str | None = Field(default=None, description="Impostors of the target's own group only.")
 
 
+class Utility(_Part):
+    """What protection costs: words, melody, quality."""
+
+    measurements: Path | None = Field(
+        default=None, description="What unmask utility wrote: numbers of every utterance, CSV."
+    )
+    transcripts: Path | None = Field(
+        default=None, description="Words of the audio: Kaldi text, CSV or LibriSpeech .trans.txt."
+    )
+    recogniser: str = Field(
+        default="pocketsphinx", description="Who listens; a command or a hub's model is code."
+    )
+    grammar: str | None = Field(default=None, description="digits, or words that can be said.")
+    melody: bool = True
+    dnsmos: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="Utterances of each speaker that DNSMOS hears, a second each."
+    )
+
+    @property
+    def given(self) -> bool:
+        """Whether anything is to be measured."""
+        return self.measurements is not None or self.transcripts is not None or self.dnsmos > 0
+
+
 class Config(_Part):
     """A whole assessment."""
 
@@ -283,6 +310,7 @@ class Config(_Part):
     verification: Verification = Verification()
     cpmap: CpMaps = CpMaps()
     worst_case: WorstCase = WorstCase()
+    utility: Utility = Utility()
 
     @property
     def trials(self) -> dict[str, Any]:
