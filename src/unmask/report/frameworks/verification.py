@@ -60,6 +60,7 @@ def _(evaluation: Evaluation) -> Document:
         notes=_counts(evaluation),
         warnings=evaluation.warnings,
         seed=evaluation.seed,
+        title="Detection and disclosure",
     )
 
 
@@ -125,6 +126,7 @@ def _(comparison: Comparison) -> Document:
         notes=tuple(notes),
         warnings=comparison.warnings,
         seed=comparison.seed,
+        title=f"{second} against {first}",
     )
 
 
