@@ -254,13 +254,14 @@ class SystemResult(Tabular):
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Tabular):
     """What :func:`evaluate` found: ``result["plda"]["eer"]`` is the EER of the system plda,
-    ``result["plda", "f"]["eer"]`` that within the group f.
+    ``result["plda", "f"]["eer"]`` that within the group f. ``scores`` are those in memory.
     """
 
     results: tuple[SystemResult, ...]
     sources: tuple[Source, ...]
     warnings: tuple[str, ...]
     seed: int
+    scores: Scores | None = field(default=None, repr=False)
 
     def __iter__(self) -> Iterator[SystemResult]:
         return iter(self.results)
@@ -497,7 +498,8 @@ def _evaluate(
             warnings += [f"{prefix}{name}: {text}" for text in messages]
             estimates = measured.estimates(battery, level=level, system=row, **about)
             results.append(SystemResult(name, group, estimates, roc))
-    return Evaluation(tuple(results), scores.sources, tuple(dict.fromkeys(warnings)), seed)
+    said = tuple(dict.fromkeys(warnings))
+    return Evaluation(tuple(results), scores.sources, said, seed, chosen)
 
 
 def group_masks(

@@ -106,9 +106,8 @@ def document(result: Any, **options: Any) -> Document:
 def figures_of(result: Any, **options: Any) -> list[Any]:
     """All figures of a result, for :func:`unmask.figures.save_all`.
 
-    An evaluation takes the ``scores`` that it is of, without which only its DET and ROC curves can
-    be drawn, and the prior ``p_target`` of its detection cost; an assessment of safeguards the
-    ``order`` of the speakers; C-P maps ``further`` maps by another metric.
+    An evaluation takes the prior ``p_target`` of its detection cost; an assessment of safeguards
+    the ``order`` of the speakers; C-P maps ``further`` maps by another metric.
     """
     return _registered(figures_of, result)(result, **options)  # type: ignore[no-any-return]
 
