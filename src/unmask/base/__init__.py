@@ -20,7 +20,7 @@ from unmask.base.arrays import (
     reject_nan,
     weighted_sum,
 )
-from unmask.base.display import Tabular, estimate_row
+from unmask.base.display import Tabular, estimate_row, machine_unit
 from unmask.base.intervals import (
     FEW_SPEAKERS,
     HULL,
@@ -81,6 +81,7 @@ __all__ = [
     "lazy",
     "length_normalised",
     "logit_interval",
+    "machine_unit",
     "mean_interval",
     "no_formula",
     "one_line",

@@ -51,7 +51,9 @@ def utility(
     ] = None,
     hypotheses: Annotated[
         list[str] | None,
-        typer.Option("--hypotheses", help="NAME=FILE: what was heard; NAME original for originals."),
+        typer.Option(
+            "--hypotheses", help="NAME=FILE: what was heard; NAME original for originals."
+        ),
     ] = None,
     labels: Annotated[
         Path | None, typer.Option("--labels", help="A label of every utterance, such as emotion.")
@@ -66,9 +68,7 @@ def utility(
     ] = "0",
     measurements: Annotated[
         Path | None,
-        typer.Option(
-            "--measurements", "-m", help="Write every utterance's numbers there, CSV."
-        ),
+        typer.Option("--measurements", "-m", help="Write every utterance's numbers there, CSV."),
     ] = None,
     report: Annotated[
         Path | None,
@@ -124,7 +124,9 @@ def utility(
     common.give(document(result), format=format, output=output, quiet=quiet)
     if report is not None:
         assert measurements is not None
-        _report(report, original, _folders(protected or []), measurements, speakers, seed, ci, quiet)
+        _report(
+            report, original, _folders(protected or []), measurements, speakers, seed, ci, quiet
+        )
 
 
 def _report(

@@ -38,9 +38,7 @@ def pareto(points: Sequence[PlanePoint], *, more_is_better: bool = False) -> tup
     """
     sign = -1.0 if more_is_better else 1.0
     at = [(point.risk, sign * point.cost) for point in points]
-    return tuple(
-        not any(a <= x and b <= y and (a < x or b < y) for a, b in at) for x, y in at
-    )
+    return tuple(not any(a <= x and b <= y and (a < x or b < y) for a, b in at) for x, y in at)
 
 
 def cost_plane(
@@ -106,8 +104,12 @@ def cost_plane(
         alt.Chart(line)
         .mark_line(color=MUTED, strokeWidth=1, interpolate="step-after", strokeDash=[2, 2])
         .encode(x, y, order="order:Q"),
-        base.mark_rule(strokeWidth=1.3).encode(alt.X("cost_low:Q"), alt.X2("cost_high:Q"), y, colour),
-        base.mark_rule(strokeWidth=1.3).encode(x, alt.Y("risk_low:Q"), alt.Y2("risk_high:Q"), colour),
+        base.mark_rule(strokeWidth=1.3).encode(
+            alt.X("cost_low:Q"), alt.X2("cost_high:Q"), y, colour
+        ),
+        base.mark_rule(strokeWidth=1.3).encode(
+            x, alt.Y("risk_low:Q"), alt.Y2("risk_high:Q"), colour
+        ),
         base.mark_point(size=80, filled=True, opacity=1).encode(
             x,
             y,

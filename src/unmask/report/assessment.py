@@ -15,6 +15,7 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.figures import Strip, speaker_strip, system_colours
 from unmask.report.cache import Cache, Step, Told, Work, cache_of
+from unmask.report.conclusions import Conclusions, conclude
 from unmask.report.config import FRAMEWORKS as KEYS
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row
@@ -52,6 +53,7 @@ class Assessment:
     attackers: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     line: str
+    conclusions: Conclusions
     cards: tuple[Card, ...]
     strip: Drawn | None
     least: tuple[TableBlock, ...]
@@ -182,8 +184,9 @@ class _Run:
             for attack in found
             for variant in attack.variants
         }
+        described = {one.name: one.description for one in self.config.safeguards}
         made = cards(
-            self.inputs.safeguards,
+            {name: described[name] for name in self.inputs.safeguards},
             rows,
             colours=self.colours,
             known=known,
@@ -210,6 +213,7 @@ class _Run:
             self.attacks.names,
             self._facts(),
             self._line(),
+            conclude(made, sections, self.inputs, self.attacks.missing),
             tuple(card for card in made if card.numbers),
             strip,
             least,
@@ -235,7 +239,7 @@ class _Run:
     def _notices(self, legal_rows: Sequence[Row]) -> list[Notice]:
         """What has to stand right beside the numbers of a safeguard."""
         found = [
-            Notice("attacker-not-run", name, f"{attacker}: {why}")
+            Notice("attacker-not-run", name, f"the {attacker} attacker was {why}")
             for (name, attacker), why in self.attacks.missing.items()
         ]
         for name in self.inputs.safeguards:

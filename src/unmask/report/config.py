@@ -78,6 +78,9 @@ class Safeguard(Voices):
     """One protected version of the same speech, and what an attacker could make of its kind."""
 
     name: Name
+    description: str = Field(
+        default="", description="What it does to a voice, in a sentence: stands beside its name."
+    )
     again: str | None = Field(
         default=None,
         description="Another run of this very safeguard under other keys, as an attacker would"
@@ -283,6 +286,14 @@ class Utility(_Part):
         return self.measurements is not None or self.transcripts is not None or self.dnsmos > 0
 
 
+class Filing(_Part):
+    """Fields of the filing copy; one that is empty becomes a line to fill in by hand."""
+
+    controller: str = Field(default="", description="Who decides on the processing.")
+    purpose: str = Field(default="", description="What the recordings are processed for.")
+    operator: str = Field(default="", description="Who ran this assessment.")
+
+
 class Config(_Part):
     """A whole assessment."""
 
@@ -298,6 +309,7 @@ class Config(_Part):
         default=None, description="Which to run; all that the data allow by default."
     )
     redact: bool = False
+    filing: Filing = Filing()
     figures: tuple[Literal["svg", "png", "pdf"], ...] = ("svg", "png", "pdf")
     intervals: Intervals = Intervals()
     original: Voices = Voices()

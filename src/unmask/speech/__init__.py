@@ -19,14 +19,15 @@ from unmask.speech.pooled import PooledVoices, pooled_voices, read_gender
 from unmask.speech.pooling import pool_voices
 from unmask.speech.safeguards import (
     Anonymised,
-    External,
     Drawn,
+    External,
     McAdams,
     Pitch,
     Safeguard,
     anonymise,
     safeguard,
 )
+from unmask.speech.training import Recipe, Trained, read_card, train, training_seconds
 
 __all__ = [
     "SAMPLE_RATE",
@@ -40,8 +41,10 @@ __all__ = [
     "McAdams",
     "Pitch",
     "PooledVoices",
+    "Recipe",
     "Recording",
     "Safeguard",
+    "Trained",
     "Transformed",
     "anonymise",
     "case_study",
@@ -56,10 +59,13 @@ __all__ = [
     "pool_voices",
     "pooled_voices",
     "read_audio",
+    "read_card",
     "read_gender",
     "recordings",
     "run_command",
     "safeguard",
+    "train",
+    "training_seconds",
     "unexpected",
     "write_audio",
 ]

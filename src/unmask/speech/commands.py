@@ -25,9 +25,7 @@ def command_words(command: str) -> list[str]:
     try:
         return shlex.split(command)
     except ValueError as error:
-        raise InputError(
-            f"command {command!r}: expected quotes that are closed: {error}"
-        ) from None
+        raise InputError(f"command {command!r}: expected quotes that are closed: {error}") from None
 
 
 def run_command(words: list[str], timeout: float) -> Ended:

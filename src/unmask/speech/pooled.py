@@ -155,9 +155,7 @@ def pooled_voices(
         )
     if gender is None:
         notices.append(Notice("no-gender", B1, "voices are drawn from the pool whatever gender"))
-    return PooledVoices(
-        voices, len(names), smallest[0], smallest[1], encoder, seed, tuple(notices)
-    )
+    return PooledVoices(voices, len(names), smallest[0], smallest[1], encoder, seed, tuple(notices))
 
 
 def read_gender(path: str | Path) -> dict[str, str]:
@@ -204,7 +202,9 @@ def _speaker_vectors(
     speakers = np.array(embeddings.speakers.to_series().to_list())
     missing = sorted(wanted - set(speakers.tolist()))
     if missing:
-        raise InputError(f"pool: expected an embedding of every speaker, found none of {missing[0]}")
+        raise InputError(
+            f"pool: expected an embedding of every speaker, found none of {missing[0]}"
+        )
     return {
         name: length_normalised(vectors[speakers == name].mean(axis=0)[None])[0]
         for name in sorted(wanted)

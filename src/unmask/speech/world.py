@@ -232,7 +232,7 @@ def _bent(bins: int, warp: float) -> tuple[IntArray, FloatArray]:
 
 
 def _size(envelope: FloatArray) -> int:
-    return 2 * (envelope.shape[1] - 1)
+    return 2 * (int(envelope.shape[1]) - 1)
 
 
 def _world() -> Any:

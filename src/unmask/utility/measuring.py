@@ -316,7 +316,7 @@ def write_measurements(measurements: Measurements, path: str | os.PathLike[str])
         ):
             cells = [_cell(columns[c][n]) for c in COLUMNS]
             writer.writerow([*map(no_formula, (condition, utterance, speaker)), *cells])
-    write_whole(path, text.getvalue().encode())
+    write_whole(Path(path), text.getvalue().encode())
 
 
 def _cell(value: float) -> str:
@@ -347,7 +347,9 @@ def read_measurements(path: str | os.PathLike[str]) -> Measurements:
     for condition, rows in found.items():
         if set(rows) != set(names):
             other = min(set(rows) ^ set(names))
-            raise InputError(f"{path}: {condition}: expected the originals' utterances, see {other}")
+            raise InputError(
+                f"{path}: {condition}: expected the originals' utterances, see {other}"
+            )
     return Measurements(
         names,
         tuple(found[ORIGINAL][name]["speaker"] for name in names),

@@ -18,7 +18,7 @@ from unmask.speech import SAMPLE_RATE, command_words, needed, read_audio, run_co
 from unmask.utility.words import normalised
 
 POCKETSPHINX, WHISPER, TRANSFORMERS = "pocketsphinx", "faster-whisper", "transformers"
-DIGITS = "zero one two three four five six seven eight nine".split()
+DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 GRAMMARS = {"digits": DIGITS}
 _PLACE = "{input}"
 # A loop of words without probabilities wants a high price for each: tuned on 30 files.
@@ -140,7 +140,7 @@ def _decoder(grammar: str) -> Any:
 
 
 def _int16(samples: npt.NDArray[np.float32]) -> bytes:
-    return np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2").tobytes()
+    return bytes(np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2").tobytes())
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from unmask.base import (
     FloatArray,
+    IntArray,
     MetricRange,
     Replicates,
     Tabular,
@@ -29,7 +30,8 @@ WEAK = 0.3
 class Metric(NamedTuple):
     """How a number follows from columns: Σ ``over`` / Σ ``of``, or the mean of ``over``.
 
-    ``chance`` is what speech that says nothing gives; ``better`` tells which way is more useful.
+    ``chance`` is what speech that says nothing gives; ``better`` tells which way is more useful;
+    ``paired`` ones stand with the control and the difference from it.
     """
 
     over: str
@@ -44,14 +46,14 @@ class Metric(NamedTuple):
 METRICS: Mapping[str, Metric] = {
     "wer": Metric("word_errors", "words", "%", 1.0, MetricRange(0.0), "lower"),
     "cer": Metric("character_errors", "characters", "%", 1.0, MetricRange(0.0), "lower"),
-    "rho_f0": Metric("rho_f0", None, "", 0.0, MetricRange(-1.0, 1.0), "higher"),
-    "semitones": Metric("semitones", None, "semitones", None, MetricRange(), "near 0"),
-    "dnsmos_sig": Metric("sig", None, "MOS", None, MetricRange(1.0, 5.0), "higher"),
-    "dnsmos_bak": Metric("bak", None, "MOS", None, MetricRange(1.0, 5.0), "higher"),
+    "rho_f0": Metric("rho_f0", None, "", 0.0, MetricRange(-1.0, 1.0), "higher", False),
+    "semitones": Metric("semitones", None, "semitones", None, MetricRange(), "near 0", False),
+    "dnsmos_sig": Metric("sig", None, "MOS", None, MetricRange(1.0, 5.0), "higher", False),
+    "dnsmos_bak": Metric("bak", None, "MOS", None, MetricRange(1.0, 5.0), "higher", False),
     "dnsmos_ovrl": Metric("ovrl", None, "MOS", None, MetricRange(1.0, 5.0), "higher"),
-    "level": Metric("level", None, "dBFS", None, MetricRange(), "near the original"),
-    "clipped": Metric("clipped", None, "%", 0.0, MetricRange(0.0, 1.0), "lower"),
-    "seconds": Metric("seconds", None, "s", None, MetricRange(0.0), "near the original"),
+    "level": Metric("level", None, "dBFS", None, MetricRange(), "near the original", False),
+    "clipped": Metric("clipped", None, "%", None, MetricRange(0.0), "lower", False),
+    "seconds": Metric("seconds", None, "s", None, MetricRange(0.0), "near the original", False),
 }
 UAR = "uar"
 
@@ -150,13 +152,11 @@ def utility_of(
     notices = [*measurements.notices, *_weak(estimates, measurements.recogniser)]
     few = few_speakers(len(names))
     notices += [Notice("few-speakers", ORIGINAL, few)] if few else []
-    return Utility(
-        estimates, measurements.recogniser, len(names), len(owner), tuple(notices), seed
-    )
+    return Utility(estimates, measurements.recogniser, len(names), len(owner), tuple(notices), seed)
 
 
 def _sums(
-    measurements: Measurements, how: Metric, owner: FloatArray, speakers: int
+    measurements: Measurements, how: Metric, owner: IntArray, speakers: int
 ) -> tuple[FloatArray, FloatArray]:
     """Σ of numerator and denominator by speaker (rows) and condition (columns).
 
@@ -186,7 +186,7 @@ def _ratio(over: FloatArray, of: FloatArray) -> Callable[[FloatArray], FloatArra
 
 
 def _recall(
-    measurements: Measurements, owner: FloatArray, speakers: int
+    measurements: Measurements, owner: IntArray, speakers: int
 ) -> Callable[[FloatArray], FloatArray]:
     assert measurements.labels is not None
     truth = measurements.labels.astype(np.int64)
@@ -241,7 +241,7 @@ def _estimates(
         )
 
     found = [one(metric, number)]
-    if number and metric not in ("rho_f0", "semitones"):
+    if number and (how is None or how.paired):
         found.append(one(f"{metric}_unprotected", 0))
         found.append(
             Estimate(
