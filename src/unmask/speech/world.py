@@ -46,10 +46,17 @@ class Speech:
 
 
 def analysed(samples: npt.ArrayLike) -> Speech:
-    """WORLD's analysis of 16 kHz ``samples``: Harvest, CheapTrick, D4C."""
+    """WORLD's analysis of 16 kHz ``samples``: Harvest, CheapTrick, D4C.
+
+    Harvest, the slowest of them, looks within an octave of the median that DIO finds first, which
+    also keeps it from errors of an octave.
+    """
     world = _world()
     signal = np.ascontiguousarray(samples, dtype=np.float64)
-    f0, times = world.harvest(signal, SAMPLE_RATE, f0_floor=FLOOR, f0_ceil=CEILING)
+    rough, _ = world.dio(signal, SAMPLE_RATE, f0_floor=FLOOR, f0_ceil=CEILING)
+    middle = float(np.median(rough[rough > 0.0])) if (rough > 0.0).any() else 0.0
+    floor, ceiling = (max(FLOOR, middle / 2), min(CEILING, 2 * middle) if middle else CEILING)
+    f0, times = world.harvest(signal, SAMPLE_RATE, f0_floor=floor, f0_ceil=ceiling)
     envelope = world.cheaptrick(signal, f0, times, SAMPLE_RATE)
     noise = world.d4c(signal, f0, times, SAMPLE_RATE, fft_size=_size(envelope))
     return Speech(
@@ -174,11 +181,12 @@ def moved(speech: Speech, source: Voice, target: Voice) -> Speech:
     f0 = np.zeros_like(speech.f0)
     voiced = speech.voiced
     (m_s, s_s), (m_t, s_t) = source.log_f0, target.log_f0
-    ratio = float(np.clip(s_t / max(s_s, _NARROWEST), *_SPREAD))
+    ratio = float(np.clip(max(s_t, _NARROWEST) / max(s_s, _NARROWEST), *_SPREAD))
     f0[voiced] = np.exp((np.log(speech.f0[voiced]) - m_s) * ratio + m_t)
     warp = warping(source, target)
     coefficients = cepstrum(warped(speech.envelope, warp))
-    spreads = np.clip(target.spread / np.maximum(source.spread, _NARROWEST), *_SPREAD)
+    wide, wanted = (np.maximum(voice.spread, _NARROWEST) for voice in (source, target))
+    spreads = np.clip(wanted / wide, *_SPREAD)
     own = slice(1, ORDER + 1)
     centre = warped_mean(source, warp)[own]
     changed = (coefficients[:, own] - centre) * spreads[own] + target.mean[own]
