@@ -9,7 +9,7 @@ from unmask.speech.audio import (
     unexpected,
     write_audio,
 )
-from unmask.speech.bundled import case_study, case_study_provenance
+from unmask.speech.bundled import case_study, case_study_provenance, case_study_subset
 from unmask.speech.commands import command_words, run_command
 from unmask.speech.corpus import Recording, recordings
 from unmask.speech.embedding import Embedded, Extraction, embed, forget
@@ -49,6 +49,7 @@ __all__ = [
     "anonymise",
     "case_study",
     "case_study_provenance",
+    "case_study_subset",
     "command_words",
     "embed",
     "file_workers",

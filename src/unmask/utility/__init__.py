@@ -1,5 +1,6 @@
 """What protection costs: words, melody, quality and labels of protected speech."""
 
+from unmask.utility.bundled import case_study_utility
 from unmask.utility.labels import unweighted_average_recall
 from unmask.utility.measuring import (
     COLUMNS,
@@ -23,6 +24,7 @@ __all__ = [
     "Measurements",
     "Recogniser",
     "Utility",
+    "case_study_utility",
     "measure",
     "normalised",
     "read_labels",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -324,10 +325,15 @@ def _cell(value: float) -> str:
 
 
 def read_measurements(path: str | os.PathLike[str]) -> Measurements:
-    """Read what :func:`write_measurements` wrote."""
+    """Read what :func:`write_measurements` wrote; gzipped where the name ends so."""
     try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        content = Path(path).read_bytes()
+        lines = (
+            (gzip.decompress(content) if str(path).endswith(".gz") else content)
+            .decode("utf-8-sig")
+            .splitlines()
+        )
+    except (OSError, EOFError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not readable as a text file: {error}") from None
     who = lines.pop(0).removeprefix(_COMMENT) if lines and lines[0].startswith("#") else ""
     reader = csv.DictReader(lines)
