@@ -154,13 +154,27 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         key=UTILITY,
         title="What protection costs (utility)",
         question="How much of what was said, and of how it was said, is left?",
-        answer=tuple(_said(result, name) for name in names if name != ORIGINAL),
+        answer=tuple(said for name in names if name != ORIGINAL and (said := _said(result, name))),
         figures=(),
         tables=tuple(tables),
-        warnings=tuple(f"{one.subject}: {one.sentence}" for one in result.notices),
+        warnings=_warnings(result, redact=study.config.redact),
         method=_METHOD,
         citation="",
     )
+
+
+def _warnings(result: Utility, *, redact: bool) -> tuple[str, ...]:
+    """What to be careful about; a redacted report names no file."""
+    return tuple(
+        f"{one.subject}: {_NAMELESS[one.code] if redact and one.code in _NAMELESS else one.sentence}"
+        for one in result.notices
+    )
+
+
+_NAMELESS = {
+    "clipped": "some of its files are clipped",
+    "unknown-words": "some words of the transcripts are unknown to it",
+}
 
 
 def _base(metric: str) -> str:
