@@ -19,6 +19,7 @@ import polars as pl
 
 from unmask.base import Floats, Labels, Mask
 from unmask.errors import InputError
+from unmask.run import check_memory
 from unmask.trials.formats import (
     ASVSPOOF_KEY,
     ASVSPOOF_SCORES,
@@ -46,6 +47,7 @@ from unmask.trials.readers.text import ABSENT, TextTable, parse_numbers
 from unmask.trials.trial_list import UNKNOWN, encode_labels
 
 BATCH = 1 << 20
+_CELL = 8
 GZIP_EXPANSION = 5
 IDENTIFIERS = ("enrol", "test", "side")
 SPEAKERS = ("enrol_speaker", "test_speaker")
@@ -183,7 +185,7 @@ class TypedRows:
         self._opened = opened
         with reading_parquet(name):
             self.schema = scan.collect_schema()
-            self._height = int(scan.select(pl.len()).collect().item())
+            self._height = _check_declared(name, scan)
         if not self._height:
             raise no_trials(name)
         self._whole: dict[str, bool] = {}
@@ -265,7 +267,16 @@ def reading_parquet(name: str) -> Iterator[None]:
 def load_parquet(source: Input) -> pl.DataFrame:
     """Read a parquet file as a data frame."""
     with reading_parquet(source.name):
-        return pl.read_parquet(io.BytesIO(source.read_all()))
+        data = source.read_all()
+        _check_declared(source.name, pl.scan_parquet(io.BytesIO(data)))
+        return pl.read_parquet(io.BytesIO(data))
+
+
+def _check_declared(name: str, scan: pl.LazyFrame) -> int:
+    """How many rows a table declares; more than memory can hold are refused before it is read."""
+    rows = int(scan.select(pl.len()).collect().item())
+    check_memory(rows * len(scan.collect_schema()) * _CELL, name, "columns")
+    return rows
 
 
 @dataclass(frozen=True, eq=False)
