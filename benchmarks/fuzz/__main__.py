@@ -69,8 +69,11 @@ def child(folder: Path, state: Path, seed: int, first: int, last: int, names: li
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     prepare(folder)
     accepted = refused = 0
+    parent = os.getppid()
     with open(state, "r+b") as file, mmap.mmap(file.fileno(), _STATE.size) as shared:
         for number in range(first, last):
+            if os.getppid() != parent:
+                return
             target, data, rng = case(seed, number, tuple(names))
             shared[:] = _STATE.pack(number, accepted, refused, time.time())
             said, taken = fault(target, folder / target.file, data, rng)
@@ -137,11 +140,11 @@ class Hunt:
             (self.keep / f"{target.name}-{self.seed}-{number}").write_bytes(data)
 
 
-def replay(path: Path, folder: Path) -> str:
-    """The fault of a kept file, whose name begins with its target, under every random choice."""
+def replay(path: Path, folder: Path, *, tries: int = 8) -> str:
+    """The fault of a kept file, whose name begins with its target, under several random choices."""
     prepare(folder)
     target, data = targets()[path.name.split("-")[0]], path.read_bytes()
-    told = (fault(target, folder / target.file, data, random.Random(n))[0] for n in range(12))
+    told = (fault(target, folder / target.file, data, random.Random(n))[0] for n in range(tries))
     return next((said for said in told if said), "")
 
 
@@ -161,6 +164,7 @@ def main() -> None:
     words.add_argument("--seed", type=int, default=0)
     words.add_argument("--keep", type=Path, help="folder for the files that show faults")
     options = words.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     began = time.monotonic()
     hunt = Hunt(options.seed, options.targets, options.keep, quiet=False)
     hunt.run(options.cases, options.seconds)

@@ -24,6 +24,8 @@ TOKENS = (
         b"1_000",
         b"1,5",
         b"9" * 400,
+        b"9" * 5000,
+        b"[" * 5000,
     ),
     *(b"0", b"1", b"2", b"target", b"nontarget", b"spoof", b"true", b"\xef\xbb\xbf", b"\xff\xfe"),
     *(b"\xc3\x28", "ü".encode(), "\u202e".encode(), "\u2028".encode(), "\U0001f600".encode()),

@@ -31,7 +31,8 @@ from unmask.trials.readers import hdf5, kaldi
 from unmask.trials.readers.detect import normalise
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.numpy import load_npy, load_npz, parse_npz
-from unmask.trials.readers.tables import Parsed, load_parquet, open_table
+from unmask.trials.readers.parquet import load_parquet
+from unmask.trials.readers.tables import Parsed, open_table
 from unmask.trials.scores import Scores
 from unmask.trials.source import Source
 from unmask.trials.speakers import SpeakerRule, Speakers, assign, assign_speakers, speaker_rule

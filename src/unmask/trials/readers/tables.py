@@ -6,10 +6,9 @@ or to disk (:mod:`.large`), with the same faults in the same order.
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +18,6 @@ import polars as pl
 
 from unmask.base import Floats, Labels, Mask
 from unmask.errors import InputError
-from unmask.run import check_memory
 from unmask.trials.formats import (
     ASVSPOOF_KEY,
     ASVSPOOF_SCORES,
@@ -43,11 +41,11 @@ from unmask.trials.readers.detect import (
     take_sample,
 )
 from unmask.trials.readers.files import Input
+from unmask.trials.readers.parquet import check_declared, load_parquet, reading_parquet
 from unmask.trials.readers.text import ABSENT, TextTable, parse_numbers
 from unmask.trials.trial_list import UNKNOWN, encode_labels
 
 BATCH = 1 << 20
-_CELL = 8
 GZIP_EXPANSION = 5
 IDENTIFIERS = ("enrol", "test", "side")
 SPEAKERS = ("enrol_speaker", "test_speaker")
@@ -185,7 +183,7 @@ class TypedRows:
         self._opened = opened
         with reading_parquet(name):
             self.schema = scan.collect_schema()
-            self._height = _check_declared(name, scan)
+            self._height = check_declared(name, scan)
         if not self._height:
             raise no_trials(name)
         self._whole: dict[str, bool] = {}
@@ -250,33 +248,6 @@ class TypedRows:
 
 def _nan(column: pl.Series) -> str:
     return f"expected a number in column {column.name!r}, found NaN"
-
-
-@contextmanager
-def reading_parquet(name: str) -> Iterator[None]:
-    """Turns what polars finds wrong with a parquet file into an InputError."""
-    try:
-        yield
-    except InputError:
-        raise
-    except (Exception, pl.exceptions.PanicException) as error:
-        reason = str(error).split("\n")[0]
-        raise InputError(f"{name}: the parquet file cannot be read ({reason})") from error
-
-
-def load_parquet(source: Input) -> pl.DataFrame:
-    """Read a parquet file as a data frame."""
-    with reading_parquet(source.name):
-        data = source.read_all()
-        _check_declared(source.name, pl.scan_parquet(io.BytesIO(data)))
-        return pl.read_parquet(io.BytesIO(data))
-
-
-def _check_declared(name: str, scan: pl.LazyFrame) -> int:
-    """How many rows a table declares; more than memory can hold are refused before it is read."""
-    rows = int(scan.select(pl.len()).collect().item())
-    check_memory(rows * len(scan.collect_schema()) * _CELL, name, "columns")
-    return rows
 
 
 @dataclass(frozen=True, eq=False)
