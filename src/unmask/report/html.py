@@ -177,7 +177,8 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def _part(name: str) -> str:
+def template_part(name: str) -> str:
+    """A style sheet or script of the templates."""
     return resources.files("unmask.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
@@ -282,8 +283,8 @@ def render_html(assessment: Assessment) -> str:
     return View(assessment).render(
         "report.html.j2",
         policy=POLICY,
-        style=Markup(STYLE + _part("report.css")),
-        script=Markup(javascript() + "\n" + _part("report.js")),
+        style=Markup(STYLE + template_part("report.css")),
+        script=Markup(javascript() + "\n" + template_part("report.js")),
         figure=figure_html,
         shown_answers=SHOWN_ANSWERS,
     )
