@@ -369,7 +369,9 @@ def _beyond(delta: DeltaCpMap, cells: BoolArray, panel: Panel, axes: Axes) -> li
     x, y = ((np.append(0.0, axis[:-1]) + axis) / 2 for axis in (delta.x[columns], delta.y[rows]))
     dots: alt.Chart = (
         alt.Chart(text_table(x=x[column], y=y[row]))
-        .mark_circle(color=ON_BRIGHT, size=max(2.0, (panel.width / columns.size) ** 2 / 9), opacity=0.8)
+        .mark_circle(
+            color=ON_BRIGHT, size=max(2.0, (panel.width / columns.size) ** 2 / 9), opacity=0.8
+        )
         .encode(*axes)
     )
     return [dots]

@@ -15,8 +15,8 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.figures import Strip, speaker_strip, system_colours
 from unmask.report.cache import Cache, Step, Told, Work, cache_of
-from unmask.report.config import FRAMEWORKS as KEYS
 from unmask.report.conclusions import Conclusions, conclude
+from unmask.report.config import FRAMEWORKS as KEYS
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row
 from unmask.report.frameworks import FRAMEWORKS
@@ -64,6 +64,12 @@ class Assessment:
     failures: tuple[Notice, ...] = ()
     reused: int = 0
     computed: int = 0
+
+    @property
+    def planes(self) -> tuple[Drawn, ...]:
+        """Figures of all safeguards together that stand on the first pages."""
+        made = [s.drawn().plane for s in self.sections if s.plane is not None]
+        return tuple(plane for plane in made if isinstance(plane, Drawn))
 
     @property
     def figures(self) -> tuple[Drawn, ...]:
@@ -286,7 +292,12 @@ class _Run:
         ]
         rows.sort(key=lambda row: -float(row.estimates[0].value))
         table = TableBlock("Every speaker, the least protected first", tuple(rows), folded=True)
-        return Drawn.of(speaker_strip(strips, colours=self.colours)), (table,)
+        found = ", ".join(f"{s.system} {int((s.risk >= 0.5).sum())}" for s in strips)
+        title = (
+            "People recognised in half of their recordings or more, of"
+            f" {max(len(s.speakers) for s in strips):,}: {found}"
+        )
+        return Drawn.of(speaker_strip(strips, colours=self.colours, title=title)), (table,)
 
     def _facts(self) -> tuple[tuple[str, str], ...]:
         inputs = self.inputs

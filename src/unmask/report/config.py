@@ -257,6 +257,11 @@ class WorstCase(_Part):
     counts: tuple[Count, ...] | None = None
     level: Share = 0.99
     by: str | None = Field(default=None, description="Impostors of the target's own group only.")
+    population: Count | None = Field(
+        default=None,
+        description="How many impostors score tables are extrapolated to; 100 times those at hand.",
+    )
+    model: str = Field(default="auto", description="Model of the extrapolation, as of worstcase.")
 
 
 class Filing(_Part):
