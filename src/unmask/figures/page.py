@@ -38,10 +38,10 @@ h1 { font-size: 1.2rem; line-height: 1.35; margin: 0 0 1rem; overflow-wrap: anyw
 figcaption { color: var(--muted); }
 """
 
-# A chart is drawn when it comes near the screen, and all of them, at once and in light colours, for
-# the printer. Where the drawing is wider than its place, legends go below, panels into fewer columns
-# and what is still too wide shrinks; then it is drawn again: letters keep their size and the pointer
-# still hits what it points at. Where there is room, panels that are no squares grow wider.
+# A chart is drawn when it comes near the screen, and all of them, at once and in light colours,
+# for the printer. Where the drawing is wider than its place, legends go below, panels into fewer
+# columns and what is still too wide shrinks; then it is drawn again: letters keep their size and
+# the pointer still hits what it points at. Where there is room, panels but squares grow wider.
 _SNIPPET = """
 const night = matchMedia("(prefers-color-scheme: dark)");
 const inNight = NIGHT;

@@ -68,6 +68,12 @@ class Assessment:
     plane: Drawn | None = None
 
     @property
+    def planes(self) -> tuple[Drawn, ...]:
+        """Figures of all safeguards together that stand on the first pages."""
+        made = [s.drawn().plane for s in self.sections if s.plane is not None]
+        return tuple(plane for plane in made if isinstance(plane, Drawn))
+
+    @property
     def figures(self) -> tuple[Drawn, ...]:
         """Every figure of the report."""
         found = [f for section in self.sections for f in section.all_figures]
@@ -292,7 +298,12 @@ class _Run:
         ]
         rows.sort(key=lambda row: -float(row.estimates[0].value))
         table = TableBlock("Every speaker, the least protected first", tuple(rows), folded=True)
-        return Drawn.of(speaker_strip(strips, colours=self.colours)), (table,)
+        found = ", ".join(f"{s.system} {int((s.risk >= 0.5).sum())}" for s in strips)
+        title = (
+            "People recognised in half of their recordings or more, of"
+            f" {max(len(s.speakers) for s in strips):,}: {found}"
+        )
+        return Drawn.of(speaker_strip(strips, colours=self.colours, title=title)), (table,)
 
     def _facts(self) -> tuple[tuple[str, str], ...]:
         inputs = self.inputs

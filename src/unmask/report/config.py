@@ -260,6 +260,11 @@ class WorstCase(_Part):
     counts: tuple[Count, ...] | None = None
     level: Share = 0.99
     by: str | None = Field(default=None, description="Impostors of the target's own group only.")
+    population: Count | None = Field(
+        default=None,
+        description="How many impostors score tables are extrapolated to; 100 times those at hand.",
+    )
+    model: str = Field(default="auto", description="Model of the extrapolation, as of worstcase.")
 
 
 class Utility(_Part):
@@ -372,7 +377,7 @@ def load_config(path: str | Path, *, changes: Sequence[str] = ()) -> Config:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: expected text in UTF-8, found other bytes") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: expected TOML, found a mistake: {error}") from None
     for change in changes:
         apply_change(raw, change)
@@ -464,9 +469,12 @@ def resolved(config: Config, folder: Path) -> Config:
 
 
 def _existing(path: Path, key: str) -> Path:
-    if not path.exists():
-        raise InputError(f"{key}: {path}: no such file or folder")
-    return path.resolve()
+    try:
+        if path.exists():
+            return path.resolve()
+    except OSError as error:
+        raise InputError(f"{key}: {path}: {error.strerror}") from None
+    raise InputError(f"{key}: {path}: no such file or folder")
 
 
 def config_schema() -> dict[str, Any]:

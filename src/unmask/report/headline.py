@@ -208,7 +208,7 @@ def people(estimate: Estimate) -> str:
 
 
 def verdict(rows: Sequence[Row], name: str) -> Verdict:
-    """The conclusion on a safeguard in a few words, by the interval and erring towards more risk."""
+    """The conclusion on a safeguard in a few words, as far as the interval goes."""
     worst = largest(find(rows, "linkability", safeguard=name, point=WORST))
     if worst is None:
         return Verdict()
