@@ -29,7 +29,9 @@ def measured(study, names=("original", "weak", "strong")):
 
 
 def assessed(study, *changes):
-    changes = ('frameworks=["legal", "utility"]', 'utility.measurements="utility.csv"', *changes)
+    quick = ("intervals.replicates=2", "legal.lengths=[1]", "legal.attributes={}")
+    chosen = ('frameworks=["legal", "utility"]', 'utility.measurements="utility.csv"')
+    changes = (*quick, *chosen, *changes)
     with place(workers=1):
         return assess(load_config(study / "study.toml", changes=changes), study / "out")
 
