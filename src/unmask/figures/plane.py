@@ -47,7 +47,7 @@ def cost_plane(
     cost: str = "Word error rate (%)",
     scale: float = 100.0,
     more_is_better: bool = False,
-    risk: str = "Linkability of the strongest attacker (%)",
+    risk: str = "Linkability, strongest attacker (%)",
     chance: float | None = None,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
@@ -67,6 +67,7 @@ def cost_plane(
         (point.risk_ends or (point.risk,) * 2, point.cost_ends or (point.cost,) * 2)
         for point in points
     ]
+    lines = _lines(points, scale)
     rows = table(
         system=systems,
         shown=[shorten(name) for name in systems],
@@ -78,21 +79,22 @@ def cost_plane(
         risk_high=[100 * e[0][1] for e in ends],
         cost_low=[scale * e[1][0] for e in ends],
         cost_high=[scale * e[1][1] for e in ends],
+        line=lines,
         front=["on the front" if one else "beaten by another" for one in front],
     )
     better = "→ more useful" if more_is_better else "← more useful"
     x = alt.X(
         "cost:Q", title=f"{cost}, {better}", scale=alt.Scale(nice=True, zero=not more_is_better)
     )
-    y = alt.Y(
-        "risk:Q", title=f"{risk}, ↓ more protective", scale=alt.Scale(domain=[0, 104], nice=False)
-    )
+    y = alt.Y("risk:Q", title=f"{risk}, ↓ safer", scale=alt.Scale(domain=[0, 104], nice=False))
     colour = system_colour(systems, colours, width=width)
     base = alt.Chart(rows)
     steps = sorted(
         ((scale * p.cost, 100 * p.risk) for p, one in zip(points, front, strict=True) if one),
     )
-    line = table(order=range(len(steps)), cost=[c for c, _ in steps], risk=[r for _, r in steps])
+    steps_drawn = table(
+        order=range(len(steps)), cost=[c for c, _ in steps], risk=[r for _, r in steps]
+    )
     layers: list[alt.Chart] = []
     if chance is not None:
         layers.append(
@@ -101,7 +103,7 @@ def cost_plane(
             .encode(alt.Y("at:Q"))
         )
     layers += [
-        alt.Chart(line)
+        alt.Chart(steps_drawn)
         .mark_line(color=MUTED, strokeWidth=1, interpolate="step-after", strokeDash=[2, 2])
         .encode(x, y, order="order:Q"),
         base.mark_rule(strokeWidth=1.3).encode(
@@ -124,22 +126,43 @@ def cost_plane(
                 " front:N|Front"
             ),
         ),
-        base.mark_text(align="left", dx=7, dy=-8).encode(x, y, text="shown:N"),
+        *(
+            base.transform_filter(f"datum.line === {line}")
+            .mark_text(align="left", dx=7, dy=-8 if line == 0 else 2 + 13 * line)
+            .encode(x, y, text="shown:N")
+            for line in range(max(lines) + 1)
+        ),
     ]
     told = "; ".join(
         f"{p.system}: risk {100 * p.risk:.0f} %, cost {scale * p.cost:.3g}" for p in points
     )
-    chart = in_panel(alt.layer(*layers), width=width, ratio=0.62, description=f"Plane: {told}")
+    chart = in_panel(alt.layer(*layers), width=width, ratio=0.7, description=f"Plane: {told}")
     beaten = [shorten(s) for s, one, p in zip(systems, front, points, strict=True) if not one]
     caption = (
         "Each point is a safeguard: the lower, the less its strongest attacker finds; the further"
         f" to the {'right' if more_is_better else 'left'}, the more is left of the speech. Bars are"
         " intervals over speakers. Diamonds are anchors: unprotected speech, which costs nothing,"
-        " and silence, which protects all and says nothing. The dotted line is the front: for what"
-        " lies off it, another safeguard protects no less and costs no more, one of them truly."
+        " and silence, which protects all and says nothing. The dotted line is the front: what lies"
+        " off it is beaten by another, no worse in either value and better in one, though intervals"
+        " may overlap."
     )
     if chance is not None:
         caption += " Dashed black: guessing."
     if beaten:
         caption += f" Beaten: {', '.join(beaten)}."
     return Figure(name, title, caption, chart)
+
+
+def _lines(points: Sequence[PlanePoint], scale: float) -> list[int]:
+    """On which line the name of each point stands, so that names of close points do not overlap."""
+    lines: list[int] = []
+    widest = max(abs(scale * point.cost) for point in points) or 1.0
+    for n, point in enumerate(points):
+        taken = {
+            lines[m]
+            for m, other in enumerate(points[:n])
+            if abs(point.cost - other.cost) * scale < 0.12 * widest
+            and abs(point.risk - other.risk) < 0.1
+        }
+        lines.append(next(line for line in range(len(points)) if line not in taken))
+    return lines

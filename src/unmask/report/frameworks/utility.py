@@ -165,10 +165,8 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
 
 def _warnings(result: Utility, *, redact: bool) -> tuple[str, ...]:
     """What to be careful about; a redacted report names no file."""
-    return tuple(
-        f"{one.subject}: {_NAMELESS[one.code] if redact and one.code in _NAMELESS else one.sentence}"
-        for one in result.notices
-    )
+    said = _NAMELESS if redact else {}
+    return tuple(f"{n.subject}: {said.get(n.code, n.sentence)}" for n in result.notices)
 
 
 _NAMELESS = {
