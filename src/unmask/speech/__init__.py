@@ -15,7 +15,14 @@ from unmask.speech.safeguards import (
     anonymise,
     safeguard,
 )
-from unmask.speech.training import Recipe, Trained, read_card, train, training_seconds
+from unmask.speech.training import (
+    Recipe,
+    Trained,
+    export_onnx,
+    read_card,
+    train,
+    training_seconds,
+)
 
 __all__ = [
     "Anonymised",
@@ -34,6 +41,7 @@ __all__ = [
     "case_study",
     "case_study_provenance",
     "embed",
+    "export_onnx",
     "forget",
     "load_encoder",
     "mcadams",
