@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from enum import StrEnum
@@ -191,6 +192,8 @@ def train(
 
     unmask train voxceleb/ -o resnet --network resnet34 --pooling asp --loss am --device cuda
     """
+    first = os.environ.get("RANK", "0") == "0"
+    quiet = quiet or not first
     recipe = Recipe(
         network=network.value,
         pooling=pooling.value if pooling is not None else "",
@@ -239,7 +242,7 @@ def train(
         common.remark(f"remark: {line}", quiet=quiet)
     for line in made.failures:
         common.remark(f"unmask: {line}")
-    if onnx is not None:
+    if onnx is not None and first:
         common.remark(f"wrote {export_onnx(made.folder, onnx)}", quiet=quiet)
     rate_text = "" if made.eer is None else f", validation EER {100 * made.eer:.2f} %"
     common.remark(
