@@ -32,7 +32,7 @@ def export_onnx(folder: str | os.PathLike[str], path: str | os.PathLike[str]) ->
 
     from unmask.speech.encoders.trained import TrainedEncoder
 
-    recipe = recipe_of(folder)
+    recipe = recipe_of(Path(folder))
     if recipe.network == "ivector":
         raise InputError(
             f"{folder}: expected a network, found an i-vector extractor: no ONNX of it"
