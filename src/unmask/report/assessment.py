@@ -19,17 +19,10 @@ from unmask.report.config import FRAMEWORKS as KEYS
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row
 from unmask.report.frameworks import FRAMEWORKS
-from unmask.report.frameworks.attacks import (
-    NO_EXTRACTOR,
-    TRIALS,
-    Framework,
-    Plan,
-    Study,
-    Trialled,
-    attacks_of,
-    strongest,
-)
+from unmask.report.frameworks.attacks import NO_EXTRACTOR, attacks_of
 from unmask.report.frameworks.legal import with_fitting_lengths
+from unmask.report.frameworks.study import TRIALS, Framework, Plan, Study
+from unmask.report.frameworks.trialled import Trialled, strongest
 from unmask.report.headline import Card, cards, weak_control
 from unmask.report.inputs import Inputs, read_inputs
 from unmask.report.section import Drawn, Section, TableBlock

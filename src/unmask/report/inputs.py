@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +27,29 @@ from unmask.trials import (
 
 
 @dataclass(frozen=True, eq=False)
+class Speech:
+    """What attackers of one safeguard hold, through one extractor.
+
+    ``protected`` is attacked. ``known`` is speech of the people in the list, by what it is:
+    ``original``, ``own`` (protected under keys of the attacker's own) or ``related``; ``learnt`` is
+    that of training people, none of whom is attacked. ``shares`` are the same through extractors
+    trained on a share of them.
+    """
+
+    protected: Embeddings
+    known: Mapping[str, Embeddings]
+    learnt: Mapping[str, Embeddings] = field(default_factory=dict)
+    shares: Mapping[float, Speech] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
 class Inputs:
     """Everything that was read.
 
     By safeguard, ``again`` holds another run under other keys, ``related`` speech protected by a
-    related safeguard; ``keyless`` ones have no key.
+    related safeguard; ``keyless`` ones have no key. ``learnt`` is speech of training people by
+    safeguard and what it is. ``trained`` has, by safeguard and attacker, all speech through an
+    extractor that was trained, ``untrained`` why there is none.
     """
 
     original: Embeddings | None
@@ -44,6 +62,21 @@ class Inputs:
     sets: Mapping[str, Mapping[str, Scores]]
     sources: tuple[Source, ...]
     notes: tuple[str, ...] = ()
+    learnt: Mapping[str, Mapping[str, Embeddings]] = field(default_factory=dict)
+    trained: Mapping[tuple[str, str], Speech] = field(default_factory=dict)
+    untrained: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def speech(self, safeguard: str) -> Speech:
+        """What attackers of a safeguard hold, through the extractor as it is given."""
+        assert self.original is not None
+        known = {"original": self.original}
+        if safeguard in self.keyless:
+            known["own"] = self.protected[safeguard]
+        elif safeguard in self.again:
+            known["own"] = self.again[safeguard]
+        if safeguard in self.related:
+            known["related"] = self.related[safeguard]
+        return Speech(self.protected[safeguard], known, self.learnt.get(safeguard, {}))
 
     @property
     def safeguards(self) -> tuple[str, ...]:

@@ -29,15 +29,8 @@ from unmask.privacy.legal import Attacker as LegalAttacker
 from unmask.report.cache import Cache, Step, Work, cache_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.attacks import (
-    NO_EXTRACTOR,
-    Attack,
-    Framework,
-    Plan,
-    Study,
-    Variant,
-    attacks_of,
-)
+from unmask.report.frameworks.attacks import NO_EXTRACTOR, Attack, Variant, attacks_of
+from unmask.report.frameworks.study import Framework, Plan, Study
 from unmask.report.headline import ALL, CONTROL, WORST
 from unmask.report.inputs import read_inputs
 from unmask.report.section import VAUQUIER_2025, Choice, Method, Section, TableBlock, shown
