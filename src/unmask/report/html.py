@@ -16,7 +16,6 @@ from unmask.estimate import Estimate
 from unmask.figures import POLICY, STYLE, fragment, javascript
 from unmask.report.assessment import Assessment
 from unmask.report.documents import Document, Row
-from unmask.report.frameworks.attacks import NO_EXTRACTOR
 from unmask.report.headline import Headline
 from unmask.report.section import Choice, Drawn, Section, TableBlock
 from unmask.report.table import DIGITS, EXPLANATIONS, LABELS, condition_label, label, shown_value
@@ -233,5 +232,5 @@ def render_html(assessment: Assessment) -> str:
         views=[section_view(section, numbers, colours) for section in assessment.sections],
         least=[table_view(block, numbers, colours) for block in assessment.least],
         signature=assessment.document.signature,
-        no_extractor=NO_EXTRACTOR,
+        no_extractor=assessment.extractor,
     )

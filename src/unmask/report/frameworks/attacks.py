@@ -24,7 +24,8 @@ from unmask.privacy.legal import (
 from unmask.privacy.legal import Attacker as LegalAttacker
 from unmask.report.cache import digest_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
-from unmask.report.inputs import Inputs, Speech
+from unmask.report.extractors import Speech
+from unmask.report.inputs import Inputs
 from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores
 
 ATTACKS = "Attacks"
@@ -32,6 +33,29 @@ NOT_GIVEN = {
     "own": "no run of the attacker's own (again) was given, and the safeguard is not keyless",
     "related": "no related safeguard was given",
 }
+
+
+BACKENDS_ONLY = (
+    "Attackers train back-ends only; those of the published protocol train the extractor anew,"
+    " which is stronger: with recordings and a safeguard that can be run, train = true does so."
+)
+
+
+def extractor_note(inputs: Inputs) -> str:
+    """Which extractors were trained on protected speech, or why none was."""
+    if not inputs.trained:
+        why = dict.fromkeys(f"{who}, {why}" for (_, who), why in inputs.untrained.items())
+        return f"No extractor was trained: {'; '.join(why)}." if why else BACKENDS_ONLY
+    told = [
+        f"{who} on {name}, by {speech.people} people"
+        for (name, who), speech in inputs.trained.items()
+    ]
+    return (
+        "Extractors were trained on speech protected under keys of the attacker's own, by people"
+        f" who are not attacked: {'; '.join(told)}."
+    )
+
+
 def description(enrol: str, train: Sequence[str], *, trained: bool = False) -> str:
     """What an attacker knows, as a relative clause."""
     if trained and set(train) != {"original"}:
@@ -91,8 +115,9 @@ class Attack:
 
         What it enrols is never the attacked run, or the safeguard has no key.
         """
-        data = {"train": self.train, "pairs": self.pairs, "consistency": False}
-        return LegalAttacker(self.enrol, self.test, backend, **data)
+        return LegalAttacker(
+            self.enrol, self.test, backend, self.train, consistency=False, pairs=self.pairs
+        )
 
     @cached_property
     def variants(self) -> tuple[Variant, ...]:

@@ -29,7 +29,7 @@ from unmask.privacy.legal import Attacker as LegalAttacker
 from unmask.report.cache import Cache, Step, Work, cache_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.attacks import NO_EXTRACTOR, Attack, Variant, attacks_of
+from unmask.report.frameworks.attacks import Attack, Variant, attacks_of
 from unmask.report.frameworks.study import Framework, Plan, Study
 from unmask.report.headline import ALL, CONTROL, WORST
 from unmask.report.inputs import read_inputs
@@ -538,7 +538,8 @@ _METHOD = (
         "what is enrolled, and what the back-end was trained on",
         "Ignorant: the attacker's own protected speech, original speech. Semi-informed: the same,"
         " and speech of a related safeguard. Informed: the same, and the attacker's own protected"
-        f" speech. With original enrolment, nothing protected is enrolled. {NO_EXTRACTOR}",
+        " speech. With original enrolment, nothing protected is enrolled. Back-ends are trained,"
+        " and where an attacker says so the extractor too.",
     ),
     Method(
         "Inference",
