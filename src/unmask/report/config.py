@@ -43,7 +43,10 @@ class Voices(_Part):
     audio: Path | None = Field(
         default=None, description="Folder of recordings, embedded by encoder."
     )
-    encoder: str = Field(default="campplus", description="campplus, resemblyzer or an ONNX file.")
+    encoder: str = Field(
+        default="campplus",
+        description="campplus, resemblyzer, the folder of a trained one or an ONNX file.",
+    )
     speakers: str | None = Field(default=None, description="utt2spk file, or pattern:REGEX.")
     sessions: Path | None = Field(
         default=None, description="Session of each utterance: utterance session."
@@ -475,6 +478,10 @@ def resolved(config: Config, folder: Path) -> Config:
             speakers = made.get("speakers")
             if isinstance(speakers, str) and not speakers.startswith("pattern:"):
                 made["speakers"] = str(_existing(folder / speakers, f"{key}.speakers"))
+            for name in ("encoder", "start"):
+                given = made.get(name)
+                if isinstance(given, str) and (folder / given).exists():
+                    made[name] = str((folder / given).resolve())
             return value.model_copy(update=made)
         if isinstance(value, tuple):
             return tuple(walk(item, f"{key}.{i}") for i, item in enumerate(value))
