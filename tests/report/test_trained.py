@@ -1,4 +1,4 @@
-"""Attackers that train the extractor: from two folders of recordings to a report, and after a kill."""
+"""Attackers that train the extractor: from two folders of recordings to a report, killed or not."""
 
 from __future__ import annotations
 

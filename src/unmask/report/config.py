@@ -14,9 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from unmask.errors import InputError
 from unmask.privacy.legal import FREE
 
-Framework = Literal["legal", "similarity", "zebra", "verification", "cpmap", "worst_case"]
+Framework = Literal["legal", "trust", "similarity", "zebra", "verification", "cpmap", "worst_case"]
 FRAMEWORKS: tuple[Framework, ...] = (
     "legal",
+    "trust",
     "similarity",
     "zebra",
     "verification",

@@ -100,6 +100,7 @@ class Attack:
     train: Embeddings = field(repr=False)
     test: Embeddings = field(repr=False)
     pairs: Pairs | None = field(default=None, repr=False)
+    enrols_own: bool = False
     _scored: dict[tuple[str, bool], FloatArray] = field(
         init=False, default_factory=dict, repr=False
     )
@@ -297,4 +298,5 @@ def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> At
         train,
         inputs.attacked(speech.protected),
         pairs,
+        one.enrol == "own",
     )
