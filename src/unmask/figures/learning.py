@@ -30,13 +30,8 @@ def learning_curves(
         table(
             count=[int(n) for n in curve.people],
             value=curve.value,
-            low=[
-                e.interval.low if e.interval else None for e in curve.estimates[: len(curve.people)]
-            ],
-            high=[
-                e.interval.high if e.interval else None
-                for e in curve.estimates[: len(curve.people)]
-            ],
+            low=curve.limits[0],
+            high=curve.limits[1],
             attack=label,
         )
         for label, curve in curves.items()

@@ -25,7 +25,7 @@ FLAT = 0.02
 """A rise below this is none, if its whole interval lies there."""
 MOST_CANDIDATES = 20
 _LEAST_PEOPLE = 4
-_METHOD = "speaker,score"
+_SCORE, _PAIRED = "speaker,score", "speaker,paired"
 RISES, STEADY, UNCLEAR = "rises", "steady", "unclear"
 
 
@@ -49,6 +49,15 @@ class LearningCurve(Tabular):
     def value(self) -> FloatArray:
         """The risk at each number of training people."""
         return np.asarray(self.outcomes.mean(axis=1))
+
+    @property
+    def limits(self) -> tuple[FloatArray, FloatArray]:
+        """Score interval of each value over the attacked speakers."""
+        size = self.outcomes.shape[1]
+        variance = np.zeros(len(self.people))
+        if size > 1:
+            variance = self.outcomes.var(axis=1, ddof=1) / size + self.spread
+        return score_interval(self.value, variance, size, level=self.level)
 
     @property
     def rise(self) -> tuple[float, float, float]:
@@ -98,16 +107,13 @@ class LearningCurve(Tabular):
     def estimates(self) -> tuple[Estimate, ...]:
         """Linkability at each number of training people, then the gain of the last step."""
         size = self.outcomes.shape[1]
-        variance = np.zeros(len(self.people))
-        if size > 1:
-            variance = self.outcomes.var(axis=1, ddof=1) / size + self.spread
-        low, high = score_interval(self.value, variance, size, level=self.level)
+        low, high = self.limits
         found = [
             Estimate(
                 "linkability",
                 float(self.value[i]),
                 "%",
-                None if np.isnan(low[i]) else self._interval(low[i], high[i]),
+                None if np.isnan(low[i]) else self._interval(low[i], high[i], _SCORE),
                 1 / self.candidates,
                 {"speakers": size},
                 {"N": self.candidates, "L": self.length, "trained_on": int(n)},
@@ -116,15 +122,15 @@ class LearningCurve(Tabular):
         ]
         gain, least, most = self.rise
         if not np.isnan(gain):
-            ends = None if np.isnan(least) else self._interval(least, most)
+            ends = None if np.isnan(least) else self._interval(least, most, _PAIRED)
             params = {"N": self.candidates, "L": self.length, "trained_on": int(self.people[-1])}
             found.append(
                 Estimate("learning_gain", gain, "%", ends, 0.0, {"speakers": size}, params)
             )
         return tuple(found)
 
-    def _interval(self, low: float, high: float) -> Interval:
-        return Interval(float(low), float(high), self.level, _METHOD, 0, 0)
+    def _interval(self, low: float, high: float, method: str) -> Interval:
+        return Interval(float(low), float(high), self.level, method, 0, 0)
 
     def rows(self) -> list[dict[str, Any]]:
         """The table of the curve."""

@@ -178,7 +178,7 @@ def _later(study: Study) -> Plan:
 
 
 def _step(study: Study, attack: Attack, backend: str, speech: Speech) -> Step:
-    how = {"level": study.config.intervals.level, "seed": study.config.seed}
+    how: dict[str, Any] = {"level": study.config.intervals.level, "seed": study.config.seed}
     sets = [*speech.known.values(), *speech.learnt.values(), speech.protected]
     sets += [one for part in speech.shares.values() for one in part.known.values()]
     return Step(
