@@ -19,7 +19,7 @@ NAMES = np.repeat([f"s{n:02}" for n in range(SPEAKERS)], PER)
 UTTERANCES = [f"{name}-{n % PER}" for n, name in enumerate(NAMES)]
 CONFIG = """
 figures = []
-frameworks = ["legal", "zebra", "verification"]
+frameworks = ["legal", "trust", "zebra", "verification"]
 intervals = {replicates = 20}
 legal = {lengths = [1, 2], draws = 2, folds = 4}
 [original]
@@ -79,8 +79,36 @@ def test_an_unrelated_new_voice_comes_out_as_protected(ideal):
         assert control.estimate.value > 0.95
     card = found.cards[0]
     assert card.numbers[0].estimate.value < 0.2
-    assert card.numbers[-1].label == "D_ECE"
+    assert card.numbers[-1].label == "Evidence"
     assert card.numbers[-1].estimate.value < 0.1
+
+
+def test_trained_attackers_come_with_controls_and_a_learning_curve(ideal):
+    """They succeed where they must, fail on people they never saw, and more speech would not help."""
+    rows = rows_of(ideal[1], "trust")
+    for attacker in ("original enrolment", "ignorant", "semi-informed", "informed"):
+        for metric, least, most in (
+            ("linkability_unprotected", 0.9, 1.0),
+            ("linkability_own_run", 0.9, 1.0),
+            ("linkability_unseen", 0.0, 0.25),
+        ):
+            found = [
+                one
+                for one in find(rows, metric, safeguard="new voice")
+                if one.attacker.startswith(f"{attacker} (")
+            ]
+            assert len(found) == 1
+            assert least <= found[0].estimate.value <= most, (attacker, metric)
+    gains = find(rows, "learning_gain")
+    assert len(gains) == 5
+    curves = find(rows, "linkability")
+    assert {int(one.estimate.params["trained_on"]) for one in curves} == {4, 8, 16}
+
+
+def test_the_same_people_are_not_linked_by_chance(ideal):
+    shared = find(rows_of(ideal[1], "legal"), "overlap")
+    assert {one.conditions["tenth"] for one in shared} == {"easiest", "hardest"}
+    assert all(one.estimate.chance == 3 / 32 for one in shared)
 
 
 def test_pseudonyms_that_are_consistent_are_no_attack(ideal):
@@ -135,7 +163,7 @@ def test_a_voice_turned_round_is_found_by_the_negated_score(tmp_path):
     put(tmp_path, original=voices, protected=-voices + 0.3 * rng.normal(size=voices.shape))
     found = run(tmp_path)
     linked, singled, disclosed = found.cards[0].numbers
-    assert [n.label for n in found.cards[0].numbers] == ["Linkability", "Singling Out", "D_ECE"]
+    assert [n.label for n in found.cards[0].numbers] == ["Linkability", "Singling Out", "Evidence"]
     for number in (linked, singled, disclosed):
         assert number.attacker.endswith("negated")
         assert number.estimate.interval is not None

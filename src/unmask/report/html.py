@@ -198,8 +198,8 @@ def bar(headline: Headline) -> dict[str, Any]:
 
 GLOSSARY = (
     "Cosine, wccn, plda, asnorm and fusion are ways to compare voices; whitened, coral, procrustes"
-    " and wasserstein bring known and protected voices together first; centred: each side about its own mean;"
-    " negated: the least alike are taken for the same."
+    " and wasserstein bring known and protected voices together first; centred: each side about its"
+    " own mean; negated: the least alike are taken for the same."
 )
 _ATTACKERS = (
     "Every attacker holds recordings of known people and tests protected ones; no utterance is on"
