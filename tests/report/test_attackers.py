@@ -84,7 +84,7 @@ def test_an_unrelated_new_voice_comes_out_as_protected(ideal):
 
 
 def test_trained_attackers_come_with_controls_and_a_learning_curve(ideal):
-    """They succeed where they must, fail on people they never saw, and more speech would not help."""
+    """They succeed where they must and fail on people they never saw."""
     rows = rows_of(ideal[1], "trust")
     for attacker in ("original enrolment", "ignorant", "semi-informed", "informed"):
         for metric, least, most in (
@@ -171,6 +171,29 @@ def test_a_voice_turned_round_is_found_by_the_negated_score(tmp_path):
     assert disclosed.estimate.value > 0.6
     speakers = [e for row in found.least[0].rows for e in row.estimates]
     assert np.mean([e.value for e in speakers]) > 0.9
+
+
+def test_other_people_train_back_ends_that_may_not_see_the_attacked(ideal, tmp_path):
+    folder, _ = ideal
+    for name in ("original", "protected", "again"):
+        (tmp_path / f"{name}.npz").write_bytes((folder / f"{name}.npz").read_bytes())
+    for name, seed in (("others", 8), ("others-protected", 9)):
+        people = [f"t{speaker[1:]}" for speaker in NAMES]
+        utterances = [f"t{utterance[1:]}" for utterance in UTTERANCES]
+        write(Embeddings(crowd(seed), people, utterances), tmp_path / f"{name}.npz")
+    data = 'again = "again.npz"\ntraining = "others-protected.npz"\n'
+    quick = ['frameworks=["legal"]', 'legal.metrics=["linkability"]', "legal.lengths=[1]"]
+    found = run(tmp_path, data + '[training]\nembeddings = "others.npz"\n', changes=quick)
+    rows = rows_of(found, "legal")
+    named = {row.conditions.get("attacker", "") for row in rows}
+    for backend in ("procrustes", "asnorm", "fusion"):
+        assert f"informed with originals ({backend})" in named
+    (worst,) = find(rows, "linkability", safeguard="new voice", point=WORST)
+    assert worst.estimate.interval.low <= worst.estimate.chance
+    facts = dict(found.facts)
+    assert "of other people" in facts["Attacker informed with originals"]
+    with pytest.raises(InputError, match="expected other people than those attacked, found 32"):
+        run(tmp_path, data + '[training]\nembeddings = "original.npz"\n', changes=quick)
 
 
 def test_inference_stands_on_the_card_with_chance_and_control(ideal):

@@ -99,7 +99,7 @@ class LearningCurve(Tabular):
             STEADY: "",
         }
         if len(self.people) < 2:
-            sentences[UNCLEAR] = "no learning curve: too few training people"
+            sentences[UNCLEAR] = "no learning curve: there is one number of training people only"
         sentence = sentences[self.verdict]
         return (Notice(f"learning-{self.verdict}", "linkability", sentence),) if sentence else ()
 
