@@ -65,16 +65,21 @@ class Trusted:
     def warnings(self) -> tuple[str, ...]:
         """What stands against believing a low risk of this attacker."""
         told = []
-        for name, where in (
-            ("unprotected", "on unprotected speech"),
-            ("own_run", "on speech of its own run, under one key"),
+        for name, verdict in (
+            (
+                "unprotected",
+                "of unprotected speech, where it must succeed: a low risk under it cannot be"
+                " believed",
+            ),
+            (
+                "own_run",
+                "of speech of its own run, under one key: it learnt too little, or the safeguard"
+                " gives one person unlike voices",
+            ),
         ):
             found = self.controls.get(name)
             if found is not None and not _residual(found) >= STRONG_ENOUGH:
-                told.append(
-                    f"links {shown(found, 1, scale=100)} % only {where}, where it must succeed: a"
-                    " low risk under it cannot be believed"
-                )
+                told.append(f"links {shown(found, 1, scale=100)} % only {verdict}")
         seen, unseen = self.controls.get("seen"), self.controls["unseen"]
         if seen is not None and seen.interval is not None and unseen.interval is not None:
             apart = float(seen.value) - float(unseen.value)
