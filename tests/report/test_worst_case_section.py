@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from unmask.report.config import Config
-from unmask.report.frameworks.attacks import Attacks, Study
+from unmask.report.frameworks.attacks import Attacks
+from unmask.report.frameworks.study import Study
 from unmask.report.frameworks.worst_case import FRAMEWORK, RATES, Growth
 from unmask.trials import Ids, Scores
 

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -91,7 +92,14 @@ def run(
 ) -> None:
     """Assess, write, and print the headline table; the path of the page comes last."""
     with telling(quiet=quiet) as told:
-        assessment = run_assessment(config, output, cache=cache, allow_code=allow_code, told=told)
+        assessment = run_assessment(
+            config,
+            output,
+            cache=cache,
+            allow_code=allow_code,
+            told=told,
+            say=partial(common.remark, quiet=quiet),
+        )
         page = write_report(assessment, output, file_copy=file_copy, told=told)
     reused = f"reused {assessment.reused} finished steps, computed {assessment.computed}; "
     common.remark(

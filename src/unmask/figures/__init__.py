@@ -9,6 +9,7 @@ from unmask.figures.densities import score_histograms, trial_bias_figure
 from unmask.figures.evidence import calibration_profiles, disclosure_profiles, ece_profile
 from unmask.figures.figure import Chart, Figure, join, require_systems, table
 from unmask.figures.image import PNG_PIXELS_PER_INCH, save, save_all, svg
+from unmask.figures.learning import learning_curves
 from unmask.figures.legal import RiskLine, legal_figures, legal_panel, risk_comparison
 from unmask.figures.page import POLICY, STYLE, fragment, javascript, script_json
 from unmask.figures.safeguards import Point, distinctiveness, speaker_protection
@@ -63,6 +64,7 @@ __all__ = [
     "fragment",
     "javascript",
     "join",
+    "learning_curves",
     "legal_figures",
     "legal_panel",
     "needed_thresholds",

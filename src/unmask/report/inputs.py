@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,16 @@ import polars as pl
 
 from unmask.base import BoolArray
 from unmask.errors import InputError
-from unmask.report.cache import Step, Work
+from unmask.report.cache import Work
 from unmask.report.config import Config, Safeguard, ScoreSets, ScoreTable, Voices
+from unmask.report.extractors import (
+    Extractors,
+    Say,
+    Speech,
+    allowed,
+    embedding_step,
+    recordings_of,
+)
 from unmask.report.redact import Labels, redaction_key
 from unmask.trials import (
     Embeddings,
@@ -31,7 +39,9 @@ class Inputs:
     """Everything that was read.
 
     By safeguard, ``again`` holds another run under other keys, ``related`` speech protected by a
-    related safeguard; ``keyless`` ones have no key.
+    related safeguard; ``keyless`` ones have no key. ``learnt`` is speech of training people by
+    safeguard and what it is. ``trained`` has, by safeguard and attacker, all speech through an
+    extractor that was trained, ``untrained`` why there is none.
     """
 
     original: Embeddings | None
@@ -44,6 +54,21 @@ class Inputs:
     sets: Mapping[str, Mapping[str, Scores]]
     sources: tuple[Source, ...]
     notes: tuple[str, ...] = ()
+    learnt: Mapping[str, Mapping[str, Embeddings]] = field(default_factory=dict)
+    trained: Mapping[tuple[str, str], Speech] = field(default_factory=dict)
+    untrained: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def speech(self, safeguard: str) -> Speech:
+        """What attackers of a safeguard hold, through the extractor as it is given."""
+        assert self.original is not None
+        known = {"original": self.original}
+        if safeguard in self.keyless:
+            known["own"] = self.protected[safeguard]
+        elif safeguard in self.again:
+            known["own"] = self.again[safeguard]
+        if safeguard in self.related:
+            known["related"] = self.related[safeguard]
+        return Speech(self.protected[safeguard], known, self.learnt.get(safeguard, {}))
 
     @property
     def safeguards(self) -> tuple[str, ...]:
@@ -69,10 +94,18 @@ class Inputs:
         return np.asarray(mask)
 
 
-def read_inputs(config: Config, work: Work, *, base: Path, allow_code: bool = False) -> Inputs:
+def read_inputs(
+    config: Config,
+    work: Work,
+    *,
+    base: Path,
+    allow_code: bool = False,
+    say: Say | None = None,
+) -> Inputs:
     """Read all data sets of a config; ``base`` is what the names of files are relative to.
 
-    ``allow_code`` lets a config name Python to import, or a model to fetch, as its encoder.
+    ``allow_code`` lets a config name Python to import, a model to fetch or a safeguard's command.
+    ``say`` hears how long training will take, before it starts.
     """
     sources: list[Source] = []
     notes: list[str] = []
@@ -131,10 +164,111 @@ def read_inputs(config: Config, work: Work, *, base: Path, allow_code: bool = Fa
         enrols,
         tables,
         sets,
-        tuple(dict.fromkeys(sources)),
+        (),
         tuple(notes),
     )
+    if original is not None:
+        extractors = Extractors(config, work, allow_code=allow_code, say=say)
+        inputs = with_training(inputs, extractors, voices)
+    inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)))
     return redacted(inputs, redaction_key(work.cache.folder)) if config.redact else inputs
+
+
+def with_training(
+    inputs: Inputs, extractors: Extractors, voices: Callable[[Voices, str], Embeddings]
+) -> Inputs:
+    """The same with what attackers make themselves: runs of the safeguards under their own keys,
+    speech of training people, and all speech through extractors that were trained.
+
+    ``voices`` reads a set. Whoever is set apart to train on is not attacked.
+    """
+    config = extractors.config
+    given = {one.name: one for one in config.safeguards if one.name in inputs.protected}
+    runnable = {
+        name: one
+        for name, one in given.items()
+        if one.audio is not None
+        and config.original.audio is not None
+        and allowed(one, allow_code=extractors.allow_code)
+    }
+    encoder, work = config.original.encoder, extractors.work
+    again = dict(inputs.again)
+    for name, one in runnable.items():
+        if name not in again and not one.keyless:
+            found = extractors.own_run(one)
+            again[name] = embedding_step(found, encoder, f"{name}, run of the attacker", work)
+    learnt: dict[str, dict[str, Embeddings]] = {}
+    training = config.training
+    if training.given:
+        speech = voices(training, "training")
+        _refuse_attacked(speech, inputs.original)
+        made = {
+            name: voices(Voices(embeddings=one.training), f"safeguards.{name}.training")
+            for name, one in given.items()
+            if one.training is not None
+        }
+        if training.audio is not None:
+            for name in runnable.keys() - made.keys():
+                found = extractors.own_run(runnable[name], training=True)
+                what = f"{name}, training people of the attacker"
+                made[name] = embedding_step(found, encoder, what, work)
+        for name, one in given.items():
+            learnt[name] = {"original": speech}
+            for data, which in (("own", name), ("related", str(one.related))):
+                if which in made:
+                    learnt[name][data] = made[which]
+    inputs = replace(inputs, again=again)
+    trains = [one for one in config.attackers if one.trains]
+    if trains and not training.given and config.original.audio is not None:
+        apart = extractors.apart
+        for name in inputs.protected:
+            sets = dict(inputs.speech(name).known)
+            if name in runnable and runnable[name].again is None:
+                found = extractors.own_run(runnable[name], training=True)
+                what = f"{name}, training people of the attacker"
+                sets["own"] = embedding_step(found, encoder, what, work)
+            learnt[name] = {data: _only(some, apart, inside=True) for data, some in sets.items()}
+        inputs = _without(inputs, extractors.apart)
+    trained, untrained = {}, {}
+    for name, one in given.items():
+        for attacker in trains:
+            why = extractors.why_not(one, attacker)
+            if why is None:
+                trained[name, attacker.name] = extractors.trained(one, attacker)
+            else:
+                untrained[name, attacker.name] = why
+    return replace(inputs, learnt=learnt, trained=trained, untrained=untrained)
+
+
+def _refuse_attacked(training: Embeddings, original: Embeddings | None) -> None:
+    assert original is not None
+    shared = set(training.speakers.to_series()) & set(original.speakers.to_series())
+    if shared:
+        raise InputError(
+            f"training: expected other people than those attacked, found {len(shared)} of them"
+            f" (first: {min(shared)})"
+        )
+
+
+def _only(embeddings: Embeddings, people: frozenset[str], *, inside: bool) -> Embeddings:
+    chosen = embeddings.speakers.to_series().is_in(list(people)).to_numpy()
+    return embeddings.select(chosen if inside else ~chosen)
+
+
+def _without(inputs: Inputs, people: frozenset[str]) -> Inputs:
+    """The same without some people, who are not attacked."""
+
+    def rest(sets: Mapping[str, Embeddings]) -> dict[str, Embeddings]:
+        return {name: _only(one, people, inside=False) for name, one in sets.items()}
+
+    assert inputs.original is not None
+    return replace(
+        inputs,
+        original=_only(inputs.original, people, inside=False),
+        protected=rest(inputs.protected),
+        again=rest(inputs.again),
+        related=rest(inputs.related),
+    )
 
 
 def _shown(one: Safeguard, every: Mapping[str, Embeddings]) -> bool:
@@ -153,8 +287,7 @@ def _voices(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embeddin
 
 
 def _embedded(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embeddings:
-    from unmask.speech import embed, recordings
-    from unmask.speech.encoders import fingerprint_of, runs_code
+    from unmask.speech.encoders import runs_code
 
     if runs_code(part.encoder) and not allow_code:
         raise InputError(
@@ -162,30 +295,7 @@ def _embedded(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embedd
             " code to run: --allow-code lets a config do so"
         )
 
-    assert part.audio is not None
-    files = recordings(part.audio, speakers=part.speakers or "folder")
-    total = hashlib.sha256()
-    for one in files:
-        total.update(one.path.read_bytes())
-
-    def compute() -> Embeddings:
-        result = embed(files, part.encoder)
-        if result.failures or result.embeddings is None:
-            raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
-        source = Source(str(part.audio), total.hexdigest(), "audio")
-        return _with(result.embeddings, source=source)
-
-    names = [f"{one.utterance} {one.speaker}" for one in files]
-    step = Step(
-        f"embedding {key}",
-        [total.hexdigest(), *names],
-        {"encoder": part.encoder, "depends on": fingerprint_of(part.encoder)},
-        compute,
-        weight=0.1 * len(files),
-    )
-    work.expect([step])
-    made: Embeddings = work.run(step)
-    return made
+    return embedding_step(recordings_of(part), part.encoder, key, work, source=str(part.audio))
 
 
 def _table(one: ScoreTable) -> Scores:

@@ -34,6 +34,11 @@ LABELS = {
     "d_diag": "D_diag",
     "tpr_at_fpr": "TPR",
     "linkability": "Linkability",
+    "linkability_unseen": "Linkability, unseen people",
+    "linkability_seen": "Linkability, people trained on",
+    "linkability_unprotected": "Linkability, unprotected",
+    "linkability_own_run": "Linkability, own run",
+    "learning_gain": "Gain of the last step",
     "singling_out": "Singling Out",
     "one_minus_eer": "1 − EER",
     "identification_rate": "Identification rate",
@@ -279,7 +284,9 @@ def _rich(part: Grid, width: int) -> str:
 
 def _needed(part: Grid, *, of_keys: int | None = None) -> int:
     """Columns that a table takes; text may be broken to columns ``of_keys`` wide."""
-    sizes = [max(len(line[i]) for line in (part.header, *part.rows)) for i in range(len(part.header))]
+    sizes = [
+        max(len(line[i]) for line in (part.header, *part.rows)) for i in range(len(part.header))
+    ]
     if of_keys is not None:
         sizes[: part.keys] = [min(size, of_keys) for size in sizes[: part.keys]]
     return sum(size + 3 for size in sizes)

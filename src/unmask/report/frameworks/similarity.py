@@ -41,7 +41,7 @@ from unmask.privacy.similarity import (
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.attacks import Framework, Plan, Study
+from unmask.report.frameworks.study import Framework, Plan, Study
 from unmask.report.section import NOE_2020, NOE_2022, Choice, Method, Section, TableBlock, percent
 from unmask.trials import Source
 

@@ -23,16 +23,8 @@ from unmask.figures import (
 )
 from unmask.report.cache import Step
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.attacks import (
-    Framework,
-    Groups,
-    Plan,
-    Study,
-    Trialled,
-    group_step,
-    leaders,
-    strongest,
-)
+from unmask.report.frameworks.study import Framework, Plan, Study
+from unmask.report.frameworks.trialled import Groups, Trialled, group_step, leaders, strongest
 from unmask.report.section import TWO_RATES, Method, Section, TableBlock, shown
 from unmask.report.table import label
 from unmask.trials import Scores
