@@ -1,7 +1,12 @@
 """The ROC statistic and all that follows from it."""
 
 from unmask.engine.bootstrap import Units, auto_replicates, speaker_count, units_of
-from unmask.engine.calibration import IsotonicCalibration, LinearCalibration, calibrate
+from unmask.engine.calibration import (
+    IsotonicCalibration,
+    LinearCalibration,
+    calibrate,
+    fusion_weights,
+)
 from unmask.engine.comparison import Comparison, compare
 from unmask.engine.curves import Array, DetCurve, EceProfile, Histogram, PavMap, Reliability
 from unmask.engine.evaluation import Battery, Evaluation, SystemResult, evaluate, group_masks
@@ -59,6 +64,7 @@ __all__ = [
     "equal_error",
     "equal_errors",
     "evaluate",
+    "fusion_weights",
     "first_of_blocks",
     "group_masks",
     "min_cllr",

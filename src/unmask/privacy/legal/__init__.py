@@ -1,7 +1,9 @@
 """Singling Out, Linkability and Inference: the legally validated risks (Vauquier 2025)."""
 
+from unmask.privacy.legal.alignments import LEARNT, UNLABELLED, Pairs
 from unmask.privacy.legal.attack import (
     BACKENDS,
+    FREE,
     Attacker,
     HeldOut,
     attack_scenarios,
@@ -44,12 +46,15 @@ __all__ = [
     "BACKENDS",
     "CENTRED",
     "CENTRED_NEGATED",
+    "FREE",
+    "LEARNT",
     "METRICS",
     "NEGATED",
     "PLAIN",
     "SPLITS",
     "STRONG_ENOUGH",
     "TITLES",
+    "UNLABELLED",
     "VARIANTS",
     "Attacker",
     "Curve",
@@ -57,6 +62,7 @@ __all__ = [
     "Inference",
     "LegalSweep",
     "Linkability",
+    "Pairs",
     "Ranks",
     "RiskCurve",
     "SinglingOut",
