@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from unmask.figures.calibration import calibration_plot, pav_map
-from unmask.figures.cp_maps import cp_map_figure, delta_cp_map_figure, roadmap_figure
+from unmask.figures.cp_maps import cp_map_figure, delta_cp_map_figure
+from unmask.figures.cp_roadmap import roadmap_figure
 from unmask.figures.densities import score_histograms, trial_bias_figure
 from unmask.figures.evidence import calibration_profiles, disclosure_profiles, ece_profile
 from unmask.figures.figure import Chart, Figure, join, require_systems, table

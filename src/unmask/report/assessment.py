@@ -15,6 +15,7 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.figures import Strip, speaker_strip, system_colours
 from unmask.report.cache import Cache, Step, Told, Work, cache_of
+from unmask.report.conclusions import Conclusions, conclude
 from unmask.report.config import FRAMEWORKS as KEYS
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row
@@ -51,6 +52,7 @@ class Assessment:
     attackers: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     line: str
+    conclusions: Conclusions
     cards: tuple[Card, ...]
     strip: Drawn | None
     least: tuple[TableBlock, ...]
@@ -62,6 +64,12 @@ class Assessment:
     failures: tuple[Notice, ...] = ()
     reused: int = 0
     computed: int = 0
+
+    @property
+    def planes(self) -> tuple[Drawn, ...]:
+        """Figures of all safeguards together that stand on the first pages."""
+        made = [s.drawn().plane for s in self.sections if s.plane is not None]
+        return tuple(plane for plane in made if isinstance(plane, Drawn))
 
     @property
     def figures(self) -> tuple[Drawn, ...]:
@@ -178,8 +186,9 @@ class _Run:
             for attack in found
             for variant in attack.variants
         }
+        described = {one.name: one.description for one in self.config.safeguards}
         made = cards(
-            self.inputs.safeguards,
+            {name: described[name] for name in self.inputs.safeguards},
             rows,
             colours=self.colours,
             known=known,
@@ -205,6 +214,7 @@ class _Run:
             self.attacks.names,
             self._facts(),
             self._line(),
+            conclude(made, sections, self.inputs, self.attacks.missing),
             tuple(card for card in made if card.numbers),
             strip,
             least,
@@ -229,7 +239,7 @@ class _Run:
     def _notices(self, legal_rows: Sequence[Row]) -> list[Notice]:
         """What has to stand right beside the numbers of a safeguard."""
         found = [
-            Notice("attacker-not-run", name, f"{attacker}: {why}")
+            Notice("attacker-not-run", name, f"the {attacker} attacker was {why}")
             for (name, attacker), why in self.attacks.missing.items()
         ]
         for name in self.inputs.safeguards:
@@ -282,7 +292,12 @@ class _Run:
         ]
         rows.sort(key=lambda row: -float(row.estimates[0].value))
         table = TableBlock("Every speaker, the least protected first", tuple(rows), folded=True)
-        return Drawn.of(speaker_strip(strips, colours=self.colours)), (table,)
+        found = ", ".join(f"{s.system} {int((s.risk >= 0.5).sum())}" for s in strips)
+        title = (
+            "People recognised in half of their recordings or more, of"
+            f" {max(len(s.speakers) for s in strips):,}: {found}"
+        )
+        return Drawn.of(speaker_strip(strips, colours=self.colours, title=title)), (table,)
 
     def _facts(self) -> tuple[tuple[str, str], ...]:
         inputs = self.inputs

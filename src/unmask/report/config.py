@@ -75,6 +75,9 @@ class Safeguard(Voices):
     """One protected version of the same speech, and what an attacker could make of its kind."""
 
     name: Name
+    description: str = Field(
+        default="", description="What it does to a voice, in a sentence: stands beside its name."
+    )
     again: str | None = Field(
         default=None,
         description="Another run of this very safeguard under other keys, as an attacker would"
@@ -254,6 +257,19 @@ class WorstCase(_Part):
     counts: tuple[Count, ...] | None = None
     level: Share = 0.99
     by: str | None = Field(default=None, description="Impostors of the target's own group only.")
+    population: Count | None = Field(
+        default=None,
+        description="How many impostors score tables are extrapolated to; 100 times those at hand.",
+    )
+    model: str = Field(default="auto", description="Model of the extrapolation, as of worstcase.")
+
+
+class Filing(_Part):
+    """Fields of the filing copy; one that is empty becomes a line to fill in by hand."""
+
+    controller: str = Field(default="", description="Who decides on the processing.")
+    purpose: str = Field(default="", description="What the recordings are processed for.")
+    operator: str = Field(default="", description="Who ran this assessment.")
 
 
 class Config(_Part):
@@ -271,6 +287,7 @@ class Config(_Part):
         default=None, description="Which to run; all that the data allow by default."
     )
     redact: bool = False
+    filing: Filing = Filing()
     figures: tuple[Literal["svg", "png", "pdf"], ...] = ("svg", "png", "pdf")
     intervals: Intervals = Intervals()
     original: Voices = Voices()

@@ -363,7 +363,9 @@ def _section(study: Study, found: Mapping[str, Mapping[Any, Any]]) -> Section:
                 curve = results.of(name, metric, length)[label]
                 who = ORIGINAL if name == ORIGINAL else label
                 lines.append(RiskLine(name, who, metric, length, curve))
-    comparison = risk_comparison(lines, colours=colours, original=ORIGINAL)
+    comparison = risk_comparison(
+        lines, colours=colours, original=ORIGINAL, title=_conclusion(results)
+    )
     sweeps = {name: results.sweep(name) for name in results.safeguards}
     panels: list[tuple[str, Figure]] = [
         (
@@ -372,7 +374,7 @@ def _section(study: Study, found: Mapping[str, Mapping[Any, Any]]) -> Section:
                 sweep,
                 colour=colours[name],
                 name=f"legal_panel_{number}",
-                title=f"{name}: every attacker",
+                title=f"{name}: {_of_attackers(results, name)}",
             ),
         )
         for number, (name, sweep) in enumerate(sweeps.items(), start=1)
@@ -382,13 +384,36 @@ def _section(study: Study, found: Mapping[str, Mapping[Any, Any]]) -> Section:
         title="Linkability and Singling Out",
         question="Can someone who holds recordings of known people say whose protected voice this"
         " is, or isolate one person in the crowd?",
-        answer=tuple(_answers(results)),
-        figures=(comparison, Choice("Every attacker on", tuple(panels))),
+        answer=(*_answers(results), *_one_count(lines)),
+        figures=()
+        if _one_count(lines)
+        else (comparison, Choice("Every attacker on", tuple(panels))),
         tables=_tables(results),
         warnings=tuple(f"{name}: {line}" for name, s in sweeps.items() for line in s.warnings),
         method=_METHOD,
         citation=VAUQUIER_2025,
     )
+
+
+def _one_count(lines: Sequence[RiskLine]) -> tuple[str, ...]:
+    """A sentence in place of charts of curves that have one point each."""
+    counts = {int(n) for line in lines for n in line.curve.counts}
+    if len(counts) > 1:
+        return ()
+    return (f"All attacks are among {counts.pop():,} speakers: there is no curve to draw.",)
+
+
+def _conclusion(results: LegalResults) -> str:
+    metric = results.metrics[0]
+    values = {n: float(results.worst(n, metric).strongest.estimate.value) for n in results.whole}
+    told = ", ".join(f"{n} {100 * values[n]:.0f} %" for n in results.safeguards)
+    return f"{TITLES[metric]} at worst: {told}; unprotected {100 * values[ORIGINAL]:.0f} %"
+
+
+def _of_attackers(results: LegalResults, name: str) -> str:
+    found = results.worst(name, results.metrics[0])
+    value = 100 * float(found.strongest.estimate.value)
+    return f"{found.strongest.attacker} succeeds most, {value:.0f} % among {found.count:,} speakers"
 
 
 def _answers(results: LegalResults) -> list[str]:

@@ -60,6 +60,7 @@ def _(evaluation: Evaluation) -> Document:
         notes=_counts(evaluation),
         warnings=evaluation.warnings,
         seed=evaluation.seed,
+        title="Detection and disclosure",
     )
 
 
@@ -125,17 +126,17 @@ def _(comparison: Comparison) -> Document:
         notes=tuple(notes),
         warnings=comparison.warnings,
         seed=comparison.seed,
+        title=f"{second} against {first}",
     )
 
 
 @figures_of.register
-def _(
-    evaluation: Evaluation, *, scores: Scores | None = None, p_target: float = 0.01
-) -> list[Figure]:
+def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[Figure]:
     """Histogram, DET, ROC hull, PAV map, ECE profile and calibration plot over all trials.
 
     Of trials that were counted and not kept (no ``scores``) DET and ROC hull can be drawn.
     """
+    scores = evaluation.scores
     rocs = {result.system: result.roc for result in evaluation if result.group is None}
     colours = system_colours(list(rocs))
     det_curves = {name: curves.det_curve(roc, p_target=p_target) for name, roc in rocs.items()}
@@ -167,7 +168,7 @@ def _evaluated(
     """A score table; ``by`` groups it where it has that column."""
     battery = Battery(p_target=tuple(p_target), fpr=tuple(fpr))
     grouped = by if by is not None and _has(scores, by) else None
-    return evaluate(scores, by=grouped, battery=battery, **options)
+    return replace(evaluate(scores, by=grouped, battery=battery, **options), scores=None)
 
 
 def _has(scores: Scores, column: str) -> bool:
@@ -219,13 +220,13 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     blocks = []
     warnings: list[str] = []
     if chosen:
-        systems = {one.name: one for one in chosen.values()}
+        rates = ", ".join(f"{n} {100 * one.value('eer'):.1f} %" for n, one in chosen.items())
         figures.append(
             det(
-                {label: det_curve(one.result.roc) for label, one in systems.items()},
-                colours=named_colours(systems, study.colours),
+                {name: det_curve(one.result.roc) for name, one in chosen.items()},
+                colours=named_colours(chosen, study.colours),
                 name="det_attacks",
-                title="Errors of the strongest attacker on each safeguard",
+                title=f"Equal error rate of the strongest attacker: {rates}",
             )
         )
         attackers = variant_blocks(
@@ -249,7 +250,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
             det(
                 {r.system: det_curve(r.roc) for r in found if r.group is None},
                 name=f"det_scores_{number}",
-                title=f"{name}: errors of every system",
+                title=f"{name}: {_best(found)}",
             )
         )
         blocks += _table_blocks(name, found)
@@ -277,6 +278,13 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         citation="ISO/IEC 19795-1 (error rates); Brümmer and du Preez 2006 (C_llr);"
         " Gomez-Barrero et al. 2017, Maouche et al. 2020 (D_sys).",
     )
+
+
+def _best(found: Evaluation) -> str:
+    """Who errs least."""
+    rates = {r.system: float(r["eer"].value) for r in found if r.group is None}
+    best = min(rates, key=lambda system: rates[system])
+    return f"{best} errs least, equal error rate {100 * rates[best]:.1f} %"
 
 
 def of_many(tried: int) -> str:
