@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,7 +32,8 @@ class Inputs:
     """Everything that was read.
 
     By safeguard, ``again`` holds another run under other keys, ``related`` speech protected by a
-    related safeguard; ``keyless`` ones have no key.
+    related safeguard; ``keyless`` ones have no key. ``lost`` tells of recordings that could not be
+    read in some set and are left out of all, which are compared utterance by utterance.
     """
 
     original: Embeddings | None
@@ -44,6 +46,7 @@ class Inputs:
     sets: Mapping[str, Mapping[str, Scores]]
     sources: tuple[Source, ...]
     notes: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
     @property
     def safeguards(self) -> tuple[str, ...]:
@@ -76,9 +79,17 @@ def read_inputs(config: Config, work: Work, *, base: Path, allow_code: bool = Fa
     """
     sources: list[Source] = []
     notes: list[str] = []
+    unread: dict[str, str] = {}
+    lost: list[str] = []
 
     def voices(part: Voices, key: str) -> Embeddings:
-        found = _voices(part, key, work, allow_code=allow_code)
+        found, failures = _voices(part, key, work, allow_code=allow_code)
+        if failures:
+            unread.update(failures)
+            told = "" if config.redact else f": {'; '.join(failures.values())}"
+            lost.append(
+                f"{key}: {len(failures)} recordings cannot be read and are left out everywhere{told}"
+            )
         if found.source is not None:
             source = replace(found.source, name=_relative(found.source.name, base))
             sources.append(source)
@@ -103,6 +114,13 @@ def read_inputs(config: Config, work: Work, *, base: Path, allow_code: bool = Fa
                 part = Voices(embeddings=Path(given))
                 files[given] = voices(part, f"safeguards.{one.name}.{kind}")
             found[one.name] = every[given] if given in every else files[given]
+    if unread and original is not None:
+        original = _without(original, unread)
+        every = {name: _without(found, unread) for name, found in every.items()}
+        others = {
+            kind: {name: _without(one, unread) for name, one in found.items()}
+            for kind, found in others.items()
+        }
     tables = {one.name: _table(one) for one in config.scores}
     sets = {
         one.name: _sets(one.scores)
@@ -133,6 +151,7 @@ def read_inputs(config: Config, work: Work, *, base: Path, allow_code: bool = Fa
         sets,
         tuple(dict.fromkeys(sources)),
         tuple(notes),
+        tuple(lost),
     )
     return redacted(inputs, redaction_key(work.cache.folder)) if config.redact else inputs
 
@@ -141,18 +160,24 @@ def _shown(one: Safeguard, every: Mapping[str, Embeddings]) -> bool:
     return one.name in every and not one.hidden
 
 
-def _voices(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embeddings:
+def _voices(
+    part: Voices, key: str, work: Work, *, allow_code: bool
+) -> tuple[Embeddings, dict[str, str]]:
+    """Embeddings of a part, and what is wrong with utterances that could not be read."""
+    failures: dict[str, str] = {}
     if part.audio is not None:
-        found = _embedded(part, key, work, allow_code=allow_code)
+        found, failures = _embedded(part, key, work, allow_code=allow_code)
     else:
         assert part.embeddings is not None
         found = read_embeddings(part.embeddings, speakers=part.speakers)
     if part.sessions is not None:
         found = _with(found, sessions=_sessions(part.sessions, found))
-    return found
+    return found, failures
 
 
-def _embedded(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embeddings:
+def _embedded(
+    part: Voices, key: str, work: Work, *, allow_code: bool
+) -> tuple[Embeddings, dict[str, str]]:
     from unmask.speech import embed, recordings
     from unmask.speech.encoders import fingerprint_of, runs_code
 
@@ -166,14 +191,19 @@ def _embedded(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embedd
     files = recordings(part.audio, speakers=part.speakers or "folder")
     total = hashlib.sha256()
     for one in files:
-        total.update(one.path.read_bytes())
+        with suppress(OSError):
+            total.update(one.path.read_bytes())
 
-    def compute() -> Embeddings:
+    def compute() -> tuple[Embeddings, dict[str, str]]:
         result = embed(files, part.encoder)
-        if result.failures or result.embeddings is None:
+        if result.embeddings is None:
             raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
         source = Source(str(part.audio), total.hexdigest(), "audio")
-        return _with(result.embeddings, source=source)
+        assert result.embeddings.utterances is not None
+        read = set(result.embeddings.utterances.to_series())
+        unread = [one.utterance for one in files if one.utterance not in read]
+        failures = dict(zip(unread, result.failures, strict=True))
+        return _with(result.embeddings, source=source), failures
 
     names = [f"{one.utterance} {one.speaker}" for one in files]
     step = Step(
@@ -184,7 +214,7 @@ def _embedded(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embedd
         weight=0.1 * len(files),
     )
     work.expect([step])
-    made: Embeddings = work.run(step)
+    made: tuple[Embeddings, dict[str, str]] = work.run(step)
     return made
 
 
@@ -274,6 +304,13 @@ def redacted(inputs: Inputs, key: bytes) -> Inputs:
         enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),
         sources=tuple(map(labels.source, inputs.sources)),
     )
+
+
+def _without(embeddings: Embeddings, unread: Mapping[str, str]) -> Embeddings:
+    """The same without utterances that could not be read in some set."""
+    assert embeddings.utterances is not None
+    kept = ~embeddings.utterances.to_series().is_in(list(unread)).to_numpy()
+    return embeddings if kept.all() else embeddings.select(kept)
 
 
 def _with(embeddings: Embeddings, **changes: object) -> Embeddings:
