@@ -228,10 +228,14 @@ class _Run:
 
     def _failures(self) -> tuple[Notice, ...]:
         """What could not be computed, and why."""
-        return tuple(
-            Notice("not-computed", key, f"not computed: {line}")
-            for key, lines in self.failures.items()
-            for line in lines
+        lost = (Notice("not-read", line.partition(":")[0], line) for line in self.inputs.lost)
+        return (
+            *lost,
+            *(
+                Notice("not-computed", key, f"not computed: {line}")
+                for key, lines in self.failures.items()
+                for line in lines
+            ),
         )
 
     def _notices(self, legal_rows: Sequence[Row]) -> list[Notice]:

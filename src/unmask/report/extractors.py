@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -286,20 +287,37 @@ class Extractors:
 def embedding_step(
     found: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
 ) -> Embeddings:
-    """Vectors of recordings by an encoder, computed once; ``source`` names their set."""
+    """Vectors of recordings by an encoder, all of which must be readable; ``source`` names them."""
+    made, failures = embedded(found, encoder, what, work, source=source)
+    if failures:
+        first = next(iter(failures.values()))
+        raise InputError(f"{first} ({len(failures)} recordings failed)")
+    return made
+
+
+def embedded(
+    found: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
+) -> tuple[Embeddings, dict[str, str]]:
+    """Vectors of recordings by an encoder, computed once, and by utterance what is wrong with
+    those that cannot be read; ``source`` names their set.
+    """
     from unmask.speech import embed
     from unmask.speech.encoders import fingerprint_of
 
     total = hashlib.sha256()
     for one in found:
-        total.update(one.path.read_bytes())
+        with suppress(OSError):
+            total.update(one.path.read_bytes())
 
-    def compute() -> Embeddings:
+    def compute() -> tuple[Embeddings, dict[str, str]]:
         result = embed(found, encoder)
-        if result.failures or result.embeddings is None:
+        if result.embeddings is None:
             raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
         made = result.embeddings
-        return Embeddings(
+        assert made.utterances is not None
+        read = set(made.utterances.to_series())
+        unread = [one.utterance for one in found if one.utterance not in read]
+        vectors = Embeddings(
             made.vectors,
             made.speakers,
             made.utterances,
@@ -307,6 +325,7 @@ def embedding_step(
             columns=made.columns,
             source=Source(source or what, total.hexdigest(), "audio"),
         )
+        return vectors, dict(zip(unread, result.failures, strict=True))
 
     names = [f"{one.utterance} {one.speaker}" for one in found]
     step = Step(
@@ -317,7 +336,7 @@ def embedding_step(
         weight=0.1 * len(found),
     )
     work.expect([step])
-    made: Embeddings = work.run(step)
+    made: tuple[Embeddings, dict[str, str]] = work.run(step)
     return made
 
 

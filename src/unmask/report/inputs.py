@@ -20,6 +20,7 @@ from unmask.report.extractors import (
     Say,
     Speech,
     allowed,
+    embedded,
     embedding_step,
     recordings_of,
 )
@@ -41,7 +42,9 @@ class Inputs:
     By safeguard, ``again`` holds another run under other keys, ``related`` speech protected by a
     related safeguard; ``keyless`` ones have no key. ``learnt`` is speech of training people by
     safeguard and what it is. ``trained`` has, by safeguard and attacker, all speech through an
-    extractor that was trained, ``untrained`` why there is none.
+    extractor that was trained, ``untrained`` why there is none. ``lost`` tells of recordings that
+    could not be read in some set and are left out of all, which are compared utterance by
+    utterance.
     """
 
     original: Embeddings | None
@@ -54,6 +57,7 @@ class Inputs:
     sets: Mapping[str, Mapping[str, Scores]]
     sources: tuple[Source, ...]
     notes: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
     learnt: Mapping[str, Mapping[str, Embeddings]] = field(default_factory=dict)
     trained: Mapping[tuple[str, str], Speech] = field(default_factory=dict)
     untrained: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -109,9 +113,17 @@ def read_inputs(
     """
     sources: list[Source] = []
     notes: list[str] = []
+    unread: dict[str, str] = {}
+    lost: list[str] = []
 
     def voices(part: Voices, key: str) -> Embeddings:
-        found = _voices(part, key, work, allow_code=allow_code)
+        found, failures = _voices(part, key, work, allow_code=allow_code)
+        if failures:
+            unread.update(failures)
+            told = "" if config.redact else f": {'; '.join(failures.values())}"
+            lost.append(
+                f"{key}: {len(failures)} recordings cannot be read and are left out everywhere{told}"
+            )
         if found.source is not None:
             source = replace(found.source, name=_relative(found.source.name, base))
             sources.append(source)
@@ -136,6 +148,13 @@ def read_inputs(
                 part = Voices(embeddings=Path(given))
                 files[given] = voices(part, f"safeguards.{one.name}.{kind}")
             found[one.name] = every[given] if given in every else files[given]
+    if unread and original is not None:
+        original = _without(original, unread)
+        every = {name: _without(found, unread) for name, found in every.items()}
+        others = {
+            kind: {name: _without(one, unread) for name, one in found.items()}
+            for kind, found in others.items()
+        }
     tables = {one.name: _table(one) for one in config.scores}
     sets = {
         one.name: _sets(one.scores)
@@ -166,6 +185,7 @@ def read_inputs(
         sets,
         (),
         tuple(notes),
+        tuple(lost),
     )
     if original is not None:
         extractors = Extractors(config, work, allow_code=allow_code, say=say)
@@ -228,7 +248,7 @@ def with_training(
                 what = f"{name}, training people of the attacker"
                 sets["own"] = embedding_step(found, encoder, what, work)
             learnt[name] = {data: _only(some, apart, inside=True) for data, some in sets.items()}
-        inputs = _without(inputs, extractors.apart)
+        inputs = _without_people(inputs, extractors.apart)
     trained, untrained = {}, {}
     for name, one in given.items():
         for attacker in trains:
@@ -255,7 +275,7 @@ def _only(embeddings: Embeddings, people: frozenset[str], *, inside: bool) -> Em
     return embeddings.select(chosen if inside else ~chosen)
 
 
-def _without(inputs: Inputs, people: frozenset[str]) -> Inputs:
+def _without_people(inputs: Inputs, people: frozenset[str]) -> Inputs:
     """The same without some people, who are not attacked."""
 
     def rest(sets: Mapping[str, Embeddings]) -> dict[str, Embeddings]:
@@ -275,18 +295,24 @@ def _shown(one: Safeguard, every: Mapping[str, Embeddings]) -> bool:
     return one.name in every and not one.hidden
 
 
-def _voices(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embeddings:
+def _voices(
+    part: Voices, key: str, work: Work, *, allow_code: bool
+) -> tuple[Embeddings, dict[str, str]]:
+    """Embeddings of a part, and what is wrong with utterances that could not be read."""
+    failures: dict[str, str] = {}
     if part.audio is not None:
-        found = _embedded(part, key, work, allow_code=allow_code)
+        found, failures = _embedded(part, key, work, allow_code=allow_code)
     else:
         assert part.embeddings is not None
         found = read_embeddings(part.embeddings, speakers=part.speakers)
     if part.sessions is not None:
         found = _with(found, sessions=_sessions(part.sessions, found))
-    return found
+    return found, failures
 
 
-def _embedded(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embeddings:
+def _embedded(
+    part: Voices, key: str, work: Work, *, allow_code: bool
+) -> tuple[Embeddings, dict[str, str]]:
     from unmask.speech.encoders import runs_code
 
     if runs_code(part.encoder) and not allow_code:
@@ -295,7 +321,7 @@ def _embedded(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embedd
             " code to run: --allow-code lets a config do so"
         )
 
-    return embedding_step(recordings_of(part), part.encoder, key, work, source=str(part.audio))
+    return embedded(recordings_of(part), part.encoder, key, work, source=str(part.audio))
 
 
 def _table(one: ScoreTable) -> Scores:
@@ -384,6 +410,13 @@ def redacted(inputs: Inputs, key: bytes) -> Inputs:
         enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),
         sources=tuple(map(labels.source, inputs.sources)),
     )
+
+
+def _without(embeddings: Embeddings, unread: Mapping[str, str]) -> Embeddings:
+    """The same without utterances that could not be read in some set."""
+    assert embeddings.utterances is not None
+    kept = ~embeddings.utterances.to_series().is_in(list(unread)).to_numpy()
+    return embeddings if kept.all() else embeddings.select(kept)
 
 
 def _with(embeddings: Embeddings, **changes: object) -> Embeddings:
