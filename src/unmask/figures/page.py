@@ -106,8 +106,9 @@ const draw = async (figure) => {
   }
   place.setAttribute("data-drawn", "");
 };
+let printing = false;
 const near = new IntersectionObserver((entries) => entries.forEach((entry) => {
-  if (!entry.isIntersecting) return;
+  if (!entry.isIntersecting || printing) return;
   near.unobserve(entry.target);
   draw(entry.target);
 }), { rootMargin: "300px 0px" });
@@ -125,13 +126,19 @@ window.addEventListener("resize", () => {
   clearTimeout(pending);
   pending = setTimeout(window.unmaskDraw, 200);
 });
-window.addEventListener("beforeprint", () => figures().forEach((figure) => {
-  const place = figure.querySelector(".drawing");
-  const compiled = vegaLite.compile(specOf(figure)).spec;
-  place.replaceChildren();
-  new vega.View(vega.parse(compiled), { renderer: "canvas", container: place }).run();
-}));
-window.addEventListener("afterprint", window.unmaskDraw);
+window.addEventListener("beforeprint", () => {
+  printing = true;
+  figures().forEach((figure) => {
+    const place = figure.querySelector(".drawing");
+    const compiled = vegaLite.compile(specOf(figure)).spec;
+    place.replaceChildren();
+    new vega.View(vega.parse(compiled), { renderer: "canvas", container: place }).run();
+  });
+});
+window.addEventListener("afterprint", () => {
+  printing = false;
+  window.unmaskDraw();
+});
 """
 
 
