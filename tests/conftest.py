@@ -1,5 +1,10 @@
 """Settings of all tests."""
 
+import os
+
+# Before numpy is loaded: a second thread of a small product only waits, with a core of its own.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import settings
 

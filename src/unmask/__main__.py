@@ -1,6 +1,18 @@
-"""``python -m unmask``: the command line."""
+"""``unmask`` and ``python -m unmask``: the command line."""
 
-from unmask.cli import main
+import sys
+
+
+def main() -> None:
+    """Run a command; whoever stops it while it loads is told so in one line."""
+    try:
+        from unmask.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        print("unmask: stopped; run again to go on", file=sys.stderr)
+        sys.exit(130)
+
 
 if __name__ == "__main__":
     main()

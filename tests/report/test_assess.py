@@ -271,7 +271,7 @@ def test_a_full_disk_is_one_line_and_leaves_what_was_there(done, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("unmask.run.files.os.fsync", full)
-    with pytest.raises(InputError, match=r"report\.html: could not be written: No space left"):
+    with pytest.raises(InputError, match=r"report\.html: cannot be written .No space left"):
         run(folder, out)
     monkeypatch.undo()
     assert files(out) == before

@@ -81,7 +81,7 @@ def test_few_rows_of_many_metrics_are_turned():
 def test_markdown_and_latex_escape_names():
     made = document(Row({"system": "a|b_c&d"}, (EER,)))
     assert "| a\\|b_c&d | 33.20 [31.00, 35.90] |" in render(made, "md")
-    assert r"a|b\_c\&d & 33.20 [31.00, 35.90] \\" in render(made, "latex")
+    assert r"a\textbar{}b\_c\&d & 33.20 [31.00, 35.90] \\" in render(made, "latex")
 
 
 def test_csv_holds_everything_in_full_precision():

@@ -20,7 +20,7 @@ from unmask.base.arrays import (
     reject_nan,
     weighted_sum,
 )
-from unmask.base.display import Tabular, estimate_row
+from unmask.base.display import Tabular, estimate_row, machine_unit
 from unmask.base.intervals import (
     FEW_SPEAKERS,
     HULL,
@@ -79,6 +79,7 @@ __all__ = [
     "generator",
     "in_order",
     "lazy",
+    "machine_unit",
     "length_normalised",
     "logit_interval",
     "mean_interval",

@@ -1,4 +1,4 @@
-"""Results that show themselves: as text, as a table in a notebook, as a polars frame.
+"""Results that show themselves: as text, as a table in a notebook, as a frame, as charts.
 
 A result mixes in :class:`Tabular` and gives its rows; rows of estimates come from
 :func:`estimate_row`. Dataclasses need ``repr=False``, or their own ``repr`` hides this one.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from importlib import import_module
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from unmask.base.text import one_line
+from unmask.errors import InputError
 from unmask.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -21,6 +23,12 @@ Row = Mapping[str, Any]
 _SHARES = ("value", "low", "high", "chance", "first", "second", "difference")
 _MOST_ROWS = 60
 _ESTIMATES = "estimates"
+PERCENT, SHARE = "%", "share"
+
+
+def machine_unit(unit: str) -> str:
+    """The unit of a value as it is handed on: a fraction is a share, and percent when printed."""
+    return SHARE if unit == PERCENT else unit
 
 
 def estimate_row(estimate: Estimate, **columns: Any) -> dict[str, Any]:
@@ -34,7 +42,7 @@ def estimate_row(estimate: Estimate, **columns: Any) -> dict[str, Any]:
         "metric": estimate.metric,
         "params": " ".join(f"{name}={value}" for name, value in told.items()),
         "value": estimate.value,
-        "unit": estimate.unit,
+        "unit": machine_unit(estimate.unit),
         "low": None if interval is None else interval.low,
         "high": None if interval is None else interval.high,
         "chance": estimate.chance,
@@ -77,6 +85,24 @@ class Tabular:
                 row |= {"value": None if text is not None else row["value"], "text": text}
         return pl.DataFrame(rows, infer_schema_length=None)
 
+    def to_pandas(self) -> Any:
+        """The same as a pandas frame."""
+        try:
+            pandas = import_module("pandas")
+        except ImportError:
+            raise InputError(
+                "to_pandas: expected pandas, found none: pip install pandas, or to_polars()"
+            ) from None
+        return pandas.DataFrame(self.to_polars().to_dict(as_series=False))
+
+    def figures(self, **options: Any) -> Figures:
+        """Charts of the result by name; they draw themselves in a notebook, and ``chart`` of each
+        is an altair chart. ``options`` are those of :func:`unmask.report.figures_of`.
+        """
+        # The report lies below this room: only whoever asks for charts goes there.
+        drawn = import_module("unmask.report").figures_of(self, **options)
+        return Figures({figure.name: figure for figure in drawn})
+
     def __repr__(self) -> str:
         """A title and aligned columns; columns in which nothing stands are left out."""
         names, cells = _table(self.rows())
@@ -100,6 +126,16 @@ class Tabular:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+class Figures(dict[str, Any]):
+    """Charts by name; a notebook draws all of them."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}: {figure.title}" for name, figure in self.items())
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<figure>{figure._repr_svg_()}</figure>" for figure in self.values())
+
+
 def _table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     """Names of the columns in which something stands, and the cells as text."""
     cells = [{name: _cell(name, value, row) for name, value in row.items()} for row in rows]
@@ -112,5 +148,5 @@ def _cell(name: str, value: Any, row: Row) -> str:
     if value is None or (isinstance(value, float) and isnan(value)):
         return ""
     if isinstance(value, float):
-        return f"{100 * value if row.get('unit') == '%' and name in _SHARES else value:.4g}"
-    return one_line(str(value))
+        return f"{100 * value if row.get('unit') == SHARE and name in _SHARES else value:.4g}"
+    return PERCENT if (name, value) == ("unit", SHARE) else one_line(str(value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from importlib import import_module
@@ -37,6 +38,55 @@ COMMANDS: Final = {
 }
 """What there is, in the order of the help; the module of the same name is loaded when called."""
 
+EXAMPLES: Final = {
+    "demo": ("unmask demo", "unmask demo -o case-study --ci 0"),
+    "init": ("unmask init recordings/", "unmask init voiceprivacy/ -o submission.toml"),
+    "assess": ("unmask assess assessment.toml", "unmask assess assessment.toml --validate"),
+    "eval": (
+        "unmask eval scores.txt --key trials",
+        "unmask eval B1=b1.txt ours=ours.txt -k trials -s utt2spk --figures drawn",
+    ),
+    "compare": (
+        "unmask compare A=a.txt B=b.txt --key trials --speakers utt2spk",
+        "unmask compare scores.tsv --system plda --system cosine --figures drawn",
+    ),
+    "privacy": (
+        "unmask privacy --original voices.npz --protected ours=ours.npz",
+        "unmask privacy --scores ours=oo.txt,op.txt,pp.txt --speakers utt2spk",
+    ),
+    "legal": (
+        "unmask legal -a original=enrol.npz,test.npz -a ours=own.npz,ours.npz",
+        "unmask legal --config assessment.toml --figures drawn",
+    ),
+    "cpmap": (
+        "unmask cpmap A=a.txt B=b.txt --key trials --figures maps",
+        "unmask cpmap scores.tsv --reference cosine --grid 50",
+    ),
+    "worstcase": (
+        "unmask worstcase scores.tsv --population 1e5 --figures drawn",
+        "unmask worstcase A=a.npz B=b.npz --target-rate 0.01",
+    ),
+    "embed": (
+        "unmask embed recordings/ -o voices.npz",
+        "unmask embed data/libri_test -o voices.ark -e model.onnx",
+    ),
+    "anonymise": ("unmask anonymise recordings/ -o protected/",),
+    "encoders": ("unmask encoders list", "unmask encoders install campplus"),
+    "validate": ("unmask validate scores.txt --key trials", "unmask validate voices.npz"),
+    "formats": ("unmask formats", "unmask formats --kind key"),
+    "convert": (
+        "unmask convert scores.txt scores.parquet --key trials",
+        "unmask convert voices.ark voices.npz --speakers utt2spk",
+    ),
+}
+_PANELS: Final = {
+    "What is read": "key speakers system by missing duplicates input_format format_in",
+    "Intervals": "ci level seed",
+    "Where it runs": "on workers state",
+    "What is written": "format output figures figure_formats quiet",
+}
+_PANEL_OF: Final = {name: panel for panel, names in _PANELS.items() for name in names.split()}
+
 
 class Deferred(TyperCommand):
     """A command that is known by name and sentence until somebody calls it."""
@@ -51,8 +101,15 @@ class Deferred(TyperCommand):
         if isinstance(command, typer.Typer):
             return typer.main.get_command(command)
         alone = typer.Typer(add_completion=False, context_settings=app.info.context_settings)
-        alone.command(self.name)(command)
-        return typer.main.get_command(alone)
+        shown = EXAMPLES.get(str(self.name), ())
+        epilog = "\n\n".join(["Examples:", *(f"  {line}" for line in shown)]) if shown else None
+        alone.command(self.name, epilog=epilog)(command)
+        made = typer.main.get_command(alone)
+        for option in made.params:
+            if option.param_type_name == "option":
+                option.rich_help_panel = _PANEL_OF.get(str(option.name))
+                option.metavar = "" if option.is_flag else option.metavar
+        return made
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
@@ -74,7 +131,6 @@ app = typer.Typer(
     cls=Commands,
     help="Measure how recognisable a voice is: verification, its worst case, and anonymisation.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -101,6 +157,15 @@ def _options(
 
 _debug = False
 _INTERRUPTED = 130
+STOPPED = "stopped; run again to go on"
+_SPELLED = re.compile(r"\b(missing|duplicates|pairs|allow_shared_utterances)='?(\w+)'?")
+
+
+def _as_options(message: str) -> str:
+    """What a refusal advises, in the words of the command line: ``--missing skip``."""
+    return _SPELLED.sub(
+        lambda m: f"--{m[1].replace('_', '-')}{'' if m[2] == 'True' else f' {m[2]}'}", message
+    )
 
 
 class Terminated(BaseException):
@@ -119,20 +184,20 @@ def main() -> None:
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _terminate)
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="unmask", standalone_mode=False)
     except InputError as error:
-        _end(str(error), 1)
+        _end(_as_options(str(error)), 1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except Terminated:
-        _end("ended by the system; the same command goes on where it can", 143)
+        _end("ended by the system; run again to go on", 143)
     except Exception as error:
         _foreign(error)
     if code == _INTERRUPTED:
-        _end("interrupted; the same command goes on where it can", code)
+        _end(STOPPED, code)
     sys.exit(code if isinstance(code, int) else 0)
 
 

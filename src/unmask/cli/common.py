@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -14,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from unmask.base import visible
+from unmask.errors import InputError
 from unmask.report import Document, figures_of, render
 from unmask.run import Progress as Callback
 from unmask.run import place, reporting, write_whole
@@ -36,17 +39,54 @@ class Missing(StrEnum):
     skip = "skip"
 
 
+def _file(path: Path | None) -> Path | None:
+    """A file that is to be written can be: said before anything is computed."""
+    if path is not None and str(path) != "-":
+        if path.is_dir():
+            raise InputError(f"{path}: expected a file to write, found a folder")
+        _folder(path.absolute().parent, least=path)
+    return path
+
+
+def _folder(path: Path | None, least: Path | None = None) -> Path | None:
+    """A folder can be written to, or made below the last one that is there."""
+    if path is None:
+        return None
+    there = path.absolute()
+    if least is not None and not there.is_dir():
+        raise InputError(f"{least}: expected an existing folder, found none at {there}")
+    while not there.exists():
+        there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"{least or path}: cannot be written: {there} is not a writable folder")
+    return path
+
+
+def _formats(text: str) -> str:
+    for name in text.split(","):
+        if name not in ("png", "svg", "pdf", "html"):
+            raise InputError(f"--figure-formats: expected png, svg, pdf or html, found {name!r}")
+    return text
+
+
 FormatOption = Annotated[
     OutputFormat, typer.Option("--format", "-f", help="How the result is written.")
 ]
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Write the result there instead of stdout.")
+    Path | None,
+    typer.Option(
+        "--output", "-o", callback=_file, help="Write the result there instead of stdout."
+    ),
 ]
 FiguresOption = Annotated[
-    Path | None, typer.Option("--figures", help="Draw the figures into this folder.")
+    Path | None,
+    typer.Option("--figures", callback=_folder, help="Draw the figures into this folder."),
 ]
 FigureFormatsOption = Annotated[
-    str, typer.Option("--figure-formats", help="Comma-separated: png, svg, pdf, html.")
+    str,
+    typer.Option(
+        "--figure-formats", callback=_formats, help="Comma-separated: png, svg, pdf, html."
+    ),
 ]
 ReplicatesOption = Annotated[
     int | None,
@@ -117,15 +157,59 @@ def draw(result: Any, folder: Path | None, *, formats: str, quiet: bool, **optio
 
 def give(document: Document, *, format: OutputFormat, output: Path | None, quiet: bool) -> None:
     """Write the result to stdout or to a file, warnings to stderr where they are not part of it."""
-    text = render(document, format.value)
+    show(render(document, format.value, width=terminal_width(output)), output, quiet=quiet)
+    if format in (OutputFormat.csv,):
+        for line in document.warnings:
+            remark(f"warning: {line}", quiet=quiet)
+
+
+def terminal_width(output: Path | None = None) -> int | None:
+    """Columns of the terminal that is written to; None where there is none."""
+    if output is None and (sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()):
+        return shutil.get_terminal_size().columns
+    return None
+
+
+def show(text: str, output: Path | None, *, quiet: bool) -> None:
+    """Write a text to stdout or to a file."""
     if output is None:
         sys.stdout.write(visible(text))
     else:
         write_whole(output, text.encode())
         remark(f"wrote {output}", quiet=quiet)
-    if format in (OutputFormat.csv,):
-        for line in document.warnings:
-            remark(f"warning: {line}", quiet=quiet)
+
+
+def named_files(values: Sequence[str], option: str = "") -> dict[str, str]:
+    """What ``NAME=FILE`` words name, each name once; a file alone goes by its own name."""
+    found: dict[str, str] = {}
+    for value in values:
+        name, equals, path = value.partition("=")
+        if not equals or os.path.exists(value):
+            name, path = "", value
+            if option:
+                raise InputError(f"{option}: expected NAME=FILE, found {value}")
+        elif not name or not path:
+            raise InputError(f"{option or value}: expected NAME=FILE, found {value}")
+        if name and name in found:
+            raise InputError(f"{option or value}: expected each name once, found {name} twice")
+        found[name or path] = path
+    return found
+
+
+def given(context: typer.Context, names: Iterable[str]) -> list[str]:
+    """Which of these options were given on the command line, as it spells them."""
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return [
+        f"--{name.replace('_', '-')}"
+        for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
+    ]
+
+
+def refuse(context: typer.Context, names: Iterable[str], why: str) -> None:
+    """An option that would have no effect is an error."""
+    for option in given(context, names):
+        raise InputError(f"{option}: {why}")
 
 
 def remark(text: str, *, quiet: bool = False) -> None:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from unmask.cli import common
-from unmask.cli.counted import counted
-from unmask.cli.scores import load
-from unmask.engine import Battery
+from unmask.cli.scores import sources, tell
+from unmask.engine import Battery, cross_pairing
 from unmask.engine import evaluate as evaluate_scores
 from unmask.report import document
 from unmask.run import Place
+from unmask.scoring import Plda
+
+_OF_SCORES = ("key", "system", "input_format", "stream", "missing", "duplicates")
+_PLACES = ("on", "workers", "state")
 
 
 def evaluate(
+    context: typer.Context,
     scores: Annotated[
-        list[str], typer.Argument(help="Score files; - reads stdin, .gz is read as it is.")
+        list[str],
+        typer.Argument(
+            metavar="[NAME=]FILE...", help="Score files; - reads stdin, .gz is read as it is."
+        ),
     ],
     key: common.KeyOption = None,
     speakers: common.SpeakersOption = None,
@@ -84,44 +91,42 @@ def evaluate(
         c_fa=c_fa,
         fpr=tuple(fpr or (1e-2, 1e-3)),
     )
-    found = counted(
-        scores,
-        pairs=pairs,
-        enrolment=enrolment,
-        backend=backend,
-        stream=stream,
-        key=key,
-        speakers=speakers,
-        systems=system,
-        format=input_format,
-        missing=missing.value,
-        duplicates=duplicates.value,
-        battery=battery,
-        replicates=ci,
-        level=level,
-        seed=seed,
-        needs_table={"--by": by is not None},
-        on=on,
-        workers=workers,
-        state=state,
-        quiet=quiet,
-    )
-    table = None
-    if found is None:
-        table = load(
-            scores,
-            key=key,
-            speakers=speakers,
-            systems=system,
-            format=input_format,
-            missing=missing,
-            duplicates=duplicates,
-            quiet=quiet,
-        )
+    numbers: dict[str, Any] = {
+        "battery": battery,
+        "replicates": ci,
+        "level": level,
+        "seed": seed,
+        "speakers": speakers,
+    }
+    if pairs is not None:
+        common.refuse(context, ["by"], "needs all scores in memory, which --pairs does not keep")
+        common.refuse(context, _OF_SCORES, "is for score files")
+        with common.running("blocks", on, workers, state, quiet=quiet):
+            found = cross_pairing(
+                scores,
+                pairs=pairs,
+                enrolment=enrolment,
+                backend=backend if backend == "cosine" else Plda.load(backend),
+                **numbers,
+            )
+    else:
+        common.refuse(context, ["backend", "enrolment"], "is for embeddings, with --pairs")
+        if stream:
+            common.refuse(context, _PLACES, "is not for files that are read in batches")
+            common.refuse(context, ["by"], "needs all scores in memory (--no-stream)")
         with common.running("bootstrap", on, workers, state, quiet=quiet):
             found = evaluate_scores(
-                table, by=by, battery=battery, replicates=ci, level=level, seed=seed
+                sources(scores),
+                systems=system,
+                by=by,
+                key=key,
+                format=input_format,
+                missing=missing.value,
+                duplicates=duplicates.value,
+                stream=stream,
+                **numbers,
             )
-    options = {"scores": table, "p_target": battery.p_target[0]}
-    common.draw(found, figures, formats=figure_formats, quiet=quiet, **options)
+    tell(found.sources, quiet=quiet)
+    drawn = {"p_target": battery.p_target[0]}
+    common.draw(found, figures, formats=figure_formats, quiet=quiet, **drawn)
     common.give(document(found), format=format, output=output, quiet=quiet)

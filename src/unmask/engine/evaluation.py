@@ -34,13 +34,13 @@ from unmask.engine.bootstrap import (
     trial_count,
     units_of,
 )
-from unmask.engine.metrics import negated_warnings
+from unmask.engine.metrics import negated_warnings, refuse_labels
 from unmask.engine.operating import Cost
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
 from unmask.run import part, ranges_of
-from unmask.trials import Embeddings, Ids, Scores, Source
+from unmask.trials import Embeddings, Ids, Scores, Source, read_scores
 
 WITH_TRIALS = "follows the number of trials, which resampling makes fewer"
 NOT_ASKED = "no replicates were asked for"
@@ -254,13 +254,14 @@ class SystemResult(Tabular):
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Tabular):
     """What :func:`evaluate` found: ``result["plda"]["eer"]`` is the EER of the system plda,
-    ``result["plda", "f"]["eer"]`` that within the group f.
+    ``result["plda", "f"]["eer"]`` that within the group f. ``scores`` are those in memory.
     """
 
     results: tuple[SystemResult, ...]
     sources: tuple[Source, ...]
     warnings: tuple[str, ...]
     seed: int
+    scores: Scores | None = field(default=None, repr=False)
 
     def __iter__(self) -> Iterator[SystemResult]:
         return iter(self.results)
@@ -397,7 +398,7 @@ def binned_trials(
 
 
 def evaluate(
-    data: Scores | Embeddings | str | Path | Sequence[str | Path],
+    data: Any,
     *,
     systems: Sequence[str] | None = None,
     by: str | None = None,
@@ -409,11 +410,13 @@ def evaluate(
 ) -> Evaluation:
     """Every detection metric of every system, over all trials and, with ``by``, over its groups.
 
-    ``data`` is a table of scores, a set of embeddings of which all pairs are compared
-    (:func:`~unmask.engine.pairing.cross_pairing`), or the path of one or several score files, which
-    may be larger than memory (:func:`~unmask.engine.stream.evaluate_files`); ``options`` are then
-    those of that function, such as ``key`` and ``speakers`` or ``backend`` and ``pairs``. ``by`` is
-    for tables: a column, or a name such as ``sex`` for the pair ``enrol_sex``, ``test_sex``.
+    ``data`` is a table of scores (:class:`Scores`, or a data frame with columns such as enrol,
+    test, label and one per system), a pair of arrays (target scores, nontarget scores), a set of
+    embeddings of which all pairs are compared (:func:`~unmask.engine.pairing.cross_pairing`), or
+    score files: a path, several, or a mapping of names to paths. Files may be larger than memory
+    (:func:`~unmask.engine.stream.evaluate_files`). ``options`` are those of that function, such as
+    ``key`` and ``speakers`` or ``backend`` and ``pairs``. ``by`` is for tables: a column, or a name
+    such as ``sex`` for the pair ``enrol_sex``, ``test_sex``.
 
     ``systems`` names those wanted, all unless given. ``battery`` says which priors, costs and
     false-positive rates are measured. Intervals of confidence ``level`` come from the joint speaker
@@ -430,6 +433,11 @@ def evaluate(
         "level": level,
         "seed": seed,
     }
+    if hasattr(data, "columns") and not isinstance(data, Scores | Embeddings):
+        data, options = read_scores(data, **options), {}
+    elif _is_pair(data):
+        refuse_labels(*data)
+        data = Scores.from_arrays(*data)
     if isinstance(data, Scores):
         if options:
             raise TypeError(f"evaluate: no option {', '.join(options)} for a table of scores")
@@ -443,6 +451,13 @@ def evaluate(
     from unmask.engine.stream import evaluate_files
 
     return evaluate_files(data, systems=systems, by=by, **numbers, **options)
+
+
+def _is_pair(data: Any) -> bool:
+    """Whether these are two arrays of scores, not names of files."""
+    if not isinstance(data, tuple) or len(data) != 2:
+        return False
+    return not any(isinstance(part, str | Path) for part in data)
 
 
 def _evaluate(
@@ -478,10 +493,13 @@ def _evaluate(
         about: dict[str, Any] = {"trials": trials.digest, "speakers": speaker_count(trials)}
         for row, (name, roc) in enumerate(zip(names, measured.rocs, strict=True)):
             messages = list(negated_warnings(roc, roc.negated()))
+            if messages and not scores.sources:
+                messages.append("are target and nontarget scores swapped?")
             warnings += [f"{prefix}{name}: {text}" for text in messages]
             estimates = measured.estimates(battery, level=level, system=row, **about)
             results.append(SystemResult(name, group, estimates, roc))
-    return Evaluation(tuple(results), scores.sources, tuple(dict.fromkeys(warnings)), seed)
+    said = tuple(dict.fromkeys(warnings))
+    return Evaluation(tuple(results), scores.sources, said, seed, chosen)
 
 
 def group_masks(

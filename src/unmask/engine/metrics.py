@@ -6,8 +6,10 @@ the more alike. They may be infinite, but neither NaN nor missing.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,34 @@ from unmask.engine.roc import Roc
 from unmask.errors import InputError
 
 LEAST_DIFFERENCE = 1e-3
+CLEARLY_SWAPPED = 0.75
+_FEW_LABELS = 10
+
+
+def _roc(target: npt.ArrayLike, nontarget: npt.ArrayLike, **options: Any) -> Roc:
+    """The statistic of two classes of scores; scores with labels are refused."""
+    refuse_labels(target, nontarget)
+    return Roc.from_scores(target, nontarget, **options)
+
+
+def refuse_labels(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> None:
+    """Refuse (scores, labels) and (labels, scores), the order of other packages: one of the two
+    holds nothing but 0 and 1, both of them, and the other is as long and does not.
+    """
+    one, other = np.asarray(target), np.asarray(nontarget)
+    if one.shape != other.shape or one.ndim != 1 or one.size < _FEW_LABELS:
+        return
+    if _are_labels(one) != _are_labels(other):
+        raise InputError(
+            "expected scores of targets and scores of nontargets, found scores and labels: give"
+            " scores[labels == 1], scores[labels == 0]"
+        )
+
+
+def _are_labels(values: npt.NDArray[Any]) -> bool:
+    if values.dtype.kind not in "biuf" or not (values[0] == 0 or values[0] == 1):
+        return False
+    return bool(np.isin(values, (0, 1)).all() and values.min() != values.max())
 
 
 def eer(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "rocch") -> float:
@@ -28,7 +58,15 @@ def eer(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "ro
     over all priors and never above one half (Brümmer 2010); or ``raw``: where the ROC polygon
     crosses Pmiss = Pfa.
     """
-    return Roc.from_scores(target, nontarget).eer(estimator=estimator)
+    roc = _roc(target, nontarget)
+    raw = roc.eer(estimator="raw")
+    if raw > CLEARLY_SWAPPED:
+        warnings.warn(
+            f"eer: targets score below nontargets (raw EER {100 * raw:.0f} %): expected"
+            " eer(target, nontarget), are they swapped?",
+            stacklevel=2,
+        )
+    return roc.eer(estimator=estimator)
 
 
 def min_dcf(
@@ -45,7 +83,7 @@ def min_dcf(
     ±inf included; p is ``p_target``, the prior of a target, ``c_miss`` the cost of a miss and
     ``c_fa`` that of a false alarm.
     """
-    roc = Roc.from_scores(target, nontarget)
+    roc = _roc(target, nontarget)
     return roc.min_dcf(p_target=p_target, c_miss=c_miss, c_fa=c_fa)
 
 
@@ -63,7 +101,7 @@ def act_dcf(
     ``c_fa`` are the prior and the costs.
     """
     bayes = Cost(p_target, c_miss, c_fa).bayes_threshold
-    roc = Roc.from_scores(target, nontarget, thresholds=[bayes])
+    roc = _roc(target, nontarget, thresholds=[bayes])
     return roc.act_dcf(p_target=p_target, c_miss=c_miss, c_fa=c_fa)
 
 
@@ -81,7 +119,7 @@ def min_cllr(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> float:
     """C_llr in bits of the oracle LLRs of ``target`` and ``nontarget`` scores: PAV, ties pooled, no
     Laplace (Brümmer and du Preez 2006).
     """
-    return Roc.from_scores(target, nontarget).min_cllr()
+    return _roc(target, nontarget).min_cllr()
 
 
 def d_sys(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "pav") -> float:
@@ -94,7 +132,7 @@ def d_sys(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "
     min(mated/10, 100) bins, the VoicePrivacy convention.
     """
     if estimator == "pav":
-        return Roc.from_scores(target, nontarget).d_sys()
+        return _roc(target, nontarget).d_sys()
     if estimator == "histogram":
         return information.d_sys_histogram(
             as_scores(target, "target"), as_scores(nontarget, "nontarget")
@@ -104,7 +142,7 @@ def d_sys(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "
 
 def tpr_at_fpr(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, fpr: float = 1e-3) -> float:
     """Share of ``target`` scores accepted where that of ``nontarget`` scores is ``fpr``."""
-    return Roc.from_scores(target, nontarget).tpr_at_fpr(fpr)
+    return _roc(target, nontarget).tpr_at_fpr(fpr)
 
 
 def ece(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, log_odds: npt.ArrayLike) -> FloatArray:
@@ -138,7 +176,7 @@ def zebra(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> Zebra:
     """ZEBRA's D_ECE (eq. 13), l_w (5.2) and tag (Table 1) of Noé 2022, of ``target`` and
     ``nontarget`` scores; the negated score is always tried as well.
     """
-    return zebra_of(Roc.from_scores(target, nontarget))
+    return zebra_of(_roc(target, nontarget))
 
 
 def zebra_of(roc: Roc) -> Zebra:
@@ -213,7 +251,7 @@ def detection(
     the false-positive rates of :func:`tpr_at_fpr`.
     """
     bayes = Cost(p_target, c_miss, c_fa).bayes_threshold
-    roc = Roc.from_scores(target, nontarget, thresholds=[bayes], cllr=True)
+    roc = _roc(target, nontarget, thresholds=[bayes], cllr=True)
     points = {
         "eer": roc.eer_point(),
         "min_dcf": roc.min_dcf_point(p_target=p_target, c_miss=c_miss, c_fa=c_fa),

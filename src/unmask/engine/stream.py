@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -36,7 +36,7 @@ HELD = 1 << 22
 
 
 def evaluate_files(
-    path: str | Path | Sequence[str | Path],
+    path: str | Path | Sequence[str | Path] | Mapping[str, str | Path],
     *,
     by: str | None = None,
     stream: bool | None = None,
@@ -49,18 +49,33 @@ def evaluate_files(
     """The table of :func:`evaluate` for one or several score files.
 
     With ``stream`` they are read in batches (:func:`stream_scores`), as files over 2 GB are unless
-    it is False; groups of ``by`` need all scores in memory. ``options`` are those of
-    :func:`read_scores`, the rest those of :func:`evaluate`.
+    it is False; groups of ``by`` need all scores in memory. A mapping names its files' systems.
+    ``options`` are those of :func:`read_scores`, the rest those of :func:`evaluate`.
     """
-    paths = [path] if isinstance(path, str | Path) else list(path)
+    named = path if isinstance(path, Mapping) else None
+    files = [path] if isinstance(path, str | Path) else path
+    paths = list(files.values() if isinstance(files, Mapping) else files)
     numbers: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
     if stream is None:
         stream = by is None and any(is_large(one) for one in paths)
     if stream and by is not None:
         raise InputError(f"by: expected all scores in memory to group by {by}, found a stream")
     if stream:
-        return stream_scores(paths, battery=battery, **numbers, **options)
-    return evaluate(read_scores(paths, **options), by=by, battery=battery, **numbers)
+        found = stream_scores(paths, battery=battery, **numbers, **options)
+        return found if named is None else _renamed(found, list(named))
+    table = read_scores(paths if named is None else named, **options)
+    return evaluate(table, by=by, battery=battery, **numbers)
+
+
+def _renamed(found: Evaluation, names: Sequence[str]) -> Evaluation:
+    """Systems by the names of their files."""
+    if len(found.results) != len(names):
+        raise InputError(
+            f"names: expected one system in each of {len(names)} files that are read in batches,"
+            f" found {len(found.results)} in all"
+        )
+    results = zip(found.results, names, strict=True)
+    return replace(found, results=tuple(replace(one, system=name) for one, name in results))
 
 
 def stream_scores(

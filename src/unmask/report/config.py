@@ -355,7 +355,7 @@ def load_config(path: str | Path, *, changes: Sequence[str] = ()) -> Config:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: expected text in UTF-8, found other bytes") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: expected TOML, found a mistake: {error}") from None
     for change in changes:
         apply_change(raw, change)
@@ -447,9 +447,12 @@ def resolved(config: Config, folder: Path) -> Config:
 
 
 def _existing(path: Path, key: str) -> Path:
-    if not path.exists():
-        raise InputError(f"{key}: {path}: no such file or folder")
-    return path.resolve()
+    try:
+        if path.exists():
+            return path.resolve()
+    except OSError as error:
+        raise InputError(f"{key}: {path}: {error.strerror}") from None
+    raise InputError(f"{key}: {path}: no such file or folder")
 
 
 def config_schema() -> dict[str, Any]:

@@ -11,6 +11,7 @@ from importlib import import_module, resources
 from typing import Any
 
 from unmask._version import __version__
+from unmask.base import machine_unit
 from unmask.estimate import Estimate
 from unmask.trials import Source
 
@@ -42,7 +43,7 @@ class Document:
     """What a command found, ready for any output format.
 
     ``conditions`` hold what all rows share; ``notes`` are sentences that belong to the result, such
-    as a verdict, while ``warnings`` tell what to be careful about.
+    as a verdict, while ``warnings`` tell what to be careful about. ``title`` heads it in print.
     """
 
     rows: tuple[Row, ...]
@@ -51,6 +52,7 @@ class Document:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     seed: int = 0
+    title: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values as in the published JSON Schema: NaN as null, infinities as strings."""
@@ -104,9 +106,8 @@ def document(result: Any, **options: Any) -> Document:
 def figures_of(result: Any, **options: Any) -> list[Any]:
     """All figures of a result, for :func:`unmask.figures.save_all`.
 
-    An evaluation takes the ``scores`` that it is of, without which only its DET and ROC curves can
-    be drawn, and the prior ``p_target`` of its detection cost; an assessment of safeguards the
-    ``order`` of the speakers; C-P maps ``further`` maps by another metric.
+    An evaluation takes the prior ``p_target`` of its detection cost; an assessment of safeguards
+    the ``order`` of the speakers; C-P maps ``further`` maps by another metric.
     """
     return _registered(figures_of, result)(result, **options)  # type: ignore[no-any-return]
 
@@ -137,7 +138,7 @@ def _result(estimate: Estimate, conditions: Mapping[str, str]) -> dict[str, Any]
     return {
         "metric": estimate.metric,
         "value": number(estimate.value),
-        "unit": estimate.unit,
+        "unit": machine_unit(estimate.unit),
         "interval": None if interval is None else [number(interval.low), number(interval.high)],
         "level": None if interval is None else interval.level,
         "no_interval": estimate.no_interval or None,

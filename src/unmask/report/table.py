@@ -6,10 +6,11 @@ import csv
 import io
 import math
 import re
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from unmask.base import no_formula, one_line
+from unmask.base import machine_unit, no_formula, one_line
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Parameter
 from unmask.report.documents import Document, Row, condition_names, number
@@ -210,14 +211,20 @@ def grid(rows: Sequence[Row]) -> Grid:
     return Grid(("metric", *columns), tuple(turned), 1)
 
 
-def text(document: Document, *, width: int = WIDTH) -> str:
-    """Aligned tables of at most ``width`` columns, wide ones in parts that repeat their keys."""
-    parts = [_rich(part, width) for part in _split(grid(document.rows), width)]
+def text(document: Document, *, width: int | None = None) -> str:
+    """Aligned tables of at most ``width`` columns, wide ones in parts that repeat their keys.
+
+    Where a width is given, as that of a terminal, sentences are broken at words as well.
+    """
+    across = width or WIDTH
+    parts = [_rich(part, across) for part in _split(grid(document.rows), across)]
     told = [
         *document.notes,
         *reasons(document),
         *(f"warning: {line}" for line in document.warnings),
     ]
+    if width is not None:
+        told = [textwrap.fill(line, max(width, 20), break_long_words=False) for line in told]
     return "\n".join([*parts, *told]) + "\n"
 
 
@@ -253,21 +260,29 @@ def _rich(part: Grid, width: int) -> str:
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    fits = _needed(part) <= width
     for i, heading in enumerate(part.header):
-        table.add_column(Text(heading), justify="left" if i < part.keys else "right", no_wrap=True)
+        key = i < part.keys
+        table.add_column(
+            Text(heading),
+            justify="left" if key else "right",
+            no_wrap=fits or not key,
+            min_width=None if fits or not key else 6,
+        )
     for line in part.rows:
         table.add_row(*(Text(value) for value in line))
     out = io.StringIO()
-    Console(
-        file=out, width=max(width, _needed(part)), color_system=None, legacy_windows=False
-    ).print(table)
+    least = _needed(part, of_keys=10)
+    Console(file=out, width=max(width, least), color_system=None, legacy_windows=False).print(table)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def _needed(part: Grid) -> int:
-    return sum(
-        max(len(line[i]) for line in (part.header, *part.rows)) + 3 for i in range(len(part.header))
-    )
+def _needed(part: Grid, *, of_keys: int | None = None) -> int:
+    """Columns that a table takes; text may be broken to columns ``of_keys`` wide."""
+    sizes = [max(len(line[i]) for line in (part.header, *part.rows)) for i in range(len(part.header))]
+    if of_keys is not None:
+        sizes[: part.keys] = [min(size, of_keys) for size in sizes[: part.keys]]
+    return sum(size + 3 for size in sizes)
 
 
 def markdown(document: Document) -> str:
@@ -285,31 +300,11 @@ def markdown(document: Document) -> str:
 
 
 _MARKDOWN = re.compile(r"\||<|\](?=\()")
-_LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$",
-    "∞": r"$\infty$",
-}  # fmt: skip
 
 
-def latex(document: Document) -> str:
-    """A ``tabular`` with the rules of booktabs."""
-    whole = grid(document.rows)
-
-    def line(values: Sequence[str]) -> str:
-        cells = ("".join(_LATEX.get(c, c) for c in one_line(value)) for value in values)
-        return " & ".join(cells) + r" \\"
-
-    columns = "l" * whole.keys + "r" * (len(whole.header) - whole.keys)
-    body = "\n".join(line(row) for row in whole.rows)
-    told = "".join(
-        f"% {one_line(text)}\n"
-        for text in (*document.notes, *reasons(document), *document.warnings)
-    )
-    return (
-        f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{line(whole.header)}\n\\midrule\n{body}\n"
-        f"\\bottomrule\n\\end{{tabular}}\n{told}"
-    )
+_COLUMNS = (
+    "metric", "value", "unit", "low", "high", "level", "no_interval", "chance", "threshold",
+)  # fmt: skip
 
 
 def comma_separated(document: Document) -> str:
@@ -319,25 +314,12 @@ def comma_separated(document: Document) -> str:
     counts = list(dict.fromkeys(n for _, e in flat for n in e.n))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        [
-            *names,
-            "metric",
-            "value",
-            "unit",
-            "low",
-            "high",
-            "level",
-            "no_interval",
-            "chance",
-            "threshold",
-            *(f"n_{name}" for name in counts),
-            "signature",
-        ]
-    )
+    headings = (f"of_{name}" if name in _COLUMNS else name for name in names)
+    writer.writerow([*headings, *_COLUMNS, *(f"n_{name}" for name in counts), "signature"])
     for conditions, e in flat:
         ends = (e.interval.low, e.interval.high, e.interval.level) if e.interval else ("",) * 3
-        values = [e.metric, e.value, e.unit, *ends, e.no_interval, e.chance, e.threshold]
+        unit = machine_unit(e.unit)
+        values = [e.metric, e.value, unit, *ends, e.no_interval, e.chance, e.threshold]
         writer.writerow(
             [
                 *(no_formula(conditions.get(name, "")) for name in names),
@@ -353,17 +335,23 @@ def _json(document: Document) -> str:
     return document.to_json() + "\n"
 
 
+def _latex(document: Document) -> str:
+    from unmask.report.latex import latex
+
+    return latex(document)
+
+
 FORMATS: dict[str, Callable[[Document], str]] = {
     "text": text,
     "json": _json,
     "csv": comma_separated,
     "md": markdown,
-    "latex": latex,
+    "latex": _latex,
 }
 
 
-def render(document: Document, format: str = "text") -> str:
-    """The ``document`` in a ``format``: text, json, csv, md or latex."""
+def render(document: Document, format: str = "text", *, width: int | None = None) -> str:
+    """The ``document`` in a ``format``: text, json, csv, md or latex; text as wide as ``width``."""
     if format not in FORMATS:
         raise InputError(f"format: expected one of {', '.join(FORMATS)}, found {format}")
-    return FORMATS[format](document)
+    return text(document, width=width) if format == "text" else FORMATS[format](document)

@@ -113,11 +113,11 @@ def tables_of(assessment: Assessment) -> Iterator[tuple[str, tuple[TableBlock, .
 
 
 def _titled(block: TableBlock, format: str) -> str:
-    text = render(Document(block.rows), format)
+    text = render(Document(block.rows, title=block.title), format)
     if format == "md":
         title = _MARKS.sub(r"\\\1", block.title)
         return f"**{title}**\n\n{text}"
-    return f"% {block.title}\n{text}"
+    return text
 
 
 def _put_in_place(made: Path, folder: Path) -> None:

@@ -15,6 +15,7 @@ from unmask.speech.safeguards import (
     anonymise,
     safeguard,
 )
+from unmask.speech.training import Recipe, Trained, read_card, train, training_seconds
 
 __all__ = [
     "Anonymised",
@@ -24,8 +25,10 @@ __all__ = [
     "External",
     "Extraction",
     "McAdams",
+    "Recipe",
     "Recording",
     "Safeguard",
+    "Trained",
     "Transformed",
     "anonymise",
     "case_study",
@@ -36,7 +39,10 @@ __all__ = [
     "mcadams",
     "pool_voices",
     "read_audio",
+    "read_card",
     "recordings",
     "safeguard",
+    "train",
+    "training_seconds",
     "write_audio",
 ]

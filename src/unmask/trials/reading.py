@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,7 @@ from unmask.trials.formats import (
     KALDI_SCP,
     NPY_EMBEDDINGS,
     NPZ_EMBEDDINGS,
+    PARQUET,
     PARQUET_EMBEDDINGS,
     Format,
     format_named,
@@ -31,7 +35,8 @@ from unmask.trials.readers import hdf5, kaldi
 from unmask.trials.readers.detect import normalise
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.numpy import load_npy, load_npz, parse_npz
-from unmask.trials.readers.tables import Parsed, load_parquet, open_table
+from unmask.trials.readers.parquet import load_parquet
+from unmask.trials.readers.tables import Parsed, TypedRows, open_table, open_typed
 from unmask.trials.scores import Scores
 from unmask.trials.source import Source
 from unmask.trials.speakers import SpeakerRule, Speakers, assign, assign_speakers, speaker_rule
@@ -49,7 +54,7 @@ _SCP_LINE = re.compile(rb"^\S+[ \t]+\S+:\d+[ \t]*\r?$")
 
 
 def read_scores(
-    path: str | Path | Sequence[str | Path],
+    path: str | Path | Sequence[str | Path] | Mapping[str, str | Path] | pl.DataFrame,
     *,
     format: str | None = None,
     key: str | Path | Trials | None = None,
@@ -60,6 +65,8 @@ def read_scores(
 ) -> Scores:
     """Read a score file, or several as one table of all their systems (:meth:`Scores.merged`).
 
+    A mapping names them: ``{"ours": "scores.txt"}``. A data frame (polars or pandas) has the
+    columns of such a file: enrol, test, label, one per system.
     ``path`` may be ``-`` (standard input) and may be compressed with gzip. ``format`` is needed
     only where two layouts fit. ``key`` (a path or `Trials`) gives labels, joined by trial.
     ``speakers`` is an ``utt2spk`` file, ``"pattern:REGEX"`` with a group on the identifier, or a
@@ -67,6 +74,9 @@ def read_scores(
     ``missing="skip"`` goes on without trials that lack a score or a label, ``duplicates="skip"``
     keeps the first of repeated trials; the counts stand in ``Scores.sources``.
     """
+    if hasattr(path, "columns"):
+        parsed = _parse_frame(path, systems)
+        return _scores(parsed, key, speakers, missing, duplicates)
     if not isinstance(path, str | Path):
         if isinstance(key, str | Path):
             key = read_key(key, duplicates=duplicates)
@@ -77,8 +87,11 @@ def read_scores(
             "systems": systems,
         }
         tables = [
-            read_scores(one, **options, missing=missing, duplicates=duplicates) for one in path
+            read_scores(one, **options, missing=missing, duplicates=duplicates)
+            for one in (path.values() if isinstance(path, Mapping) else path)
         ]
+        if isinstance(path, Mapping):
+            tables = [_renamed(one, name) for one, name in zip(tables, path, strict=True)]
         return tables[0] if len(tables) == 1 else Scores.merged(*tables)
     role = "scores" if key is None else "scores for a key"
     with Input(path) as source:
@@ -158,6 +171,24 @@ def _parse(
         raise InputError(f"{source.name}: expected {role}, found {found}")
     check_systems(source.name, list(parsed.systems), systems)
     return replace(parsed, sha256=source.sha256)
+
+
+def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
+    """The columns of a data frame, as if it were a parquet file."""
+    if not isinstance(data, pl.DataFrame):
+        data = pl.DataFrame({str(name): list(data[name]) for name in data.columns})
+    digest = hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest()
+    rows = TypedRows("table", data.lazy(), lambda: nullcontext(SimpleNamespace(sha256=digest)))  # type: ignore[arg-type,return-value]
+    parsed = open_typed(rows, "system", PARQUET, as_key=False, systems=systems).in_memory()
+    check_systems("table", list(parsed.systems), systems)
+    return replace(parsed, sha256=digest)
+
+
+def _renamed(scores: Scores, name: str) -> Scores:
+    """The only system by this name; of several, each with the name before its own."""
+    one = len(scores.systems) == 1
+    systems = {name if one else f"{name} {own}": s for own, s in scores.systems.items()}
+    return replace(scores, systems=systems)
 
 
 def _trials(parsed: Parsed, speakers: Speakers | None, duplicates: OnProblem) -> Trials:
@@ -265,7 +296,7 @@ def holds_embeddings(source: Input) -> bool:
         case "parquet":
             return bool({normalise(name) for name in load_parquet(source).columns} & set(VECTORS))
         case "hdf5":
-            return not hdf5.read_hdf5(source, lambda file: hdf5.is_bosaris(hdf5.datasets(file)))
+            return not hdf5.is_bosaris(hdf5.datasets(source))
         case "npy" | "ark" | "scp":
             return True
     return False
@@ -347,7 +378,7 @@ def _vectors(source: Input) -> _Vectors:
             arrays = {column.name: _array(column, source) for column in load_parquet(source)}
             return _from_table(source, arrays, PARQUET_EMBEDDINGS)
         case "hdf5":
-            return hdf5.read_hdf5(source, lambda file: _from_hdf5(source, file))
+            return _from_hdf5(source)
         case "ark":
             utterances, vectors = kaldi.read_ark(source)
             return _Vectors(KALDI_ARK, vectors, utterances)
@@ -398,28 +429,30 @@ def _from_table(source: Input, arrays: Mapping[str, Any], format: Format) -> _Ve
     return _Vectors(format, vectors, utterances, speakers, sessions, columns)
 
 
-def _from_hdf5(source: Input, file: Any) -> _Vectors:
-    found = hdf5.datasets(file)
+def _from_hdf5(source: Input) -> _Vectors:
+    found = hdf5.datasets(source)
     if {normalise(name) for name in found} & set(VECTORS):
-        arrays = {
-            name: dataset[()] if dataset.ndim == 2 else hdf5.texts(dataset)
-            for name, dataset in found.items()
-        }
+        try:
+            arrays = {
+                name: one.values if one.kind == "numbers" and one.values.ndim == 2 else one.texts
+                for name, one in found.items()
+            }
+        except InputError as error:
+            raise InputError(f"{source.name}: {error}") from None
         return _from_table(source, arrays, HDF5_EMBEDDINGS)
     if not found:
         raise InputError(f"{source.name}: the file holds no vectors")
     vectors: list[np.ndarray] = []
-    speakers = []
-    for name, dataset in found.items():
-        vector = np.asarray(dataset[()]).squeeze()
+    for name, one in found.items():
+        vector = one.values.squeeze()
         like = (vectors or [vector])[0]
-        if vector.ndim != 1 or vector.dtype.kind != "f" or vector.shape != like.shape:
+        is_vector = one.kind == "numbers" and vector.ndim == 1 and vector.dtype.kind == "f"
+        if not is_vector or vector.shape != like.shape:
             raise InputError(
-                f"{source.name}: expected a vector like the first for {name}, found "
-                f"{dataset.dtype} {dataset.shape}"
+                f"{source.name}: expected a vector like the first for {name}, found {one.kind} "
+                f"{one.values.dtype} {one.values.shape}"
             )
         vectors.append(vector)
-        speaker = dataset.attrs.get("speaker_id", dataset.attrs.get("speaker"))
-        speakers.append(speaker.decode() if isinstance(speaker, bytes) else speaker)
-    known = None if any(speaker is None for speaker in speakers) else [str(s) for s in speakers]
+    speakers = [one.speaker for one in found.values()]
+    known = None if None in speakers else speakers
     return _Vectors(HDF5_EMBEDDINGS, np.stack(vectors), list(found), known)

@@ -60,6 +60,7 @@ def _(evaluation: Evaluation) -> Document:
         notes=_counts(evaluation),
         warnings=evaluation.warnings,
         seed=evaluation.seed,
+        title="Detection and disclosure",
     )
 
 
@@ -125,17 +126,17 @@ def _(comparison: Comparison) -> Document:
         notes=tuple(notes),
         warnings=comparison.warnings,
         seed=comparison.seed,
+        title=f"{second} against {first}",
     )
 
 
 @figures_of.register
-def _(
-    evaluation: Evaluation, *, scores: Scores | None = None, p_target: float = 0.01
-) -> list[Figure]:
+def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[Figure]:
     """Histogram, DET, ROC hull, PAV map, ECE profile and calibration plot over all trials.
 
     Of trials that were counted and not kept (no ``scores``) DET and ROC hull can be drawn.
     """
+    scores = evaluation.scores
     rocs = {result.system: result.roc for result in evaluation if result.group is None}
     colours = system_colours(list(rocs))
     det_curves = {name: curves.det_curve(roc, p_target=p_target) for name, roc in rocs.items()}
@@ -167,7 +168,7 @@ def _evaluated(
     """A score table; ``by`` groups it where it has that column."""
     battery = Battery(p_target=tuple(p_target), fpr=tuple(fpr))
     grouped = by if by is not None and _has(scores, by) else None
-    return evaluate(scores, by=grouped, battery=battery, **options)
+    return replace(evaluate(scores, by=grouped, battery=battery, **options), scores=None)
 
 
 def _has(scores: Scores, column: str) -> bool:

@@ -231,7 +231,10 @@ def _location(location: str, line: str) -> tuple[str, int]:
 
 def _archive_path(file: str, folder: Path, line: str) -> Path:
     beside, here = folder / file, Path(file)
-    known = [path for path in (beside, here) if path.is_file()]
+    try:
+        known = [path for path in (beside, here) if path.is_file()]
+    except OSError as error:
+        raise InputError(f"{line}: expected an archive, found {error.strerror}") from None
     if not known:
         raise InputError(f"{line}: expected an archive, found none at {file}")
     if len(known) == 2 and not beside.samefile(here):

@@ -1,0 +1,91 @@
+"""Tables for papers: LaTeX with the symbols of the papers, a caption, a label, booktabs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from unmask.base import one_line
+from unmask.report.documents import Document
+from unmask.report.table import Grid, grid, reasons
+
+_SYMBOL = re.compile(r"\b(D_ECE|C_ECE|C_llr|D_sys|G_VD|D_diag|l_w)(\^min)?(?![A-Za-z_])")
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    "−": "$-$", "∞": r"$\infty$", "′": "$'$", "×": r"$\times$", "·": r"$\cdot$",
+    "τ": r"$\tau$", "Δ": r"$\Delta$", "≤": r"$\le$", "≥": r"$\ge$", "≈": r"$\approx$",
+    "→": r"$\rightarrow$", "…": r"\dots{}", "–": "--",
+    **{digit: f"$_{number}$" for number, digit in enumerate("₀₁₂₃₄₅₆₇₈₉")},
+    **{digit: f"$^{number}$" for number, digit in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
+}  # fmt: skip
+_INTERVAL = re.compile(r"(.+?) (\[[^\[\]]+, [^\[\]]+\])")
+_STACKED = 3
+
+
+def latex(document: Document) -> str:
+    """A ``table`` with caption and label, to paste into a paper that loads booktabs.
+
+    Where more than three columns of numbers have intervals, these stand below their values. What to
+    be careful about follows as comments.
+    """
+    whole = grid(document.rows)
+    stacked = sum(_has_intervals(whole, i) for i in range(whole.keys, len(whole.header))) > _STACKED
+    columns = "l" * whole.keys + "r" * (len(whole.header) - whole.keys)
+    body = "\n".join(_line([_cell(v, stacked) for v in row]) for row in whole.rows)
+    caption = " ".join(f"{part.rstrip('.')}." for part in (document.title, *document.notes) if part)
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        *([rf"\caption{{{escaped(caption)}}}"] if caption else []),
+        rf"\label{{tab:{_slug(document.title) or 'unmask'}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        _line([escaped(value) for value in whole.header]),
+        r"\midrule",
+        body,
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+        *(f"% {one_line(said)}" for said in (*reasons(document), *document.warnings)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Text as LaTeX prints it: the symbols of metrics as mathematics, nothing as a command."""
+    parts, end = [], 0
+    line = one_line(text)
+    for match in _SYMBOL.finditer(line):
+        name, _, index = match[1].partition("_")
+        low = index if len(index) == 1 else rf"{{\mathrm{{{index}}}}}"
+        high = r"^{\min}" if match[2] else ""
+        parts += [_plain(line[end : match.start()]), f"${name}_{low}{high}$"]
+        end = match.end()
+    return "".join([*parts, _plain(line[end:])])
+
+
+def _plain(text: str) -> str:
+    return "".join(_SPECIAL.get(letter, letter) for letter in text)
+
+
+def _cell(value: str, stacked: bool) -> str:
+    found = _INTERVAL.fullmatch(value) if stacked else None
+    if found is None:
+        return escaped(value)
+    return rf"\shortstack{{{escaped(found[1])}\\{{\scriptsize {escaped(found[2])}}}}}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    """Cells of a row; a bracket that would be read as an option of the row before is kept apart."""
+    line = " & ".join(cells) + r" \\"
+    return f"{{}}{line}" if line.startswith(("[", "*")) else line
+
+
+def _has_intervals(whole: Grid, column: int) -> bool:
+    return any(_INTERVAL.fullmatch(row[column]) for row in whole.rows)
+
+
+def _slug(title: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
