@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from unmask.errors import InputError
 from unmask.privacy.legal import FREE
@@ -365,6 +366,11 @@ class Config(_Part):
     verification: Verification = Verification()
     cpmap: CpMaps = CpMaps()
     worst_case: WorstCase = WorstCase()
+
+    @field_validator("date", mode="before")
+    @classmethod
+    def _plain_date(cls, value: Any) -> Any:
+        return value.isoformat() if isinstance(value, datetime.date) else value
 
     @property
     def trials(self) -> dict[str, Any]:

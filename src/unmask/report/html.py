@@ -23,6 +23,7 @@ from unmask.report.section import Choice, Drawn, Section, TableBlock
 from unmask.report.table import DIGITS, EXPLANATIONS, LABELS, condition_label, label, shown_value
 
 SHOWN_ANSWERS = 5
+MOST_COLUMNS = 7
 _NEED = ("min_dcf", "act_dcf", "tpr_at_fpr")
 
 
@@ -83,6 +84,18 @@ class TableView:
     folded: bool
     note: str
 
+    def narrow(self, keys: int) -> TableView:
+        """Few rows of many metrics the other way round; ``keys`` columns name the rows."""
+        if len(self.heads) <= MOST_COLUMNS or len(self.lines) >= len(self.heads) - keys:
+            return self
+        names = [", ".join(str(part) for part in line[:keys] if part) for line in self.lines]
+        lines = tuple(
+            (text, *(line[keys + i] for line in self.lines))
+            for i, (text, _, _) in enumerate(self.heads[keys:])
+        )
+        heads = (("Metric", "", False), *((name, "", True) for name in names))
+        return replace(self, heads=heads, lines=lines)
+
 
 def table_view(block: TableBlock, numbers: Numbers) -> TableView:
     """Conditions down, metrics across; a number knows its place in ``results.json``."""
@@ -107,7 +120,8 @@ def table_view(block: TableBlock, numbers: Numbers) -> TableView:
         (head, EXPLANATIONS.get(e.metric, ""), not isinstance(e.value, str))
         for head, e in heads.items()
     ]
-    return TableView(block.title, tuple(top), lines, block.folded, block.note)
+    view = TableView(block.title, tuple(top), lines, block.folded, block.note)
+    return view.narrow(len(names))
 
 
 def _said_in_title(name: str, block: TableBlock) -> bool:
