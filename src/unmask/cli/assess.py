@@ -91,7 +91,7 @@ def run(
         f" {assessment.kept}",
         quiet=quiet,
     )
-    sys.stdout.write(summary_table(assessment))
+    sys.stdout.write(summary_table(assessment, width=common.terminal_width()))
     print(page)
 
 

@@ -31,7 +31,8 @@ from unmask.report.frameworks.attacks import (
 )
 from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.headline import Card, cards, weak_control
-from unmask.report.inputs import Inputs, read_inputs
+from unmask.report.inputs import Inputs, read_inputs, set_tables
+from unmask.report.overview import overview
 from unmask.report.section import Drawn, Section, TableBlock
 
 K = TypeVar("K")
@@ -60,6 +61,7 @@ class Assessment:
     date: str | None
     kept: Path
     failures: tuple[Notice, ...] = ()
+    overview: Document = Document(())
     reused: int = 0
     computed: int = 0
 
@@ -106,9 +108,7 @@ class _Run:
         self.work = work
         names = [*([ORIGINAL] if inputs.original is not None else []), *inputs.safeguards]
         self.colours = system_colours(names, original=ORIGINAL)
-        self.tables = {**inputs.tables}
-        for name, sets in inputs.sets.items():
-            self.tables |= {f"{name} {part.upper()}": scores for part, scores in sets.items()}
+        self.tables = {**inputs.tables, **set_tables(inputs.sets)}
         self.failures: dict[str, list[str]] = {}
 
     def result(self) -> Assessment:
@@ -214,6 +214,7 @@ class _Run:
             _date(self.config),
             self.work.cache.folder,
             failures,
+            overview(self.config, rows, self.tables),
             self.work.reused,
             self.work.computed,
         )
@@ -244,7 +245,7 @@ class _Run:
         """How many people a safeguard was tested on; None where scores do not tell."""
         if name in self.inputs.protected:
             return self.inputs.protected[name].n_speakers
-        return speaker_count(self.inputs.sets[name]["oo"])
+        return speaker_count(next(iter(self.inputs.sets[name].values())))
 
     def _least(
         self, trialled: Mapping[str, Sequence[Trialled]]

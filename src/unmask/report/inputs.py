@@ -105,9 +105,10 @@ def read_inputs(config: Config, work: Work, *, base: Path, allow_code: bool = Fa
             found[one.name] = every[given] if given in every else files[given]
     tables = {one.name: _table(one) for one in config.scores}
     sets = {
-        one.name: _sets(one.scores)
+        set_label(one.name, given.set): _sets(given)
         for one in config.safeguards
-        if one.scores is not None and not one.hidden
+        if not one.hidden
+        for given in one.scores
     }
     for scores in [*tables.values(), *(s for three in sets.values() for s in three.values())]:
         sources += [replace(s, name=_relative(s.name, base)) for s in scores.sources]
@@ -202,16 +203,33 @@ def _table(one: ScoreTable) -> Scores:
 
 
 def _sets(given: ScoreSets) -> dict[str, Scores]:
+    """The lists of trials that there are, each with its one system named after it: OO, OP, PP."""
     key = read_key(given.key) if given.key is not None else None
+    files = {name: getattr(given, name) for name in ("oo", "op", "pp")}
     sets = {}
-    for name in ("oo", "op", "pp"):
-        systems = [given.system] if given.system else None
-        scores = read_scores(
-            getattr(given, name), key=key, speakers=given.speakers, systems=systems
-        )
-        scores.check_classes()
-        sets[name] = scores
+    for name, path in files.items():
+        if path is not None:
+            systems = [given.system] if given.system else None
+            scores = read_scores(path, key=key, speakers=given.speakers, systems=systems)
+            scores.check_classes()
+            sets[name] = replace(scores, systems={name.upper(): scores.scores(given.system)})
     return sets
+
+
+def set_label(safeguard: str, name: str | None) -> str:
+    """What a list of trials of a safeguard is called."""
+    return safeguard if name is None else f"{safeguard}, {name}"
+
+
+def set_tables(sets: Mapping[str, Mapping[str, Scores]]) -> dict[str, Scores]:
+    """A table of systems OO, OP, PP for each safeguard and set; apart where trials differ."""
+    tables: dict[str, Scores] = {}
+    for label, lists in sets.items():
+        try:
+            tables[label] = Scores.merged(*lists.values())
+        except InputError:
+            tables |= {f"{label} {part.upper()}": one for part, one in lists.items()}
+    return tables
 
 
 def _sessions(path: Path, embeddings: Embeddings) -> list[str]:

@@ -26,6 +26,7 @@ from unmask.privacy.legal.links import (
     linkability_from_scores,
     ranks_from_scores,
 )
+from unmask.privacy.legal.matrix import matrix_linkability
 from unmask.privacy.legal.probe import Inference, inference
 from unmask.privacy.legal.ranks import Ranks, ranks_of
 from unmask.privacy.legal.singling import SinglingOut, singling_out, singling_out_from_scores
@@ -70,6 +71,7 @@ __all__ = [
     "legal",
     "linkability",
     "linkability_from_scores",
+    "matrix_linkability",
     "one_minus_eer",
     "pooled",
     "ranks_from_scores",
