@@ -30,9 +30,7 @@ def voiceprivacy(folder, *, year=2022, tag="anon", sets=("libri_dev_f", "libri_d
             (enrols / "utt2spk").write_text(
                 "".join(f"{who}-1-0000 {who}\n" for who in people[:ENROLLED])
             )
-            (trials / "utt2spk").write_text(
-                "".join(f"{u} {u.split('-')[0]}\n" for u in utterances)
-            )
+            (trials / "utt2spk").write_text("".join(f"{u} {u.split('-')[0]}\n" for u in utterances))
             (trials / "spk2gender").write_text("".join(f"{who} {sex}\n" for who in people))
             pairs = [(who, u) for who in people[:ENROLLED] for u in utterances]
             (trials / "trials").write_text(

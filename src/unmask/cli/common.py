@@ -69,7 +69,9 @@ def _check_writable(there: Path, path: Path) -> None:
 def _formats(text: str) -> str:
     for name in text.split(","):
         if name not in ("png", "svg", "pdf", "html", "json"):
-            raise InputError(f"--figure-formats: expected png, svg, pdf, html or json, found {name!r}")
+            raise InputError(
+                f"--figure-formats: expected png, svg, pdf, html or json, found {name!r}"
+            )
     return text
 
 

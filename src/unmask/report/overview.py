@@ -98,9 +98,7 @@ def _strongest(name: str, rows: Mapping[str, Sequence[Row]]) -> tuple[Estimate, 
     if evidence is not None:
         found.append(evidence.estimate)
         for metric in ("l_w", "tag"):
-            same = find(
-                rows.get("zebra", ()), metric, safeguard=name, attacker=evidence.attacker
-            )
+            same = find(rows.get("zebra", ()), metric, safeguard=name, attacker=evidence.attacker)
             found += [f.estimate for f in same[:1]]
     for metric, key in (("deid_strongest", "deid"), ("g_vd", "g_vd")):
         same = find(rows.get("similarity", ()), metric, safeguard=name)
@@ -117,7 +115,9 @@ def _averages(
     """Means over the sets of women, of men, and of all, for each list of trials."""
     names = list(dict.fromkeys(row.conditions["set"] for row in rows))
     groups = {
-        f"mean of {letter}": [n for n in names if (found := _GENDER.search(n)) and found[1] == letter]
+        f"mean of {letter}": [
+            n for n in names if (found := _GENDER.search(n)) and found[1] == letter
+        ]
         for letter in ("f", "m")
     }
     groups[ALL] = names

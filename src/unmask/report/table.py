@@ -194,7 +194,7 @@ def grid(rows: Sequence[Row]) -> Grid:
         dict(zip(row.columns or map(label, row.estimates), map(cell, row.estimates), strict=True))
         for row in rows
     ]
-    headings = list(dict.fromkeys(heading for found in cells for heading in found))
+    headings = _merged([list(found) for found in cells])
     lines = [
         tuple(row.conditions.get(name, "") for name in names)
         + tuple(found.get(heading, "") for heading in headings)
@@ -209,6 +209,19 @@ def grid(rows: Sequence[Row]) -> Grid:
         (heading, *(line[len(names) + i] for line in lines)) for i, heading in enumerate(headings)
     ]
     return Grid(("metric", *columns), tuple(turned), 1)
+
+
+def _merged(lists: Sequence[Sequence[str]]) -> list[str]:
+    """Every heading once; a new one stands before that which follows it in its own row."""
+    merged: list[str] = []
+    for names in lists:
+        place = len(merged)
+        for name in reversed(names):
+            if name in merged:
+                place = merged.index(name)
+            else:
+                merged.insert(place, name)
+    return merged
 
 
 def text(document: Document, *, width: int | None = None) -> str:
@@ -279,7 +292,9 @@ def _rich(part: Grid, width: int) -> str:
 
 def _needed(part: Grid, *, of_keys: int | None = None) -> int:
     """Columns that a table takes; text may be broken to columns ``of_keys`` wide."""
-    sizes = [max(len(line[i]) for line in (part.header, *part.rows)) for i in range(len(part.header))]
+    sizes = [
+        max(len(line[i]) for line in (part.header, *part.rows)) for i in range(len(part.header))
+    ]
     if of_keys is not None:
         sizes[: part.keys] = [min(size, of_keys) for size in sizes[: part.keys]]
     return sum(size + 3 for size in sizes)

@@ -6,7 +6,14 @@ import numpy as np
 
 from unmask.base import FloatArray, IntArray
 from unmask.estimate import Estimate, Interval
-from unmask.privacy.legal.curve import NEGATED, PLAIN, SCORE, Resampling, mean_variance, risk_interval
+from unmask.privacy.legal.curve import (
+    NEGATED,
+    PLAIN,
+    SCORE,
+    Resampling,
+    mean_variance,
+    risk_interval,
+)
 from unmask.privacy.legal.links import count_above_in_scores, exact_linkability
 from unmask.trials import Scores, share
 
@@ -84,9 +91,7 @@ def _estimate(
     assert best is not None
     value, variant, means = best
     low, high = risk_interval(np.array([value]), mean_variance(means), len(people), how)
-    interval = Interval(
-        float(low[0]), float(high[0]), how.level, SCORE, how.replicates, how.seed
-    )
+    interval = Interval(float(low[0]), float(high[0]), how.level, SCORE, how.replicates, how.seed)
     asked = how.replicates > 0
     return Estimate(
         "linkability",

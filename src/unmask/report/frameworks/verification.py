@@ -330,9 +330,7 @@ def variant_blocks(
     return [block for block in blocks if block.rows]
 
 
-def _table_blocks(
-    name: str, found: Evaluation, links: Mapping[str, Estimate]
-) -> list[TableBlock]:
+def _table_blocks(name: str, found: Evaluation, links: Mapping[str, Estimate]) -> list[TableBlock]:
     def rows(metrics: Sequence[str], *, linked: bool = False) -> tuple[Row, ...]:
         return tuple(
             Row(
@@ -343,7 +341,11 @@ def _table_blocks(
                 },
                 (
                     *ordered(r.estimates, metrics),
-                    *([links[r.system]] if linked and r.group is None and r.system in links else []),
+                    *(
+                        [links[r.system]]
+                        if linked and r.group is None and r.system in links
+                        else []
+                    ),
                 ),
             )
             for r in found
