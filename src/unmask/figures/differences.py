@@ -99,8 +99,8 @@ def difference_intervals(comparison: Comparison, *, width: float = WIDE) -> Figu
     return Figure(
         "compare_differences",
         comparison.verdict.partition(":")[0] + f": {second} against {comparison.first}",
-        f"{100 * level:g} % intervals of each difference on shared draws, as a share of the value of"
-        f" {comparison.first}; to the right of 0 {second} recognises better.",
+        f"{100 * level:g} % intervals of each difference on shared draws, as a share of the value"
+        f" of {comparison.first}; to the right of 0 {second} recognises better.",
         in_panel(chart, width=width, ratio=0.5, description="Differences of two systems"),
     )
 

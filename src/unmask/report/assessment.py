@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,7 +61,7 @@ class Assessment:
     date: str | None
     kept: Path
     failures: tuple[Notice, ...] = ()
-    overview: Document = Document(())
+    overview: Document = field(default_factory=lambda: Document(()))
     reused: int = 0
     computed: int = 0
 

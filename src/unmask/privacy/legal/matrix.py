@@ -29,8 +29,8 @@ def matrix_linkability(
     A recording is linked where its own speaker scores above every other (eq. 3 and 4 of Vauquier
     2025; a tie is a failure). The value is the mean over speakers of the mean over their
     recordings, under the score or its negation, whichever links more. Recordings of people who are
-    not enrolled are left out. Intervals have ``level``, none without ``replicates``; ``seed`` stands
-    in their signature.
+    not enrolled are left out. Intervals have ``level``, none without ``replicates``; ``seed``
+    stands in their signature.
     """
     found = _matrix(scores)
     if found is None:
@@ -49,7 +49,8 @@ def _matrix(scores: Scores) -> tuple[IntArray, IntArray, IntArray] | None:
     """
     if scores.enrol is None or scores.test is None or not scores.has_speakers:
         return None
-    assert scores.enrol_speaker is not None and scores.test_speaker is not None
+    assert scores.enrol_speaker is not None
+    assert scores.test_speaker is not None
     who, whose = (ids.codes for ids in share(scores.enrol_speaker, scores.test_speaker))
     _, model = np.unique(scores.enrol.codes, return_inverse=True)
     _, recording = np.unique(scores.test.codes, return_inverse=True)

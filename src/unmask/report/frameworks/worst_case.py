@@ -28,6 +28,7 @@ from unmask.stress import (
 from unmask.trials import Scores, Source
 
 RATES = (0.01, 0.001)
+_COSTS = {"τ₁": " (a miss costs 10 ×)", "τ₂": " (equal costs)", "τ₃": " (a false alarm costs 10 ×)"}
 _STEPS = (1, 2, 5)
 
 
@@ -74,7 +75,7 @@ def _(studies: Mapping[str, WorstCaseStudy], *, inputs: tuple[Source, ...] = ())
             conditions = where | {
                 "threshold": point.name
                 if _is_number(point.name)
-                else f"{point.name} = {point.threshold:.4g}"
+                else f"{point.name}{_COSTS.get(point.name, '')} = {point.threshold:.4g}"
             }
             rows.append(Row(conditions, study.estimates(place), columns))
         notes.append(_counts(study, said))
