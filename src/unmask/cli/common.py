@@ -51,7 +51,7 @@ def _file(path: Path | None) -> Path | None:
     return path
 
 
-def _folder(path: Path | None) -> Path | None:
+def writable_folder(path: Path | None) -> Path | None:
     """A folder can be written to, or made below the last one that is there."""
     if path is not None:
         there = path.absolute()
@@ -86,7 +86,7 @@ OutputOption = Annotated[
 ]
 FiguresOption = Annotated[
     Path | None,
-    typer.Option("--figures", callback=_folder, help="Draw the figures into this folder."),
+    typer.Option("--figures", callback=writable_folder, help="Draw the figures into this folder."),
 ]
 FigureFormatsOption = Annotated[
     str,

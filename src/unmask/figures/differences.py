@@ -127,7 +127,7 @@ def worst_case_of_systems(studies: Mapping[str, WorstCaseStudy], *, width: float
         "count:Q",
         title="Number of impostors to choose from, N",
         scale=alt.Scale(type="log"),
-        axis=alt.Axis(format="~s", tickCount=6),
+        axis=alt.Axis(format="~s", values=[10**power for power in range(9)]),
     )
     dash = alt.StrokeDash(
         "line:N",
@@ -148,8 +148,8 @@ def worst_case_of_systems(studies: Mapping[str, WorstCaseStudy], *, width: float
     return Figure(
         "compare_worst_case",
         f"False alarms when the closest of N voices tries, up to N = {first.population:,}",
-        "At each system's threshold "
-        f"{first.operating[len(first.operating) // 2].name}. Solid: measured; dashed: extrapolated,"
+        "At each system's threshold at which a miss and a false alarm cost alike. Solid: measured;"
+        " dashed: extrapolated,"
         f" with bands of {100 * first.predicted.level:g} % that hold the spread of models.",
         in_panel(chart, width=width, ratio=0.6, description="Worst case of several systems"),
     )

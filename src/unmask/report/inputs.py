@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from unmask.errors import InputError
 from unmask.report.cache import Step, Work
 from unmask.report.config import Config, Safeguard, ScoreSets, ScoreTable, Voices
 from unmask.report.redact import Labels, redaction_key
+from unmask.speech import Recording
 from unmask.trials import (
     Embeddings,
     Scores,
@@ -136,6 +137,50 @@ def read_inputs(config: Config, work: Work, *, base: Path, allow_code: bool = Fa
         tuple(notes),
     )
     return redacted(inputs, redaction_key(work.cache.folder)) if config.redact else inputs
+
+
+def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
+    """Read what a config names as an assessment would, short of embedding recordings, and say what
+    was found; whatever would fail fails here. ``allow_code`` is that of :func:`read_inputs`.
+    """
+    said = []
+    parts: dict[str, Voices] = {"original": config.original} if config.original.given else {}
+    parts |= {f"safeguards.{one.name}": one for one in config.safeguards if one.given}
+    for key, part in parts.items():
+        if part.audio is not None:
+            files = _recordings(part, key, allow_code=allow_code)
+            people = len({one.speaker for one in files})
+            said.append(f"{key}: {len(files):,} recordings of {people:,} speakers")
+        else:
+            assert part.embeddings is not None
+            found = read_embeddings(part.embeddings, speakers=part.speakers)
+            said.append(f"{key}: {len(found):,} vectors of {found.n_speakers:,} speakers")
+    tables = {one.name: _table(one) for one in config.scores}
+    sets = {
+        set_label(one.name, given.set): _sets(given)
+        for one in config.safeguards
+        for given in one.scores
+    }
+    for name, scores in {**tables, **set_tables(sets)}.items():
+        counts = scores.counts
+        said.append(f"{name}: {counts['target']:,} target and {counts['nontarget']:,} nontarget")
+    return said
+
+
+def _recordings(part: Voices, key: str, *, allow_code: bool) -> Sequence[Recording]:
+    """The recordings of a folder, once it is known that its encoder can be loaded."""
+    from unmask.speech import recordings
+    from unmask.speech.encoders import load_encoder, runs_code
+
+    if runs_code(part.encoder) and not allow_code:
+        raise InputError(
+            f"{key}: expected a built-in encoder or an ONNX file, found {part.encoder}, which names"
+            " code to run: --allow-code lets a config do so"
+        )
+    assert part.audio is not None
+    files = recordings(part.audio, speakers=part.speakers or "folder")
+    load_encoder(part.encoder)
+    return files
 
 
 def _shown(one: Safeguard, every: Mapping[str, Embeddings]) -> bool:

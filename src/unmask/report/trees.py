@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -110,7 +110,7 @@ def _lists_of(name: str, data: dict[str, Path]) -> tuple[Path | None, Path | Non
     return files[0], files[1]
 
 
-def _called(root: Path, tag: str, every: dict[tuple[Path, str], object], top: Path) -> str:
+def _called(root: Path, tag: str, every: Iterable[tuple[Path, str]], top: Path) -> str:
     """A system by its suffix; by its folder too where another has the same."""
     alone = sum(other == tag for _, other in every) == 1
     where = root.relative_to(top).as_posix() if root != top else top.resolve().name

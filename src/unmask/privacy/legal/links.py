@@ -324,9 +324,9 @@ def linkability(
     Link: s(i,i) > max over j ≠ i of s(i,j), a tie is a failure (eq. 3 and 4). ``counts`` are the
     numbers N' of speakers of ``enrol`` to choose from, all of them unless given. ``draws=None`` is
     the expectation over all lists of N' enrolment speakers that hold the true one; a number draws
-    as many with ``seed``, which also draws utterances. Enrolment averages ``enrol_length`` utterances, by default all
-    there are, as in the paper. Each speaker of ``test`` gives up to ``max_conversations`` disjoint
-    conversations, and the value is the mean over speakers of the mean over theirs: it estimates the
+    as many with ``seed``, which also draws utterances. Enrolment averages ``enrol_length``
+    utterances, by default all there are, as in the paper. Each speaker of ``test`` gives up to
+    ``max_conversations`` disjoint conversations, and the value is the mean over speakers of the mean over theirs: it estimates the
     same probability as the paper's one conversation each, with less noise, and tells people apart.
     Speakers with fewer than ``length`` test utterances are left out and counted. ``backend`` is
     ``"cosine"`` or a trained one. ``side`` names columns that must match as well.
