@@ -169,8 +169,8 @@ def worstcase(
         common.refuse(context, OF_SCORES, "is for score files, found embeddings")
         own = {"backend": backend_named(backend), "per_pair": per_pair}
         for name, path in files.items():
-            read = read_embeddings(path, format=input_format, speakers=speakers)
-            data[name if name != path else Path(path).stem] = read, own
+            voices = read_embeddings(path, format=input_format, speakers=speakers)
+            data[name if name != path else Path(path).stem] = voices, own
         other = None if proxy is None else read_embeddings(proxy, speakers=speakers)
         inputs = tuple(e.source for e, _ in data.values() if isinstance(e, Embeddings) and e.source)
         tell(inputs, quiet=quiet)

@@ -72,7 +72,7 @@ def difference_intervals(comparison: Comparison, *, width: float = WIDE) -> Figu
                 "clear": "excludes 0" if ends[0] > 0 or ends[1] < 0 else "includes 0",
             }
         )
-    names = [row["metric"] for row in rows]
+    names = [str(row["metric"]) for row in rows]
     columns = ("metric", "value", "low", "high", "clear")
     data = table(**{name: [row[name] for row in rows] for name in columns})
     second = comparison.second

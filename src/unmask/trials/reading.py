@@ -24,6 +24,7 @@ from unmask.trials.formats import (
     KALDI_SCP,
     NPY_EMBEDDINGS,
     NPZ_EMBEDDINGS,
+    PARQUET,
     PARQUET_EMBEDDINGS,
     Format,
     format_named,
@@ -35,7 +36,6 @@ from unmask.trials.readers.detect import normalise
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.numpy import load_npy, load_npz, parse_npz
 from unmask.trials.readers.tables import (
-    PARQUET,
     Parsed,
     TypedRows,
     load_parquet,
@@ -183,7 +183,7 @@ def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
     if not isinstance(data, pl.DataFrame):
         data = pl.DataFrame({str(name): list(data[name]) for name in data.columns})
     digest = hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest()
-    rows = TypedRows("table", data.lazy(), lambda: nullcontext(SimpleNamespace(sha256=digest)))  # type: ignore[arg-type,return-value]
+    rows = TypedRows("table", data.lazy(), lambda: nullcontext(SimpleNamespace(sha256=digest)))  # type: ignore[arg-type]
     parsed = open_typed(rows, "system", PARQUET, as_key=False, systems=systems).in_memory()
     check_systems("table", list(parsed.systems), systems)
     return replace(parsed, sha256=digest)

@@ -326,8 +326,9 @@ def linkability(
     the expectation over all lists of N' enrolment speakers that hold the true one; a number draws
     as many with ``seed``, which also draws utterances. Enrolment averages ``enrol_length``
     utterances, by default all there are, as in the paper. Each speaker of ``test`` gives up to
-    ``max_conversations`` disjoint conversations, and the value is the mean over speakers of the mean over theirs: it estimates the
-    same probability as the paper's one conversation each, with less noise, and tells people apart.
+    ``max_conversations`` disjoint conversations, and the value is the mean over speakers of the
+    mean over theirs: it estimates the same probability as the paper's one conversation each, with
+    less noise, and tells people apart.
     Speakers with fewer than ``length`` test utterances are left out and counted. ``backend`` is
     ``"cosine"`` or a trained one. ``side`` names columns that must match as well.
     ``allow_shared_utterances`` lets utterances be on both sides, which is a leak. The score

@@ -44,7 +44,9 @@ def _(
         for name, roc in zip(names, comparison.rocs, strict=True)
     }
     interval = comparison.differences[0].difference.interval
-    drawn = {} if interval is None else {"level": interval.level, "seed": comparison.seed}
+    drawn: dict[str, Any] = (
+        {} if interval is None else {"level": interval.level, "seed": comparison.seed}
+    )
     found.insert(0, det_with_bands(lines, det_bands(scores, **drawn) if drawn else {}))
     delta = _allowed(lambda: cp_maps(scores, systems=names, grid=_GRID, replicates=0))
     if delta is not None:
