@@ -11,11 +11,9 @@ import typer
 
 from unmask.cli import common
 from unmask.errors import InputError
-from unmask.figures import save_all
 from unmask.privacy.legal import BACKENDS, FREE, METRICS, VARIANTS, Attacker, with_backends
 from unmask.privacy.legal import legal as attack
-from unmask.report import document, figures_of, legal_attackers, load_config
-from unmask.run import place, reporting
+from unmask.report import document, legal_attackers, load_config
 from unmask.trials import Embeddings, read_embeddings
 
 _ENROLS: dict[str, dict[str, Any]] = {
@@ -159,14 +157,10 @@ def legal(
             "level": level,
             "seed": seed,
         }
-    here = place(on, workers=workers, state=state)
-    with here, common.progress("attacks", quiet=quiet) as bar, reporting(bar):
+    with common.running("attacks", on, workers, state, quiet=quiet):
         sweep = attack(attackers, **options)
-    if figures is not None:
-        save_all(figures_of(sweep), figures, formats=tuple(figure_formats.split(",")))
+    common.draw(sweep, figures, formats=figure_formats, quiet=quiet)
     common.give(document(sweep), format=format, output=output, quiet=quiet)
-    if figures is not None:
-        common.remark(f"figures in {figures}", quiet=quiet)
 
 
 _WITH_CONFIG = {
@@ -177,10 +171,8 @@ _WITH_CONFIG = {
 
 def _refuse_both(context: typer.Context) -> None:
     """Options that a config holds are not taken from the command line as well."""
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if name not in _WITH_CONFIG and source is not None and source.name == "COMMANDLINE":
-            raise typer.BadParameter(f"--{name.replace('_', '-')} belongs into the config file")
+    for option in common.given(context, (n for n in context.params if n not in _WITH_CONFIG)):
+        raise typer.BadParameter(f"{option} belongs into the config file")
 
 
 def _attackers(

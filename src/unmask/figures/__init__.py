@@ -6,6 +6,11 @@ from unmask.figures.calibration import calibration_plot, pav_map
 from unmask.figures.cp_maps import cp_map_figure, delta_cp_map_figure
 from unmask.figures.cp_roadmap import roadmap_figure
 from unmask.figures.densities import score_histograms, trial_bias_figure
+from unmask.figures.differences import (
+    det_with_bands,
+    difference_intervals,
+    worst_case_of_systems,
+)
 from unmask.figures.evidence import calibration_profiles, disclosure_profiles, ece_profile
 from unmask.figures.figure import Chart, Figure, join, require_systems, table
 from unmask.figures.image import PNG_PIXELS_PER_INCH, save, save_all, svg
@@ -58,6 +63,8 @@ __all__ = [
     "cp_map_figure",
     "delta_cp_map_figure",
     "det",
+    "det_with_bands",
+    "difference_intervals",
     "disclosure_profiles",
     "distinctiveness",
     "ece_profile",
@@ -91,5 +98,6 @@ __all__ = [
     "worst_case_figures",
     "worst_case_growth",
     "worst_case_map",
+    "worst_case_of_systems",
     "zoo_plots",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +26,8 @@ from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.frameworks.study import TRIALS, Framework, Plan, Study
 from unmask.report.frameworks.trialled import Trialled, strongest
 from unmask.report.headline import Card, cards, weak_control
-from unmask.report.inputs import Inputs, read_inputs
+from unmask.report.inputs import Inputs, read_inputs, set_tables
+from unmask.report.overview import overview
 from unmask.report.section import Drawn, Section, TableBlock
 
 K = TypeVar("K")
@@ -57,6 +58,7 @@ class Assessment:
     kept: Path
     extractor: str = ""
     failures: tuple[Notice, ...] = ()
+    overview: Document = field(default_factory=lambda: Document(()))
     reused: int = 0
     computed: int = 0
 
@@ -111,9 +113,7 @@ class _Run:
         self.work = work
         names = [*([ORIGINAL] if inputs.original is not None else []), *inputs.safeguards]
         self.colours = system_colours(names, original=ORIGINAL)
-        self.tables = {**inputs.tables}
-        for name, sets in inputs.sets.items():
-            self.tables |= {f"{name} {part.upper()}": scores for part, scores in sets.items()}
+        self.tables = {**inputs.tables, **set_tables(inputs.sets)}
         self.failures: dict[str, list[str]] = {}
 
     def result(self) -> Assessment:
@@ -222,6 +222,7 @@ class _Run:
             self.work.cache.folder,
             extractor_note(self.inputs) if self.attacks.of else "",
             failures,
+            overview(self.config, rows, self.tables),
             self.work.reused,
             self.work.computed,
         )
@@ -256,7 +257,7 @@ class _Run:
         """How many people a safeguard was tested on; None where scores do not tell."""
         if name in self.inputs.protected:
             return self.inputs.protected[name].n_speakers
-        return speaker_count(self.inputs.sets[name]["oo"])
+        return speaker_count(next(iter(self.inputs.sets[name].values())))
 
     def _least(
         self, trialled: Mapping[str, Sequence[Trialled]]

@@ -67,14 +67,24 @@ class Voices(_Part):
 
 
 class ScoreSets(_Part):
-    """Score files of one safeguard: original–original, original–protected, protected–protected."""
+    """Score files of one safeguard: original–original, original–protected, protected–protected.
 
-    oo: Path
-    op: Path
-    pp: Path
+    Several lists of trials, such as those of women and men, are several ``set``s.
+    """
+
+    set: Name | None = Field(default=None, description="Name of the list of trials.")
+    oo: Path | None = None
+    op: Path | None = None
+    pp: Path | None = None
     key: Path | None = None
     speakers: str | None = None
     system: str | None = None
+
+    @model_validator(mode="after")
+    def _some_list(self) -> Self:
+        if not (self.oo or self.op or self.pp):
+            raise ValueError("expected score files oo, op or pp, found none of them")
+        return self
 
 
 class Safeguard(Voices):
@@ -116,11 +126,19 @@ class Safeguard(Voices):
     hidden: bool = Field(
         default=False, description="Used as another's run only, not assessed itself."
     )
-    scores: ScoreSets | None = None
+    scores: tuple[ScoreSets, ...] = ()
+
+    @field_validator("scores", mode="before")
+    @classmethod
+    def _several(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, Mapping) else value
 
     @model_validator(mode="after")
     def _something(self) -> Self:
-        if not self.given and self.scores is None:
+        names = [one.set for one in self.scores]
+        if len(set(names)) < len(names):
+            raise ValueError("scores: expected a different set for each list of trials")
+        if not self.given and not self.scores:
             raise ValueError("expected embeddings, audio or scores, found none of them")
         if self.keyless and self.again is not None:
             raise ValueError("expected another run (again) or keyless, found both")

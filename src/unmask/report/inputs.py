@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from unmask.report.extractors import (
     recordings_of,
 )
 from unmask.report.redact import Labels, redaction_key
+from unmask.speech import Recording
 from unmask.trials import (
     Embeddings,
     Scores,
@@ -122,7 +123,8 @@ def read_inputs(
             unread.update(failures)
             told = "" if config.redact else f": {'; '.join(failures.values())}"
             lost.append(
-                f"{key}: {len(failures)} recordings cannot be read and are left out everywhere{told}"
+                f"{key}: {len(failures)} recordings cannot be read and are left out"
+                f" everywhere{told}"
             )
         if found.source is not None:
             source = replace(found.source, name=_relative(found.source.name, base))
@@ -157,9 +159,10 @@ def read_inputs(
         }
     tables = {one.name: _table(one) for one in config.scores}
     sets = {
-        one.name: _sets(one.scores)
+        set_label(one.name, given.set): _sets(given)
         for one in config.safeguards
-        if one.scores is not None and not one.hidden
+        if not one.hidden
+        for given in one.scores
     }
     for scores in [*tables.values(), *(s for three in sets.values() for s in three.values())]:
         sources += [replace(s, name=_relative(s.name, base)) for s in scores.sources]
@@ -291,6 +294,49 @@ def _without_people(inputs: Inputs, people: frozenset[str]) -> Inputs:
     )
 
 
+def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
+    """Read what a config names as an assessment would, short of embedding recordings, and say what
+    was found; whatever would fail fails here. ``allow_code`` is that of :func:`read_inputs`.
+    """
+    from unmask.speech.encoders import load_encoder
+
+    said = []
+    parts: dict[str, Voices] = {"original": config.original} if config.original.given else {}
+    parts |= {f"safeguards.{one.name}": one for one in config.safeguards if one.given}
+    for key, part in parts.items():
+        if part.audio is not None:
+            files = _recordings(part, key, allow_code=allow_code)
+            load_encoder(part.encoder)
+            people = len({one.speaker for one in files})
+            said.append(f"{key}: {len(files):,} recordings of {people:,} speakers")
+        else:
+            assert part.embeddings is not None
+            found = read_embeddings(part.embeddings, speakers=part.speakers)
+            said.append(f"{key}: {len(found):,} vectors of {found.n_speakers:,} speakers")
+    tables = {one.name: _table(one) for one in config.scores}
+    sets = {
+        set_label(one.name, given.set): _sets(given)
+        for one in config.safeguards
+        for given in one.scores
+    }
+    for name, scores in {**tables, **set_tables(sets)}.items():
+        counts = scores.counts
+        said.append(f"{name}: {counts['target']:,} target and {counts['nontarget']:,} nontarget")
+    return said
+
+
+def _recordings(part: Voices, key: str, *, allow_code: bool) -> Sequence[Recording]:
+    """The recordings of a folder, once it is known that its encoder may run."""
+    from unmask.speech.encoders import runs_code
+
+    if runs_code(part.encoder) and not allow_code:
+        raise InputError(
+            f"{key}: expected a built-in encoder or an ONNX file, found {part.encoder}, which names"
+            " code to run: --allow-code lets a config do so"
+        )
+    return recordings_of(part)
+
+
 def _shown(one: Safeguard, every: Mapping[str, Embeddings]) -> bool:
     return one.name in every and not one.hidden
 
@@ -301,27 +347,14 @@ def _voices(
     """Embeddings of a part, and what is wrong with utterances that could not be read."""
     failures: dict[str, str] = {}
     if part.audio is not None:
-        found, failures = _embedded(part, key, work, allow_code=allow_code)
+        files = _recordings(part, key, allow_code=allow_code)
+        found, failures = embedded(files, part.encoder, key, work, source=str(part.audio))
     else:
         assert part.embeddings is not None
         found = read_embeddings(part.embeddings, speakers=part.speakers)
     if part.sessions is not None:
         found = _with(found, sessions=_sessions(part.sessions, found))
     return found, failures
-
-
-def _embedded(
-    part: Voices, key: str, work: Work, *, allow_code: bool
-) -> tuple[Embeddings, dict[str, str]]:
-    from unmask.speech.encoders import runs_code
-
-    if runs_code(part.encoder) and not allow_code:
-        raise InputError(
-            f"{key}: expected a built-in encoder or an ONNX file, found {part.encoder}, which names"
-            " code to run: --allow-code lets a config do so"
-        )
-
-    return embedded(recordings_of(part), part.encoder, key, work, source=str(part.audio))
 
 
 def _table(one: ScoreTable) -> Scores:
@@ -338,16 +371,33 @@ def _table(one: ScoreTable) -> Scores:
 
 
 def _sets(given: ScoreSets) -> dict[str, Scores]:
+    """The lists of trials that there are, each with its one system named after it: OO, OP, PP."""
     key = read_key(given.key) if given.key is not None else None
+    files = {name: getattr(given, name) for name in ("oo", "op", "pp")}
     sets = {}
-    for name in ("oo", "op", "pp"):
-        systems = [given.system] if given.system else None
-        scores = read_scores(
-            getattr(given, name), key=key, speakers=given.speakers, systems=systems
-        )
-        scores.check_classes()
-        sets[name] = scores
+    for name, path in files.items():
+        if path is not None:
+            systems = [given.system] if given.system else None
+            scores = read_scores(path, key=key, speakers=given.speakers, systems=systems)
+            scores.check_classes()
+            sets[name] = replace(scores, systems={name.upper(): scores.scores(given.system)})
     return sets
+
+
+def set_label(safeguard: str, name: str | None) -> str:
+    """What a list of trials of a safeguard is called."""
+    return safeguard if name is None else f"{safeguard}, {name}"
+
+
+def set_tables(sets: Mapping[str, Mapping[str, Scores]]) -> dict[str, Scores]:
+    """A table of systems OO, OP, PP for each safeguard and set; apart where trials differ."""
+    tables: dict[str, Scores] = {}
+    for label, lists in sets.items():
+        try:
+            tables[label] = Scores.merged(*lists.values())
+        except InputError:
+            tables |= {f"{label} {part.upper()}": one for part, one in lists.items()}
+    return tables
 
 
 def _sessions(path: Path, embeddings: Embeddings) -> list[str]:

@@ -199,7 +199,7 @@ def grid(rows: Sequence[Row]) -> Grid:
         dict(zip(row.columns or map(label, row.estimates), map(cell, row.estimates), strict=True))
         for row in rows
     ]
-    headings = list(dict.fromkeys(heading for found in cells for heading in found))
+    headings = _merged([list(found) for found in cells])
     lines = [
         tuple(row.conditions.get(name, "") for name in names)
         + tuple(found.get(heading, "") for heading in headings)
@@ -214,6 +214,19 @@ def grid(rows: Sequence[Row]) -> Grid:
         (heading, *(line[len(names) + i] for line in lines)) for i, heading in enumerate(headings)
     ]
     return Grid(("metric", *columns), tuple(turned), 1)
+
+
+def _merged(lists: Sequence[Sequence[str]]) -> list[str]:
+    """Every heading once; a new one stands before that which follows it in its own row."""
+    merged: list[str] = []
+    for names in lists:
+        place = len(merged)
+        for name in reversed(names):
+            if name in merged:
+                place = merged.index(name)
+            else:
+                merged.insert(place, name)
+    return merged
 
 
 def text(document: Document, *, width: int | None = None) -> str:

@@ -247,10 +247,11 @@ def _steps(study: Study) -> Plan:
         if protected.sessions is not None and protected.sessions.n_unique > 1:
             within[name] = Step.of(f"sessions of {name}", sessions, *voices, weight=2.0, **how)
     for name, sets in inputs.sets.items():
-        scores = [sets[part] for part in ("oo", "op", "pp")]
-        matrices[name] = Step.of(
-            f"voice similarity of {name}", pseudonymisation, *scores, **all_pairs
-        )
+        scores = [sets[part] for part in ("oo", "op", "pp") if part in sets]
+        if len(scores) == 3:
+            matrices[name] = Step.of(
+                f"voice similarity of {name}", pseudonymisation, *scores, **all_pairs
+            )
     return {"matrices": matrices, "sessions": within}
 
 
