@@ -117,7 +117,7 @@ def _averages(
     names = list(dict.fromkeys(row.conditions["set"] for row in rows))
     groups = {
         f"mean of {letter}": [
-            n for n in names if (found := _GENDER.search(n)) and found[1] == letter
+            n for n in names if (match := _GENDER.search(n)) and match[1] == letter
         ]
         for letter in ("f", "m")
     }
@@ -137,13 +137,13 @@ def _averages(
                 for row in rows
                 if row.conditions["trials"] == part and row.conditions["set"] in chosen
             ]
-            found = [
+            means = [
                 mean([one[metric] for one in members], independent=apart)
                 for metric in AVERAGED
                 if all(metric in one for one in members)
             ]
-            if found and len(members) == len(chosen):
-                yield Row({"system": system, "set": title, "trials": part}, tuple(found))
+            if means and len(members) == len(chosen):
+                yield Row({"system": system, "set": title, "trials": part}, tuple(means))
 
 
 def mean(estimates: Sequence[Estimate], *, independent: bool) -> Estimate:
