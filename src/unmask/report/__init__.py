@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from unmask.report.config import Config, check_config, config_schema, load_config
     from unmask.report.frameworks.cpmap import render_cp_maps
     from unmask.report.frameworks.legal import legal_attackers
+    from unmask.report.inputs import check_inputs
     from unmask.report.starter import demo_config, starter_config
     from unmask.report.writing import summary_table, write_report
 
@@ -25,6 +26,7 @@ _HOMES = {
     "config": ("Config", "check_config", "config_schema", "load_config"),
     "frameworks.cpmap": ("render_cp_maps",),
     "frameworks.legal": ("legal_attackers",),
+    "inputs": ("check_inputs",),
     "starter": ("demo_config", "starter_config"),
     "writing": ("summary_table", "write_report"),
 }
@@ -46,6 +48,7 @@ __all__ = [
     "Told",
     "assess",
     "check_config",
+    "check_inputs",
     "config_schema",
     "demo_config",
     "document",

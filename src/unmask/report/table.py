@@ -34,6 +34,11 @@ LABELS = {
     "d_diag": "D_diag",
     "tpr_at_fpr": "TPR",
     "linkability": "Linkability",
+    "linkability_unseen": "Linkability, unseen people",
+    "linkability_seen": "Linkability, people trained on",
+    "linkability_unprotected": "Linkability, unprotected",
+    "linkability_own_run": "Linkability, own run",
+    "learning_gain": "Gain of the last step",
     "singling_out": "Singling Out",
     "one_minus_eer": "1 − EER",
     "identification_rate": "Identification rate",
@@ -215,7 +220,7 @@ def grid(rows: Sequence[Row]) -> Grid:
         dict(zip(row.columns or map(label, row.estimates), map(cell, row.estimates), strict=True))
         for row in rows
     ]
-    headings = list(dict.fromkeys(heading for found in cells for heading in found))
+    headings = _merged([list(found) for found in cells])
     lines = [
         tuple(row.conditions.get(name, "") for name in names)
         + tuple(found.get(heading, "") for heading in headings)
@@ -230,6 +235,19 @@ def grid(rows: Sequence[Row]) -> Grid:
         (heading, *(line[len(names) + i] for line in lines)) for i, heading in enumerate(headings)
     ]
     return Grid(("metric", *columns), tuple(turned), 1)
+
+
+def _merged(lists: Sequence[Sequence[str]]) -> list[str]:
+    """Every heading once; a new one stands before that which follows it in its own row."""
+    merged: list[str] = []
+    for names in lists:
+        place = len(merged)
+        for name in reversed(names):
+            if name in merged:
+                place = merged.index(name)
+            else:
+                merged.insert(place, name)
+    return merged
 
 
 def text(document: Document, *, width: int | None = None) -> str:

@@ -27,7 +27,14 @@ from unmask.speech.safeguards import (
     anonymise,
     safeguard,
 )
-from unmask.speech.training import Recipe, Trained, read_card, train, training_seconds
+from unmask.speech.training import (
+    Recipe,
+    Trained,
+    export_onnx,
+    read_card,
+    train,
+    training_seconds,
+)
 
 __all__ = [
     "SAMPLE_RATE",
@@ -52,6 +59,7 @@ __all__ = [
     "case_study_subset",
     "command_words",
     "embed",
+    "export_onnx",
     "file_workers",
     "forget",
     "load_encoder",

@@ -14,7 +14,7 @@ from unmask.figures import Figure, PlanePoint, cost_plane
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL, Config, Voices
 from unmask.report.documents import Document, Row, document
-from unmask.report.frameworks.attacks import Framework, Plan, Study
+from unmask.report.frameworks.study import Framework, Plan, Study
 from unmask.report.headline import Headline, find, legal_number
 from unmask.report.section import Method, Section, TableBlock, shown
 from unmask.speech import Recording, recordings
