@@ -219,3 +219,17 @@ def test_the_command(folders, capsys):
     assert [one["value"] for one in wer] == [0.0, 0.0]
     app(["utility", str(folders / "m.csv"), "--ci", "0", "-f", "csv"], standalone_mode=False)
     assert "wer" in capsys.readouterr().out
+
+
+def test_the_bundled_numbers_belong_together():
+    from unmask.speech import case_study_subset
+    from unmask.utility import case_study_utility
+
+    measured, voices = case_study_utility(), case_study_subset()
+    assert measured.conditions == ("original", "b2", "b2r", "b2w", "b1", "pitch")
+    for name in (*measured.conditions, "b1-again", "b2r-again", "b2w-again"):
+        assert tuple(voices[name].utterances.to_series()) == measured.utterances
+        assert tuple(voices[name].speakers.to_series()) == measured.speakers
+    found = utility_of(measured, replicates=0)
+    wer = [found.estimate(name, "wer").value for name in measured.conditions]
+    assert wer[0] == min(wer) < 0.05
