@@ -17,6 +17,7 @@ from unmask.speech.safeguards import (
 )
 from unmask.speech.training import (
     Recipe,
+    Status,
     Trained,
     export_onnx,
     read_card,
@@ -35,6 +36,7 @@ __all__ = [
     "Recipe",
     "Recording",
     "Safeguard",
+    "Status",
     "Trained",
     "Transformed",
     "anonymise",
