@@ -29,6 +29,7 @@ from unmask.speech.safeguards import (
 )
 from unmask.speech.training import (
     Recipe,
+    Status,
     Trained,
     export_onnx,
     read_card,
@@ -51,6 +52,7 @@ __all__ = [
     "Recipe",
     "Recording",
     "Safeguard",
+    "Status",
     "Trained",
     "Transformed",
     "anonymise",
