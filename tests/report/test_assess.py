@@ -33,7 +33,7 @@ NUMBER = re.compile(r'<span class="num[^"]*" data-n="(\d+)" title="([^"]*)"><b>(
 
 
 def run(study, output, *, told=None, changes=(), file_copy=False):
-    config = load_config(study / "study.toml", changes=[*changes, 'figures=["svg"]'])
+    config = load_config(study / "study.toml", changes=['figures=["svg"]', *changes])
     found = assess(config, output, told=told)
     write_report(found, output, file_copy=file_copy)
     return found
@@ -54,6 +54,16 @@ def done(tmp_path_factory, request):
 
     folder = make(tmp_path_factory.mktemp("shared"))
     return folder, run(folder, folder / "out"), folder / "out"
+
+
+SMALL = ["figures=[]", 'frameworks=["similarity", "verification"]']
+
+
+@pytest.fixture(scope="module")
+def small(done):
+    """The same with two frameworks and no files of figures."""
+    folder = done[0]
+    return folder, run(folder, folder / "small", changes=SMALL), folder / "small"
 
 
 def test_everything_is_written(done):
@@ -234,10 +244,10 @@ def test_changing_one_part_recomputes_only_that(done):
     assert again.computed == 3
 
 
-def test_a_killed_run_goes_on_and_gives_the_same_bytes(done):
-    folder, _, whole = done
+def test_a_killed_run_goes_on_and_gives_the_same_bytes(small):
+    folder, _, whole = small
     out = folder / "killed"
-    for stop in (1, 9, 20):
+    for stop in (1, 4, 7):
         seen = []
 
         def told(what, step, total, seen=seen, stop=stop):
@@ -246,18 +256,18 @@ def test_a_killed_run_goes_on_and_gives_the_same_bytes(done):
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            run(folder, out, told=told)
+            run(folder, out, told=told, changes=SMALL)
         assert files(out) == {}
-    run(folder, out)
+    run(folder, out, changes=SMALL)
     assert files(out) == files(whole)
 
 
-def test_damaged_steps_are_computed_again(done):
-    folder, _, out = done
+def test_damaged_steps_are_computed_again(small):
+    folder, _, out = small
     before = files(out)
     for damaged in cache.cache_of(out).glob("*.npz"):
         damaged.write_bytes(damaged.read_bytes()[:100])
-    again = run(folder, out)
+    again = run(folder, out, changes=SMALL)
     assert again.computed
     assert again.reused == 0
     assert files(out) == before
@@ -328,7 +338,8 @@ def test_no_list_of_names_undoes_a_redaction(done, tmp_path):
     for number in range(2):
         out = tmp_path / f"redacted-{number}"
         config = load_config(
-            done[0] / "study.toml", changes=["redact=true", 'frameworks=["verification"]']
+            done[0] / "study.toml",
+            changes=["redact=true", "figures=[]", 'frameworks=["verification"]'],
         )
         found = assess(config, out, cache=tmp_path / f"cache-{number}")
         write_report(found, out)
@@ -466,9 +477,9 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
     assert notes == ("conversations of 3 utterances left out: nobody has two of them to attack",)
 
 
-def test_another_place_gives_the_same_report(done, tmp_path):
-    folder, found, _ = done
-    config = load_config(folder / "study.toml", changes=['figures=["svg"]'])
+def test_another_place_gives_the_same_report(small, tmp_path):
+    folder, found, _ = small
+    config = load_config(folder / "study.toml", changes=SMALL)
     with place("processes", workers=2, state=tmp_path / "state"):
         there = assess(config, tmp_path / "out")
     assert there.computed == found.computed

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from unmask.report.config import Config
-from unmask.report.frameworks.attacks import Attacks, Study
+from unmask.report.frameworks.attacks import Attacks
+from unmask.report.frameworks.study import Study
 from unmask.report.frameworks.worst_case import FRAMEWORK, Growth, growth_of
 from unmask.trials import Ids, Scores
 

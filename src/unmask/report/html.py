@@ -18,7 +18,6 @@ from unmask.figures import POLICY, STYLE, fragment, javascript
 from unmask.report.assessment import Assessment
 from unmask.report.conclusions import listed
 from unmask.report.documents import Document, Row
-from unmask.report.frameworks.attacks import NO_EXTRACTOR
 from unmask.report.headline import Headline
 from unmask.report.section import Choice, Drawn, Section, TableBlock
 from unmask.report.table import DIGITS, EXPLANATIONS, LABELS, condition_label, label, shown_value
@@ -212,15 +211,16 @@ def bar(headline: Headline) -> dict[str, Any]:
 
 
 GLOSSARY = (
-    "Cosine, wccn and plda are ways to compare voices; centred: each side about its own mean;"
-    " negated: the least alike are taken for the same."
+    "Cosine, wccn, plda, asnorm and fusion are ways to compare voices; whitened, coral, procrustes"
+    " and wasserstein bring known and protected voices together first; centred: each side about its"
+    " own mean; negated: the least alike are taken for the same."
 )
 _ATTACKERS = (
     "Every attacker holds recordings of known people and tests protected ones; no utterance is on"
     " both sides, and nobody enrols or trains on the run that is attacked. What an attacker has of"
     " the safeguard is a run of its own, under other keys, or of a safeguard without keys. Each"
     " tries every back-end, each side about its own mean or not, and either sign of the score; the"
-    f" strongest of all is what the summary shows: a weak attacker proves nothing. {NO_EXTRACTOR}"
+    " strongest of all is what the summary shows: a weak attacker proves nothing."
 )
 _CONSISTENCY = (
     "Enrolling the attacked run itself tells how distinct and stable pseudo-voices are. It takes"
@@ -231,7 +231,10 @@ _CONSISTENCY = (
 def method_of(assessment: Assessment) -> list[tuple[str, str]]:
     """How the assessment as a whole was made, as (name, text)."""
     config = assessment.config
-    told = [("Attackers", _ATTACKERS), ("Consistency of pseudonyms", _CONSISTENCY)]
+    told = [
+        ("Attackers", f"{_ATTACKERS} {assessment.extractor}"),
+        ("Consistency of pseudonyms", _CONSISTENCY),
+    ]
     return [
         *(told if assessment.attackers else []),
         (
