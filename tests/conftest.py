@@ -1,10 +1,24 @@
 """Settings of all tests."""
 
+import os
+
+# Before numpy is loaded: a second thread of a small product only waits, with a core of its own.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import settings
 
 settings.register_profile("unmask", max_examples=60, deadline=None, print_blob=True)
 settings.load_profile("unmask")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Tests of one file run on one worker, for what they share; pages of the docs share nothing."""
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            alone = item.path.name == "test_docs.py"
+            item.add_marker(pytest.mark.xdist_group(item.name if alone else str(item.path)))
 
 
 @pytest.fixture(scope="session", autouse=True)

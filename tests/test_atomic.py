@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
+from unmask.run import leftovers, workplace
 from unmask.run.files import atomic_file, atomic_path, write_whole
 
 
@@ -90,3 +91,64 @@ def test_files_get_the_mode_that_the_user_asks_for(tmp_path):
         os.umask(before)
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
     assert np.frombuffer((tmp_path / "a").read_bytes(), "u1").tolist() == [120]
+
+
+def dead_name(suffix=""):
+    """A name of a process that is gone: this machine, a number that was taken by another start."""
+    machine, pid, start, word = leftovers.owned_name().removeprefix("unmask-").split("-")
+    return f"unmask-{machine}-{pid}-{int(start) + 1}-{word}{suffix}"
+
+
+def test_what_dead_runs_left_is_cleared_and_what_live_ones_have_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(leftovers, "_looked_into", set())
+    gone = tmp_path / f".{dead_name('.npz')}"
+    gone.write_bytes(b"half")
+    folder = tmp_path / dead_name()
+    (folder / "inside").mkdir(parents=True)
+    live = tmp_path / f".{leftovers.owned_name('.npz')}"
+    live.write_bytes(b"half")
+    other = tmp_path / f"unmask-00000000-1-1-{'a' * 16}"
+    other.mkdir()
+    foreign = tmp_path / "unmask-data"
+    foreign.mkdir()
+    write_whole(tmp_path / "x", b"whole")
+    assert sorted(tmp_path.iterdir()) == sorted([live, other, foreign, tmp_path / "x"])
+
+
+def test_scratch_folders_are_closed_and_go(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / dead_name()).mkdir()
+    with leftovers.scratch_folder() as folder:
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert list(tmp_path.iterdir()) == [folder]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_long_name_and_an_odd_suffix_can_be_written(tmp_path):
+    for name in ("x" * 255, "a." + "y" * 200, "a.ü", "a.b c"):
+        write_whole(tmp_path / name, b"x")
+        assert (tmp_path / name).read_bytes() == b"x"
+
+
+def test_state_that_others_could_write_is_not_trusted(tmp_path):
+    folder = tmp_path / "state"
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.raises(InputError, match="not trusted"), workplace("k", folder):
+        pass
+    folder.chmod(0o755)
+    with workplace("k", folder) as place:
+        assert place == folder
+
+
+def test_state_that_nobody_came_back_for_is_forgotten(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    old, new = (tmp_path / f"unmask-{os.getuid()}-{letter * 16}" for letter in "ab")
+    for folder in (old, new):
+        folder.mkdir(mode=0o700)
+        (folder / "lock").touch()
+    for path in (old / "lock", old):
+        os.utime(path, (1e9, 1e9))
+    with workplace("0123456789abcdef", None):
+        pass
+    assert list(tmp_path.iterdir()) == [new]

@@ -25,7 +25,7 @@ def test_the_same_mapping_in_every_session_links_them():
     rng = np.random.default_rng(0)
     data, _, _ = original(rng)
     rotation = np.linalg.qr(rng.normal(size=(DIMENSION, DIMENSION)))[0]
-    found = sessions(data, protected_like(data, data.vectors @ rotation))
+    found = sessions(data, protected_like(data, data.vectors @ rotation), replicates=0)
     assert found.g_vd_within == pytest.approx(0.0, abs=1e-9)
     assert found.unlinkability_between == pytest.approx(0.0, abs=1e-9)
 
@@ -35,7 +35,7 @@ def test_a_new_mapping_for_each_session_keeps_voices_distinct_and_unlinkable():
     data, _, session = original(rng)
     turns = [np.linalg.qr(rng.normal(size=(DIMENSION, DIMENSION)))[0] for _ in range(SESSIONS)]
     vectors = np.stack([v @ turns[s] for v, s in zip(data.vectors, session, strict=True)])
-    found = sessions(data, protected_like(data, vectors))
+    found = sessions(data, protected_like(data, vectors), replicates=100)
     assert abs(found.g_vd_within) < 0.1
     assert found.unlinkability_between > 0.8
     by_name = {e.metric: e for e in found.estimates}
@@ -77,7 +77,7 @@ def test_speakers_who_share_no_session_are_counted():
     data, speaker, session = original(np.random.default_rng(4))
     rooms = np.where(speaker < 5, session, session + 10)
     moved = Embeddings(data.vectors, data.speakers, data.utterances, rooms.astype(str))
-    found = sessions(data, moved)
+    found = sessions(data, moved, replicates=50)
     assert any("50 of 90 ordered pairs" in line for line in found.warnings)
     assert np.isnan(found.sets["pp_within"].matrix[0, 9])
     assert np.isfinite(found.g_vd_within)

@@ -87,7 +87,7 @@ def score_sets(draw):
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     score_sets(),
     st.sampled_from(["geometric", "arithmetic"]),
@@ -120,7 +120,7 @@ def test_reference_values(mean, pairs):
     data = np.load(REFERENCE / "sim8.npz")
     expected = json.loads((REFERENCE / "expected.json").read_text())["sim8"][f"{pairs}_pairs"][mean]
     result = pseudonymisation(
-        data["oo"], data["op"], data["pp"], data["spk"], mean=mean, pairs=pairs
+        data["oo"], data["op"], data["pp"], data["spk"], mean=mean, pairs=pairs, replicates=0
     )
     for name in ("oo", "op", "pp"):
         assert result.d_diag[name] == pytest.approx(expected[f"Ddiag_{name}"], abs=1e-8)
@@ -433,9 +433,9 @@ def test_where_room_is_short_each_speaker_keeps_some_partners(monkeypatch):
     rng = np.random.default_rng(12)
     original = population(rng, speakers=60, each=3, within=0.9)
     protected = like(original, original.vectors + 0.8 * rng.normal(size=original.vectors.shape))
-    full = pseudonymisation(original, protected, replicates=100)
+    full = pseudonymisation(original, protected, replicates=60)
     monkeypatch.setattr(similarity_bins, "CELLS", 60 * 96 * 33)
-    some = pseudonymisation(original, protected, replicates=100)
+    some = pseudonymisation(original, protected, replicates=60)
     assert 30 <= some.sets["op"].partners <= 32
     assert f"|partners:{some.sets['oo'].partners}|" in some.estimates[0].signature
     assert "partners" not in full.estimates[0].signature
@@ -523,7 +523,7 @@ def test_the_centred_score_takes_out_what_all_voices_share():
     rows = original.vectors + noise
     scale = np.exp(0.7 * rng.normal(size=(len(rows), 1)))
     protected = like(original, scale * rows + shared)
-    result = pseudonymisation(original, protected, replicates=200)
+    result = pseudonymisation(original, protected, replicates=30)
     o, p = (Cosine().prepare(voices.vectors) for voices in (original, protected))
     centred = (o - o.mean(axis=0)) @ (p - p.mean(axis=0)).T
     direct = pseudonymisation(o @ o.T, centred, p @ p.T, original.speakers, replicates=0)
@@ -557,17 +557,17 @@ def test_centred_scores_are_the_same_from_every_source(original, backend):
 
 
 def test_noise_is_not_taken_for_an_attack():
-    """New voices that have nothing to do with the old ones, for a dozen populations."""
+    """New voices that have nothing to do with the old ones, for eight populations."""
     named = []
-    for seed in range(12):
+    for seed in range(8):
         rng = np.random.default_rng(seed)
-        original = population(rng, speakers=20, each=5, dimension=16)
-        fresh = population(rng, speakers=20, each=5, dimension=16)
-        result = pseudonymisation(original, like(original, fresh.vectors), replicates=100)
+        original = population(rng, speakers=20, each=3, dimension=16)
+        fresh = population(rng, speakers=20, each=3, dimension=16)
+        result = pseudonymisation(original, like(original, fresh.vectors), replicates=60)
         named += [result.strongest.attacker] * (result.strongest.attacker != "plain")
         named += result.per_speaker.worst()
         assert result.interval("deid").high == 1.0
-    assert len(named) <= 2
+    assert len(named) <= 1
 
 
 def test_estimates_carry_units_counts_and_signatures(matrices):
@@ -594,7 +594,7 @@ def test_progress_reaches_the_end(matrices):
 def test_bad_input_is_named(matrices, original):
     (oo, op, pp), speakers = matrices
     with pytest.raises(InputError, match=r"OP: expected a square matrix of 9 x 9.*\(9, 8\)"):
-        pseudonymisation(oo, op[:, :8], pp, speakers)
+        pseudonymisation(oo, op[:, :8], pp, speakers, replicates=0)
     with pytest.raises(InputError, match="speaker d has 1 segment"):
         pseudonymisation(oo, op, pp, ["d", *speakers[1:]])
     with pytest.raises(InputError, match="2 speakers or more"):
@@ -604,17 +604,17 @@ def test_bad_input_is_named(matrices, original):
     with pytest.raises(InputError, match="pairs: expected all or upper, found lower"):
         pseudonymisation(oo, op, pp, speakers, pairs="lower")
     with pytest.raises(InputError, match="OO: D_diag is 0"):
-        pseudonymisation(np.zeros((9, 9)), op, pp, speakers)
+        pseudonymisation(np.zeros((9, 9)), op, pp, speakers, replicates=0)
     broken = pp.copy()
     broken[0, 8] = np.nan
     with pytest.raises(InputError, match=r"PP: .*NaN"):
-        pseudonymisation(oo, op, broken, speakers)
+        pseudonymisation(oo, op, broken, speakers, replicates=0)
     broken = pp.copy()
     broken[0, 1] = np.nan
     with pytest.raises(InputError, match=r"PP: .*NaN"):
-        pseudonymisation(oo, op, broken, speakers)
+        pseudonymisation(oo, op, broken, speakers, replicates=0)
     with pytest.raises(InputError, match="OO: expected a matrix of numbers"):
-        pseudonymisation([["x"] * 9] * 9, op, pp, speakers)
+        pseudonymisation([["x"] * 9] * 9, op, pp, speakers, replicates=0)
 
 
 def test_sets_that_do_not_match_are_named(original):

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -52,6 +53,13 @@ def assess(
     redact: Annotated[
         bool, typer.Option("--redact", help="Neutral labels in place of speaker names.")
     ] = False,
+    file_copy: Annotated[
+        bool,
+        typer.Option(
+            "--file-copy",
+            help="Also filing.html and, where Chromium is installed, filing.pdf: A4, to be filed.",
+        ),
+    ] = False,
     cache: Annotated[
         Path | None,
         typer.Option(
@@ -86,27 +94,37 @@ def assess(
         return
     folder = output or config.with_name(f"{config.stem}-report")
     with place(on, workers=workers, state=state):
-        run(read, folder, cache=cache, allow_code=allow_code, quiet=quiet)
+        run(read, folder, file_copy=file_copy, cache=cache, allow_code=allow_code, quiet=quiet)
 
 
 def run(
     config: Config,
     output: Path,
     *,
+    file_copy: bool = False,
     cache: Path | None = None,
     allow_code: bool = False,
     quiet: bool,
 ) -> None:
     """Assess, write, and print the headline table; the path of the page comes last."""
     with telling(quiet=quiet) as told:
-        assessment = run_assessment(config, output, cache=cache, allow_code=allow_code, told=told)
-        page = write_report(assessment, output, told=told)
+        assessment = run_assessment(
+            config,
+            output,
+            cache=cache,
+            allow_code=allow_code,
+            told=told,
+            say=partial(common.remark, quiet=quiet),
+        )
+        page = write_report(assessment, output, file_copy=file_copy, told=told)
     reused = f"reused {assessment.reused} finished steps, computed {assessment.computed}; "
     common.remark(
         f"{reused if assessment.reused else ''}steps are kept, with names and voiceprints, in"
         f" {assessment.kept}",
         quiet=quiet,
     )
+    if file_copy and not page.with_name("filing.pdf").exists():
+        common.remark("no Chromium to make a PDF: print filing.html from any browser", quiet=quiet)
     sys.stdout.write(summary_table(assessment, width=common.terminal_width()))
     print(page)
 

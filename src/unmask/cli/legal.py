@@ -11,7 +11,7 @@ import typer
 
 from unmask.cli import common
 from unmask.errors import InputError
-from unmask.privacy.legal import BACKENDS, METRICS, VARIANTS, Attacker, with_backends
+from unmask.privacy.legal import BACKENDS, FREE, METRICS, VARIANTS, Attacker, with_backends
 from unmask.privacy.legal import legal as attack
 from unmask.report import document, legal_attackers, load_config
 from unmask.trials import Embeddings, read_embeddings
@@ -30,7 +30,7 @@ def legal(
         typer.Option(
             "--attacker",
             "-a",
-            help="NAME=ENROL,TEST or NAME=ENROL,TEST,TRAIN: embeddings (npz, parquet, Kaldi, HDF5);"
+            help="NAME=ENROL,TEST, and TRAIN, and TRAIN as protected: embeddings (npz, parquet, …);"
             " call the one on unprotected speech original. Enrolment protected with keys of the"
             " attacker's own, never from the attacked run.",
         ),
@@ -61,7 +61,11 @@ def legal(
     ] = None,
     metrics: Annotated[str, typer.Option(help="Which of the three metrics.")] = ",".join(METRICS),
     backends: Annotated[
-        str, typer.Option(help="Of cosine, wccn, plda; the last two are trained on TRAIN.")
+        str,
+        typer.Option(
+            help="Of cosine, whitened, coral, wasserstein; of wccn, plda, asnorm, trained on TRAIN;"
+            " of procrustes, fusion, which need TRAIN as protected too."
+        ),
     ] = "cosine",
     original: Annotated[str | None, typer.Option(help="Attacker on unprotected speech.")] = None,
     asked: Annotated[str | None, typer.Option(help="Attacker whose risk is asked for.")] = None,
@@ -181,9 +185,10 @@ def _attackers(
     """Attackers from their files, each read once, with every back-end they can train."""
     files = {name: rest.split(",") for name, _, rest in (text.partition("=") for text in specs)}
     for name, paths in files.items():
-        if not name or len(paths) not in (2, 3) or not all(paths):
+        if not name or not 2 <= len(paths) <= 4 or not all(paths):
             raise typer.BadParameter(
-                f"--attacker: expected NAME=ENROL,TEST[,TRAIN], found {name}={','.join(paths)}"
+                "--attacker: expected NAME=ENROL,TEST[,TRAIN[,PROTECTED]], found"
+                f" {name}={','.join(paths)}"
             )
     if not files:
         raise typer.BadParameter("expected --attacker NAME=ENROL,TEST or --config FILE")
@@ -198,7 +203,7 @@ def _attackers(
     for backend in backends:
         if backend not in BACKENDS:
             raise InputError(f"back-end: expected {', '.join(BACKENDS)}, found {backend}")
-    trained = [name for name in backends if name != "cosine"]
+    trained = [name for name in backends if name not in FREE]
     if trained and all(len(paths) == 2 for paths in files.values()):
         raise InputError(
             f"back-end {', '.join(trained)}: expected training embeddings of an attacker, found"
@@ -213,7 +218,9 @@ def _attackers(
     for name, paths in files.items():
         enrol, test, *train = (load(path) for path in paths)
         more = _ENROLS[known[name]] if name in known else {}
-        attackers[name] = Attacker(enrol, test, train=train[0] if train else None, **more)
+        pairs = (train[0], train[1]) if len(train) == 2 else None
+        data = train[0] if train else None
+        attackers[name] = Attacker(enrol, test, train=data, pairs=pairs, **more)
     return with_backends(attackers, backends, original=original)
 
 

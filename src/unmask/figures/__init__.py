@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from unmask.figures.calibration import calibration_plot, pav_map
-from unmask.figures.cp_maps import cp_map_figure, delta_cp_map_figure, roadmap_figure
+from unmask.figures.cp_maps import cp_map_figure, delta_cp_map_figure
+from unmask.figures.cp_roadmap import roadmap_figure
 from unmask.figures.densities import score_histograms, trial_bias_figure
 from unmask.figures.differences import (
     det_with_bands,
@@ -13,6 +14,7 @@ from unmask.figures.differences import (
 from unmask.figures.evidence import calibration_profiles, disclosure_profiles, ece_profile
 from unmask.figures.figure import Chart, Figure, join, require_systems, table
 from unmask.figures.image import PNG_PIXELS_PER_INCH, save, save_all, svg
+from unmask.figures.learning import learning_curves
 from unmask.figures.legal import RiskLine, legal_figures, legal_panel, risk_comparison
 from unmask.figures.page import POLICY, STYLE, fragment, javascript, script_json
 from unmask.figures.safeguards import Point, distinctiveness, speaker_protection
@@ -69,6 +71,7 @@ __all__ = [
     "fragment",
     "javascript",
     "join",
+    "learning_curves",
     "legal_figures",
     "legal_panel",
     "needed_thresholds",

@@ -1,4 +1,4 @@
-"""C-P maps, delta maps between two systems, and the roadmap of many."""
+"""C-P maps of systems, and delta maps between two of them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,15 @@ from unmask.figures.cp_cells import (
     Panel,
     Shades,
     axes_for,
-    blank,
     hatching,
     kept,
-    not_drawn,
     panel_for,
     rectangles,
 )
 from unmask.figures.encode import in_grid, is_wide, panel_columns, tips
 from unmask.figures.figure import Figure, Layers, require_systems, table, text_table
-from unmask.figures.theme import DIVERGING, INK, PAPER, SEQUENTIAL, WIDE, shorten
-from unmask.stress import OUTCOMES, Contour, CpMap, CpPosition, CpRoadmap, DeltaCpMap
+from unmask.figures.theme import DIVERGING, ON_BRIGHT, ON_DARK, SEQUENTIAL, WIDE, shorten
+from unmask.stress import OUTCOMES, Contour, CpMap, CpPosition, DeltaCpMap
 
 SPACING = 26
 _POINT_INK = "#D55E00"
@@ -157,7 +155,7 @@ def _line(line: Contour, cp: CpMap, shades: Shades, axes: Axes) -> list[alt.Char
     """The border at one level, named where it passes the map's diagonal; dark on light colours."""
     if not line.x.size:
         return []
-    ink = PAPER if shades.share(line.level) < _LIGHT else INK
+    ink = ON_DARK if shades.share(line.level) < _LIGHT else ON_BRIGHT
     rows = text_table(x=line.x, y=line.y, x2=line.x2, y2=line.y2)
     middle = int(abs(line.x - line.y).argmin())
     at_right, at_top = line.x[middle] > _NEAR_EDGE, line.y[middle] > _NEAR_EDGE
@@ -199,14 +197,14 @@ def _points(positions: Sequence[CpPosition], cp: CpMap, axes: Axes) -> alt.Chart
         legend=alt.Legend(
             title="Trial config",
             symbolFillColor=_POINT_INK,
-            symbolStrokeColor=PAPER,
+            symbolStrokeColor=ON_DARK,
             labelLimit=150,
         ),
     )
     marks: alt.Chart = (
         alt.Chart(rows)
         .mark_point(
-            filled=True, size=110, color=_POINT_INK, stroke=PAPER, strokeWidth=1.4, opacity=1
+            filled=True, size=110, color=_POINT_INK, stroke=ON_DARK, strokeWidth=1.4, opacity=1
         )
         .encode(
             *axes,
@@ -304,7 +302,7 @@ def reach(deltas: Sequence[DeltaCpMap]) -> float:
     """The end of the colour scale: the smallest of a few round numbers that 99 % of cells keep."""
     sizes = np.concatenate([np.abs(d.rcr[d.well_defined]) for d in deltas])
     return next(
-        (limit for limit in _REACHES if np.mean(sizes <= limit) >= _HELD or not sizes.size),
+        (limit for limit in _REACHES if not sizes.size or np.mean(sizes <= limit) >= _HELD),
         _REACHES[-1],
     )
 
@@ -371,7 +369,9 @@ def _beyond(delta: DeltaCpMap, cells: BoolArray, panel: Panel, axes: Axes) -> li
     x, y = ((np.append(0.0, axis[:-1]) + axis) / 2 for axis in (delta.x[columns], delta.y[rows]))
     dots: alt.Chart = (
         alt.Chart(text_table(x=x[column], y=y[row]))
-        .mark_circle(color=INK, size=max(2.0, (panel.width / columns.size) ** 2 / 9), opacity=0.8)
+        .mark_circle(
+            color=ON_BRIGHT, size=max(2.0, (panel.width / columns.size) ** 2 / 9), opacity=0.8
+        )
         .encode(*axes)
     )
     return [dots]
@@ -417,105 +417,3 @@ def beyond_words(deltas: Sequence[DeltaCpMap], limit: float) -> list[str]:
     return [
         f"Dots: {count:,} cells that change by more than ±{100 * limit:g} %, the end of the scale."
     ]
-
-
-_LEAST_SIDE = 90.0
-
-
-def roadmap_figure(
-    roadmap: CpRoadmap,
-    *,
-    width: float = WIDE,
-    name: str = "cp_roadmap",
-    title: str = "Roadmap: maps of the systems, and what each step gained",
-) -> Figure:
-    """Systems from left to right; below each map its change against the system it grew from.
-
-    The first step from a system goes on in its row, a further one opens a row of its own.
-    """
-    if not roadmap.deltas:
-        raise InputError(f"roadmap: expected at least two systems, found {len(roadmap.maps)}")
-    columns = len(roadmap.levels)
-    side = max(_LEAST_SIDE, side_for(columns, columns, width))
-    limit = reach(roadmap.deltas)
-    panels = [
-        panel
-        for number, (first, names) in enumerate(rows_of(roadmap))
-        for row in _rows(roadmap, first, names, side=side, limit=limit, legend=number == 0)
-        for panel in row
-    ]
-    listed = ", ".join(cp.system for cp in roadmap.maps)
-    described = f"Roadmap of {listed}: C-P maps and delta C-P maps"
-    chart = in_grid(panels, columns=columns, spacing=SPACING, description=described)
-    chart = chart.resolve_scale(color="independent")
-    return Figure(name, title, " ".join(_roadmap_caption(roadmap, side, limit)), chart)
-
-
-def _rows(
-    roadmap: CpRoadmap, first: int, names: list[str], *, side: float, limit: float, legend: bool
-) -> tuple[list[Layers], list[Layers]]:
-    """Maps of one row of the drawing and, below them, the steps that lead to them."""
-    maps = {cp.system: cp for cp in roadmap.maps}
-    steps = {delta.test: delta for delta in roadmap.deltas}
-    shades = shades_of(roadmap.maps)
-    panel = panel_for(roadmap.maps[0], side=side)
-    upper, lower = ([blank(panel)] * first for _ in range(2))
-    if first:
-        upper[-1] = blank(panel, f"from {shorten(steps[names[0]].reference, limit=14)} →")
-    for place, system in enumerate(names, start=first):
-        last = legend and system == names[-1]
-        upper.append(
-            map_panel(
-                system,
-                maps[system],
-                side=side,
-                shades=shades,
-                left=place == first,
-                below=False,
-                legend=last,
-            )
-        )
-        if system in steps:
-            left = place == max(first, 1)
-            lower.append(delta_panel(steps[system], side=side, limit=limit, left=left, legend=last))
-        else:
-            lower.append(blank(panel))
-    lacking = [blank(panel)] * (len(roadmap.levels) - first - len(names))
-    return upper + lacking, lower + lacking
-
-
-def rows_of(roadmap: CpRoadmap) -> list[tuple[int, list[str]]]:
-    """Rows of the drawing: the column of the first system in it, and the systems one by one."""
-    children: dict[str, list[str]] = {}
-    for delta in roadmap.deltas:
-        children.setdefault(delta.reference, []).append(delta.test)
-    rows: list[tuple[int, list[str]]] = []
-    open_branches = [(0, roadmap.levels[0][0])]
-    while open_branches:
-        first, system = open_branches.pop(0)
-        row = [system]
-        while system in children:
-            system, *others = children[system]
-            open_branches += [(first + len(row), other) for other in others]
-            row.append(system)
-        rows.append((first, row))
-    return rows
-
-
-def _roadmap_caption(roadmap: CpRoadmap, side: float, limit: float) -> list[str]:
-    first = roadmap.maps[0]
-    steps = "; ".join(
-        f"{delta.reference} → {delta.test} {', '.join(proportions(delta))}"
-        for delta in roadmap.deltas
-    )
-    parts = [
-        f"Above: {value_title(first)} of each system, the value on all trials below its name. "
-        "Below it: relative change against the system it grew from, blue where the newer one makes "
-        f"fewer errors, with the shares of well-defined cells it wins, ties and loses. {steps}.",
-        order_of(first),
-        scale_words(shades_of(roadmap.maps), several=True),
-        *beyond_words(roadmap.deltas, limit),
-    ]
-    if any(delta.intervals is not None for delta in roadmap.deltas):
-        parts.append("In brackets: intervals over speakers.")
-    return [*parts, *not_drawn(panel_for(first, side=side))]

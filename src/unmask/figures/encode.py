@@ -22,6 +22,7 @@ from unmask.figures.theme import (
     system_colours,
 )
 
+_LABEL = 12.0
 UNIT = alt.Scale(domain=[0, 1], nice=False)
 
 
@@ -162,6 +163,45 @@ def band(rows: alt.InlineData, x: alt.X, low: alt.Y, *more: Any, opacity: float)
     area = alt.Chart(rows).mark_area(fillOpacity=opacity, strokeWidth=0, clip=True)
     layer: alt.Chart = area.encode(x, low, alt.Y2("high:Q"), *more)
     return layer
+
+
+def end_labels(
+    ends: Mapping[str, float],
+    colours: Mapping[str, str],
+    x: alt.X,
+    y: alt.Y,
+    *,
+    last: float,
+    span: float,
+    height: float,
+) -> list[alt.Chart]:
+    """Names of lines beside their right ends at ``last``, moved apart where they would overlap.
+
+    ``ends`` are the values there, ``span`` is how many of them the panel's ``height`` shows.
+    """
+    apart = _LABEL * span / height
+    order = sorted(ends, key=lambda name: ends[name])
+    places: list[float] = []
+    for name in order:
+        places.append(max(ends[name], places[-1] + apart) if places else ends[name])
+    ceiling = span
+    for i in reversed(range(len(places))):
+        places[i] = min(places[i], ceiling)
+        ceiling = places[i] - apart
+    rows = table(
+        count=[last] * len(order),
+        value=places,
+        system=order,
+        label=[shorten(name, limit=18) for name in order],
+    )
+    scale = alt.Scale(domain=order, range=[colours[name] for name in order])
+    base = alt.Chart(rows).encode(x, y, tooltip=alt.Tooltip("system:N"))
+    return [
+        base.mark_point(filled=True, shape="square", size=26, opacity=1, xOffset=9).encode(
+            alt.Color("system:N", scale=scale, legend=None)
+        ),
+        base.mark_text(align="left", dx=15, fontSize=10.5).encode(text="label:N"),
+    ]
 
 
 def dashed(rows: alt.InlineData, *, mark: str = "rule", **style: Any) -> alt.Chart:

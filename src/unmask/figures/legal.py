@@ -12,10 +12,10 @@ from unmask.figures.encode import (
     attacker_lines,
     band,
     count_x,
+    end_labels,
     in_grid,
     is_wide,
     kinds,
-    legend,
     lookup,
     panel_words,
     percent_y,
@@ -34,6 +34,7 @@ _TITLES = {
     "one_minus_eer": ("1 − EER (%)", "N′ enrolment speakers"),
 }
 _CHANCE = "chance"
+_HEIGHT = 150
 
 
 def legal_figures(
@@ -214,22 +215,13 @@ def risk_comparison(
     metrics = list(dict.fromkeys(line.metric for line in lines))
     lengths = list(dict.fromkeys(line.length for line in lines))
     across = len(metrics) if is_wide(width) else 1
-    inner = min(300, int((width - 150 - 46 * across) / across))
+    inner = min(300, int((width - 20 - 130 * across) / across))
     names = list(dict.fromkeys(line.safeguard for line in lines))
-    colour = kinds(
-        "system",
-        {name: colours[name] for name in names},
-        legend=legend(
-            width=width,
-            title="Safeguard",
-            symbolType="stroke",
-            labelExpr=lookup(names, [shorten(name, limit=22) for name in names]),
-        ),
-    )
+    colour = kinds("system", {name: colours[name] for name in names}, legend=None)
     panels = [
         _risk_panel(
-            [one for one in lines if (one.metric, one.length) == (metric, length)], colour
-        ).properties(width=inner, height=190)
+            [one for one in lines if (one.metric, one.length) == (metric, length)], colour, colours
+        ).properties(width=inner, height=_HEIGHT)
         for length in lengths
         for metric in metrics
     ]
@@ -245,7 +237,7 @@ def risk_comparison(
     return Figure(name, title, caption, chart)
 
 
-def _risk_panel(lines: Sequence[RiskLine], colour: alt.Color) -> Layers:
+def _risk_panel(lines: Sequence[RiskLine], colour: alt.Color, colours: Mapping[str, str]) -> Layers:
     metric, first = lines[0].metric, lines[0].curve
     x = _counts("Speakers", [one.curve for one in lines], grid=False)
     y, low = (percent_y(field, _TITLES.get(metric, (metric,))[0]) for field in ("value", "low"))
@@ -256,6 +248,8 @@ def _risk_panel(lines: Sequence[RiskLine], colour: alt.Color) -> Layers:
         color=CHANCE, strokeDash=list(DASHED), strokeWidth=1.1, clip=True
     )
     base = alt.Chart(rows)
+    last = max(int(one.curve.counts.max()) for one in lines)
+    ends = {one.safeguard: float(one.curve.value[one.curve.counts.argmax()]) for one in lines}
     return alt.layer(
         band(rows, x, low, colour, opacity=0.13),
         chance.encode(x, y),
@@ -269,5 +263,6 @@ def _risk_panel(lines: Sequence[RiskLine], colour: alt.Color) -> Layers:
                 "value:Q|Risk|.1%; low:Q|From|.1%; high:Q|To|.1%; chance:Q|Chance|.1%"
             ),
         ),
+        *end_labels(ends, colours, x, y, last=last, span=1.0, height=_HEIGHT),
         panel_words(_spoken(lines[0].length)),
     )

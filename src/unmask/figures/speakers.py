@@ -212,7 +212,7 @@ def _rank_caption(ranks: Mapping[str, Ranks]) -> str:
 
 
 _DIAMETER = 7.0
-_LOWEST, _HIGHEST = 62, 120
+_LOWEST, _HIGHEST = 48, 84
 _MARGIN = 16
 
 

@@ -12,6 +12,8 @@ WIDE: Final = 691  # 7.2 inches: both columns
 
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 INK: Final = "#111827"
+ON_BRIGHT: Final = "#0c111b"  # ink on the bright colours of maps, by day and by night
+ON_DARK: Final = "#fefefe"
 MUTED: Final = "#4b5563"
 GRID: Final = "#e5e7eb"
 PAPER: Final = "#ffffff"
@@ -60,6 +62,24 @@ _AXIS: Final = {
     "gridWidth": 0.8,
     "labelSeparation": 3,
 }
+
+# What a chart's colours become on a dark page; those of maps and what is written on them stay.
+NIGHT: Final[MappingProxyType[str, str]] = MappingProxyType(
+    {
+        PAPER: "#191d24",
+        INK: "#e8eaee",
+        MUTED: "#b3bac5",
+        GRID: "#363d49",
+        CHANCE: "#f5f6f8",
+        ORIGINAL: "#a3abb8",
+        "#d1d5db": "#4a5260",
+        "#9ca3af": "#7c8593",
+        "#0072B2": "#4aa8e0",
+        "#332288": "#9d92ea",
+        "#882255": "#dc74a8",
+        "#661100": "#cf7a58",
+    }
+)
 
 CONFIG: Final[MappingProxyType[str, Any]] = MappingProxyType(
     {

@@ -8,21 +8,22 @@ from dataclasses import dataclass
 import altair as alt
 import numpy as np
 
+from unmask.base import BoolArray
 from unmask.figures.encode import (
     band,
+    colours_for,
     count_x,
+    end_labels,
     in_panel,
     is_wide,
     kinds,
     legend,
     line_kind,
     main_panel,
-    percent_y,
-    system_colour,
     tips,
 )
 from unmask.figures.figure import Figure, join, require_systems, table
-from unmask.figures.theme import DASHED, DASHES, PALETTE, SEQUENTIAL, SOLID, WIDE
+from unmask.figures.theme import DASHED, PALETTE, SEQUENTIAL, SOLID, WIDE
 from unmask.stress import Prediction, WorstCase, WorstCaseStudy
 
 _EXACT, _PREDICTED = "measured", "extrapolated"
@@ -283,17 +284,25 @@ def worst_case_models(
     return Figure(name, title, caption, chart)
 
 
-_TICKS = tuple(step * 10**power for power in range(9) for step in (1, 2, 5))
-
-
 @dataclass(frozen=True, eq=False)
 class GrowthLine:
-    """A system at the threshold in ``place``, whose false-alarm rate over trials is ``rate``."""
+    """A system at the threshold in ``place``, measured and, where a model was fitted, predicted."""
 
     system: str
-    rate: float
-    found: WorstCase
+    measured: WorstCase
     place: int
+    predicted: Prediction | None = None
+
+    def parts(self) -> list[tuple[str, WorstCase | Prediction, BoolArray]]:
+        """Kind of line, rates and the counts to draw."""
+        exact = self.measured
+        found: list[tuple[str, WorstCase | Prediction, BoolArray]] = [
+            (_EXACT, exact, np.ones(exact.counts.size, bool))
+        ]
+        if self.predicted is not None:
+            beyond = np.asarray(self.predicted.counts >= exact.impostors)
+            found.append((_PREDICTED, self.predicted, beyond))
+        return found
 
 
 def worst_case_growth(
@@ -304,62 +313,61 @@ def worst_case_growth(
     name: str = "worst_case_growth",
     title: str = "False alarms when the closest of N impostors tries",
 ) -> Figure:
-    """One line per system and threshold: colour by system, dash by threshold."""
+    """One line per system: measured solid, extrapolated dashed, each with its band."""
     names = list(dict.fromkeys(line.system for line in lines))
     require_systems(dict.fromkeys(names), chart="worst case")
-    most = max(int(line.found.counts.max()) for line in lines)
-    rates = sorted({line.rate for line in lines}, reverse=True)
-    labels = {rate: f"{100 * rate:g} %" for rate in rates}
-    ticks = [*(n for n in _TICKS if n < 0.8 * most), most]
-    x = count_x(
-        "Impostors to choose from (N)",
-        (1, max(most, 2)),
-        ticks,
-        format=",",
-        labelFlush=True,
-        grid=False,
-    )
-    y, low = (percent_y(field, "False alarms (%)") for field in ("value", "low"))
+    parts = [(line, *part) for line in lines for part in line.parts()]
+    last = max(float(found.counts[kept].max()) for _, _, found, kept in parts)
+    ends = {line.system: float(found.values[-1, line.place]) for line, _, found, _ in parts}
+    tops = [found.high[kept, line.place] for line, _, found, kept in parts]
+    tops += [found.values[kept, line.place] for line, _, found, kept in parts]
+    top = min(1.0, np.ceil(10 * float(np.nanmax(np.concatenate(tops)))) / 10)
     rows = join(
         table(
             system=line.system,
-            threshold=labels[line.rate],
-            count=line.found.counts,
-            value=line.found.values[:, line.place],
-            low=line.found.low[:, line.place],
-            high=line.found.high[:, line.place],
+            line=kind,
+            count=found.counts[kept],
+            value=found.values[kept, line.place],
+            low=found.low[kept, line.place],
+            high=found.high[kept, line.place],
         )
-        for line in lines
+        for line, kind, found, kept in parts
     )
-    colour = system_colour(names, colours, width=width)
-    dash = alt.StrokeDash(
-        "threshold:N",
-        title="Threshold: false alarms over trials",
-        scale=alt.Scale(
-            domain=[labels[rate] for rate in rates],
-            range=[list(DASHES[i % len(DASHES)]) for i in range(len(rates))],
-        ),
-        legend=alt.Legend(symbolType="stroke", symbolSize=420, titleLimit=300),
+    x = _impostors(max(last, 2.0))
+    scale = alt.Scale(domain=[0, top], nice=False)
+    axis = alt.Axis(format="~%", tickCount=5)
+    y, low = (
+        alt.Y(f"{field}:Q", title="False alarms", scale=scale, axis=axis)
+        for field in ("value", "low")
     )
-    base = alt.Chart(rows)
+    shades = dict(zip(names, colours_for(names, colours), strict=True))
+    colour = kinds("system", shades, legend=None)
+    far = any(line.predicted is not None for line in lines)
+    dash = line_kind({_EXACT: SOLID, _PREDICTED: DASHED} if far else {_EXACT: SOLID}, width=width)
+    if not far:
+        dash = dash.legend(None)
+    height = 0.6 * main_panel(width)
     chart = alt.layer(
-        band(rows, x, low, colour, alt.Detail("threshold:N"), opacity=0.12),
-        base.mark_line(clip=True).encode(x, y, colour, dash),
-        base.mark_point(filled=True, size=20, opacity=1).encode(
+        band(rows, x, low, colour, alt.Detail("line:N"), opacity=0.12),
+        alt.Chart(rows)
+        .mark_line(clip=True)
+        .encode(
             x,
             y,
             colour,
+            dash,
             tooltip=tips(
-                "system:N|System; threshold:N|Threshold; count:Q|Impostors|,; "
-                "value:Q|False alarms|.2%; low:Q|From|.2%; high:Q|To|.2%"
+                "system:N|System; line:N|Line; count:Q|Impostors|,; value:Q|False alarms|.2%; "
+                "low:Q|From|.2%; high:Q|To|.2%"
             ),
         ),
-    ).properties(width=main_panel(width), height=main_panel(width) * 0.7)
+        *end_labels(ends, shades, x, y, last=last, span=top, height=height),
+    ).properties(width=main_panel(width), height=height)
     caption = (
         "The further a line rises to the right, the more an adversary gains by choosing the voice"
-        " that sounds most like the target. Dashes tell the threshold by its false-alarm rate over"
-        " all trials; at N = 1 every pair of speakers counts alike, however many trials it has, so"
-        " a line may start beside that rate. Bands are intervals over speakers, as targets"
-        " and as impostors."
+        " that sounds most like the target. At N = 1 every pair of speakers counts alike, however"
+        " many trials it has. Bands are intervals over speakers, as targets and as impostors."
     )
+    if far:
+        caption += " Dashed: a model's answer beyond the impostors at hand."
     return Figure(name, title, caption, chart)

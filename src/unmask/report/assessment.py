@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,22 +14,17 @@ from unmask.engine import speaker_count
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.figures import Strip, speaker_strip, system_colours
+from unmask.privacy.legal import FREE
 from unmask.report.cache import Cache, Step, Told, Work, cache_of
+from unmask.report.conclusions import Conclusions, conclude
 from unmask.report.config import FRAMEWORKS as KEYS
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row
 from unmask.report.frameworks import FRAMEWORKS
-from unmask.report.frameworks.attacks import (
-    NO_EXTRACTOR,
-    TRIALS,
-    Framework,
-    Plan,
-    Study,
-    Trialled,
-    attacks_of,
-    strongest,
-)
+from unmask.report.frameworks.attacks import attacks_of, extractor_note
 from unmask.report.frameworks.legal import with_fitting_lengths
+from unmask.report.frameworks.study import TRIALS, Framework, Plan, Study
+from unmask.report.frameworks.trialled import Trialled, strongest
 from unmask.report.headline import Card, cards, weak_control
 from unmask.report.inputs import Inputs, read_inputs, set_tables
 from unmask.report.overview import overview
@@ -52,6 +47,7 @@ class Assessment:
     attackers: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     line: str
+    conclusions: Conclusions
     cards: tuple[Card, ...]
     strip: Drawn | None
     least: tuple[TableBlock, ...]
@@ -60,10 +56,17 @@ class Assessment:
     colours: Mapping[str, str]
     date: str | None
     kept: Path
+    extractor: str = ""
     failures: tuple[Notice, ...] = ()
     overview: Document = field(default_factory=lambda: Document(()))
     reused: int = 0
     computed: int = 0
+
+    @property
+    def planes(self) -> tuple[Drawn, ...]:
+        """Figures of all safeguards together that stand on the first pages."""
+        made = [s.drawn().plane for s in self.sections if s.plane is not None]
+        return tuple(plane for plane in made if isinstance(plane, Drawn))
 
     @property
     def figures(self) -> tuple[Drawn, ...]:
@@ -79,18 +82,20 @@ def assess(
     cache: str | Path | None = None,
     allow_code: bool = False,
     told: Told | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Assessment:
     """Run what the config names; finished steps are kept in ``cache`` and reused.
 
     That folder belongs to ``output`` and lies outside it (:func:`unmask.report.cache.cache_of`
     unless given), since steps hold names and voiceprints. ``allow_code`` lets the config name
-    Python to import as an encoder; ``told`` hears what is being done and how far the whole is.
+    Python to import as an encoder, or a safeguard as a command; ``told`` hears what is being done
+    and how far the whole is, ``say`` how long training will take, before it starts.
     Work runs where ``unmask.run.place`` says. Nothing but the cache is written:
     :func:`unmask.write_report` does the rest.
     """
     folder = Path(output)
     work = Work(Cache(Path(cache) if cache is not None else cache_of(folder)), told=told)
-    inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code)
+    inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code, say=say)
     return _Run(config, inputs, work).result()
 
 
@@ -178,8 +183,9 @@ class _Run:
             for attack in found
             for variant in attack.variants
         }
+        described = {one.name: one.description for one in self.config.safeguards}
         made = cards(
-            self.inputs.safeguards,
+            {name: described[name] for name in self.inputs.safeguards},
             rows,
             colours=self.colours,
             known=known,
@@ -205,6 +211,7 @@ class _Run:
             self.attacks.names,
             self._facts(),
             self._line(),
+            conclude(made, sections, self.inputs, self.attacks.missing),
             tuple(card for card in made if card.numbers),
             strip,
             least,
@@ -213,6 +220,7 @@ class _Run:
             self.colours,
             _date(self.config),
             self.work.cache.folder,
+            extractor_note(self.inputs) if self.attacks.of else "",
             failures,
             overview(self.config, rows, self.tables),
             self.work.reused,
@@ -221,16 +229,20 @@ class _Run:
 
     def _failures(self) -> tuple[Notice, ...]:
         """What could not be computed, and why."""
-        return tuple(
-            Notice("not-computed", key, f"not computed: {line}")
-            for key, lines in self.failures.items()
-            for line in lines
+        lost = (Notice("not-read", line.partition(":")[0], line) for line in self.inputs.lost)
+        return (
+            *lost,
+            *(
+                Notice("not-computed", key, f"not computed: {line}")
+                for key, lines in self.failures.items()
+                for line in lines
+            ),
         )
 
     def _notices(self, legal_rows: Sequence[Row]) -> list[Notice]:
         """What has to stand right beside the numbers of a safeguard."""
         found = [
-            Notice("attacker-not-run", name, f"{attacker}: {why}")
+            Notice("attacker-not-run", name, f"the {attacker} attacker was {why}")
             for (name, attacker), why in self.attacks.missing.items()
         ]
         for name in self.inputs.safeguards:
@@ -283,7 +295,12 @@ class _Run:
         ]
         rows.sort(key=lambda row: -float(row.estimates[0].value))
         table = TableBlock("Every speaker, the least protected first", tuple(rows), folded=True)
-        return Drawn.of(speaker_strip(strips, colours=self.colours)), (table,)
+        found = ", ".join(f"{s.system} {int((s.risk >= 0.5).sum())}" for s in strips)
+        title = (
+            "People recognised in half of their recordings or more, of"
+            f" {max(len(s.speakers) for s in strips):,}: {found}"
+        )
+        return Drawn.of(speaker_strip(strips, colours=self.colours, title=title)), (table,)
 
     def _facts(self) -> tuple[tuple[str, str], ...]:
         inputs = self.inputs
@@ -300,7 +317,7 @@ class _Run:
             facts.append(("Safeguards", ", ".join(inputs.safeguards)))
         if self.attacks.of:
             facts += [(f"Attacker {name}", self._told_of(name)) for name in self.attacks.names]
-            facts.append(("Extractor", NO_EXTRACTOR))
+            facts.append(("Extractor", extractor_note(inputs)))
         for name, scores in self.tables.items():
             counts = scores.counts
             facts.append((
@@ -313,9 +330,15 @@ class _Run:
     def _told_of(self, attacker: str) -> str:
         """What an attacker enrols, trains on and compares with, and whom it could not attack."""
         one = next(a for a in self.config.attackers if a.name == attacker)
-        text = f"enrols {DATA[one.enrol]}; {' and '.join(one.backends)}"
-        if set(one.backends) != {"cosine"}:
-            text += f", trained on {' and '.join(DATA[data] for data in one.train)}"
+        run = [a for found in self.attacks.of.values() for a in found if a.attacker == attacker]
+        used = dict.fromkeys(backend for attack in run for backend in attack.backends)
+        text = f"enrols {DATA[one.enrol]}; {' and '.join(used)}"
+        data = " and ".join(DATA[data] for data in one.train)
+        if one.trains:
+            text += f"; extractor and back-ends trained on {data} of other people"
+        elif set(used) - set(FREE):
+            whose = " of other people" if self.inputs.learnt else ""
+            text += f", trained on {data}{whose}"
         missing = [name for name, who in self.attacks.missing if who == attacker]
         return f"{text}. Not run on {', '.join(missing)}" if missing else text
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -9,20 +10,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import tomli_w
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from unmask.errors import InputError
+from unmask.privacy.legal import FREE
 
-Framework = Literal["legal", "similarity", "zebra", "verification", "cpmap", "worst_case"]
+Framework = Literal["legal", "trust", "similarity", "zebra", "verification", "cpmap", "worst_case"]
 FRAMEWORKS: tuple[Framework, ...] = (
     "legal",
+    "trust",
     "similarity",
     "zebra",
     "verification",
@@ -49,7 +45,10 @@ class Voices(_Part):
     audio: Path | None = Field(
         default=None, description="Folder of recordings, embedded by encoder."
     )
-    encoder: str = Field(default="campplus", description="campplus, resemblyzer or an ONNX file.")
+    encoder: str = Field(
+        default="campplus",
+        description="campplus, resemblyzer, the folder of a trained one or an ONNX file.",
+    )
     speakers: str | None = Field(default=None, description="utt2spk file, or pattern:REGEX.")
     sessions: Path | None = Field(
         default=None, description="Session of each utterance: utterance session."
@@ -92,6 +91,9 @@ class Safeguard(Voices):
     """One protected version of the same speech, and what an attacker could make of its kind."""
 
     name: Name
+    description: str = Field(
+        default="", description="What it does to a voice, in a sentence: stands beside its name."
+    )
     again: str | None = Field(
         default=None,
         description="Another run of this very safeguard under other keys, as an attacker would"
@@ -101,6 +103,21 @@ class Safeguard(Voices):
         default=None,
         description="The same speech protected by a related but different safeguard, which a"
         " semi-informed attacker has: the name of a safeguard here, or a file of embeddings.",
+    )
+    method: str | None = Field(
+        default=None,
+        description="Safeguard of this package that makes it (b2, b2r, b2w, …), so that attackers"
+        " can run it under keys of their own.",
+    )
+    command: str | None = Field(
+        default=None,
+        description="Any other safeguard as a command, with {input} and {output}, {speaker} and"
+        " {key} where it has them; run with --allow-code only.",
+    )
+    training: Path | None = Field(
+        default=None,
+        description="Embeddings of the [training] speech protected by this safeguard under keys of"
+        " the attacker's own.",
     )
     keyless: bool = Field(
         default=False,
@@ -125,12 +142,33 @@ class Safeguard(Voices):
             raise ValueError("expected embeddings, audio or scores, found none of them")
         if self.keyless and self.again is not None:
             raise ValueError("expected another run (again) or keyless, found both")
+        if self.method is not None and self.command is not None:
+            raise ValueError("expected a method or a command, found both")
         if self.name in (self.again, self.related):
             raise ValueError("expected another run, found the run itself: it is what is attacked")
         return self
 
 
+class Training(Voices):
+    """Other people, on whom attackers train; nobody among them is attacked.
+
+    Without recordings or embeddings a ``share`` of the people is set apart, where an attacker
+    trains its extractor. ``recipe`` holds options of :class:`unmask.speech.Recipe`; ``start`` is
+    what training starts from, an encoder or ``"scratch"``. ``curve`` are shares of the training
+    people on which extractors are trained too, for the learning curve.
+    """
+
+    share: Share = 0.5
+    start: str = "campplus"
+    recipe: dict[str, Any] = Field(default_factory=dict)
+    device: str = Field(default="auto", description="cpu, cuda, or auto: cuda where there is one.")
+    curve: tuple[Share, ...] = (0.5,)
+
+
 Data = Literal["original", "own", "related"]
+BackendName = Literal[
+    "cosine", "wccn", "plda", "whitened", "coral", "wasserstein", "procrustes", "asnorm", "fusion"
+]
 
 
 class Attacker(_Part):
@@ -138,14 +176,24 @@ class Attacker(_Part):
 
     ``original`` is unprotected speech; ``own`` is the attacker's own run of the safeguard: the one
     called ``again``, or that of a keyless safeguard, never the run that is attacked; ``related`` is
-    speech protected by a related safeguard. Several training sets are pooled. The extractor itself
-    is not trained.
+    speech protected by a related safeguard. Several training sets are pooled. Back-ends are trained
+    on the people of [training] where there are such, else on the enrolment speech. With ``extractor
+    = "trained"`` the extractor itself is trained on them first; ``train = true`` is short for that
+    and ``train = ["own"]``.
     """
 
     name: Name
     enrol: Literal["original", "own"] = "original"
     train: Annotated[tuple[Data, ...], Field(min_length=1)] = ("original",)
-    backends: tuple[Literal["cosine", "wccn", "plda"], ...] = ("cosine", "wccn")
+    backends: tuple[BackendName, ...] = ("cosine", "wccn")
+    extractor: Literal["given", "trained"] = "given"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _trains(cls, raw: Any) -> Any:
+        if isinstance(raw, dict) and raw.get("train") is True:
+            return {**raw, "train": ("own",), "extractor": "trained"}
+        return raw
 
     @model_validator(mode="after")
     def _some_backend(self) -> Self:
@@ -156,20 +204,33 @@ class Attacker(_Part):
         return self
 
     @property
+    def trains(self) -> bool:
+        """Whether the extractor itself is trained."""
+        return self.extractor == "trained"
+
+    @property
     def needs(self) -> tuple[Data, ...]:
-        """Data without which this attacker cannot be run."""
-        trained = self.train if set(self.backends) != {"cosine"} else ()
+        """Data without which this attacker cannot be run; what an extractor is trained on is made
+        for it.
+        """
+        trained = () if set(self.backends) <= set(FREE) or self.trains else self.train
         return tuple(dict.fromkeys((self.enrol, *trained)))
 
 
+_UNTRAINED: tuple[BackendName, ...] = ("cosine", "wccn", "whitened", "wasserstein")
+_LEARNT: tuple[BackendName, ...] = ("procrustes", "asnorm", "fusion")
 ATTACKERS = (
-    Attacker(name="original enrolment"),
-    Attacker(name="ignorant", enrol="own"),
+    Attacker(name="original enrolment", backends=_UNTRAINED),
+    Attacker(name="ignorant", enrol="own", backends=("cosine", "wccn", "whitened")),
     Attacker(
         name="semi-informed", enrol="own", train=("original", "related"), backends=("wccn", "plda")
     ),
     Attacker(name="informed", enrol="own", train=("original", "own"), backends=("wccn", "plda")),
-    Attacker(name="informed with originals", train=("original", "own"), backends=("wccn", "plda")),
+    Attacker(
+        name="informed with originals",
+        train=("original", "own"),
+        backends=("wccn", "plda", *_LEARNT),
+    ),
 )
 
 
@@ -279,6 +340,19 @@ class WorstCase(_Part):
     counts: tuple[Count, ...] | None = None
     level: Share = 0.99
     by: str | None = Field(default=None, description="Impostors of the target's own group only.")
+    population: Count | None = Field(
+        default=None,
+        description="How many impostors score tables are extrapolated to; 100 times those at hand.",
+    )
+    model: str = Field(default="auto", description="Model of the extrapolation, as of worstcase.")
+
+
+class Filing(_Part):
+    """Fields of the filing copy; one that is empty becomes a line to fill in by hand."""
+
+    controller: str = Field(default="", description="Who decides on the processing.")
+    purpose: str = Field(default="", description="What the recordings are processed for.")
+    operator: str = Field(default="", description="Who ran this assessment.")
 
 
 class Config(_Part):
@@ -296,11 +370,13 @@ class Config(_Part):
         default=None, description="Which to run; all that the data allow by default."
     )
     redact: bool = False
+    filing: Filing = Filing()
     figures: tuple[Literal["svg", "png", "pdf"], ...] = ("svg", "png", "pdf")
     intervals: Intervals = Intervals()
     original: Voices = Voices()
     safeguards: tuple[Safeguard, ...] = ()
     split: Split = Split()
+    training: Training = Training()
     attackers: tuple[Attacker, ...] = ATTACKERS
     scores: tuple[ScoreTable, ...] = ()
     legal: Legal = Legal()
@@ -308,6 +384,11 @@ class Config(_Part):
     verification: Verification = Verification()
     cpmap: CpMaps = CpMaps()
     worst_case: WorstCase = WorstCase()
+
+    @field_validator("date", mode="before")
+    @classmethod
+    def _plain_date(cls, value: Any) -> Any:
+        return value.isoformat() if isinstance(value, datetime.date) else value
 
     @property
     def trials(self) -> dict[str, Any]:
@@ -357,7 +438,7 @@ def load_config(path: str | Path, *, changes: Sequence[str] = ()) -> Config:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: expected text in UTF-8, found other bytes") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: expected TOML, found a mistake: {error}") from None
     for change in changes:
         apply_change(raw, change)
@@ -439,6 +520,10 @@ def resolved(config: Config, folder: Path) -> Config:
             speakers = made.get("speakers")
             if isinstance(speakers, str) and not speakers.startswith("pattern:"):
                 made["speakers"] = str(_existing(folder / speakers, f"{key}.speakers"))
+            for name in ("encoder", "start"):
+                given = made.get(name)
+                if isinstance(given, str) and (folder / given).exists():
+                    made[name] = str((folder / given).resolve())
             return value.model_copy(update=made)
         if isinstance(value, tuple):
             return tuple(walk(item, f"{key}.{i}") for i, item in enumerate(value))
@@ -449,9 +534,12 @@ def resolved(config: Config, folder: Path) -> Config:
 
 
 def _existing(path: Path, key: str) -> Path:
-    if not path.exists():
-        raise InputError(f"{key}: {path}: no such file or folder")
-    return path.resolve()
+    try:
+        if path.exists():
+            return path.resolve()
+    except OSError as error:
+        raise InputError(f"{key}: {path}: {error.strerror}") from None
+    raise InputError(f"{key}: {path}: no such file or folder")
 
 
 def config_schema() -> dict[str, Any]:

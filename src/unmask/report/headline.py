@@ -1,10 +1,11 @@
-"""The first screen: one card per safeguard, what its strongest attack does, in plain words."""
+"""The numbers of the first screen: one card per safeguard, what its strongest attack does."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import STRONG_ENOUGH
@@ -20,7 +21,8 @@ WORST, ALL, CONTROL = "worst of the curve", "all candidates", "control"
 class Headline:
     """One number of a card; ``chance`` and ``unprotected`` are where the bar and its mark stand.
 
-    ``share`` places a value on the bar, 0 … 1; ``protective`` tells which way is more protective.
+    Longer bars are more risk: ``estimate`` is what ``results.json`` holds, ``shown`` the same as a
+    risk where that is its ``complement``. ``subject`` is the attribute that is inferred.
     """
 
     label: str
@@ -30,24 +32,51 @@ class Headline:
     unprotected: Estimate | None = None
     attacker: str = ""
     tag: Estimate | None = None
-    protective: str = "lower"
     chance: float | None = None
+    complement: bool = False
+    subject: str = ""
+
+    @property
+    def shown(self) -> Estimate:
+        """The estimate as a risk."""
+        return _complement(self.estimate) if self.complement else self.estimate
 
     def share(self, value: float) -> float:
-        """Place on the bar."""
+        """Place on the bar, 0 … 1."""
         low, high = self.bounds
         return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
+def _complement(estimate: Estimate) -> Estimate:
+    made = estimate.interval
+    turned = None if made is None else replace(made, low=1 - made.high, high=1 - made.low)
+    return replace(estimate, value=1 - float(estimate.value), interval=turned)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How many people are recognised: ``extent`` for programs, ``text`` for people."""
+
+    extent: Literal["most", "some", "chance", "unknown", "untried"] = "untried"
+    text: str = ""
+
+
 @dataclass(frozen=True)
 class Card:
-    """What the first screen says of one safeguard."""
+    """What the first screen says of one safeguard; ``description`` is what the safeguard is."""
 
     safeguard: str
+    description: str
     colour: str
     numbers: tuple[Headline, ...]
+    verdict: Verdict
     sentences: tuple[str, ...]
     notices: tuple[Notice, ...]
+
+    @property
+    def risk(self) -> tuple[float, ...]:
+        """How far the bars reach, by which cards are put in order."""
+        return tuple(number.share(float(number.shown.value)) for number in self.numbers)
 
 
 @dataclass(frozen=True)
@@ -87,10 +116,14 @@ def legal_number(rows: Sequence[Row], metric: str, safeguard: str) -> Headline |
     e = found.estimate
     where = {name: found.conditions[name] for name in ("utterances", "speakers")}
     bare = largest(find(rows, metric, safeguard=ORIGINAL, **where))
-    label, sign = ("Linkability", "N′") if metric == "linkability" else ("Singling Out", "N")
+    label, told = (
+        ("Linkability", "linked to the right one of {} people")
+        if metric == "linkability"
+        else ("Singling Out", "one person isolated among {}")
+    )
     return Headline(
         label,
-        f"{sign} = {found.conditions['speakers']}, {_spoken(found.conditions['utterances'])}",
+        f"{told.format(found.conditions['speakers'])}, {_spoken(found.conditions['utterances'])}",
         e,
         (float(e.chance or 0.0), 1.0),
         None if bare is None else bare.estimate,
@@ -100,18 +133,19 @@ def legal_number(rows: Sequence[Row], metric: str, safeguard: str) -> Headline |
 
 
 def deid_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
-    """DeID under the reading of the score that finds most resemblance to the original voice."""
+    """1 − DeID under the reading of the score that finds most resemblance to the original voice."""
     found = find(rows, "deid_strongest", safeguard=safeguard)
     if not found:
         return None
     estimate = found[0].estimate
     return Headline(
-        "DeID",
-        "diagonal dominance lost, to one recogniser",
+        "Resemblance left",
+        "1 − DeID: how far the protected voice still points to its owner",
         estimate,
         (0.0, 1.0),
-        attacker=f"original against protected, {estimate.params.get('attacker')} score",
-        protective="higher",
+        attacker=f"one recogniser, {estimate.params.get('attacker')} score",
+        chance=0.0,
+        complement=True,
     )
 
 
@@ -123,8 +157,8 @@ def evidence_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     bare = largest(find(rows, "d_ece", safeguard=ORIGINAL))
     tags = find(rows, "tag", safeguard=safeguard, attacker=found.attacker)
     return Headline(
-        "D_ECE",
-        "mean evidence, at most 0.721",
+        "Evidence",
+        "D_ECE: what a comparison tells of identity on average, of at most 0.721 bit",
         found.estimate,
         (0.0, LARGEST_D_ECE),
         None if bare is None else bare.estimate,
@@ -150,6 +184,7 @@ def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
         bare[0].estimate if bare else None,
         "a simple probe",
         chance=found.estimate.chance,
+        subject=attribute,
     )
 
 
@@ -170,6 +205,25 @@ def people(estimate: Estimate) -> str:
         ends = (estimate.interval.low, estimate.interval.high)
     low, high = math.floor(total * ends[0] + 1e-9), math.ceil(total * ends[1] - 1e-9)
     return f"{low if low == high else f'{low} to {high}'} of {total:,} people"
+
+
+def verdict(rows: Sequence[Row], name: str) -> Verdict:
+    """The conclusion on a safeguard in a few words, as far as the interval goes."""
+    worst = largest(find(rows, "linkability", safeguard=name, point=WORST))
+    if worst is None:
+        return Verdict()
+    if weak_control(rows):
+        return Verdict("unknown", "Nothing can be concluded: attackers fail without protection too")
+    low = _residual(worst.estimate)
+    made = worst.estimate.interval
+    if made is not None and not math.isnan(made.low):
+        low = _residual(replace(worst.estimate, value=made.low))
+    counted = people(worst.estimate)
+    if low >= STRONG_ENOUGH:
+        return Verdict("most", f"Most people are recognised: {counted}")
+    if low > 0:
+        return Verdict("some", f"Some people are recognised: {counted}")
+    return Verdict("chance", f"No more people are recognised than by chance: {counted}")
 
 
 def sentences(rows: Sequence[Row], name: str, known: Mapping[str, str]) -> tuple[str, ...]:
@@ -230,16 +284,19 @@ def weak_control(rows: Sequence[Row]) -> list[str]:
 
 
 def cards(
-    names: Sequence[str],
+    descriptions: Mapping[str, str],
     rows: Mapping[str, Sequence[Row]],
     *,
     colours: Mapping[str, str],
     known: Mapping[tuple[str, str], str],
     notices: Sequence[Notice],
 ) -> tuple[Card, ...]:
-    """A card for each safeguard from the rows of the sections."""
+    """A card for each safeguard from the rows of the sections, the worst first.
+
+    ``descriptions`` say what each safeguard is, ``known`` what an attacker on it knows.
+    """
     made = []
-    for name in names:
+    for name, description in descriptions.items():
         legal = rows.get("legal", ())
         numbers = (
             legal_number(legal, "linkability", name),
@@ -252,10 +309,12 @@ def cards(
         made.append(
             Card(
                 name,
+                description,
                 colours[name],
                 tuple(number for number in numbers if number is not None),
+                verdict(legal, name),
                 sentences(legal, name, of_attacker),
                 tuple(notice for notice in notices if notice.subject == name),
             )
         )
-    return tuple(made)
+    return tuple(sorted(made, key=lambda card: card.risk, reverse=True))

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from unmask._version import __version__
 from unmask.estimate import Estimate
 from unmask.figures import POLICY, STYLE, fragment, javascript
 from unmask.report.assessment import Assessment
+from unmask.report.conclusions import listed
 from unmask.report.documents import Document, Row
-from unmask.report.frameworks.attacks import NO_EXTRACTOR
 from unmask.report.headline import Headline
 from unmask.report.section import Choice, Drawn, Section, TableBlock
 from unmask.report.table import DIGITS, EXPLANATIONS, LABELS, condition_label, label, shown_value
 
-HINT = "Ctrl and wheel: zoom. Shift and drag: move. Double click: back."
-_MOVE = "[pointerdown[event.shiftKey], window:pointerup] > window:pointermove!"
-_ZOOM = {
-    "name": "zoom",
-    "select": {
-        "type": "interval",
-        "encodings": ["x", "y"],
-        "on": _MOVE,
-        "translate": _MOVE,
-        "zoom": "wheel![event.ctrlKey]",
-    },
-    "bind": "scales",
-}
-FOLDED_WARNINGS = 3
+SHOWN_ANSWERS = 5
+MOST_COLUMNS = 7
 _NEED = ("min_dcf", "act_dcf", "tpr_at_fpr")
 
 
@@ -47,7 +36,7 @@ class Number:
     high: str
     unit: str
     sort: float | str
-    place: int
+    place: int | None
     signature: str
     chance: str = ""
 
@@ -59,7 +48,10 @@ class Numbers:
         flat = [pair for row in document.rows for pair in row.of_estimates()]
         self.places = {id(estimate): i for i, (_, estimate) in enumerate(flat)}
 
-    def __call__(self, estimate: Estimate, digits: int | None = None) -> Number:
+    def __call__(
+        self, estimate: Estimate, digits: int | None = None, *, of: Estimate | None = None
+    ) -> Number:
+        """The estimate as it is shown; ``of`` is the one it follows from, if that is another."""
         value = estimate.value
         interval = estimate.interval
         unit = estimate.unit
@@ -69,7 +61,7 @@ class Numbers:
             "" if interval is None else _shown(interval.high, unit, digits),
             unit,
             value,
-            self.places[id(estimate)],
+            self.places[id(of or estimate)],
             estimate.signature,
             "" if estimate.chance is None else _shown(estimate.chance, unit, digits),
         )
@@ -92,8 +84,20 @@ class TableView:
     folded: bool
     note: str
 
+    def narrow(self, keys: int) -> TableView:
+        """Few rows of many metrics the other way round; ``keys`` columns name the rows."""
+        if len(self.heads) <= MOST_COLUMNS or len(self.lines) >= len(self.heads) - keys:
+            return self
+        names = [", ".join(str(part) for part in line[:keys] if part) for line in self.lines]
+        lines = tuple(
+            (text, *(line[keys + i] for line in self.lines))
+            for i, (text, _, _) in enumerate(self.heads[keys:])
+        )
+        heads = (("Metric", "", False), *((name, "", True) for name in names))
+        return replace(self, heads=heads, lines=lines)
 
-def table_view(block: TableBlock, numbers: Numbers, colours: Mapping[str, str]) -> TableView:
+
+def table_view(block: TableBlock, numbers: Numbers) -> TableView:
     """Conditions down, metrics across; a number knows its place in ``results.json``."""
     names = list(dict.fromkeys(n for row in block.rows for n in row.conditions))
     names = [n for n in names if not _said_in_title(n, block)]
@@ -116,7 +120,8 @@ def table_view(block: TableBlock, numbers: Numbers, colours: Mapping[str, str]) 
         (head, EXPLANATIONS.get(e.metric, ""), not isinstance(e.value, str))
         for head, e in heads.items()
     ]
-    return TableView(block.title, tuple(top), lines, block.folded, block.note)
+    view = TableView(block.title, tuple(top), lines, block.folded, block.note)
+    return view.narrow(len(names))
 
 
 def _said_in_title(name: str, block: TableBlock) -> bool:
@@ -139,40 +144,38 @@ def _head(estimate: Estimate, rows: Sequence[Row]) -> str:
 
 def figure_html(drawn: Drawn) -> Markup:
     """The chart with its caption, which the figures' own function escapes."""
-    spec = zoomable(drawn.made)
-    if spec is None:
-        return Markup(fragment(drawn.figure()))
-    hint = Markup('<p class="hint">{}</p>\n').format(HINT)
-    return Markup(fragment(replace(drawn, made=spec).figure())) + hint
+    return Markup(fragment(drawn.figure()))
 
 
-def zoomable(spec: dict[str, Any]) -> dict[str, Any] | None:
-    """The specification with zoom, or None where the chart is not of that kind."""
-    layers = spec.get("layer")
-    if not layers or "params" in spec or any("params" in layer for layer in layers):
-        return None
-    place = next((i for i, layer in enumerate(layers) if _continuous(layer)), None)
-    if place is None or not all(_has_mark(layer) for layer in layers):
-        return None
-    made = [_clipped(layer) for layer in layers]
-    made[place] = {**made[place], "params": [_ZOOM]}
-    return {**spec, "layer": made}
+_SYMBOLS = re.compile(
+    r"10\^(?P<power>−?[\d.]+)|\b(?P<base>D_(?=E|d|s)|G_(?=V)|C_(?=l|E)|P_(?=F|m)|l_(?=w))"
+    r"(?P<sub>[A-Za-z]+)(?:\^(?P<sup>\w+))?"
+)
 
 
-def _has_mark(layer: dict[str, Any]) -> bool:
-    return "mark" in layer
+def symbols(text: str) -> Markup:
+    """The text with powers of ten raised and indices of symbols such as D_ECE lowered."""
+
+    def typeset(match: re.Match[str]) -> str:
+        if match["power"]:
+            return f"10<sup>{match['power']}</sup>"
+        raised = f"<sup>{match['sup']}</sup>" if match["sup"] else ""
+        return f"{match['base'][:-1]}<sub>{match['sub']}</sub>{raised}"
+
+    return Markup(_SYMBOLS.sub(typeset, str(escape(text))))
 
 
-def _continuous(layer: dict[str, Any]) -> bool:
-    axes = [layer.get("encoding", {}).get(axis, {}) for axis in ("x", "y")]
-    return all(axis.get("type") == "quantitative" and "field" in axis for axis in axes)
-
-
-def _clipped(layer: dict[str, Any]) -> dict[str, Any]:
-    mark = layer["mark"] if isinstance(layer["mark"], dict) else {"type": layer["mark"]}
-    if mark["type"] == "text":
-        return layer
-    return {**layer, "mark": {**mark, "clip": True}}
+def merged(lines: Sequence[str], names: Collection[str]) -> list[str]:
+    """Warnings, those that say the same of several safeguards or systems as one."""
+    subjects: dict[str, list[str]] = {}
+    for line in dict.fromkeys(lines):
+        name, colon, said = line.partition(": ")
+        known = bool(colon) and name in names
+        subjects.setdefault(said if known else line, []).extend([name] if known else [])
+    return [
+        f"{listed(who)}: {said}" if who else said[:1].upper() + said[1:]
+        for said, who in subjects.items()
+    ]
 
 
 @cache
@@ -183,16 +186,18 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )  # fmt: skip
     environment.tests["choice"] = lambda value: isinstance(value, Choice)
+    environment.filters["symbols"] = symbols
     return environment
 
 
-def _part(name: str) -> str:
+def template_part(name: str) -> str:
+    """A style sheet or script of the templates."""
     return resources.files("unmask.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def bar(headline: Headline) -> dict[str, Any]:
     """Places on the bar of a card, in percent of its width."""
-    estimate = headline.estimate
+    estimate = headline.shown
     interval = estimate.interval
     value = float(estimate.value)
     ends = (interval.low, interval.high) if interval is not None else (value, value)
@@ -205,33 +210,98 @@ def bar(headline: Headline) -> dict[str, Any]:
     }
 
 
-def section_view(section: Section, numbers: Numbers, colours: Mapping[str, str]) -> dict[str, Any]:
-    """What the template needs of a section."""
-    return {
-        "section": section,
-        "tables": [table_view(block, numbers, colours) for block in section.tables],
-        "many": len(section.warnings) > FOLDED_WARNINGS,
-    }
+GLOSSARY = (
+    "Cosine, wccn, plda, asnorm and fusion are ways to compare voices; whitened, coral, procrustes"
+    " and wasserstein bring known and protected voices together first; centred: each side about its"
+    " own mean; negated: the least alike are taken for the same."
+)
+_ATTACKERS = (
+    "Every attacker holds recordings of known people and tests protected ones; no utterance is on"
+    " both sides, and nobody enrols or trains on the run that is attacked. What an attacker has of"
+    " the safeguard is a run of its own, under other keys, or of a safeguard without keys. Each"
+    " tries every back-end, each side about its own mean or not, and either sign of the score; the"
+    " strongest of all is what the summary shows: a weak attacker proves nothing."
+)
+_CONSISTENCY = (
+    "Enrolling the attacked run itself tells how distinct and stable pseudo-voices are. It takes"
+    " the key to do so: it is no attack, and counts in no risk."
+)
+
+
+def method_of(assessment: Assessment) -> list[tuple[str, str]]:
+    """How the assessment as a whole was made, as (name, text)."""
+    config = assessment.config
+    told = [
+        ("Attackers", f"{_ATTACKERS} {assessment.extractor}"),
+        ("Consistency of pseudonyms", _CONSISTENCY),
+    ]
+    return [
+        *(told if assessment.attackers else []),
+        (
+            "Intervals",
+            f"{100 * config.intervals.level:g} % intervals over speakers,"
+            f" {config.intervals.replicates:,} replicates, seed {config.seed}: speakers are what is"
+            " drawn, since trials of one speaker are not independent. The method of each stands in"
+            " its signature.",
+        ),
+    ]
+
+
+class View:
+    """What templates show of an assessment: numbers by their place, tables, bars, words."""
+
+    def __init__(self, assessment: Assessment) -> None:
+        self.assessment = assessment
+        self.number = Numbers(assessment.document)
+        self.names = {line.name for line in assessment.conclusions.lines}
+        self.names |= {r.conditions.get("system", "") for r in assessment.document.rows}
+
+    def risk(self, headline: Headline) -> Number:
+        """The number of a card as a risk; one that is not in ``results.json`` has no place."""
+        digits = 1 if headline.estimate.unit == "%" else 3
+        if not headline.complement:
+            return self.number(headline.estimate, digits)
+        shown = headline.shown
+        return replace(self.number(shown, digits, of=headline.estimate), place=None)
+
+    def section(self, section: Section) -> dict[str, Any]:
+        """What a template needs of a section."""
+        return {
+            "section": section,
+            "tables": [table_view(block, self.number) for block in section.tables],
+            "warnings": merged(section.warnings, self.names),
+        }
+
+    def render(self, template: str, **more: Any) -> str:
+        """A page from the template of this name."""
+        assessment = self.assessment
+        return (
+            _environment()
+            .get_template(template)
+            .render(
+                a=assessment,
+                config=assessment.config,
+                version=__version__,
+                number=self.number,
+                risk=self.risk,
+                bar=bar,
+                views=[self.section(section) for section in assessment.sections],
+                least=[table_view(block, self.number) for block in assessment.least],
+                method=method_of(assessment),
+                glossary=GLOSSARY,
+                signature=assessment.document.signature,
+                **more,
+            )
+        )
 
 
 def render_html(assessment: Assessment) -> str:
     """The whole page."""
-    numbers = Numbers(assessment.document)
-    colours = assessment.colours
-    template = _environment().get_template("report.html.j2")
-    config = assessment.config
-    return template.render(
-        a=assessment,
-        config=config,
-        version=__version__,
+    return View(assessment).render(
+        "report.html.j2",
         policy=POLICY,
-        style=Markup(STYLE + _part("report.css")),
-        script=Markup(javascript() + "\n" + _part("report.js")),
-        number=numbers,
-        bar=bar,
+        style=Markup(STYLE + template_part("report.css")),
+        script=Markup(javascript() + "\n" + template_part("report.js")),
         figure=figure_html,
-        views=[section_view(section, numbers, colours) for section in assessment.sections],
-        least=[table_view(block, numbers, colours) for block in assessment.least],
-        signature=assessment.document.signature,
-        no_extractor=NO_EXTRACTOR,
+        shown_answers=SHOWN_ANSWERS,
     )

@@ -114,7 +114,10 @@ class Method:
 
 @dataclass(frozen=True)
 class Section:
-    """One framework's part of the report, made by its module, taken by the page and the files."""
+    """One framework's part of the report, made by its module, taken by the page and the files.
+
+    The first figure is shown at once, the others on demand; ``plane`` is one for the first pages.
+    """
 
     key: str
     title: str
@@ -125,6 +128,7 @@ class Section:
     warnings: tuple[str, ...]
     method: tuple[Method, ...]
     citation: str
+    plane: Figure | Drawn | None = None
 
     def drawn(self) -> Section:
         """The same section, its figures as plain values."""
@@ -134,12 +138,14 @@ class Section:
                 return replace(part, figures=tuple((n, _drawn(f)) for n, f in part.figures))
             return _drawn(part)
 
-        return replace(self, figures=tuple(made(part) for part in self.figures))
+        plane = None if self.plane is None else _drawn(self.plane)
+        return replace(self, figures=tuple(made(part) for part in self.figures), plane=plane)
 
     @property
     def all_figures(self) -> tuple[Drawn, ...]:
         """Every figure, those to choose from too."""
-        parts = [p.figures if isinstance(p, Choice) else (("", p),) for p in self.figures]
+        every = (*(() if self.plane is None else (self.plane,)), *self.figures)
+        parts = [p.figures if isinstance(p, Choice) else (("", p),) for p in every]
         return tuple(_drawn(figure) for part in parts for _, figure in part)
 
     @property

@@ -164,25 +164,35 @@ def _relative(path: Path, start: Path) -> str:
 REPLICATES = 500
 QUICK = 100
 SAFEGUARDS: dict[str, dict[str, str | bool]] = {
-    "B2": {"embeddings": "data/b2.npz", "keyless": True, "related": "data/b2r-again.npz"},
+    "B2": {
+        "description": "shifts formants by the McAdams coefficient, the same for everybody",
+        "embeddings": "data/b2.npz",
+        "keyless": True,
+        "related": "data/b2r-again.npz",
+    },
     "B2r": {
+        "description": "as B2, with a coefficient drawn for each speaker",
         "embeddings": "data/b2r.npz",
         "again": "data/b2r-again.npz",
         "related": "data/b2w-again.npz",
     },
     "B2w": {
+        "description": "as B2r, with a coefficient drawn from a wider range",
         "embeddings": "data/b2w.npz",
         "again": "data/b2w-again.npz",
         "related": "data/b2r-again.npz",
     },
-    "Pooling": {"embeddings": "data/pooling.npz", "again": "data/pooling-again.npz"},
+    "Pooling": {
+        "description": "replaces the voice by an average of distant voices; no audio is made",
+        "embeddings": "data/pooling.npz",
+        "again": "data/pooling-again.npz",
+    },
 }
 ENCODERS = "Three encoders"
 DESCRIPTION = (
     "Sixty people of the open corpus AudioMNIST, each saying five digits at a time, through the"
-    " speaker encoder CAM++. B2 shifts formants by the McAdams coefficient, the same for all: it"
-    " has no key. B2r draws it per speaker, B2w from a wider range. Pooling replaces the speaker's"
-    " embedding by an average of distant voices and makes no audio. One session and room per"
+    " speaker encoder CAM++. B2 has no key; all others are run a second time under other keys, as"
+    " an attacker would. One session and room per"
     " speaker: people are easier to recognise here than in the world. The score table compares"
     " three encoders on unprotected voices of the same corpus."
 )

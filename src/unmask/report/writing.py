@@ -15,6 +15,7 @@ from unmask.report.assessment import Assessment
 from unmask.report.cache import Told, code_digest
 from unmask.report.config import to_toml
 from unmask.report.documents import Document
+from unmask.report.filing import filing_html, print_pdf
 from unmask.report.html import render_html
 from unmask.report.section import Drawn, TableBlock, draw
 from unmask.report.table import render, text
@@ -22,15 +23,23 @@ from unmask.run import locked, write_whole
 
 PAGE = "report.html"
 _NEW = ".new-"
-ORDER = ("figures", "tables", "assessment.toml", "results.json", PAGE)
+FILING = ("filing.html", "filing.pdf")
+ORDER = (*FILING, "figures", "tables", "assessment.toml", "results.json", PAGE)
 _MARKS = re.compile(r"([*_`<])")
 _SUFFIXES = {"md": "md", "latex": "tex"}
 
 
-def write_report(assessment: Assessment, output: str | Path, *, told: Told | None = None) -> Path:
+def write_report(
+    assessment: Assessment,
+    output: str | Path,
+    *,
+    file_copy: bool = False,
+    told: Told | None = None,
+) -> Path:
     """Write the whole folder; files that are there before stay until all new ones are made.
 
-    One run writes at a time; what a killed one left half made is removed.
+    ``file_copy`` adds the filing copy, as PDF too where there is a Chromium to print it. One run
+    writes at a time; what a killed one left half made is removed, and so is an older filing copy.
     """
     folder = Path(output)
     try:
@@ -41,6 +50,8 @@ def write_report(assessment: Assessment, output: str | Path, *, told: Told | Non
             with tempfile.TemporaryDirectory(prefix=_NEW, dir=folder) as temporary:
                 made = Path(temporary)
                 _make(assessment, made, folder, told)
+                if file_copy:
+                    _file(assessment, made, told)
                 _put_in_place(made, folder)
     except OSError as error:
         where = error.filename or folder
@@ -75,6 +86,14 @@ def _make(assessment: Assessment, made: Path, folder: Path, told: Told | None) -
             if told is not None:
                 told("drawing figures", done, len(figures))
             job.result()
+
+
+def _file(assessment: Assessment, made: Path, told: Told | None) -> None:
+    if told is not None:
+        told("printing the filing copy", 0, 1)
+    page, pdf = (made / name for name in FILING)
+    write_whole(page, filing_html(assessment).encode())
+    print_pdf(page, pdf, date=assessment.date)
 
 
 def _draw(figure: Drawn, kinds: tuple[str, ...], folder: Path, kept: Path) -> None:
@@ -113,7 +132,10 @@ def _put_in_place(made: Path, folder: Path) -> None:
         there = folder / name
         if there.is_dir():
             there.rename(old / name)
-        (made / name).rename(there)
+        if (made / name).exists():
+            (made / name).rename(there)
+        else:
+            there.unlink(missing_ok=True)
 
 
 def summary_table(assessment: Assessment, *, width: int | None = None) -> str:

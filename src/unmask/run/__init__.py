@@ -11,6 +11,7 @@ from unmask.run.files import (
     write_whole,
 )
 from unmask.run.job import Range, accumulate, ranges_of, run
+from unmask.run.leftovers import scratch_folder
 from unmask.run.places import (
     Place,
     check_place,
@@ -23,7 +24,7 @@ from unmask.run.places import (
 )
 from unmask.run.progress import Progress, advance, part, reporting
 from unmask.run.state import workplace
-from unmask.run.store import Arrays, read_arrays, write_arrays
+from unmask.run.store import Arrays, load_arrays, npy_array, read_arrays, write_arrays
 from unmask.run.xp import NUMPY, Numpy, Torch, Xp, narrow
 
 __all__ = [
@@ -47,15 +48,18 @@ __all__ = [
     "devices",
     "end_with_parent",
     "keeping",
+    "load_arrays",
     "locked",
     "memory_left",
     "narrow",
+    "npy_array",
     "part",
     "place",
     "ranges_of",
     "read_arrays",
     "reporting",
     "run",
+    "scratch_folder",
     "within",
     "workplace",
     "write_arrays",

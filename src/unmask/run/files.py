@@ -6,21 +6,25 @@ from __future__ import annotations
 
 import gzip
 import os
-import secrets
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from unmask.errors import InputError
+from unmask.run.leftovers import clear, owned_name, scratch_folder
 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside ``path`` that takes its name when all went well."""
+    """Give a temporary path beside ``path`` that takes its name when all went well.
+
+    The one way in which files are written. The temporary name is new and random: two writers never
+    share it, and no link is followed. What was written is on the disk before the name is given; a
+    device or a pipe is written through.
+    """
     if str(path) == "-":
         raise InputError("expected a file to write, found standard output, which takes text only")
     final = destination(path)
@@ -28,16 +32,18 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         raise InputError(f"{path}: expected an existing folder, found none at {final.parent}")
     try:
         if is_special(final):
-            with tempfile.TemporaryDirectory() as folder:
-                temporary = Path(folder) / final.name
-                yield temporary
-                with open(temporary, "rb") as source, open(final, "wb", buffering=0) as device:
-                    shutil.copyfileobj(source, device)
+            with scratch_folder() as folder:
+                yield folder / final.name
+                _write_through(folder / final.name, final)
             return
-        with tempfile.TemporaryDirectory(prefix=f".{final.name}.", dir=final.parent) as folder:
-            temporary = Path(folder) / final.name
+        clear(final.parent)
+        temporary = final.with_name(f".{owned_name(final.suffix)}")
+        try:
             yield temporary
-            os.replace(temporary, final)
+            _settle(temporary, final)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from error
 
@@ -49,7 +55,7 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with atomic_path(path) as temporary, open(temporary, "wb") as file:
+    with atomic_path(path) as temporary, open(temporary, "x+b") as file:
         if Path(path).suffix.lower() == ".gz":
             with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as packed:
                 yield cast("BinaryIO", packed)
@@ -58,25 +64,19 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
-    """Write to a temporary name beside the file, bring it to the disk, then rename it.
+    """Write a file at once."""
+    with atomic_path(path) as temporary, open(temporary, "xb") as file:
+        file.write(content)
 
-    The temporary name is new and random: two writers never share it, and no link is followed.
-    """
-    final = destination(path)
-    if is_special(final):
-        _write_through(final, content)
-        return
-    partial = final.with_name(f".{final.name}.{secrets.token_hex(8)}.part")
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+
+def _settle(temporary: Path, final: Path) -> None:
+    """Bring a file to the disk and give it its name."""
+    handle = os.open(temporary, os.O_RDONLY)
     try:
-        with os.fdopen(os.open(partial, flags, 0o666), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(final)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise InputError(f"{path}: could not be written: {error.strerror}") from None
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    os.replace(temporary, final)
 
 
 def destination(path: str | Path) -> Path:
@@ -92,12 +92,9 @@ def is_special(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-def _write_through(path: Path, content: bytes) -> None:
-    try:
-        with open(path, "wb", buffering=0) as file:
-            file.write(content)
-    except OSError as error:
-        raise InputError(f"{path}: could not be written: {error.strerror}") from None
+def _write_through(temporary: Path, device: Path) -> None:
+    with open(temporary, "rb") as source, open(device, "wb", buffering=0) as file:
+        shutil.copyfileobj(source, file)
 
 
 @contextmanager

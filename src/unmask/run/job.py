@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from unmask._version import __version__
+from unmask.errors import InputError
 from unmask.run import store
 from unmask.run.places import Lost, Place, current_place
 from unmask.run.progress import advance
@@ -162,6 +163,19 @@ def _key(work: Callable[..., Any], shared: Any, ranges: Sequence[Any]) -> str:
     return store.digest(shared, name)
 
 
+@contextmanager
+def _whole(path: Path) -> Iterator[None]:
+    """What is damaged in a kept file is said in one line, and how to go on."""
+    try:
+        yield
+    except (InputError, IndexError, TypeError, ValueError) as error:
+        said = str(error).removeprefix(f"{path}: ")
+        raise InputError(
+            f"{path}: what an earlier run kept is damaged ({said}): delete {path.parent} to start"
+            " anew"
+        ) from None
+
+
 class Ledger:
     """Results in the order of their ranges; those of a few seconds share a file."""
 
@@ -174,11 +188,14 @@ class Ledger:
     def kept(self) -> Iterator[Arrays]:
         """What an earlier run has finished."""
         for path in sorted(self._folder.glob("results-*.npz")) if self._folder else ():
-            arrays = read_arrays(path, _KIND)
-            results: list[Arrays] = [{} for _ in range(int(arrays.pop("number")))]
-            for name, array in arrays.items():
-                number, _, what = name.partition("-")
-                results[int(number)][what] = array
+            with _whole(path):
+                arrays = read_arrays(path, _KIND, ["number"])
+                results: list[Arrays] = [{} for _ in range(int(arrays.pop("number")))]
+                for name, array in arrays.items():
+                    number, _, what = name.partition("-")
+                    results[int(number)][what] = array
+                if path.name != f"results-{self.done:08d}.npz":
+                    raise ValueError(f"the ranges before it are missing, {self.done} are there")
             self.done += len(results)
             yield from results
 
@@ -217,8 +234,12 @@ class Total(Ledger):
         self.total = total
         path = None if folder is None else folder / "total.npz"
         if path is not None and path.exists():
-            self.total = read_arrays(path, _KIND)
-            self.done = int(self.total.pop("done"))
+            with _whole(path):
+                arrays = read_arrays(path, _KIND, ["done", *total])
+                self.done = int(arrays.pop("done"))
+                if any(arrays[name].shape != array.shape for name, array in total.items()):
+                    raise ValueError("its sums have another shape")
+            self.total = arrays
 
     def _keep(self, result: Arrays) -> None:
         self._fresh = [{}]

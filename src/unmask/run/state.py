@@ -6,12 +6,16 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TextIO
 
 from unmask.errors import InputError
+from unmask.run.leftovers import PREFIX, clear, owned_name
+
+KEPT = 7 * 24 * 3600.0
 
 
 @contextmanager
@@ -23,12 +27,21 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
     of the same plan at the same time gets a folder of its own, and so does a run that finds one of
     another user or one that others could write.
     """
-    folder = Path(state) if state else Path(tempfile.gettempdir()) / f"unmask-{_user()}-{key}"
-    claimed = _claim(folder) if state or _is_own(folder) else None
+    root = Path(tempfile.gettempdir())
+    folder = Path(state) if state else root / f"{PREFIX}{_user()}-{key}"
+    own = is_own(folder)
+    if state and not own:
+        raise InputError(
+            f"{folder}: expected a folder of this user that nobody else can write, found another:"
+            " what is kept there is not trusted"
+        )
+    if not state:
+        _forget_old(root)
+    claimed = _claim(folder) if own else None
     if claimed is None and state:
         raise InputError(f"{folder}: another run is at work there")
     if claimed is None:
-        folder = Path(tempfile.mkdtemp(prefix=f"unmask-{_user()}-"))
+        folder = root / owned_name()
         claimed = _claim(folder)
     with claimed or nullcontext():
         try:
@@ -41,14 +54,27 @@ def workplace(key: str, state: str | Path | None) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_own(folder: Path) -> bool:
-    """Whether a folder among the temporary files is absent, or this user's and closed to others."""
+def is_own(folder: Path) -> bool:
+    """Whether a folder is absent, or this user's and such that nobody else can write it."""
     try:
         there = folder.lstat()
     except FileNotFoundError:
         return True
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be used ({error.strerror})") from None
     mine = not hasattr(os, "getuid") or there.st_uid == os.getuid()
-    return stat.S_ISDIR(there.st_mode) and mine and not there.st_mode & 0o077
+    return stat.S_ISDIR(there.st_mode) and mine and not there.st_mode & 0o022
+
+
+def _forget_old(root: Path) -> None:
+    """Remove what dead runs left, and what failed runs kept but nobody came back for in a week."""
+    clear(root)
+    for folder in root.glob(f"{PREFIX}{_user()}-{'[0-9a-f]' * 16}"):
+        with suppress(OSError):
+            age = time.time() - max(path.lstat().st_mtime for path in (folder, folder / "lock"))
+            if age > KEPT and is_own(folder) and (claimed := _claim(folder)) is not None:
+                with claimed:
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def unfinished(error: Exception, done: int, tasks: int, folder: Path) -> InputError:

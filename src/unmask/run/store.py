@@ -11,20 +11,21 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from mmap import mmap
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from unmask.errors import InputError
-from unmask.run.files import atomic_path, check_room
+from unmask.run.files import atomic_file, check_memory, check_room, write_whole
 
 Arrays = dict[str, npt.NDArray[Any]]
 _TREE = "tree"
@@ -45,11 +46,13 @@ def to_bytes(value: Any) -> bytes:
     return buffer.getvalue()
 
 
-def from_bytes(content: bytes) -> Any:
-    """The value that :func:`to_bytes` wrote."""
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        named = {name: arrays[name] for name in arrays.files}
-    return _decode(json.loads(named[_TREE].tobytes().decode()), named)
+def from_bytes(content: bytes, name: str = "value") -> Any:
+    """The value that :func:`to_bytes` wrote; ``name`` is told where it is damaged."""
+    arrays = load_arrays(io.BytesIO(content), name)
+    try:
+        return _decode(json.loads(arrays[_TREE].tobytes().decode()), arrays)
+    except Exception as error:
+        raise InputError(f"{name}: expected a kept value, found a damaged one ({error})") from None
 
 
 def digest(value: Any, *more: str) -> str:
@@ -74,9 +77,9 @@ def write_folder(folder: Path, value: Any, what: str) -> None:
     tree = json.dumps(_encode(value, arrays, once={}), ensure_ascii=False)
     check_room(folder, sum(array.nbytes for array in arrays.values()), what)
     for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", array, allow_pickle=False)
-    with atomic_path(path) as temporary:
-        temporary.write_text(tree, encoding="utf-8")
+        with atomic_file(folder / f"{name}.npy") as file:
+            np.save(file, array, allow_pickle=False)
+    write_whole(path, tree.encode())
 
 
 def read_folder(folder: str | Path) -> Any:
@@ -84,14 +87,64 @@ def read_folder(folder: str | Path) -> Any:
     try:
         tree = json.loads((Path(folder) / f"{_TREE}.json").read_text(encoding="utf-8"))
         arrays = {path.stem: _mapped(path) for path in Path(folder).glob("a*.npy")}
-        return _decode(tree, arrays)
+        return _decode(tree, arrays, files=True)
     except (FileNotFoundError, KeyError):
         raise InputError(
             f"{folder}: expected the arrays of a job, found none: they vanished, or this machine"
             " does not see them"
         ) from None
-    except (OSError, ValueError) as error:
+    except Exception as error:
         raise InputError(f"{folder}: cannot be read ({error})") from None
+
+
+def load_arrays(file: str | Path | BinaryIO, name: str) -> Arrays:
+    """The arrays of an npz archive, nothing unpickled; what is declared is compared with the bytes
+    that are there, and with the free memory, before any of it is taken.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            check_memory(sum(member.file_size for member in members), name, "arrays")
+            arrays = {}
+            for member in members:
+                with archive.open(member) as stream:
+                    content = stream.read()
+                arrays[member.filename.removesuffix(".npy")] = npy_array(content)
+            return arrays
+    except InputError:
+        raise
+    except FileNotFoundError:
+        raise InputError(f"{name}: no such file") from None
+    except Exception as error:
+        said = str(error) or type(error).__name__
+        raise InputError(f"{name}: the npz file cannot be read ({said})") from None
+
+
+def npy_array(content: bytes) -> npt.NDArray[Any]:
+    """The array of an npy file, of which the bytes must be all there; pickled ones are refused."""
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    if version not in ((1, 0), (2, 0), (3, 0)):
+        raise ValueError(f"unknown version {version} of the npy format")
+    read = (
+        np.lib.format.read_array_header_1_0
+        if version == (1, 0)
+        else np.lib.format.read_array_header_2_0
+    )
+    shape, by_columns, kind = read(stream)
+    if kind.hasobject:
+        raise ValueError("expected plain arrays, found pickled objects, which are not read")
+    data = bytearray(content[stream.tell() :])
+    size = math.prod(shape) * kind.itemsize
+    if min(shape, default=0) < 0 or len(data) != size:
+        raise ValueError(f"expected {size} bytes of numbers as declared, found {len(data)}")
+    if kind.kind == "U" and not _are_characters(np.frombuffer(data, kind.str[0] + "u4")):
+        raise ValueError("expected text, found numbers that are no characters")
+    return np.ndarray(shape, kind, data, order="F" if by_columns else "C")
+
+
+def _are_characters(codes: npt.NDArray[np.uint32]) -> bool:
+    return not (codes > 0x10FFFF).any() and not ((codes >= 0xD800) & (codes <= 0xDFFF)).any()
 
 
 def _mapped(path: Path) -> npt.NDArray[Any]:
@@ -101,17 +154,16 @@ def _mapped(path: Path) -> npt.NDArray[Any]:
 def write_arrays(path: str | Path, kind: str, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Write named arrays of a kind as npz, whole or not at all."""
     named: dict[str, Any] = {**arrays, "format": np.asarray(kind)}
-    with atomic_path(path) as temporary, open(temporary, "wb") as file:
+    with atomic_file(path) as file:
         np.savez(file, **named)
 
 
 def read_arrays(path: str | Path, kind: str, names: Sequence[str] = ()) -> Arrays:
     """Read the arrays of an npz file of this kind; all ``names`` must be there."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: expected a {kind} file (npz): {error}") from None
+        arrays = load_arrays(path, str(path))
+    except InputError as error:
+        raise InputError(f"{error}: expected a file of the kind {kind}") from None
     named = str(arrays.pop("format", "no format"))
     if named != kind:
         raise InputError(f"{path}: expected the format {kind}, found {named}")
@@ -161,9 +213,14 @@ def _encode(
     raise TypeError(f"a {kind.__module__}.{kind.__qualname__} cannot be stored")
 
 
-def _decode(node: Any, arrays: dict[str, np.ndarray]) -> Any:
+def _decode(node: Any, arrays: dict[str, np.ndarray], *, files: bool = False) -> Any:
+    """What a tree stands for; only what a job shares may point to further ``files``."""
+
+    def decoded(part: Any) -> Any:
+        return _decode(part, arrays, files=files)
+
     if isinstance(node, list):
-        return [_decode(item, arrays) for item in node]
+        return [decoded(item) for item in node]
     if not isinstance(node, dict):
         return node
     value = node["v"]
@@ -175,18 +232,18 @@ def _decode(node: Any, arrays: dict[str, np.ndarray]) -> Any:
             array = array if array.shape == shape else array.reshape(shape)
             array.flags.writeable = False
             return array
-        case "file":
+        case "file" if files:
             if value not in arrays:
                 arrays[value] = _mapped(Path(value))
             return arrays[value]
         case "names":
             return pl.Series(value, dtype=pl.String)
         case "tuple":
-            return tuple(_decode(item, arrays) for item in value)
+            return tuple(decoded(item) for item in value)
         case "mapping":
-            return {_decode(k, arrays): _decode(v, arrays) for k, v in value}
+            return {decoded(k): decoded(v) for k, v in value}
         case "object":
-            return _object(node["of"], {k: _decode(v, arrays) for k, v in value.items()})
+            return _object(node["of"], {k: decoded(v) for k, v in value.items()})
     raise ValueError(f"unknown mark {node['$']!r}")
 
 

@@ -15,6 +15,14 @@ from unmask.speech.safeguards import (
     anonymise,
     safeguard,
 )
+from unmask.speech.training import (
+    Recipe,
+    Trained,
+    export_onnx,
+    read_card,
+    train,
+    training_seconds,
+)
 
 __all__ = [
     "Anonymised",
@@ -24,19 +32,25 @@ __all__ = [
     "External",
     "Extraction",
     "McAdams",
+    "Recipe",
     "Recording",
     "Safeguard",
+    "Trained",
     "Transformed",
     "anonymise",
     "case_study",
     "case_study_provenance",
     "embed",
+    "export_onnx",
     "forget",
     "load_encoder",
     "mcadams",
     "pool_voices",
     "read_audio",
+    "read_card",
     "recordings",
     "safeguard",
+    "train",
+    "training_seconds",
     "write_audio",
 ]

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ SAMPLE_RATE = 16000
 LOWEST_RATE, HIGHEST_RATE = 1000, 768000
 _BLOCK = 1 << 20
 _UNKNOWN = 1 << 62
+_STREAM = 2**31 - 4096
 SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".mp3", ".opus", ".aif", ".aiff"})
 
 
@@ -84,7 +85,7 @@ def read_audio(path: str | os.PathLike[str]) -> Audio:
         raise InputError(f"{path}: {reason}") from None
     if len(samples) < expected < _UNKNOWN:
         raise InputError(f"{path}: cut short: expected {expected} samples, found {len(samples)}")
-    _refuse_cut_riff(Path(path))
+    _refuse_cut(Path(path))
     channels = int(samples.shape[1])
     mono = samples.mean(axis=1) if channels > 1 else samples[:, 0]
     if mono.size == 0:
@@ -133,17 +134,28 @@ def unexpected(path: str | os.PathLike[str], error: Exception) -> str:
     return f"{path}: {type(error).__name__}: {one_line(str(error)) or 'no reason given'}"
 
 
-def _refuse_cut_riff(path: Path) -> None:
-    """A WAV file states its length; libsndfile reads a shorter one without a word.
+def _refuse_cut(path: Path) -> None:
+    """WAV and AIFF files state their length; libsndfile reads a shorter one without a word.
 
     Lengths of 0 and of 2 GB or more are those of a stream whose end was not known.
     """
-    with open(path, "rb") as file:
-        head = file.read(8)
-    stated = int.from_bytes(head[4:], "little") + 8
     found = path.stat().st_size
-    if head[:4] == b"RIFF" and 8 < stated < 2**31 - 4096 and found < stated - 1:
-        raise InputError(f"{path}: cut short: expected {stated} bytes, found {found}")
+    with open(path, "rb") as file:
+        head = file.read(12)
+        order: Literal["little", "big"] = "little" if head.startswith(b"RIFF") else "big"
+        if head[:4] not in (b"RIFF", b"RIFX", b"FORM"):
+            return
+        stated = int.from_bytes(head[4:8], order) + 8
+        stated = stated if 8 < stated < _STREAM else found
+        end = stated - 1
+        while file.tell() < stated and len(part := file.read(8)) == 8:
+            size = int.from_bytes(part[4:], order)
+            if part[:4] in (b"data", b"SSND"):
+                end = max(end, file.tell() + size) if 0 < size < _STREAM else 0
+                break
+            file.seek(size + size % 2, os.SEEK_CUR)
+    if found < end:
+        raise InputError(f"{path}: cut short: expected {end} bytes, found {found}")
 
 
 def write_audio(path: str | os.PathLike[str], samples: npt.ArrayLike) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from unmask._version import __version__
 from unmask.errors import InputError
-from unmask.run import Arrays, Range, Xp, ranges_of, run, write_whole
+from unmask.run import Arrays, Range, Xp, atomic_path, ranges_of, run, write_whole
 from unmask.speech.audio import file_workers, read_audio, unexpected, write_audio
 from unmask.speech.corpus import Recording
 from unmask.speech.lpc import mcadams
@@ -141,32 +141,29 @@ class External:
 
     def protect(self, recording: Recording, output: Path) -> Protected:
         """Run the command on a ``recording``; its output must be readable audio to get its name."""
-        partial = output.with_name(f".part-{output.name}")
-        values = {
-            "{input}": str(recording.path),
-            "{output}": str(partial),
-            "{speaker}": recording.speaker,
-        }
-        words = [_FIELD.sub(lambda m: values[m[0]], word) for word in self._words()]
         if recording.speaker.startswith("-") and "{speaker}" in self._words():
             raise InputError(
                 f"{recording.path}: expected a speaker that is no option of the command, found"
                 f" {recording.speaker}"
             )
         original = read_audio(recording.path)
-        try:
-            code, errors = _run(words, self.timeout)
+        with atomic_path(output) as partial:
+            values = {
+                "{input}": str(recording.path),
+                "{output}": str(partial),
+                "{speaker}": recording.speaker,
+            }
+            words = [_FIELD.sub(lambda m: values[m[0]], word) for word in self._words()]
+            try:
+                code, errors = _run(words, self.timeout)
+            except (OSError, subprocess.TimeoutExpired) as error:
+                raise InputError(f"{recording.path}: {words[0]}: {error}") from None
             if code:
                 said = (errors.strip().splitlines() or ["nothing on stderr"])[-1]
                 raise InputError(f"{recording.path}: exit code {code}: {said}")
             if not partial.is_file():
                 raise InputError(f"{recording.path}: the command wrote no output")
             read_audio(partial)
-            partial.replace(output)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise InputError(f"{recording.path}: {words[0]}: {error}") from None
-        finally:
-            partial.unlink(missing_ok=True)
         return Protected(original.seconds, 0.0, original.remarks)
 
     def describe(self, *, key: bool = False) -> dict[str, object]:

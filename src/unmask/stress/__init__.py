@@ -41,6 +41,7 @@ from unmask.stress.impostors.uncertainty import GROUPS
 from unmask.stress.study import (
     PER_PAIR,
     Needed,
+    Operating,
     WorstCaseStudy,
     thresholds_of_roc,
     worst_case,
@@ -66,6 +67,7 @@ __all__ = [
     "Extrapolation",
     "ModelComparison",
     "Needed",
+    "Operating",
     "PairScores",
     "Prediction",
     "WorstCase",

@@ -12,6 +12,8 @@ import polars as pl
 from unmask.base import Codes, Index, as_index, read_only
 from unmask.errors import InputError
 
+_FEW = 2000
+
 
 @dataclass(frozen=True, eq=False)
 class Ids:
@@ -97,6 +99,9 @@ def _string_series(values: pl.Series | Iterable[Any]) -> pl.Series:
 
 def lookup(values: pl.Series, names: pl.Series) -> Codes:
     """Position of each value in ``names``; -1 where it is absent."""
+    if len(values) + len(names) < _FEW:
+        known = {name: code for code, name in reversed(list(enumerate(names.to_list())))}
+        return np.array([known.get(value, -1) for value in values.to_list()], dtype=np.int32)
     table = pl.DataFrame({"name": names, "code": np.arange(len(names), dtype=np.int32)})
     found = pl.DataFrame({"name": values}).join(table, on="name", how="left", maintain_order="left")
     codes: Codes = found["code"].fill_null(-1).to_numpy()

@@ -35,13 +35,8 @@ from unmask.trials.readers import hdf5, kaldi
 from unmask.trials.readers.detect import normalise
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.numpy import load_npy, load_npz, parse_npz
-from unmask.trials.readers.tables import (
-    Parsed,
-    TypedRows,
-    load_parquet,
-    open_table,
-    open_typed,
-)
+from unmask.trials.readers.parquet import load_parquet
+from unmask.trials.readers.tables import Parsed, TypedRows, open_table, open_typed
 from unmask.trials.scores import Scores
 from unmask.trials.source import Source
 from unmask.trials.speakers import SpeakerRule, Speakers, assign, assign_speakers, speaker_rule
@@ -301,7 +296,7 @@ def holds_embeddings(source: Input) -> bool:
         case "parquet":
             return bool({normalise(name) for name in load_parquet(source).columns} & set(VECTORS))
         case "hdf5":
-            return not hdf5.read_hdf5(source, lambda file: hdf5.is_bosaris(hdf5.datasets(file)))
+            return not hdf5.is_bosaris(hdf5.datasets(source))
         case "npy" | "ark" | "scp":
             return True
     return False
@@ -383,7 +378,7 @@ def _vectors(source: Input) -> _Vectors:
             arrays = {column.name: _array(column, source) for column in load_parquet(source)}
             return _from_table(source, arrays, PARQUET_EMBEDDINGS)
         case "hdf5":
-            return hdf5.read_hdf5(source, lambda file: _from_hdf5(source, file))
+            return _from_hdf5(source)
         case "ark":
             utterances, vectors = kaldi.read_ark(source)
             return _Vectors(KALDI_ARK, vectors, utterances)
@@ -434,28 +429,30 @@ def _from_table(source: Input, arrays: Mapping[str, Any], format: Format) -> _Ve
     return _Vectors(format, vectors, utterances, speakers, sessions, columns)
 
 
-def _from_hdf5(source: Input, file: Any) -> _Vectors:
-    found = hdf5.datasets(file)
+def _from_hdf5(source: Input) -> _Vectors:
+    found = hdf5.datasets(source)
     if {normalise(name) for name in found} & set(VECTORS):
-        arrays = {
-            name: dataset[()] if dataset.ndim == 2 else hdf5.texts(dataset)
-            for name, dataset in found.items()
-        }
+        try:
+            arrays = {
+                name: one.values if one.kind == "numbers" and one.values.ndim == 2 else one.texts
+                for name, one in found.items()
+            }
+        except InputError as error:
+            raise InputError(f"{source.name}: {error}") from None
         return _from_table(source, arrays, HDF5_EMBEDDINGS)
     if not found:
         raise InputError(f"{source.name}: the file holds no vectors")
     vectors: list[np.ndarray] = []
-    speakers = []
-    for name, dataset in found.items():
-        vector = np.asarray(dataset[()]).squeeze()
+    for name, one in found.items():
+        vector = one.values.squeeze()
         like = (vectors or [vector])[0]
-        if vector.ndim != 1 or vector.dtype.kind != "f" or vector.shape != like.shape:
+        is_vector = one.kind == "numbers" and vector.ndim == 1 and vector.dtype.kind == "f"
+        if not is_vector or vector.shape != like.shape:
             raise InputError(
-                f"{source.name}: expected a vector like the first for {name}, found "
-                f"{dataset.dtype} {dataset.shape}"
+                f"{source.name}: expected a vector like the first for {name}, found {one.kind} "
+                f"{one.values.dtype} {one.values.shape}"
             )
         vectors.append(vector)
-        speaker = dataset.attrs.get("speaker_id", dataset.attrs.get("speaker"))
-        speakers.append(speaker.decode() if isinstance(speaker, bytes) else speaker)
-    known = None if any(speaker is None for speaker in speakers) else [str(s) for s in speakers]
+    speakers = [one.speaker for one in found.values()]
+    known = None if None in speakers else speakers
     return _Vectors(HDF5_EMBEDDINGS, np.stack(vectors), list(found), known)

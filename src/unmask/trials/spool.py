@@ -7,9 +7,8 @@ are looked through for repeated trials or for partners.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -20,7 +19,7 @@ import polars as pl
 
 from unmask.base import Index
 from unmask.errors import InputError
-from unmask.run import check_room
+from unmask.run import check_room, scratch_folder
 
 T = TypeVar("T", bound=np.generic)
 RECORD = np.dtype([("a", "<u8"), ("b", "<u8"), ("row", "<i8")])
@@ -36,18 +35,15 @@ class Scratch:
     """A temporary folder, removed at the end; that the disk has room is checked before."""
 
     def __init__(self) -> None:
-        try:
-            self._folder = tempfile.TemporaryDirectory(prefix="unmask-")
-        except OSError as error:
-            raise InputError(f"temporary files: no folder for them ({error.strerror})") from error
-        self.path = Path(self._folder.name)
+        self._open = ExitStack()
+        self.path = self._open.enter_context(scratch_folder())
         self._files = 0
 
     def __enter__(self) -> Scratch:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._folder.cleanup()
+        self._open.close()
 
     def check_room(self, needed: int) -> None:
         """Refuse what the disk has no room for."""

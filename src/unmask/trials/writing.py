@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from unmask.errors import InputError
-from unmask.run import atomic_file, atomic_path
+from unmask.run import atomic_file
 from unmask.trials.embeddings import Embeddings
 from unmask.trials.formats import (
     BOSARIS,
@@ -188,8 +188,8 @@ def _write_table(frame: pl.DataFrame, path: str | Path) -> None:
 
 
 def _save_parquet(frame: pl.DataFrame, path: str | Path) -> None:
-    with atomic_path(path) as temporary:
-        frame.write_parquet(temporary)
+    with atomic_file(path) as file:
+        frame.write_parquet(file)
 
 
 def _array(column: pl.Series) -> np.ndarray:
@@ -207,7 +207,7 @@ def _save_hdf5(path: str | Path, fill: Callable[[Any], None]) -> None:
         import h5py
     except ImportError as error:
         raise InputError(f"{path}: writing HDF5 needs h5py (unmask[formats])") from error
-    with atomic_path(path) as temporary, h5py.File(temporary, "w") as file:
+    with atomic_file(path) as stream, h5py.File(stream, "w") as file:
         fill(file)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.base import FloatArray, Tabular, few_speakers
+from unmask.base import Codes, FloatArray, IntArray, Tabular, few_speakers
 from unmask.engine import negated_warnings
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
@@ -19,6 +19,7 @@ from unmask.privacy.similarity.matrix import Replicates, SimilaritySet, similari
 from unmask.privacy.similarity.pairs import (
     EmbeddingPairs,
     Pairs,
+    Segments,
     Sessions,
     aligned,
     check_backend,
@@ -157,6 +158,7 @@ def sessions(
     check_backend(scorer)
     if protected.sessions is None:
         raise InputError("sessions: expected a session for every protected segment, found none")
+    _refuse_lone(protected.sessions.codes, protected.speakers.codes)
     segments, protected_order = aligned(original, protected)
     order = protected_order[segments.order]
     rows = {
@@ -164,6 +166,7 @@ def sessions(
         "pp": prepared(scorer, protected, order),
     }
     codes = protected.sessions.codes[order].astype(np.int64)
+    _refuse_missing(segments, codes)
     rules = {"within": Sessions(codes, within=True), "between": Sessions(codes, within=False)}
     pairs = {
         f"{name}_{kind}": Pairs(EmbeddingPairs.of(scorer, own, own), segments, rule)
@@ -171,8 +174,6 @@ def sessions(
         for name, own in rows.items()
     }
     sets, drawn = similarity_sets(pairs, setup, once=tuple(pairs))
-    for name, own in sets.items():
-        _refuse_missing(own, name.partition("_")[2])
     for name in ("oo_within", "oo_between"):
         if sets[name].d_diag == 0:
             raise InputError(f"{name}: D_diag is 0, original voices cannot be told apart")
@@ -208,10 +209,26 @@ def _statistics(
     }
 
 
-def _refuse_missing(own: SimilaritySet, kind: str) -> None:
-    missing = np.flatnonzero(np.diag(own.sums.count) == 0)
-    if missing.size:
-        needed = "two segments in one session" if kind == "within" else "segments in two sessions"
+def _refuse_lone(sessions: Codes, speakers: Codes) -> None:
+    """Sessions of one speaker each, as chapters of a book are, compare nobody within them."""
+    pairs = np.unique(np.stack([sessions, speakers]), axis=1)
+    if pairs.shape[1] == np.unique(sessions).size:
         raise InputError(
-            f"speaker {own.speakers[missing[0]]} lacks {needed} ({missing.size} such speakers)"
+            "sessions: expected two speakers or more in some session, found one in each: voices"
+            " within a session cannot be compared"
         )
+
+
+def _refuse_missing(segments: Segments, codes: IntArray) -> None:
+    """Every speaker needs two segments in one session, and segments in two sessions."""
+    each = np.stack([segments.codes, codes])
+    (speaker, _), counts = np.unique(each, axis=1, return_counts=True)
+    most = np.zeros(segments.speakers, dtype=np.int64)
+    np.maximum.at(most, speaker, counts)
+    for needed, missing in (
+        ("two segments in one session", most < 2),
+        ("segments in two sessions", np.bincount(speaker) < 2),
+    ):
+        if missing.any():
+            first = segments.names[int(missing.argmax())]
+            raise InputError(f"speaker {first} lacks {needed} ({missing.sum()} such speakers)")

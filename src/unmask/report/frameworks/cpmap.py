@@ -16,10 +16,10 @@ from unmask.figures import (
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.attacks import Framework, Plan, Study, Table
+from unmask.report.frameworks.study import Framework, Plan, Study, Table
 from unmask.report.section import LI_2022, TWO_RATES, Method, Section, TableBlock, percent
 from unmask.report.table import render
-from unmask.stress import Contour, CpAssessment, contour, cp_maps
+from unmask.stress import Contour, CpAssessment, DeltaCpMap, contour, cp_maps
 
 LEVELS = {"eer": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "min_dcf": (0.1, 0.2, 0.5, 0.8)}
 
@@ -189,21 +189,24 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     figures: list[Figure] = []
     rows: list[Row] = []
     deltas: list[Row] = []
+    told: list[str] = []
     for number, (name, result) in enumerate(found.items(), start=1):
         figures.append(
             cp_map_figure(
                 result.maps,
                 contours=_contours(result),
                 name=f"cp_map_{number}",
-                title=f"{name}: errors on every mixture of hard and easy trials",
+                title=f"{name}: {_hardest(result)}",
             )
         )
-        if result.deltas:
+        told += [line for delta in result.deltas for line in _everywhere(delta)]
+        mixed = [delta for delta in result.deltas if not _everywhere(delta)]
+        if mixed:
             figures.append(
                 delta_cp_map_figure(
-                    result.deltas,
+                    mixed,
                     name=f"delta_cp_map_{number}",
-                    title=f"{name}: where one system errs less than another",
+                    title=f"{name}: {_won(mixed)}",
                 )
             )
         maps, _, compared = _rows(result, table=name)
@@ -217,13 +220,16 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         title="Hard and easy trials (C-P maps)",
         question="Does one error rate hide that the recogniser still succeeds on easy voices, or"
         " fails on hard ones?",
-        answer=tuple(
-            f"{system}: {percent(cp.full, getattr(cp.intervals, 'full', None))} on all trials,"
-            f" {percent(cp.hardest_decile, getattr(cp.intervals, 'hardest_decile', None))}"
-            " on the hardest tenth of each kind."
-            for result in found.values()
-            for system, cp in result.maps.items()
-            if cp.metric.name == "eer"
+        answer=(
+            *(
+                f"{system}: {percent(cp.full, getattr(cp.intervals, 'full', None))} on all trials,"
+                f" {percent(cp.hardest_decile, getattr(cp.intervals, 'hardest_decile', None))}"
+                " on the hardest tenth of each kind."
+                for result in found.values()
+                for system, cp in result.maps.items()
+                if cp.metric.name == "eer"
+            ),
+            *told,
         ),
         figures=tuple(figures),
         tables=tuple(blocks),
@@ -246,6 +252,33 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
             ),
         ),
         citation=LI_2022,
+    )
+
+
+def _hardest(result: CpAssessment) -> str:
+    """The system whose errors grow most on hard trials."""
+    gaps = {name: cp.hardest_decile - cp.full for name, cp in result.maps.items()}
+    name = max(gaps, key=lambda one: gaps[one])
+    cp = result.maps[name]
+    values = (
+        (f"{100 * value:.1f} %" if cp.metric.name == "eer" else f"{value:.3f}")
+        for value in (cp.hardest_decile, cp.full)
+    )
+    return f"hard trials cost most under {name}, {' instead of '.join(values)}"
+
+
+def _everywhere(delta: DeltaCpMap) -> list[str]:
+    """A sentence in place of a map of one colour."""
+    for share, word in ((delta.lose, "more"), (delta.win, "fewer")):
+        if share == 1:
+            return [f"{delta.test}: {word} errors than {delta.reference} in every cell of the map."]
+    return []
+
+
+def _won(deltas: Sequence[DeltaCpMap]) -> str:
+    return "; ".join(
+        f"{delta.test} errs less than {delta.reference} in {100 * delta.win:.0f} % of cells"
+        for delta in deltas
     )
 
 

@@ -41,7 +41,7 @@ from unmask.privacy.similarity import (
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.attacks import Framework, Plan, Study
+from unmask.report.frameworks.study import Framework, Plan, Study
 from unmask.report.section import NOE_2020, NOE_2022, Choice, Method, Section, TableBlock, percent
 from unmask.trials import Source
 
@@ -266,7 +266,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
             similarity_matrices(
                 {name: quadrants(result)},
                 name=f"similarity_{number}",
-                title=f"{name}: voice similarity of every pair of speakers",
+                title=f"{name}: {_left(result):.0f} % of what ties a voice to its owner is left",
             ),
         )
         for number, name, result in numbered
@@ -278,7 +278,8 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
                 {name: result.per_speaker},
                 colours=study.colours,
                 name=f"speaker_protection_{number}",
-                title=f"{name}: de-identification of each speaker",
+                title=f"{name}: DeID from {100 * result.per_speaker.deid.min():.0f} to"
+                f" {100 * result.per_speaker.deid.max():.0f} %, person by person",
             ),
         )
         for number, name, result in numbered
@@ -320,7 +321,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         answer=tuple(_answer(name, result) for name, result in found.items()),
         figures=(
             Choice("Matrices of", matrices),
-            distinctiveness(points, colours=study.colours),
+            distinctiveness(points, colours=study.colours, title=_cost(found)),
             Choice("Speakers under", speakers),
             Choice("Zoo of", zoos),
         ),
@@ -336,6 +337,18 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         method=_METHOD,
         citation=f"{NOE_2020} {NOE_2022}",
     )
+
+
+def _left(result: Pseudonymisation) -> float:
+    """Resemblance that the strongest reading of the scores still finds, in percent."""
+    return 100 * (1 - float(result.strongest.deid.value))
+
+
+def _cost(found: Mapping[str, Pseudonymisation]) -> str:
+    """What the safeguard that hides most costs."""
+    best = min(found, key=lambda name: _left(found[name]))
+    told = f"{best} hides owners most, {_left(found[best]):.0f} % of resemblance left"
+    return f"{told}, at {found[best].g_vd:+.1f} dB of distinctiveness".replace("-", "−")
 
 
 def _answer(name: str, result: Pseudonymisation) -> str:

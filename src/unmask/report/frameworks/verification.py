@@ -24,16 +24,8 @@ from unmask.figures import (
 from unmask.privacy.legal import matrix_linkability
 from unmask.report.cache import Step
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.attacks import (
-    Framework,
-    Groups,
-    Plan,
-    Study,
-    Trialled,
-    group_step,
-    leaders,
-    strongest,
-)
+from unmask.report.frameworks.study import Framework, Plan, Study
+from unmask.report.frameworks.trialled import Groups, Trialled, group_step, leaders, strongest
 from unmask.report.section import TWO_RATES, Method, Section, TableBlock, shown
 from unmask.report.table import label
 from unmask.trials import Scores
@@ -225,13 +217,13 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     blocks = []
     warnings: list[str] = []
     if chosen:
-        systems = {one.name: one for one in chosen.values()}
+        rates = ", ".join(f"{n} {100 * one.value('eer'):.1f} %" for n, one in chosen.items())
         figures.append(
             det(
-                {label: det_curve(one.result.roc) for label, one in systems.items()},
-                colours=named_colours(systems, study.colours),
+                {name: det_curve(one.result.roc) for name, one in chosen.items()},
+                colours=named_colours(chosen, study.colours),
                 name="det_attacks",
-                title="Errors of the strongest attacker on each safeguard",
+                title=f"Equal error rate of the strongest attacker: {rates}",
             )
         )
         attackers = variant_blocks(
@@ -255,7 +247,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
             det(
                 {r.system: det_curve(r.roc) for r in found if r.group is None},
                 name=f"det_scores_{number}",
-                title=f"{name}: errors of every system",
+                title=f"{name}: {_best(found)}",
             )
         )
         blocks += _table_blocks(name, found, results["links"].get(name, {}))
@@ -283,6 +275,13 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         citation="ISO/IEC 19795-1 (error rates); Brümmer and du Preez 2006 (C_llr);"
         " Gomez-Barrero et al. 2017, Maouche et al. 2020 (D_sys).",
     )
+
+
+def _best(found: Evaluation) -> str:
+    """Who errs least."""
+    rates = {r.system: float(r["eer"].value) for r in found if r.group is None}
+    best = min(rates, key=lambda system: rates[system])
+    return f"{best} errs least, equal error rate {100 * rates[best]:.1f} %"
 
 
 def of_many(tried: int) -> str:

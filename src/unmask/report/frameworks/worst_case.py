@@ -12,33 +12,42 @@ from unmask.engine import Roc
 from unmask.figures import Figure, GrowthLine, worst_case_figures, worst_case_growth
 from unmask.report.cache import Step
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.attacks import Framework, Plan, Study, Table
-from unmask.report.section import SHOLOKHOV_2020, Method, Section, TableBlock
+from unmask.report.frameworks.study import Framework, Plan, Study, Table
+from unmask.report.section import SHOLOKHOV_2020, Method, Section, TableBlock, percent
 from unmask.run import part
 from unmask.stress import (
     GROUPS,
     LEAST_SPEAKERS,
     ModelComparison,
     Needed,
+    Operating,
     PairScores,
+    Prediction,
     WorstCase,
     WorstCaseStudy,
+    thresholds_of_roc,
     worst_case,
 )
 from unmask.trials import Scores, Source
 
-RATES = (0.01, 0.001)
-_COSTS = {"τ₁": " (a miss costs 10 ×)", "τ₂": " (equal costs)", "τ₃": " (a false alarm costs 10 ×)"}
 _STEPS = (1, 2, 5)
+_CHART = 1
+"""The threshold that charts and sentences take: both errors weigh alike."""
+_WEIGHTS = {
+    "τ₁": "misses weigh ten times more",
+    "τ₂": "both errors weigh alike",
+    "τ₃": "false alarms weigh ten times more",
+}
 
 
 @dataclass(frozen=True, eq=False)
 class SystemGrowth:
-    """One system: false alarms at thresholds whose false-alarm rates over trials are ``rates``."""
+    """One system at the thresholds of a study; ``predicted`` is None where no model was fitted."""
 
     system: str
-    rates: tuple[float, ...]
-    found: WorstCase
+    operating: tuple[Operating, ...]
+    measured: WorstCase
+    predicted: Prediction | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +84,7 @@ def _(studies: Mapping[str, WorstCaseStudy], *, inputs: tuple[Source, ...] = ())
             conditions = where | {
                 "threshold": point.name
                 if _is_number(point.name)
-                else f"{point.name}{_COSTS.get(point.name, '')} = {point.threshold:.4g}"
+                else f"{point.name} ({_WEIGHTS.get(point.name, 'as asked')}) = {point.threshold:.4g}"
             }
             rows.append(Row(conditions, study.estimates(place), columns))
         notes.append(_counts(study, said))
@@ -182,23 +191,32 @@ def _step(table: Table, study: Study) -> Step:
         **config.worst_case.model_dump(),
         "groups": GROUPS if config.intervals.replicates else 0,
         "seed": config.seed,
+        "far": table.name in study.tables,
     }
     return Step(
         f"worst case of {table.name}",
         table.inputs,
-        {**options, "systems": table.systems, "rates": RATES},
+        {**options, "systems": table.systems},
         lambda: growth_of(table.load(), **options),
-        weight=0.5 * len(table.systems),
+        weight=(6.0 if options["far"] else 0.5) * len(table.systems),
     )
 
 
 def growth_of(
-    scores: Scores, *, counts: Sequence[int] | None, by: str | None, **options: Any
+    scores: Scores,
+    *,
+    counts: Sequence[int] | None,
+    by: str | None,
+    far: bool,
+    population: int | None,
+    model: str,
+    **options: Any,
 ) -> Growth:
     """False alarms of every system of a table; what cannot be told from it is left out and told.
 
     ``counts`` are numbers of impostors, by default 1, 2, 5, 10, …; ``by`` names a column within
-    whose groups impostors are taken; further options are those of :func:`unmask.worst_case`.
+    whose groups impostors are taken. ``far`` asks for a study, which goes on to ``population`` by
+    ``model``; further options are those of :func:`unmask.worst_case`.
     """
     told: list[str] = []
     systems = []
@@ -214,19 +232,23 @@ def growth_of(
         if pairs is None:
             continue
         most = pairs.max_count
-        roc = Roc.from_scores(scores.targets(system), scores.nontargets(system))
-        thresholds = [_threshold(scores.nontargets(system), rate) for rate in RATES]
-        # The ROC accepts scores of at least its threshold, a false alarm lies above it.
-        thresholds.append(float(np.nextafter(roc.eer_point().threshold, -np.inf)))
+        own = scores.targets(system)
         with part(index, len(scores.systems)):
-            found = worst_case(
-                pairs,
-                thresholds,
-                counts=[n for n in counts or default_counts(most) if n <= most],
-                **options,
-            )
-        systems.append(SystemGrowth(system, (*RATES, roc.eer()), found))
-        told += [f"{system}: {line}" for line in found.warnings]
+            if far:
+                reach: dict[str, Any] = {"population": population, "model": model}
+                study = worst_case(pairs, target=own, **reach, **options)
+                one = SystemGrowth(system, study.operating, study.empirical, study.predicted)
+            else:
+                points = thresholds_of_roc(Roc.from_scores(own, pairs.scores))
+                wanted = [n for n in counts or default_counts(most) if n <= most]
+                levels = [point.threshold for point in points]
+                one = SystemGrowth(
+                    system, points, worst_case(pairs, levels, counts=wanted, **options)
+                )
+        systems.append(one)
+        told += [f"{system}: {line}" for line in one.measured.warnings]
+        if one.predicted is not None:
+            told += [f"{system}: {line}" for line in one.predicted.warnings]
     return Growth(tuple(systems), tuple(told))
 
 
@@ -253,11 +275,6 @@ def _usable_pairs(pairs: PairScores | None, system: str, told: list[str]) -> Pai
     return several
 
 
-def _threshold(nontargets: np.ndarray, rate: float) -> float:
-    """The lowest threshold that at most ``rate`` of the nontargets exceed."""
-    return float(np.quantile(nontargets, 1 - rate, method="higher"))
-
-
 def _same_group(scores: Scores, by: str | None, told: list[str]) -> np.ndarray:
     """Trials within one group (one gender), if the table knows groups."""
     if by is None:
@@ -280,49 +297,37 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     """Growth of false alarms with the number of impostors."""
     found: Mapping[str, Growth] = results["growth"]
     colours = study.colours
-    figures = []
-    largest: list[Row] = []
-    rest: list[Row] = []
-    answers = []
+    figures, largest, beyond, rest = [], [], [], []
+    answers: list[str] = []
     for number, (name, growth) in enumerate(found.items(), start=1):
-        lines = [
-            GrowthLine(one.system, rate, one.found, place)
-            for one in growth.systems
-            for place, rate in enumerate(one.rates[: len(RATES)])
-        ]
-        if not lines:
+        if not growth.systems:
             continue
+        lines = [
+            GrowthLine(one.system, one.measured, _CHART, one.predicted) for one in growth.systems
+        ]
         figures.append(
             worst_case_growth(
                 lines,
                 colours=colours if all(x.system in colours for x in growth.systems) else None,
                 name=f"worst_case_{number}",
-                title=f"{name}: false alarms when the one closest of N impostors tries once",
+                title=f"{name}: {_worst(growth)}",
             )
         )
+        answers += [_answer(one) for one in growth.systems]
         for one in growth.systems:
-            most = int(one.found.counts[-1])
-            answers.append(
-                f"{one.system}: at a threshold of {100 * one.rates[0]:g} % false alarms, the"
-                f" one closest of {most:,} impostors passes, in one attempt,"
-                f" {100 * float(one.found.values[-1, 0]):.0f} % of the time."
-            )
-            width = len(one.found.thresholds)
-            for c, count in enumerate(one.found.counts):
-                at = one.found.estimates[c * width : (c + 1) * width]
-                rows = largest if int(count) == most else rest
-                rows += [
-                    Row(
-                        {
-                            "table": name,
-                            "system": one.system,
-                            "threshold": _told(place, one.rates[place]),
-                            "impostors": f"{int(count):,}",
-                        },
-                        (estimate,),
-                    )
-                    for place, estimate in enumerate(at)
-                ]
+            where = {"table": name, "system": one.system}
+            measured = _rows(where, one.measured, one.operating)
+            width = len(one.operating)
+            largest += measured[-width:]
+            rest += measured[:-width]
+            if one.predicted is not None:
+                predicted = _rows(where, one.predicted, one.operating)
+                beyond += predicted[-width:]
+    blocks = (
+        TableBlock("All impostors at hand", tuple(largest), note=_NAMES),
+        TableBlock("Extrapolated", tuple(beyond), note=_NAMES),
+        TableBlock("Fewer impostors", tuple(rest), folded=True),
+    )
     return Section(
         key="worst_case",
         title="Worst case with many impostors",
@@ -330,10 +335,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         " how often is that person, trying once, accepted?",
         answer=tuple(answers),
         figures=tuple(figures),
-        tables=(
-            TableBlock("All impostors at hand", tuple(largest)),
-            TableBlock("Fewer impostors", tuple(rest), folded=True),
-        ),
+        tables=tuple(block for block in blocks if block.rows),
         warnings=tuple(f"{n}: {line}" for n, g in found.items() for line in g.warnings),
         method=(
             Method(
@@ -350,8 +352,56 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     )
 
 
-def _told(place: int, rate: float) -> str:
-    return f"{100 * rate:g} % false alarms" if place < len(RATES) else "equal error rate"
+_NAMES = (
+    "Thresholds of least cost at even odds: "
+    + "; ".join(f"{name}, {words}" for name, words in _WEIGHTS.items())
+    + "."
+)
+
+
+def _rows(
+    where: Mapping[str, str], found: WorstCase | Prediction, points: Sequence[Operating]
+) -> list[Row]:
+    """A row for each number of impostors and threshold."""
+    return [
+        Row(
+            {
+                **where,
+                "threshold": points[place % len(points)].name,
+                "impostors": f"{int(found.counts[place // len(points)]):,}",
+            },
+            (estimate,),
+        )
+        for place, estimate in enumerate(found.estimates)
+    ]
+
+
+def _worst(growth: Growth) -> str:
+    """The system whom the closest voice deceives most often."""
+    one = max(growth.systems, key=lambda system: float(system.measured.values[-1, _CHART]))
+    passed = 100 * float(one.measured.values[-1, _CHART])
+    return (
+        f"the closest of {one.measured.counts[-1]:,} voices passes up to {passed:.0f} % of the time"
+        f" ({one.system})"
+    )
+
+
+def _answer(one: SystemGrowth) -> str:
+    point = one.operating[_CHART]
+    exact, width = one.measured, len(one.operating)
+    near = exact.estimates[-width + _CHART]
+    told = (
+        f"{one.system}: at {point.name} ({_WEIGHTS.get(point.name, 'as asked')}), the one closest"
+        f" of {int(exact.counts[-1]):,} voices passes, in one attempt,"
+        f" {percent(float(near.value), near.interval)} of the time"
+    )
+    if one.predicted is None:
+        return f"{told}."
+    far = one.predicted.estimates[-width + _CHART]
+    return (
+        f"{told}; of {int(one.predicted.counts[-1]):,},"
+        f" {percent(float(far.value), far.interval)}, a model's answer."
+    )
 
 
 FRAMEWORK = Framework("worst_case", _section, later=_later, trials=True, main="growth")

@@ -13,22 +13,16 @@ from unmask.privacy.similarity import calibration_distortion
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
-from unmask.report.frameworks.attacks import (
-    TRIALS,
-    Attack,
-    Framework,
-    Plan,
-    Study,
-    Trialled,
-    Variant,
-    strongest,
-)
+from unmask.report.frameworks.attacks import Attack, Variant
+from unmask.report.frameworks.study import TRIALS, Framework, Plan, Study
+from unmask.report.frameworks.trialled import Trialled, strongest
 from unmask.report.frameworks.verification import (
     named_colours,
     of_many,
     variant_blocks,
     warnings_of,
 )
+from unmask.report.headline import LARGEST_D_ECE
 from unmask.report.section import NOE_2022, Choice, Method, Section, TableBlock, shown
 
 _EVIDENCE = ("d_ece", "l_w", "tag", "min_cllr")
@@ -68,13 +62,12 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     trialled, keyless = study.trialled, sorted(study.inputs.keyless)
     distortions: Mapping[str, CalibrationDistortion] = results["distortions"]
     chosen = {name: strongest(found, "d_ece") for name, found in trialled.items()}
-    disclosures = {
-        one.name: disclosure_of(one.result.roc, system=one.name) for one in chosen.values()
-    }
-    systems = {one.name: one for one in chosen.values()}
+    disclosures = {n: disclosure_of(one.result.roc, system=n) for n, one in chosen.items()}
     tables = variant_blocks("Evidence disclosed", trialled, "d_ece", _EVIDENCE)
     figures: list[Figure | Choice] = [
-        disclosure_profiles(disclosures, colours=named_colours(systems, study.colours))
+        disclosure_profiles(
+            disclosures, colours=named_colours(chosen, study.colours), title=_conclusion(chosen)
+        )
     ]
     if distortions:
         told = tuple(
@@ -120,6 +113,12 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         method=_ZEBRA,
         citation=NOE_2022,
     )
+
+
+def _conclusion(chosen: Mapping[str, Trialled]) -> str:
+    shares = {n: one.value("d_ece") / LARGEST_D_ECE for n, one in chosen.items()}
+    told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
+    return f"Evidence that the strongest attacker's scores give away, of all there is: {told}"
 
 
 def _evidence(one: Trialled, tried: int) -> str:

@@ -34,6 +34,13 @@ const seen = new IntersectionObserver((entries) => entries.forEach((entry) => {
   links.get(entry.target.id)?.setAttribute("aria-current", "true");
 }), { rootMargin: "-10% 0px -70% 0px" });
 document.querySelectorAll("main > section").forEach((section) => seen.observe(section));
+const menu = document.querySelector("nav.side .menu");
+const narrow = window.matchMedia("(max-width: 74.99rem)");
+menu.open = !narrow.matches;
+narrow.addEventListener("change", () => { menu.open = !narrow.matches; });
+menu.addEventListener("click", (event) => {
+  if (narrow.matches && event.target.closest("a")) menu.open = false;
+});
 window.addEventListener("beforeprint", () =>
-  document.querySelectorAll("details").forEach((part) => { part.open = true; }));
+  document.querySelectorAll("main details").forEach((part) => { part.open = true; }));
 window.unmaskDraw();

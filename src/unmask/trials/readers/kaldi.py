@@ -224,14 +224,17 @@ def _location(location: str, line: str) -> tuple[str, int]:
     if location.endswith("]"):
         raise InputError(f"{line}: expected archive:offset, found a range of rows ({location})")
     file, colon, offset = location.rpartition(":")
-    if colon and file and offset.isdecimal():
+    if colon and file and offset.isascii() and offset.isdigit() and len(offset) < 19:
         return file, int(offset)
     return location, 0
 
 
 def _archive_path(file: str, folder: Path, line: str) -> Path:
     beside, here = folder / file, Path(file)
-    known = [path for path in (beside, here) if path.is_file()]
+    try:
+        known = [path for path in (beside, here) if path.is_file()]
+    except OSError as error:
+        raise InputError(f"{line}: expected an archive, found {error.strerror}") from None
     if not known:
         raise InputError(f"{line}: expected an archive, found none at {file}")
     if len(known) == 2 and not beside.samefile(here):

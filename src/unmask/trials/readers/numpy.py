@@ -6,7 +6,6 @@ Matrices of trials are read here for HDF5, too.
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -16,7 +15,7 @@ import polars as pl
 
 from unmask.base import Floats, Index, Labels
 from unmask.errors import InputError
-from unmask.run import check_memory
+from unmask.run import load_arrays, npy_array
 from unmask.trials.formats import NPZ, Format
 from unmask.trials.ids import text_ids
 from unmask.trials.problems import no_label, no_trials
@@ -29,30 +28,7 @@ CLASSES = (("tar", "non"), ("target", "nontarget"), ("tgt", "imp"))
 
 def load_npz(source: Input) -> dict[str, np.ndarray]:
     """Arrays of an archive, never unpickling anything."""
-    try:
-        data = io.BytesIO(source.read_all())
-        with zipfile.ZipFile(data) as archive:
-            check_memory(sum(m.file_size for m in archive.infolist()), source.name, "arrays")
-        with np.load(data, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except InputError:
-        raise
-    except ValueError as error:
-        if "pickle" in str(error).lower():
-            raise InputError(
-                f"{source.name}: expected plain arrays, found pickled objects, which are not read"
-            ) from error
-        raise InputError(f"{source.name}: the npz file cannot be read ({error})") from error
-    except (Exception, zipfile.BadZipFile) as error:
-        raise InputError(f"{source.name}: the npz file cannot be read ({error})") from error
-    return _check(source.name, arrays)
-
-
-def _check(name: str, arrays: dict[str, Any]) -> dict[str, np.ndarray]:
-    for entry, array in arrays.items():
-        if not isinstance(array, np.ndarray):
-            raise InputError(f"{name}: expected arrays, found {entry}, which is none")
-    return arrays
+    return load_arrays(io.BytesIO(source.read_all()), source.name)
 
 
 def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> Parsed:
@@ -250,9 +226,8 @@ def _cell_scores(table: Any, i: Index, j: Index, stem: str, where: Any) -> dict[
 def load_npy(source: Input) -> np.ndarray:
     """The array of an npy file, never unpickling anything."""
     try:
-        array = np.load(io.BytesIO(source.read_all()), allow_pickle=False)
+        return npy_array(source.read_all())
     except InputError:
         raise
     except Exception as error:
         raise InputError(f"{source.name}: the npy file cannot be read ({error})") from error
-    return np.asarray(array)

@@ -6,10 +6,9 @@ or to disk (:mod:`.large`), with the same faults in the same order.
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -42,6 +41,7 @@ from unmask.trials.readers.detect import (
     take_sample,
 )
 from unmask.trials.readers.files import Input
+from unmask.trials.readers.parquet import check_declared, load_parquet, reading_parquet
 from unmask.trials.readers.text import ABSENT, TextTable, parse_numbers
 from unmask.trials.trial_list import UNKNOWN, encode_labels
 
@@ -183,7 +183,7 @@ class TypedRows:
         self._opened = opened
         with reading_parquet(name):
             self.schema = scan.collect_schema()
-            self._height = int(scan.select(pl.len()).collect().item())
+            self._height = check_declared(name, scan)
         if not self._height:
             raise no_trials(name)
         self._whole: dict[str, bool] = {}
@@ -248,24 +248,6 @@ class TypedRows:
 
 def _nan(column: pl.Series) -> str:
     return f"expected a number in column {column.name!r}, found NaN"
-
-
-@contextmanager
-def reading_parquet(name: str) -> Iterator[None]:
-    """Turns what polars finds wrong with a parquet file into an InputError."""
-    try:
-        yield
-    except InputError:
-        raise
-    except (Exception, pl.exceptions.PanicException) as error:
-        reason = str(error).split("\n")[0]
-        raise InputError(f"{name}: the parquet file cannot be read ({reason})") from error
-
-
-def load_parquet(source: Input) -> pl.DataFrame:
-    """Read a parquet file as a data frame."""
-    with reading_parquet(source.name):
-        return pl.read_parquet(io.BytesIO(source.read_all()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,1 @@
+"""Damaged files for every reader: only :class:`InputError` may come out, and no row may vanish."""

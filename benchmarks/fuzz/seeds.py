@@ -1,0 +1,233 @@
+"""Small valid files of every kind that is read, made in memory."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import struct
+from functools import cache
+
+import numpy as np
+import polars as pl
+
+from unmask.trials import FORMATS
+
+ROWS = 8
+_WORDS = ("nontarget", "target")
+
+
+@cache
+def seeds() -> dict[str, list[bytes]]:
+    """Contents of valid files by target."""
+    text = [*_layouts(), *_headed()]
+    return {
+        "text": text,
+        "gzip": [gzip.compress(one, 1, mtime=0) for one in text],
+        "pairs": ["".join(f"u{i} s{i % 3}\n" for i in range(ROWS)).encode()],
+        "npz": _npz(),
+        "npy": [_saved(_vectors()), _saved(_vectors().astype("<f4"))],
+        "parquet": _parquet(),
+        "hdf5": _hdf5(),
+        "ark": _arks(),
+        "scp": ["".join(f"u{i} a.ark:{i * 29 + 3}\n" for i in range(ROWS)).encode()],
+        "config": _configs(),
+        "list": ["".join(f"u{i}\ts{i % 3}\tf{i}.wav\n" for i in range(ROWS)).encode()],
+        "audio": _audio(),
+        "ledger": _ledgers(),
+    }
+
+
+def _layouts() -> list[bytes]:
+    made = []
+    for layout in FORMATS:
+        if not layout.roles:
+            continue
+        lines = []
+        for i in range(ROWS):
+            word, score = _WORDS[i % 2], f"{i - 3.5:.3f}"
+            fields = {"enrol": f"e{i}", "test": f"t{i}", "score": score, "number": f"0.{i}"}
+            fields |= {"label": word, "digit": str(i % 2), "word": word}
+            lines.append(" ".join(fields[role] for role in layout.roles))
+        made.append(("\n".join(lines) + "\n").encode())
+    return made
+
+
+def _headed() -> list[bytes]:
+    tables = {
+        "enrol test label enrol_spk test_spk sex plda lda": "e{i} t{i} {w} s{m} s{m} f 0.{i} -{i}",
+        "enrol test label enrol_spk test_spk": "e{i} t{i} {w} s{m} s{m}",
+        "modelid segmentid side LLR": "m{i} s{i}.sph a -{i}.25",
+        "modelid segmentid side targettype num_enroll_segs gender": "m{i} s{i}.sph a {w} 1 male",
+        "spk filename cm-score asv-score sasv-score": "E{i} F{i} - - 0.0{i}",
+        "spk filename cm-label asv-label": "E{i} F{i} bonafide {w}",
+        "label score": "{w} 0.{i}",
+    }
+    made = []
+    for header, row in tables.items():
+        lines = [header, *(row.format(i=i, m=i % 2, w=_WORDS[i % 2]) for i in range(ROWS))]
+        plain = "\n".join(lines) + "\n"
+        made += [plain.replace(" ", mark).encode() for mark in ("\t", ",")]
+    made.append(made[1].replace(b"e1", b'"e,1"'))
+    return made
+
+
+def _vectors() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(ROWS, 4))
+
+
+def _names(letter: str, of: int = ROWS) -> np.ndarray:
+    return np.array([f"{letter}{i % of}" for i in range(ROWS)])
+
+
+def _saved(array: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def _zipped(**arrays: object) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **arrays)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def _npz() -> list[bytes]:
+    scores, labels = np.arange(ROWS) / 3, np.arange(ROWS) % 2
+    return [
+        _zipped(tar=scores, non=scores - 2),
+        _zipped(scores=scores, labels=labels),
+        _zipped(scores=np.outer(scores, scores), enrol=_names("e"), test=_names("t")),
+        _zipped(enrol=_names("e"), test=_names("t"), label=labels, plda=scores),
+        _zipped(embeddings=_vectors(), utt_ids=_names("u"), speaker_ids=_names("s", 3)),
+    ]
+
+
+def _parquet() -> list[bytes]:
+    scores = np.arange(ROWS) / 3
+    words = [_WORDS[i % 2] for i in range(ROWS)]
+    frames = [
+        pl.DataFrame({"enrol": _names("e"), "test": _names("t"), "label": words, "plda": scores}),
+        pl.DataFrame(
+            {
+                "utterance_id": _names("u"),
+                "speaker_id": _names("s", 3),
+                "embedding": pl.Series(_vectors().astype(np.float32)),
+            }
+        ),
+    ]
+    made = []
+    for frame in frames:
+        for compression in ("uncompressed", "zstd"):
+            file = io.BytesIO()
+            frame.write_parquet(file, compression=compression)  # type: ignore[arg-type]
+            made.append(file.getvalue())
+    return made
+
+
+def _hdf5() -> list[bytes]:
+    try:
+        import h5py
+    except ImportError:
+        return []
+    scores = np.outer(np.arange(ROWS), np.arange(ROWS)) / 7
+    contents = [
+        {"ID/row_ids": _names("e"), "ID/column_ids": _names("t"), "scores": scores,
+         "score_mask": np.ones(scores.shape, np.uint8)},
+        {"ID/row_ids": _names("e"), "ID/column_ids": _names("t"),
+         "trial_mask": np.where(np.eye(ROWS), 1, -1).astype(np.int8)},
+        {"utterance_id": _names("u"), "speaker_id": _names("s", 3), "embedding": _vectors()},
+        {f"s{i % 3}/u{i}": row for i, row in enumerate(_vectors())},
+    ]  # fmt: skip
+    made = []
+    for content in contents:
+        for packed in (False, True):
+            file = io.BytesIO()
+            with h5py.File(file, "w") as root:
+                for name, array in content.items():
+                    if array.dtype.kind == "U":
+                        root[name] = array.tolist()
+                    else:
+                        root.create_dataset(
+                            name, data=array, compression="gzip" if packed else None
+                        )
+            made.append(file.getvalue())
+    return made
+
+
+def _arks() -> list[bytes]:
+    vectors = _vectors()
+    made = []
+    for token, number in ((b"FV ", "<f4"), (b"DV ", "<f8")):
+        head = b"\0B" + token + struct.pack("<bi", 4, 4)
+        made.append(
+            b"".join(
+                f"u{i} ".encode() + head + v.astype(number).tobytes() for i, v in enumerate(vectors)
+            )
+        )
+    head = b"\0BFM " + struct.pack("<bibi", 4, 1, 4, 4)
+    made.append(
+        b"".join(
+            f"u{i} ".encode() + head + v.astype("<f4").tobytes() for i, v in enumerate(vectors)
+        )
+    )
+    for token, kind in ((b"CM ", "u1"), (b"CM2 ", "<u2"), (b"CM3 ", "u1")):
+        head = b"\0B" + token + struct.pack("<ffii", -1.0, 2.0, 1, 4)
+        quantiles = (
+            np.tile(np.array([0, 20000, 40000, 65535], "<u2"), 4).tobytes()
+            if token == b"CM "
+            else b""
+        )
+        codes = np.arange(4).astype(kind).tobytes()
+        made.append(b"".join(f"u{i} ".encode() + head + quantiles + codes for i in range(ROWS)))
+    made.append(
+        "".join(
+            f"u{i}  [ {' '.join(f'{x:.4f}' for x in v)} ]\n" for i, v in enumerate(vectors)
+        ).encode()
+    )
+    return made
+
+
+def _configs() -> list[bytes]:
+    return [
+        b'title = "T"\nseed = 3\nframeworks = ["legal", "verification"]\nredact = true\n'
+        b'[intervals]\nlevel = 0.9\nreplicates = 50\n[original]\nembeddings = "a.npz"\n'
+        b'[[safeguards]]\nname = "B2"\nembeddings = "a.npz"\nkeyless = true\n'
+        b'[[attackers]]\nname = "x"\nenrol = "own"\ntrain = ["original", "own"]\n'
+        b"[legal]\nlengths = [1, 3]\ncounts = [2, 5]\n[legal.attributes]\nage = [30, 50.5]\n",
+        b'[[scores]]\nname = "s"\nfiles = ["a.npz"]\n[verification]\np_target = [0.01]\n'
+        b"[cpmap]\ngrid = 10\n[worst_case]\ncounts = [1, 10]\nlevel = 0.95\n",
+    ]
+
+
+def _audio() -> list[bytes]:
+    try:
+        import soundfile
+    except ImportError:
+        return []
+    samples = 0.3 * np.sin(np.arange(400) / 9)
+    made = []
+    for kind, subtype, rate, channels in (
+        ("WAV", "PCM_16", 16000, 1),
+        ("WAV", "FLOAT", 16000, 2),
+        ("FLAC", "PCM_16", 16000, 1),
+        ("FLAC", "PCM_24", 8000, 1),
+        ("OGG", "VORBIS", 16000, 1),
+        ("AIFF", "PCM_16", 16000, 1),
+    ):
+        file = io.BytesIO()
+        soundfile.write(file, np.tile(samples[:, None], channels), rate, subtype, format=kind)
+        made.append(file.getvalue())
+    return made
+
+
+def _ledgers() -> list[bytes]:
+    from unmask.run import store
+
+    kind = np.asarray("unmask job 1")
+    return [
+        _zipped(number=np.asarray(2), **{"0-a": np.arange(3), "1-a": np.arange(3)}, format=kind),
+        _zipped(done=np.asarray(2), a=np.arange(3.0), format=kind),
+        store.to_bytes({"a": np.arange(8.0), "b": (1, float("inf"), "x"), "c": [None, True]}),
+        json.dumps({"$": "tuple", "v": [1, {"$": "float", "v": "nan"}]}).encode(),
+    ]

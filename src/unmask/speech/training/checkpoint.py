@@ -1,0 +1,138 @@
+"""Where a run stands: weights, optimiser and history, kept so that a killed run goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from unmask.errors import InputError
+from unmask.speech.training.card import Tensors, read_tensors, write_tensors
+
+FILE = "checkpoint.safetensors"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A line of the validation curve: mean loss since the line before, EER of speakers kept apart
+    if there are any.
+    """
+
+    step: int
+    loss: float
+    eer: float | None = None
+
+
+@dataclass(frozen=True)
+class Position:
+    """What a checkpoint says besides tensors: steps done, the curve, the best line of it, and the
+    seconds spent.
+    """
+
+    step: int = 0
+    curve: tuple[Point, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def best(self) -> int | None:
+        """Place of the line with the lowest EER, the last of equals."""
+        lowest = self._lowest()
+        return lowest[-1] if lowest else None
+
+    def stale(self) -> int:
+        """Validations since the EER last fell."""
+        lowest = self._lowest()
+        return len(self.curve) - 1 - lowest[0] if lowest else 0
+
+    def _lowest(self) -> list[int]:
+        known = [point.eer for point in self.curve if point.eer is not None]
+        return [n for n, point in enumerate(self.curve) if known and point.eer == min(known)]
+
+
+def save(
+    folder: Path,
+    run: Mapping[str, Any],
+    position: Position,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    best: Tensors,
+) -> None:
+    """Keep a run named by ``run``; ``best`` are the weights of the best validation so far."""
+    tensors: Tensors = {f"model/{k}": v for k, v in arrays_of(model).items()}
+    for number, state in optimiser.state_dict()["state"].items():
+        tensors |= {
+            f"optimiser/{number}/{k}": np.asarray(v.detach().cpu().numpy())
+            for k, v in state.items()
+        }
+    tensors |= {f"best/{k}": v for k, v in best.items()}
+    note = {
+        "run": run,
+        "step": position.step,
+        "seconds": position.seconds,
+        "curve": [[p.step, p.loss, p.eer] for p in position.curve],
+    }
+    write_tensors(folder / FILE, tensors, json.dumps(note))
+
+
+def restore(
+    folder: Path, run: Mapping[str, Any], model: nn.Module, optimiser: torch.optim.Optimizer
+) -> tuple[Position, Tensors]:
+    """Take up a kept run, if there is one and it is this one; the best weights come with it."""
+    path = folder / FILE
+    if not path.is_file():
+        return Position(), {}
+    tensors, note = read_tensors(path)
+    try:
+        known = json.loads(note)
+        position = Position(
+            int(known["step"]), tuple(Point(*line) for line in known["curve"]), known["seconds"]
+        )
+        _refuse_other(path, run, known["run"])
+        model.load_state_dict({k: torch.from_numpy(v) for k, v in _below(tensors, "model").items()})
+        _restore_optimiser(optimiser, _below(tensors, "optimiser"))
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"{path}: not a checkpoint of this run ({str(error).splitlines()[0]}):"
+            " remove it, or name another folder"
+        ) from None
+    return position, _below(tensors, "best")
+
+
+def _refuse_other(path: Path, run: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    for name, value in run.items():
+        if found.get(name) != value:
+            raise InputError(
+                f"{path}: expected a checkpoint with {name} {short(value)}, found"
+                f" {short(found.get(name))}: remove it, or name another folder"
+            )
+
+
+def short(value: Any) -> str:
+    """A value of a run's name in few characters."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 24 else f"{text[:8]}…"
+
+
+def arrays_of(model: nn.Module) -> Tensors:
+    """Parameters and buffers of a network as arrays of their own."""
+    return {k: v.detach().cpu().numpy().copy() for k, v in model.state_dict().items()}
+
+
+def _below(tensors: Tensors, name: str) -> Tensors:
+    head = f"{name}/"
+    return {k.removeprefix(head): v for k, v in tensors.items() if k.startswith(head)}
+
+
+def _restore_optimiser(optimiser: torch.optim.Optimizer, tensors: Tensors) -> None:
+    state: dict[int, dict[str, Any]] = {}
+    for name, value in tensors.items():
+        number, _, key = name.partition("/")
+        state.setdefault(int(number), {})[key] = torch.from_numpy(value)
+    groups = optimiser.state_dict()["param_groups"]
+    optimiser.load_state_dict({"state": state, "param_groups": groups})

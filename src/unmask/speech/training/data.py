@@ -1,0 +1,232 @@
+"""Training recordings: decoded once into 16-bit samples on disk, from which crops are cheap."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import IntArray
+from unmask.errors import InputError
+from unmask.run import Arrays, Range, Xp, check_room, ranges_of, run, write_whole
+from unmask.speech.audio import SAMPLE_RATE, SUFFIXES, file_workers, read_audio, unexpected
+from unmask.speech.corpus import Recording
+
+Int16Array = npt.NDArray[np.int16]
+SHARD = 128
+"""Recordings in one file of samples."""
+_LEAST = 0.1
+"""Seconds a recording must have to be of any use."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Decoded recordings: row r has ``sizes[r]`` samples from ``starts[r]`` on in file
+    ``files[r]``. A recording has a row for each speed, one after another.
+    """
+
+    shards: tuple[Int16Array, ...]
+    files: IntArray
+    starts: IntArray
+    sizes: IntArray
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def row(self, number: int) -> Int16Array:
+        """All samples of a row."""
+        start = int(self.starts[number])
+        return self.shards[int(self.files[number])][start : start + int(self.sizes[number])]
+
+    def crop(self, number: int, place: float, length: int) -> Int16Array:
+        """``length`` samples from a ``place`` in [0, 1) of what can be chosen; a shorter row is
+        repeated from its beginning.
+        """
+        row = self.row(number)
+        room = len(row) - length
+        if room < 0:
+            return np.resize(row, length)
+        start = int(place * (room + 1))
+        return row[start : start + length]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Decoded recordings with their speakers: row r is spoken by ``speakers[labels[r]]``.
+
+    ``recordings`` are those that could be read, ``failures`` the lines of the others, and
+    ``digest`` names all samples and speakers.
+    """
+
+    samples: Samples
+    labels: IntArray
+    speakers: tuple[str, ...]
+    recordings: tuple[Recording, ...]
+    failures: tuple[str, ...]
+    digest: str
+
+    @property
+    def seconds(self) -> float:
+        return float(self.samples.sizes.sum()) / SAMPLE_RATE
+
+
+def decode(
+    recordings: Sequence[Recording],
+    folder: Path,
+    *,
+    speeds: Sequence[float] = (),
+    speeds_are_speakers: bool = True,
+) -> Corpus:
+    """Decode recordings into ``folder``, in the processes of the current place; what an earlier run
+    left there is used again. ``speeds`` other than 1 add rows, as speakers of their own or not.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    shared = _Shared(
+        tuple(str(one.path) for one in recordings),
+        tuple(stamp(one.path) for one in recordings),
+        (1.0, *speeds),
+        str(folder),
+    )
+    ranges = ranges_of(len(recordings), SHARD)
+    check_room(folder, sum(size for size, _ in shared.stamps), "decoded recordings")
+    with file_workers(alone=len(ranges) < 2, state=folder / "jobs"):
+        parts = list(run(_decode_rows, shared, ranges))
+    return _joined(recordings, shared, ranges, parts, speeds_are_speakers)
+
+
+@dataclass(frozen=True)
+class _Shared:
+    paths: tuple[str, ...]
+    stamps: tuple[tuple[int, int], ...]
+    speeds: tuple[float, ...]
+    folder: str
+
+
+def stamp(path: Path) -> tuple[int, int]:
+    """Size and time of change of a file; a missing one is told."""
+    try:
+        state = path.stat()
+    except OSError:
+        raise InputError(f"{path}: no such file") from None
+    return state.st_size, state.st_mtime_ns
+
+
+def _decode_rows(xp: Xp, shared: _Shared, rows: Range) -> Arrays:
+    """Write the samples of some recordings to one file; their sizes, hashes and failures."""
+    pieces: list[Int16Array] = []
+    sizes: list[list[int]] = []
+    hashes: list[bytes] = []
+    failures: dict[int, str] = {}
+    for n in range(*rows):
+        path = shared.paths[n]
+        try:
+            audio = read_audio(path)
+            if audio.seconds < _LEAST:
+                raise InputError(
+                    f"{path}: too short: expected at least {_LEAST:g} s, found {audio.seconds:g} s"
+                )
+            versions = [_integers(at_speed(audio.samples, speed)) for speed in shared.speeds]
+        except InputError as error:
+            failures[n] = str(error)
+            continue
+        except Exception as error:
+            failures[n] = unexpected(path, error)
+            continue
+        pieces += versions
+        sizes.append([one.size for one in versions])
+        hashes.append(hashlib.sha256(versions[0].tobytes()).digest())
+    joined = np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
+    write_whole(_file(shared.folder, rows), joined.tobytes())
+    return {
+        "sizes": np.array(sizes, dtype=np.int64).reshape(-1, len(shared.speeds)),
+        "hashes": np.frombuffer(b"".join(hashes), dtype=np.uint8),
+        "failures": np.array(json.dumps(failures)),
+    }
+
+
+def _file(folder: str, rows: Range) -> Path:
+    return Path(folder) / f"samples-{rows[0]:09d}.i16"
+
+
+def at_speed(samples: npt.NDArray[np.float32], speed: float) -> npt.NDArray[np.float32]:
+    """Samples played faster by a factor ``speed``: shorter, and higher by the same factor."""
+    if speed == 1.0:
+        return samples
+    from scipy.signal import resample_poly
+
+    ratio = Fraction(speed).limit_denominator(1000)
+    return np.asarray(resample_poly(samples, ratio.denominator, ratio.numerator), np.float32)
+
+
+def _integers(samples: npt.NDArray[np.float32]) -> Int16Array:
+    return np.round(np.clip(samples * 32768.0, -32768.0, 32767.0)).astype("<i2")
+
+
+def _joined(
+    recordings: Sequence[Recording],
+    shared: _Shared,
+    ranges: Sequence[Range],
+    parts: Sequence[Arrays],
+    speeds_are_speakers: bool,
+) -> Corpus:
+    failures: dict[int, str] = {}
+    shards: list[Int16Array] = []
+    files, starts, sizes = [], [], []
+    for rows, part in zip(ranges, parts, strict=True):
+        failures |= {int(n): line for n, line in json.loads(str(part["failures"])).items()}
+        flat = part["sizes"].reshape(-1)
+        if not flat.size:
+            continue
+        files.append(np.full(flat.size, len(shards)))
+        starts.append(np.concatenate(([0], np.cumsum(flat)[:-1])))
+        sizes.append(flat)
+        shards.append(np.memmap(_file(shared.folder, rows), dtype="<i2", mode="r"))
+    kept = tuple(one for n, one in enumerate(recordings) if n not in failures)
+    if not kept:
+        lines = "; ".join(failures[n] for n in sorted(failures)[:1])
+        raise InputError(f"none of {len(recordings)} recordings could be read: {lines}")
+    speakers = sorted({one.speaker for one in kept})
+    code = {name: n for n, name in enumerate(speakers)}
+    versions = len(shared.speeds)
+    labels = np.repeat(np.array([code[one.speaker] for one in kept], dtype=np.int64), versions)
+    if versions > 1 and speeds_are_speakers:
+        labels = labels + len(speakers) * np.tile(np.arange(versions), len(kept))
+        speakers = [
+            name if speed == 1.0 else f"{name} at speed {speed:g}"
+            for speed in shared.speeds
+            for name in speakers
+        ]
+    return Corpus(
+        Samples(tuple(shards), *map(np.concatenate, (files, starts, sizes))),
+        labels,
+        tuple(speakers),
+        kept,
+        tuple(failures[n] for n in sorted(failures)),
+        _digest(kept, parts),
+    )
+
+
+def _digest(recordings: Sequence[Recording], parts: Sequence[Arrays]) -> str:
+    """Names the samples of all recordings with their speakers, whatever the files are called."""
+    hashes = np.concatenate([part["hashes"] for part in parts]).reshape(-1, 32)
+    lines = sorted(
+        f"{one.speaker}\0{row.tobytes().hex()}" for one, row in zip(recordings, hashes, strict=True)
+    )
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def audio_files(folder: str | Path) -> tuple[Recording, ...]:
+    """All audio files below a folder, of nobody: noise, impulse responses."""
+    root = Path(folder)
+    if not root.is_dir():
+        raise InputError(f"{root}: no such folder")
+    paths = sorted(path for path in root.rglob("*") if path.suffix.lower() in SUFFIXES)
+    if not paths:
+        raise InputError(f"{root}: expected audio files, found none")
+    return tuple(Recording(path, str(n), "") for n, path in enumerate(paths))

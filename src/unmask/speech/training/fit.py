@@ -1,0 +1,384 @@
+"""``train``: recordings in, a folder with an encoder out."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unmask.errors import InputError
+from unmask.run import locked
+from unmask.speech.audio import SAMPLE_RATE, needed
+from unmask.speech.corpus import Recording
+from unmask.speech.training.card import (
+    fingerprint_of_folder,
+    is_encoder,
+    read_card,
+    recipe_of,
+    weights_of_folder,
+    write_encoder,
+)
+from unmask.speech.training.data import Corpus, audio_files, decode, stamp
+from unmask.speech.training.recipe import Recipe
+from unmask.speech.training.split import remarks_on, split
+
+if TYPE_CHECKING:
+    from unmask.speech.training.group import Group
+    from unmask.speech.training.loop import Classifier, Loop, Status
+
+Watch = Callable[["Status"], None]
+WORK = "work"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What :func:`train` made: the ``folder`` that ``load_encoder`` takes, how many ``steps`` and
+    ``speakers``, the best validation ``eer`` if speakers were kept apart, the ``curve`` of (step,
+    mean loss, EER), seconds of training, lines of recordings that could not be read, and remarks.
+    """
+
+    folder: Path
+    steps: int
+    speakers: int
+    eer: float | None
+    curve: tuple[tuple[int, float, float | None], ...]
+    seconds: float
+    failures: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def train(
+    recordings: Sequence[Recording],
+    output: str | os.PathLike[str],
+    *,
+    recipe: Recipe | None = None,
+    start: str | None = None,
+    validation: Sequence[Recording] | None = None,
+    device: str = "cpu",
+    watch: Watch | None = None,
+) -> Trained:
+    """Train a speaker encoder on ``recordings`` and write it into the folder ``output``.
+
+    ``recipe`` has all options, ``start`` names weights to begin with (``campplus``, or the folder
+    of a trained encoder with the same network) instead of random ones, ``validation`` recordings of
+    other speakers for the validation EER, ``device`` is ``cpu`` or ``cuda``, and ``watch`` is
+    called with a :class:`Status` now and then.
+
+    A run that was killed goes on from its checkpoint in the same folder and ends with the same
+    weights on a CPU (with the same number of threads). A finished folder is returned as it is if it
+    was made from the same recordings with the same options, and refused otherwise. Under
+    ``torchrun`` every process calls this with the same arguments, and batches are shared out.
+    """
+    needed("torch", "torch", "train")
+    needed("safetensors", "safetensors", "train")
+    chosen = recipe or Recipe()
+    folder = Path(output)
+    training, kept = split(recordings, chosen, validation)
+    run = _run_name(chosen, training, kept, start)
+    if is_encoder(folder):
+        return _finished(folder, run)
+    from unmask.speech.training.group import group
+
+    with group(device) as own:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
+        with locked(folder) if own.rank == 0 else nullcontext():
+            made = _made(folder, chosen, training, kept, start, own, run, watch)
+            own.wait()
+        if own.rank == 0:
+            shutil.rmtree(folder / WORK, ignore_errors=True)
+        return made
+
+
+def _made(
+    folder: Path,
+    recipe: Recipe,
+    training: Sequence[Recording],
+    kept: Sequence[Recording],
+    start: str | None,
+    own: Group,
+    run: dict[str, Any],
+    watch: Watch | None,
+) -> Trained:
+    work = folder / WORK
+    corpus = own.in_turn(
+        lambda: decode(
+            training,
+            work / "training",
+            speeds=recipe.speeds,
+            speeds_are_speakers=recipe.speeds_are_speakers,
+        )
+    )
+    apart = own.in_turn(lambda: decode(kept, work / "validation")) if kept else None
+    versions = 1 + len(recipe.speeds)
+    remarks = remarks_on(corpus.recordings, corpus.samples.sizes[::versions].tolist(), recipe)
+    if len({one.speaker for one in corpus.recordings}) < 2:
+        first = corpus.failures[0] if corpus.failures else "no recordings"
+        raise InputError(f"training: expected at least 2 speakers, found 1 ({first})")
+    card: dict[str, Any] = {"recipe": recipe.to_dict(), "run": run, "start": start}
+    card["data"] = _data(corpus, apart)
+    if recipe.network == "ivector":
+        from unmask.speech.training.ivector import train_ivector
+
+        tensors, details = train_ivector(corpus, recipe, apart, own.device, watch)
+    else:
+        tensors, details = _network(work, recipe, corpus, apart, start, own, run, watch)
+    card |= details
+    if own.rank == 0:
+        write_encoder(folder, tensors, card)
+    failures = (*corpus.failures, *(apart.failures if apart else ()))
+    return replace(_told(folder, card), failures=failures, remarks=remarks)
+
+
+def _network(
+    work: Path,
+    recipe: Recipe,
+    corpus: Corpus,
+    apart: Corpus | None,
+    start: str | None,
+    own: Group,
+    run: dict[str, Any],
+    watch: Watch | None,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Weights of a trained network, and what the card says of the training."""
+    model = new_classifier(recipe, len(corpus.speakers), start).to(own.device)
+    loop = _loop(work, recipe, corpus, own, run, watch, model)
+    if apart is not None:
+        from unmask.speech.encoders.trained import vectors_of
+        from unmask.speech.training.validation import equal_error_rate, some_of
+
+        samples, labels = some_of(apart)
+
+        def validate() -> float:
+            vectors = vectors_of(model.encoder, model.features, samples, own.device)
+            return equal_error_rate(vectors, labels)
+
+        loop.validate = validate
+    tensors, position = loop.train()
+    best = position.best
+    points = [[p.step, round(p.loss, 6), p.eer] for p in position.curve]
+    steps = position.step if best is None else position.curve[best].step
+    return tensors, {
+        "steps": steps,
+        "steps_done": position.step,
+        "seconds": round(position.seconds, 1),
+        "device": _device_name(own.device),
+        "curve": points,
+        "eer": None if best is None else position.curve[best].eer,
+    }
+
+
+def _loop(
+    work: Path,
+    recipe: Recipe,
+    corpus: Corpus,
+    own: Group,
+    run: dict[str, Any],
+    watch: Watch | None,
+    model: Classifier,
+) -> Loop:
+    from unmask.speech.training.augment import responses_of
+    from unmask.speech.training.batches import Plan
+    from unmask.speech.training.loop import Loop
+
+    if recipe.batch % own.size:
+        raise InputError(
+            f"batch: expected a multiple of the {own.size} processes, found {recipe.batch}"
+        )
+    extra = {
+        name: own.in_turn(partial(decode, audio_files(path), work / name))
+        for name, path in (("noise", recipe.noise), ("responses", recipe.responses))
+        if path is not None
+    }
+    rooms = responses_of(extra["responses"].samples, own.device) if "responses" in extra else None
+    plan = Plan(
+        recipe,
+        corpus.samples,
+        np.arange(len(corpus.samples)),
+        corpus.labels,
+        extra["noise"].samples if "noise" in extra else None,
+        0 if rooms is None else len(rooms),
+        own.rank,
+        own.size,
+    )
+    return Loop(recipe, model, plan, own, work, run, rooms, watch=watch)
+
+
+def new_classifier(recipe: Recipe, speakers: int, start: str | None = None) -> Classifier:
+    """A network with its loss, from the seed of the recipe or from the weights that ``start``
+    names.
+    """
+    import torch
+
+    from unmask.speech.training.features import Filterbanks
+    from unmask.speech.training.loop import Classifier
+    from unmask.speech.training.losses import head
+    from unmask.speech.training.networks import build
+
+    assert recipe.bins is not None
+    assert recipe.dimension is not None
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(recipe.seed)
+        encoder = build(recipe)
+        last = head(
+            recipe.loss,
+            recipe.dimension,
+            speakers,
+            scale=recipe.scale,
+            hidden=recipe.dimension if recipe.network == "tdnn" else None,
+        )
+    if start is not None:
+        try:
+            encoder.load_state_dict(_start_weights(start, recipe))
+        except RuntimeError as error:
+            line = str(error).strip().splitlines()[-1].strip()
+            raise InputError(f"{start}: weights of another {recipe.network}: {line}") from None
+    return Classifier(Filterbanks(recipe.bins), encoder, last)
+
+
+def _start_weights(start: str, recipe: Recipe) -> dict[str, Any]:
+    import torch
+
+    if start == "campplus":
+        from unmask.speech.encoders.weights import installed_path
+
+        if recipe.network != "campplus":
+            raise InputError(
+                f"start campplus: expected the network campplus, found {recipe.network}"
+            )
+        loaded: dict[str, Any] = torch.load(
+            installed_path(start), weights_only=True, map_location="cpu"
+        )
+        return loaded
+    network = recipe_of(start).network
+    if network != recipe.network:
+        raise InputError(f"{start}: expected weights of {recipe.network}, found {network}")
+    return {name: torch.from_numpy(value) for name, value in weights_of_folder(start).items()}
+
+
+def _run_name(
+    recipe: Recipe,
+    training: Sequence[Recording],
+    kept: Sequence[Recording],
+    start: str | None,
+) -> dict[str, Any]:
+    """What names a run: options, weights to begin with, and the files as they are."""
+    from unmask.speech.encoders.weights import weights_of
+
+    sha = hashlib.sha256()
+    for one in (*training, *kept):
+        sha.update(f"{one.speaker}\0{one.utterance}\0{stamp(one.path)}\n".encode())
+    if start is None:
+        begin = "scratch"
+    elif is_encoder(start):
+        begin = fingerprint_of_folder(start)
+    else:
+        begin = f"{start}:{weights_of(start).sha256}"
+    return {
+        **recipe.to_dict(),
+        "recordings": sha.hexdigest(),
+        "trained on": len(training),
+        "start": begin,
+    }
+
+
+def _finished(folder: Path, run: dict[str, Any]) -> Trained:
+    from unmask.speech.training.checkpoint import short
+
+    card = read_card(folder)
+    for name, value in run.items():
+        found = card.get("run", {}).get(name)
+        if found != value:
+            raise InputError(
+                f"{folder}: expected no encoder, or one with {name} {short(value)}, found one with"
+                f" {short(found)}: name another folder"
+            )
+    return _told(folder, card)
+
+
+def _told(folder: Path, card: dict[str, Any]) -> Trained:
+    return Trained(
+        folder,
+        int(card["steps"]),
+        int(card["data"]["speakers"]),
+        card["eer"],
+        tuple((int(step), float(loss), eer) for step, loss, eer in card["curve"]),
+        float(card["seconds"]),
+    )
+
+
+def _data(corpus: Corpus, apart: Corpus | None) -> dict[str, Any]:
+    names = sorted({one.speaker for one in corpus.recordings})
+    known: dict[str, Any] = {
+        "digest": corpus.digest,
+        "speakers": len(names),
+        "classes": len(corpus.speakers),
+        "recordings": len(corpus.recordings),
+        "hours": round(float(corpus.samples.sizes.sum()) / SAMPLE_RATE / 3600, 4),
+        "speaker_names": names,
+    }
+    if apart is not None:
+        known["validation"] = {
+            "digest": apart.digest,
+            "recordings": len(apart.recordings),
+            "speaker_names": sorted({one.speaker for one in apart.recordings}),
+        }
+    return known
+
+
+def _device_name(device: Any) -> str:
+    import torch
+
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+
+
+def training_seconds(
+    recipe: Recipe,
+    *,
+    speakers: int,
+    utterances: int,
+    device: str = "cpu",
+    start: str | None = None,
+) -> float:
+    """Seconds that the steps of a training will take, from the time of two of them.
+
+    ``recipe``, ``device`` and ``start`` are those of :func:`train`; ``speakers`` and ``utterances``
+    how many there are to train on. Decoding and validation come on top.
+    """
+    needed("torch", "torch", "train")
+    import torch
+
+    from unmask.speech.training.group import checked
+    from unmask.speech.training.loop import optimiser_of
+
+    own = checked(device)
+    model = new_classifier(recipe, speakers, start).to(own).train()
+    optimiser = optimiser_of(model, recipe)
+    generator = torch.Generator().manual_seed(recipe.seed)
+    samples = 0.1 * torch.randn(recipe.batch, recipe.crop_samples, generator=generator)
+    labels = torch.randint(speakers, (recipe.batch,), generator=generator).to(own)
+    samples = samples.to(own)
+    taken = []
+    for _ in range(2 if own.type == "cpu" else 10):
+        begun = time.perf_counter()
+        optimiser.zero_grad(set_to_none=True)
+        mixed = own.type == "cuda" and recipe.precision != "fp32"
+        with torch.autocast(own.type, torch.bfloat16, enabled=mixed):
+            loss = model(samples, labels, recipe.margin)
+        loss.backward()
+        optimiser.step()
+        if own.type == "cuda":
+            torch.cuda.synchronize(own)
+        taken.append(time.perf_counter() - begun)
+    return min(taken) * recipe.steps_of(utterances * (1 + len(recipe.speeds)))[0]

@@ -1,0 +1,305 @@
+"""I-vectors: a background model of frames and a total variability space, both by EM (Dehak et al.,
+2011; Kenny et al., 2005).
+
+An utterance has counts N_c = Σ_t γ_t(c) and whitened first moments F_c = Σ_t γ_t(c) L_c⁻¹ (x_t −
+μ_c) for each Gaussian c with covariance L_c L_cᵀ. With w ~ N(0, I) and means μ_c + L_c T_c w its
+posterior has precision and mean
+
+    P = I + Σ_c N_c T_cᵀ T_c,   w̄ = P⁻¹ Σ_c T_cᵀ F_c,
+
+and w̄ is the i-vector (Dehak, eq. 3).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unmask.errors import InputError
+from unmask.run import advance
+from unmask.speech.encoders.lengths import one_thread
+from unmask.speech.features import Float32Array
+from unmask.speech.training.card import (
+    Tensors,
+    fingerprint_of_folder,
+    recipe_of,
+    weights_of_folder,
+)
+from unmask.speech.training.data import Corpus
+from unmask.speech.training.features import Cepstra, deltas
+from unmask.speech.training.group import checked
+from unmask.speech.training.loop import Status
+from unmask.speech.training.mixture import Mixture, blocks, fit_mixture
+from unmask.speech.training.recipe import Recipe
+from unmask.speech.training.validation import equal_error_rate, some_of
+
+CEPSTRA = 24
+MOST_FRAMES = 1_000_000
+"""Frames that the background model learns from; of more, evenly many of each recording."""
+_AT_ONCE = 64
+_KALDI_SCALE = 2.0 * float(np.log(32768.0))
+_VAD_LEAST, _VAD_SHARE, _VAD_CONTEXT, _VAD_MOST = 5.5, 0.5, 2, 0.12
+
+
+class Front(torch.nn.Module):
+    """Samples of one recording to frames (N, 72): cepstra with log energy, Δ and ΔΔ, of speech
+    alone, each column with mean 0.
+    """
+
+    def __init__(self, bins: int) -> None:
+        super().__init__()
+        self.cepstra = Cepstra(CEPSTRA, bins=bins)
+
+    def forward(self, samples: Tensor) -> Tensor:
+        base = self.cepstra(samples[None])
+        slopes = deltas(base)
+        whole = torch.cat((base, slopes, deltas(slopes)), dim=-1)[0]
+        spoken = whole[speech_frames(base[0, :, 0])]
+        return spoken - spoken.mean(0)
+
+
+def speech_frames(energy: Tensor) -> Tensor:
+    """Frames with speech, as Kaldi decides by log energy: at least 12 % of the five around a frame
+    lie above 5.5 plus half the mean (of 16-bit samples). All frames where none does.
+    """
+    scaled = energy + _KALDI_SCALE
+    above = (scaled > _VAD_LEAST + _VAD_SHARE * scaled.mean()).float()
+    width = 2 * _VAD_CONTEXT + 1
+    near = torch.nn.functional.avg_pool1d(
+        above[None, None], width, 1, _VAD_CONTEXT, count_include_pad=False
+    )[0, 0]
+    chosen = near >= _VAD_MOST
+    return chosen if bool(chosen.any()) else torch.ones_like(chosen)
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Counts (U, K) and whitened first moments (U, K, D) of utterances."""
+
+    counts: Tensor
+    moments: Tensor
+
+
+def statistics(mixture: Mixture, utterances: Sequence[Tensor]) -> Statistics:
+    """Zeroth and first moments of utterances, each given as frames."""
+    counts, moments = [], []
+    for frames in utterances:
+        count = mixture.means.new_zeros(len(mixture.means))
+        first = torch.zeros_like(mixture.means)
+        for part in blocks(frames.to(mixture.means.dtype), len(mixture.means)):
+            share, _ = mixture.responsibilities(part)
+            count += share.sum(0)
+            first += share.T @ part
+        counts.append(count)
+        moments.append(mixture.whitened(first - count[:, None] * mixture.means))
+    return Statistics(torch.stack(counts), torch.stack(moments))
+
+
+def posterior(matrix: Tensor, stats: Statistics) -> tuple[Tensor, Tensor, Tensor]:
+    """Means (U, R) and covariances (U, R, R) of w, and each utterance's log likelihood but for what
+    does not depend on T: ½ bᵀ P⁻¹ b − ½ log |P| with b = Σ T_cᵀ F_c.
+    """
+    components, width, rank = matrix.shape
+    flat = matrix.reshape(components * width, rank)
+    crossed = torch.einsum("kdr,kds->krs", matrix, matrix).reshape(components, rank * rank)
+    precision = (stats.counts @ crossed).reshape(-1, rank, rank)
+    precision = precision + torch.eye(rank, dtype=matrix.dtype, device=matrix.device)
+    linear = stats.moments.reshape(len(stats.counts), -1) @ flat
+    factor = torch.linalg.cholesky(precision)
+    mean = torch.cholesky_solve(linear[..., None], factor)[..., 0]
+    logs = torch.diagonal(factor, dim1=1, dim2=2).log().sum(1)
+    likelihood = 0.5 * (linear * mean).sum(1) - logs
+    return mean, torch.cholesky_inverse(factor), likelihood
+
+
+def fit_variability(
+    stats: Statistics,
+    rank: int,
+    *,
+    iterations: int,
+    seed: int,
+    told: Callable[[int, float], None] | None = None,
+) -> tuple[Tensor, list[float]]:
+    """T (K, D, R) by EM with minimum divergence, and the mean log likelihood of an utterance before
+    each iteration, but for what does not depend on T.
+
+    M-step (Kenny et al., 2005, eq. 14): T_c = (Σ_u F_uc w̄_uᵀ) (Σ_u N_uc E[w_u w_uᵀ])⁻¹. Then T is
+    multiplied by the root of the mean of E[w wᵀ], so that w has unit second moments.
+    """
+    utterances, components, width = stats.moments.shape
+    generator = torch.Generator().manual_seed(seed)
+    matrix = torch.randn(components, width, rank, generator=generator, dtype=stats.moments.dtype)
+    matrix = (0.1 * matrix).to(stats.moments.device)
+    curve = []
+    for number in range(iterations):
+        left = torch.zeros_like(matrix)
+        right = matrix.new_zeros(components, rank * rank)
+        second = matrix.new_zeros(rank, rank)
+        total = 0.0
+        for start in range(0, utterances, _AT_ONCE):
+            some = Statistics(
+                stats.counts[start : start + _AT_ONCE], stats.moments[start : start + _AT_ONCE]
+            )
+            mean, covariance, likelihood = posterior(matrix, some)
+            square = covariance + mean[:, :, None] * mean[:, None, :]
+            left += torch.einsum("ukd,ur->kdr", some.moments, mean)
+            right += some.counts.T @ square.reshape(len(mean), -1)
+            second += square.sum(0)
+            total += float(likelihood.sum())
+        curve.append(total / utterances)
+        eye = torch.eye(rank, dtype=matrix.dtype, device=matrix.device)
+        normal = right.reshape(components, rank, rank) + 1e-9 * eye
+        matrix = torch.linalg.solve(normal, left.transpose(1, 2)).transpose(1, 2)
+        matrix = matrix @ torch.linalg.cholesky(second / utterances)
+        if told is not None:
+            told(number + 1, curve[-1])
+    return matrix, curve
+
+
+def train_ivector(
+    corpus: Corpus,
+    recipe: Recipe,
+    apart: Corpus | None,
+    device: torch.device,
+    watch: Callable[[Status], None] | None,
+) -> tuple[Tensors, dict[str, Any]]:
+    """Background model and total variability of a corpus, and what the card says of them."""
+    assert recipe.bins is not None
+    assert recipe.dimension is not None
+    begun = time.perf_counter()
+    front = Front(recipe.bins).to(device)
+    steps = 2 * recipe.iterations
+
+    def told(done: int, value: float) -> None:
+        advance(done, steps)
+        if watch is not None:
+            spent = time.perf_counter() - begun
+            rest = spent / done * (steps - done)
+            watch(Status(done, steps, -value, done / spent, rest, None))
+
+    with torch.inference_mode():
+        rows = range(len(corpus.samples))
+        each = max(1, MOST_FRAMES // len(corpus.samples))
+        chosen = torch.cat([_evenly(_frames(front, corpus, row, device), each) for row in rows])
+        if len(chosen) < 2 * recipe.components:
+            raise InputError(
+                f"components: expected at most {len(chosen) // 2} for {len(chosen)} frames, found"
+                f" {recipe.components}"
+            )
+        mixture, likelihoods = fit_mixture(
+            chosen.double(),
+            recipe.components,
+            iterations=recipe.iterations,
+            seed=recipe.seed,
+            full=recipe.full,
+        )
+        told(recipe.iterations, likelihoods[-1])
+        stats = statistics(mixture, _Lazy(partial(_frames, front, corpus), rows, device))
+        matrix, curve = fit_variability(
+            stats,
+            recipe.dimension,
+            iterations=recipe.iterations,
+            seed=recipe.seed,
+            told=lambda done, value: told(recipe.iterations + done, value),
+        )
+        eer = None
+        if apart is not None:
+            samples, labels = some_of(apart)
+            vectors = vectors_of(front, mixture, matrix, samples, device)
+            eer = equal_error_rate(vectors - vectors.mean(0), labels)
+    tensors = {
+        "weights": mixture.weights,
+        "means": mixture.means,
+        "roots": mixture.roots,
+        "matrix": matrix,
+    }
+    whole = {name: value.cpu().numpy().astype(np.float32) for name, value in tensors.items()}
+    lines = [[n + 1, -value, None] for n, value in enumerate(likelihoods)]
+    lines += [[recipe.iterations + n + 1, -value, None] for n, value in enumerate(curve)]
+    lines[-1][2] = eer
+    return whole, {
+        "steps": steps,
+        "steps_done": steps,
+        "seconds": round(time.perf_counter() - begun, 1),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "curve": lines,
+        "eer": eer,
+    }
+
+
+@dataclass(frozen=True)
+class _Lazy(Sequence[Tensor]):
+    """Frames of utterances, made when asked for: all of a corpus do not fit into memory."""
+
+    make: Callable[[int, torch.device], Tensor]
+    rows: range
+    device: torch.device
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self.make(self.rows[number], self.device)
+
+
+def _frames(front: Front, corpus: Corpus, row: int, device: torch.device) -> Tensor:
+    samples = torch.from_numpy(np.array(corpus.samples.row(row))).to(device)
+    out: Tensor = front(samples.float() / 32768.0)
+    return out
+
+
+def _evenly(frames: Tensor, most: int) -> Tensor:
+    """At most so many frames, at equal distances."""
+    if len(frames) <= most:
+        return frames
+    return frames[torch.linspace(0, len(frames) - 1, most).long().to(frames.device)]
+
+
+def vectors_of(
+    front: Front,
+    mixture: Mixture,
+    matrix: Tensor,
+    recordings: Sequence[Float32Array],
+    device: torch.device,
+) -> Float32Array:
+    """I-vectors of recordings."""
+    rows = []
+    for samples in recordings:
+        frames = front(torch.from_numpy(np.ascontiguousarray(samples)).to(device))
+        rows.append(posterior(matrix, statistics(mixture, [frames]))[0][0])
+    return np.asarray(torch.stack(rows).float().cpu().numpy())
+
+
+class IvectorEncoder:
+    """A trained i-vector extractor."""
+
+    shortest = 1200
+
+    def __init__(self, folder: str | Path, *, device: str = "cpu") -> None:
+        recipe = recipe_of(folder)
+        assert recipe.bins is not None
+        self.name = Path(folder).resolve().name
+        self.fingerprint = fingerprint_of_folder(folder)
+        self.device = checked(device)
+        tensors = {
+            name: torch.from_numpy(value).double().to(self.device)
+            for name, value in weights_of_folder(folder).items()
+        }
+        self.front = Front(recipe.bins).to(self.device)
+        try:
+            self.mixture = Mixture(tensors["weights"], tensors["means"], tensors["roots"])
+            self.matrix = tensors["matrix"]
+        except KeyError as error:
+            raise InputError(f"{folder}: expected an i-vector extractor, no {error}") from None
+
+    def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
+        with one_thread(torch, self.device.type), torch.inference_mode():
+            return vectors_of(self.front, self.mixture, self.matrix, recordings, self.device)
