@@ -43,6 +43,7 @@ from unmask.base.resampling import (
     draws,
     generator,
     in_order,
+    jackknife_error,
 )
 from unmask.base.text import no_formula, one_line, visible
 
@@ -78,10 +79,11 @@ __all__ = [
     "few_speakers",
     "generator",
     "in_order",
+    "jackknife_error",
     "lazy",
-    "machine_unit",
     "length_normalised",
     "logit_interval",
+    "machine_unit",
     "mean_interval",
     "no_formula",
     "one_line",

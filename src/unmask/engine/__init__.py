@@ -6,6 +6,7 @@ from unmask.engine.calibration import (
     LinearCalibration,
     calibrate,
     fusion_weights,
+    weighted_line,
 )
 from unmask.engine.comparison import Comparison, compare
 from unmask.engine.curves import Array, DetCurve, EceProfile, Histogram, PavMap, Reliability
@@ -64,8 +65,8 @@ __all__ = [
     "equal_error",
     "equal_errors",
     "evaluate",
-    "fusion_weights",
     "first_of_blocks",
+    "fusion_weights",
     "group_masks",
     "min_cllr",
     "min_dcf",
@@ -75,6 +76,7 @@ __all__ = [
     "stream_scores",
     "tpr_at_fpr",
     "units_of",
+    "weighted_line",
     "zebra",
     "zebra_of",
 ]
