@@ -1,5 +1,6 @@
 """The ROC statistic and all that follows from it."""
 
+from unmask.engine.bands import DetBand, det_bands
 from unmask.engine.bootstrap import Units, auto_replicates, speaker_count, units_of
 from unmask.engine.calibration import (
     IsotonicCalibration,
@@ -37,6 +38,7 @@ __all__ = [
     "Battery",
     "Comparison",
     "Cost",
+    "DetBand",
     "DetCurve",
     "Detection",
     "EceProfile",
@@ -59,6 +61,7 @@ __all__ = [
     "compare",
     "cross_pairing",
     "d_sys",
+    "det_bands",
     "detection",
     "ece",
     "eer",

@@ -54,7 +54,9 @@ class AsNorm(TwoSided):
         """
         cohort = average_groups(embeddings.vectors, embeddings.speakers.codes)
         if len(cohort) < 2:
-            raise InputError(f"AS-norm: expected a cohort of 2 speakers or more, found {len(cohort)}")
+            raise InputError(
+                f"AS-norm: expected a cohort of 2 speakers or more, found {len(cohort)}"
+            )
         return cls(cohort, min(top, len(cohort)))
 
     @property

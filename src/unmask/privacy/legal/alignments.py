@@ -17,8 +17,8 @@
 ``fusion``
     Several back-ends, weighed by logistic regression on trials of training speakers.
 
-No label of attacked speech is used. ``whitened``, ``coral`` and ``wasserstein`` look at all attacked
-speech at once, as whoever holds a protected collection can. ``procrustes``, ``asnorm`` and
+No label of attacked speech is used. ``whitened``, ``coral`` and ``wasserstein`` look at all
+attacked speech at once, as whoever holds a protected collection can. ``procrustes``, ``asnorm`` and
 ``fusion`` learn from training speakers, none of whom may be attacked.
 """
 

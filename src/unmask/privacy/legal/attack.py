@@ -141,7 +141,7 @@ class Attacker:
         """The same attacker with every set about its own mean; None where that leaves nothing, or
         where the back-end is already trained on others.
         """
-        if self.centres or self.pairs is not None and self.backend == "fusion":
+        if self.centres or (self.pairs is not None and self.backend == "fusion"):
             return None
         if not isinstance(self.backend, str) and self.backend.name != "cosine":
             return None
@@ -286,8 +286,9 @@ def attack_scenarios(
 def with_backends(
     attackers: Mapping[str, Attacker], backends: Sequence[str], *, original: str = "original"
 ) -> dict[str, Attacker]:
-    """Each of ``attackers`` once with every one of ``backends`` that its data allow. The one on unprotected speech, called ``original``, is no attack but what attacks
-    are compared with: it keeps its name and the first of them.
+    """Each of ``attackers`` once with every one of ``backends`` that its data allow. The one on
+    unprotected speech, called ``original``, is no attack but what attacks are compared with: it
+    keeps its name and the first of them.
     """
     chosen: dict[str, Attacker] = {}
     for name, attacker in attackers.items():
