@@ -30,7 +30,7 @@ COMMANDS: Final = {
     " extrapolated.",
     "embed": "Turn recordings into speaker embeddings; a run that was stopped goes on where it"
     " was.",
-    "train": "Train a speaker encoder on recordings; a run that was stopped goes on where it was.",
+    "train": "Train a speaker encoder; a run that was stopped goes on where it was.",
     "anonymise": "Protect recordings; the same folders and names below the output folder.",
     "encoders": "Built-in encoders and their weights.",
     "validate": "Check a file and say what was found in it.",
