@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "cpmap": "C-P maps, delta maps and roadmap: how systems perform on hard and easy trials.",
     "worstcase": "False alarms when an adversary picks the closest of N voices, measured and"
     " extrapolated.",
+    "utility": "What safeguards leave of words, melody and quality, beside unprotected speech.",
     "embed": "Turn recordings into speaker embeddings; a run that was stopped goes on where it"
     " was.",
     "train": "Train a speaker encoder; a run that was stopped goes on where it was.",

@@ -17,6 +17,7 @@ from unmask.figures.image import PNG_PIXELS_PER_INCH, save, save_all, svg
 from unmask.figures.learning import learning_curves
 from unmask.figures.legal import RiskLine, legal_figures, legal_panel, risk_comparison
 from unmask.figures.page import POLICY, STYLE, fragment, javascript, script_json
+from unmask.figures.plane import PlanePoint, cost_plane, pareto
 from unmask.figures.safeguards import Point, distinctiveness, speaker_protection
 from unmask.figures.similarity import similarity_matrices, zoo_plots
 from unmask.figures.speakers import Strip, rank_histograms, speaker_risks, speaker_strip
@@ -54,12 +55,14 @@ __all__ = [
     "Chart",
     "Figure",
     "GrowthLine",
+    "PlanePoint",
     "Point",
     "RiskLine",
     "Strip",
     "attacker_dashes",
     "calibration_plot",
     "calibration_profiles",
+    "cost_plane",
     "cp_map_figure",
     "delta_cp_map_figure",
     "det",
@@ -75,6 +78,7 @@ __all__ = [
     "legal_figures",
     "legal_panel",
     "needed_thresholds",
+    "pareto",
     "pav_map",
     "rank_histograms",
     "require_systems",

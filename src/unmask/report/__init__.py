@@ -13,7 +13,7 @@ from unmask.report.table import FORMATS, render
 if TYPE_CHECKING:
     from unmask.report.assessment import Assessment, assess
     from unmask.report.cache import Told
-    from unmask.report.config import Config, config_schema, load_config
+    from unmask.report.config import Config, check_config, config_schema, load_config
     from unmask.report.frameworks.cpmap import render_cp_maps
     from unmask.report.frameworks.legal import legal_attackers
     from unmask.report.inputs import check_inputs
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "assessment": ("Assessment", "assess"),
     "cache": ("Told",),
-    "config": ("Config", "config_schema", "load_config"),
+    "config": ("Config", "check_config", "config_schema", "load_config"),
     "frameworks.cpmap": ("render_cp_maps",),
     "frameworks.legal": ("legal_attackers",),
     "inputs": ("check_inputs",),
@@ -47,6 +47,7 @@ __all__ = [
     "Row",
     "Told",
     "assess",
+    "check_config",
     "check_inputs",
     "config_schema",
     "demo_config",

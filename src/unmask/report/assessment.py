@@ -25,6 +25,7 @@ from unmask.report.frameworks.attacks import attacks_of, extractor_note
 from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.frameworks.study import TRIALS, Framework, Plan, Study
 from unmask.report.frameworks.trialled import Trialled, strongest
+from unmask.report.frameworks.utility import check_code, plane_of
 from unmask.report.headline import Card, cards, weak_control
 from unmask.report.inputs import Inputs, read_inputs, set_tables
 from unmask.report.overview import overview
@@ -61,18 +62,14 @@ class Assessment:
     overview: Document = field(default_factory=lambda: Document(()))
     reused: int = 0
     computed: int = 0
-
-    @property
-    def planes(self) -> tuple[Drawn, ...]:
-        """Figures of all safeguards together that stand on the first pages."""
-        made = [s.drawn().plane for s in self.sections if s.plane is not None]
-        return tuple(plane for plane in made if isinstance(plane, Drawn))
+    plane: Drawn | None = None
 
     @property
     def figures(self) -> tuple[Drawn, ...]:
         """Every figure of the report."""
         found = [f for section in self.sections for f in section.all_figures]
-        return (*([] if self.strip is None else [self.strip]), *found)
+        first = [figure for figure in (self.plane, self.strip) if figure is not None]
+        return (*first, *found)
 
 
 def assess(
@@ -93,6 +90,7 @@ def assess(
     Work runs where ``unmask.run.place`` says. Nothing but the cache is written:
     :func:`unmask.write_report` does the rest.
     """
+    check_code(config, allow_code=allow_code)
     folder = Path(output)
     work = Work(Cache(Path(cache) if cache is not None else cache_of(folder)), told=told)
     inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code, say=say)
@@ -191,6 +189,7 @@ class _Run:
             known=known,
             notices=self._notices(rows.get("legal", ())),
         )
+        plane = plane_of(self.inputs.safeguards, rows, self.colours)
         every = [("speakers", r) for block in least for r in block.rows]
         every += [(section.key, r) for section in sections for r in section.rows]
         document = Document(
@@ -225,6 +224,7 @@ class _Run:
             overview(self.config, rows, self.tables),
             self.work.reused,
             self.work.computed,
+            None if plane is None else Drawn.of(plane),
         )
 
     def _failures(self) -> tuple[Notice, ...]:

@@ -15,7 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from unmask.errors import InputError
 from unmask.privacy.legal import FREE
 
-Framework = Literal["legal", "trust", "similarity", "zebra", "verification", "cpmap", "worst_case"]
+Framework = Literal[
+    "legal", "trust", "similarity", "zebra", "verification", "cpmap", "worst_case", "utility"
+]
 FRAMEWORKS: tuple[Framework, ...] = (
     "legal",
     "trust",
@@ -24,6 +26,7 @@ FRAMEWORKS: tuple[Framework, ...] = (
     "verification",
     "cpmap",
     "worst_case",
+    "utility",
 )
 Name = Annotated[str, Field(min_length=1, max_length=80)]
 Count = Annotated[int, Field(ge=1)]
@@ -347,6 +350,30 @@ class WorstCase(_Part):
     model: str = Field(default="auto", description="Model of the extrapolation, as of worstcase.")
 
 
+class Utility(_Part):
+    """What protection costs: words, melody, quality."""
+
+    measurements: Path | None = Field(
+        default=None, description="What unmask utility wrote: numbers of every utterance, CSV."
+    )
+    transcripts: Path | None = Field(
+        default=None, description="Words of the audio: Kaldi text, CSV or LibriSpeech .trans.txt."
+    )
+    recogniser: str = Field(
+        default="pocketsphinx", description="Who listens; a command or a hub's model is code."
+    )
+    grammar: str | None = Field(default=None, description="digits, or words that can be said.")
+    melody: bool = True
+    dnsmos: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="Utterances of each speaker that DNSMOS hears, a second each."
+    )
+
+    @property
+    def given(self) -> bool:
+        """Whether anything is to be measured."""
+        return self.measurements is not None or self.transcripts is not None or self.dnsmos > 0
+
+
 class Filing(_Part):
     """Fields of the filing copy; one that is empty becomes a line to fill in by hand."""
 
@@ -384,6 +411,7 @@ class Config(_Part):
     verification: Verification = Verification()
     cpmap: CpMaps = CpMaps()
     worst_case: WorstCase = WorstCase()
+    utility: Utility = Utility()
 
     @field_validator("date", mode="before")
     @classmethod

@@ -53,8 +53,8 @@ def overview(
         if table and not any(table.startswith(label) for label in own) and _is_whole(row):
             where = {"system": row.conditions["system"], "set": table, "trials": ""}
             made.append(Row(where, _ordered(row.estimates)))
-    links = (e.params["count"] for row in made for e in row.estimates if _is_link(e))
-    counts = sorted({int(count or 0) for count in links})
+    links = (e.params.get("count") for row in made for e in row.estimates if _is_link(e))
+    counts = sorted({int(count) for count in links if count is not None})
     kept = [Row(row.conditions, tuple(map(_plain, row.estimates))) for row in made]
     if counts:
         span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
@@ -133,13 +133,13 @@ def _averages(
                 for row in rows
                 if row.conditions["trials"] == part and row.conditions["set"] in chosen
             ]
-            found = [
+            means = [
                 mean([one[metric] for one in members], independent=apart)
                 for metric in AVERAGED
                 if all(metric in one for one in members)
             ]
-            if found and len(members) == len(chosen):
-                yield Row({"system": system, "set": title, "trials": part}, tuple(found))
+            if means and len(members) == len(chosen):
+                yield Row({"system": system, "set": title, "trials": part}, tuple(means))
 
 
 def mean(estimates: Sequence[Estimate], *, independent: bool) -> Estimate:

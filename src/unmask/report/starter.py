@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from unmask.report.config import ATTACKERS, FRAMEWORKS, Config, check_config, re
 from unmask.report.trees import Tree, walk_tree
 from unmask.speech import case_study
 from unmask.trials import Embeddings, Scores, read_any, write
+from unmask.utility import Measurements, case_study_utility, write_measurements
 
 _SOUND = (".flac", ".wav", ".ogg", ".mp3")
 _ORIGINAL = ("original", "orig", "clean", "raw", "unprotected")
@@ -207,6 +208,7 @@ def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = N
         write(embeddings, data / f"{name}.npz")
     with demo_scores() as path:
         (data / "encoders.parquet").write_bytes(path.read_bytes())
+    write_measurements(_renamed(case_study_utility()), data / "utility.csv")
     chosen = REPLICATES if replicates is None else max(replicates, 2)
     raw = {
         "title": "Case study: what anonymisation leaves of sixty voices",
@@ -218,6 +220,14 @@ def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = N
         "scores": [{"name": ENCODERS, "files": ["data/encoders.parquet"]}],
         "legal": {"attributes": {"gender": []}},
         "verification": {"replicates": min(chosen, QUICK)},
+        "utility": {"measurements": "data/utility.csv"},
         "figures": ["svg", "png"],
     }
     return resolved(check_config(raw, name="demo"), place)
+
+
+def _renamed(found: Measurements) -> Measurements:
+    """Conditions by the names that safeguards have in the demo."""
+    names = {Path(str(given["embeddings"])).stem: name for name, given in SAFEGUARDS.items()}
+    values = {names.get(name, name): columns for name, columns in found.values.items()}
+    return replace(found, values=values)
