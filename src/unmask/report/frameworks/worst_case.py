@@ -176,6 +176,10 @@ def _counts(study: WorstCaseStudy, said: str) -> str:
     return f"{told} Models that fit about as well give at N = {study.population:,}: {spread}."
 
 
+def _weight(name: str) -> str:
+    return _WEIGHTS.get(name, "as asked")
+
+
 def _is_number(name: str) -> bool:
     return name.lstrip("-")[:1].isdigit()
 
@@ -392,7 +396,7 @@ def _answer(one: SystemGrowth) -> str:
     exact, width = one.measured, len(one.operating)
     near = exact.estimates[-width + _CHART]
     told = (
-        f"{one.system}: at {point.name} ({_WEIGHTS.get(point.name, 'as asked')}), the one closest"
+        f"{one.system}: at {point.name} ({_weight(point.name)}), the one closest"
         f" of {int(exact.counts[-1]):,} voices passes, in one attempt,"
         f" {percent(float(near.value), near.interval)} of the time"
     )
