@@ -84,8 +84,7 @@ def _(studies: Mapping[str, WorstCaseStudy], *, inputs: tuple[Source, ...] = ())
             conditions = where | {
                 "threshold": point.name
                 if _is_number(point.name)
-                else f"{point.name} ({_WEIGHTS.get(point.name, 'as asked')})"
-                f" = {point.threshold:.4g}"
+                else f"{point.name} ({_weight(point.name)}) = {point.threshold:.4g}"
             }
             rows.append(Row(conditions, study.estimates(place), columns))
         notes.append(_counts(study, said))
