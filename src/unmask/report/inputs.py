@@ -88,7 +88,7 @@ def read_inputs(config: Config, work: Work, *, base: Path, allow_code: bool = Fa
             unread.update(failures)
             told = "" if config.redact else f": {'; '.join(failures.values())}"
             lost.append(
-                f"{key}: {len(failures)} recordings cannot be read and are left out everywhere{told}"
+                f"{key}: {len(failures)} recordings cannot be read, left out everywhere{told}"
             )
         if found.source is not None:
             source = replace(found.source, name=_relative(found.source.name, base))

@@ -178,7 +178,7 @@ def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
     if not isinstance(data, pl.DataFrame):
         data = pl.DataFrame({str(name): list(data[name]) for name in data.columns})
     digest = hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest()
-    rows = TypedRows("table", data.lazy(), lambda: nullcontext(SimpleNamespace(sha256=digest)))  # type: ignore[arg-type,return-value]
+    rows = TypedRows("table", data.lazy(), lambda: nullcontext(SimpleNamespace(sha256=digest)))  # type: ignore[arg-type]
     parsed = open_typed(rows, "system", PARQUET, as_key=False, systems=systems).in_memory()
     check_systems("table", list(parsed.systems), systems)
     return replace(parsed, sha256=digest)
@@ -232,6 +232,12 @@ def _scores(
     scores = scores.without_duplicates(duplicates, where=where)
     if key is not None:
         trials = key if isinstance(key, Trials) else read_key(key, duplicates=duplicates)
+        same = trials.source is not None and trials.source.sha256 == parsed.sha256
+        if same and parsed.label is None:
+            raise InputError(
+                f"{parsed.name}: expected scores, found the key itself: its labels were read as"
+                " scores"
+            )
         scores = scores.with_key(trials, missing=missing, duplicates=duplicates)
     if speakers is not None:
         scores = scores.with_speakers(speakers)

@@ -464,6 +464,17 @@ def _table_format(names: Sequence[str], *, scored: bool) -> Format:
     return LONG if scored else LONG_KEY
 
 
+def _refuse_same(name: str, columns: Sequence[str]) -> None:
+    """Columns of metadata whose names differ in case or blanks alone would become one."""
+    first: dict[str, str] = {}
+    for column in columns:
+        other = first.setdefault(normalise(column), column)
+        if other != column:
+            raise InputError(
+                f"{name}: expected columns of different names, found {other!r} and {column!r}"
+            )
+
+
 def _headed(
     rows: TextRows | TypedRows, format: Format, header: Header, *, as_key: bool, stem: str | None
 ) -> Table:
@@ -480,6 +491,7 @@ def _headed(
     remarks = [f"systems: {', '.join(systems)}"] if systems else []
     if ("enrol_speaker" in roles) != ("test_speaker" in roles):
         remarks.append("speakers known on one side only, so not used")
+    _refuse_same(rows.name, header.columns)
     metadata = dict.fromkeys(
         [*map(normalise, header.columns), *(["side"] if "side" in roles else [])]
     )
