@@ -121,6 +121,14 @@ def test_one_bad_recording_of_an_assessment_costs_itself_and_is_named(tmp_path, 
     assert "b1" not in found.lost[0]
 
 
+def test_steps_that_others_could_have_written_are_not_trusted(tmp_path):
+    tmp_path.chmod(0o777)
+    with pytest.raises(InputError, match="not trusted"):
+        Cache(tmp_path)
+    tmp_path.chmod(0o700)
+    Cache(tmp_path)
+
+
 def test_sessions_of_one_speaker_each_say_so():
     speakers, names = [f"s{i // 4}" for i in range(16)], [f"u{i}" for i in range(16)]
     vectors = np.random.default_rng(0).normal(size=(16, 4))

@@ -208,6 +208,8 @@ class TypedRows:
         for start in range(0, self._height, BATCH):
             with reading_parquet(self.name):
                 frame = self._scan.select(columns).slice(start, BATCH).collect()
+                if frame.height != min(BATCH, self._height - start):
+                    raise ValueError(f"expected {self._height} rows as declared, found fewer")
             yield size * min(start + BATCH, self._height) // self._height, frame
 
     def text(self, role: str, column: pl.Series, row: int, faults: Faults) -> pl.Series:
