@@ -8,8 +8,8 @@ attacker's own, a new one for every utterance (B2w twice); original and protecte
 utterances of a speaker are one class. Test speakers are protected as in the bundled case study: the
 run attacked, and a run of the attacker under another key. A run that was stopped goes on.
 
-OUT/attackers.npz holds vectors of the test speech by every encoder, OUT/training.npz those of 3 s of
-each training utterance by CAM++ as it was, for back-ends; OUT/times.json the seconds of each stage.
+OUT/attackers.npz holds vectors of the test speech by every encoder, OUT/training.npz those of 3 s
+of each training utterance by CAM++ as it was, for back-ends, OUT/times.json seconds of each stage.
 """
 
 from __future__ import annotations

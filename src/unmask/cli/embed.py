@@ -39,7 +39,9 @@ def embed(
     encoder: Annotated[
         str,
         typer.Option(
-            "--encoder", "-e", help="campplus, resemblyzer, MODEL.onnx or module:function."
+            "--encoder",
+            "-e",
+            help="campplus, resemblyzer, a trained FOLDER, MODEL.onnx or module:function.",
         ),
     ] = "campplus",
     speakers: SpeakersOption = None,

@@ -171,11 +171,11 @@ def reliability(target: Array, nontarget: Array, *, bins: int = 20) -> Reliabili
         counts.append(np.bincount(place, minlength=bins).astype(np.float64))
         sums.append(np.bincount(place, posterior, minlength=bins))
     total = counts[0] + counts[1]
-    found = total > 0
-    observed = counts[0][found] / total[found]
-    low, high = _wilson(observed, total[found])
-    predicted = (sums[0] + sums[1])[found] / total[found]
-    return Reliability(predicted, observed, low, high, total[found])
+    some = total > 0
+    observed = counts[0][some] / total[some]
+    low, high = _wilson(observed, total[some])
+    predicted = (sums[0] + sums[1])[some] / total[some]
+    return Reliability(predicted, observed, low, high, total[some])
 
 
 def _wilson(

@@ -156,7 +156,9 @@ class ResemblyzerEncoder:
 
 
 class OnnxEncoder:
-    """An ONNX model that takes Kaldi filterbanks (batch, frames, bins), mean-normalised."""
+    """An ONNX model that takes Kaldi filterbanks (batch, frames, bins), mean-normalised: of 16-bit
+    samples, or of samples in [−1, 1] where its metadata say ``unmask_scale`` 1.
+    """
 
     shortest = 720
 
@@ -181,11 +183,13 @@ class OnnxEncoder:
             )
         self._input = entry.name
         self._bins = entry.shape[2] if isinstance(entry.shape[2], int) else 80
+        note = self._session.get_modelmeta().custom_metadata_map
+        self._scale = 1.0 if note.get("unmask_scale") == "1" else 32768.0
         self.name = self.path.stem
         self.fingerprint = f"onnx:{hashlib.sha256(self.path.read_bytes()).hexdigest()}"
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
-        features = [filterbanks(one, bins=self._bins, scale=32768.0) for one in recordings]
+        features = [filterbanks(one, bins=self._bins, scale=self._scale) for one in recordings]
         return np.concatenate([self._forward(one[None]) for one in features])
 
     def _forward(self, batch: Float32Array) -> Float32Array:

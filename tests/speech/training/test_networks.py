@@ -1,0 +1,73 @@
+"""Shapes and sizes of the networks against the papers."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from unmask.speech.training.networks import Ecapa, ResNet34, Tdnn, build  # noqa: E402
+from unmask.speech.training.recipe import Recipe  # noqa: E402
+
+
+def size(network) -> int:
+    return sum(one.numel() for one in network.parameters())
+
+
+def test_ecapa_has_the_parameters_of_its_paper():
+    """Desplanques et al. (2020), table 1: 6.2 M with C = 512, 14.7 M with C = 1024."""
+    assert round(size(Ecapa(80, 192, 512)) / 1e6, 1) == 6.2
+    assert round(size(Ecapa(80, 192, 1024)) / 1e6, 1) == 14.7
+
+
+def test_the_x_vector_network_has_the_parameters_of_its_paper():
+    """Snyder et al. (2018): 4.2 M up to the embedding, of 24 features."""
+    network = Tdnn(24, 512, "tsp")
+    assert round(size(network) / 1e6, 1) == 4.2
+    context = sum((conv.kernel_size[0] - 1) * conv.dilation[0] for conv, *_ in network.frames)
+    assert context + 1 == 15
+
+
+def test_resnet34_by_its_blocks():
+    """The speaker variant with 32 channels: weights of all convolutions by hand, 6.6 M in all."""
+    network = ResNet34(80, 256, "tsp")
+    weights, before = 9 * 32, 32
+    for group, blocks in enumerate((3, 4, 6, 3)):
+        after = 32 * 2**group
+        for number in range(blocks):
+            weights += 9 * (before if number == 0 else after) * after + 9 * after * after
+        weights += before * after if group else 0
+        before = after
+    convolutions = [one for one in network.modules() if isinstance(one, torch.nn.Conv2d)]
+    assert sum(one.weight.numel() for one in convolutions) == weights
+    assert network.embedding.weight.shape == (256, 2 * 256 * 10)
+    assert round(size(network) / 1e6, 1) == 6.6
+
+
+@pytest.mark.parametrize(
+    ("network", "pooling", "channels"),
+    [
+        ("tdnn", "tsp", 32),
+        ("tdnn", "asp", 32),
+        ("resnet34", "tsp", 8),
+        ("resnet34", "asp", 8),
+        ("ecapa", "asp", 16),
+        ("campplus", "tsp", None),
+    ],
+)
+def test_every_network_learns_and_takes_any_length(network, pooling, channels):
+    recipe = Recipe(network=network, pooling=pooling, channels=channels, dimension=24)
+    torch.manual_seed(0)
+    made = build(recipe).train()
+    out = made(torch.randn(3, 41, recipe.bins))
+    assert out.shape == (3, 24)
+    out.square().sum().backward()
+    assert all(one.grad is not None for one in made.parameters())
+    assert made.eval()(torch.randn(1, 10, recipe.bins)).shape == (1, 24)
+
+
+def test_a_vector_depends_on_its_own_recording_alone():
+    torch.manual_seed(0)
+    made = build(Recipe(network="resnet34", channels=8)).eval()
+    features = torch.randn(2, 40, 80)
+    torch.testing.assert_close(made(features)[:1], made(features[:1]), rtol=1e-4, atol=1e-5)
