@@ -1,7 +1,7 @@
 """From recordings to embeddings: encoders, anonymisation, pooling."""
 
 from unmask.speech.audio import Audio, read_audio, write_audio
-from unmask.speech.bundled import case_study, case_study_provenance
+from unmask.speech.bundled import case_study, case_study_provenance, trained_case_study
 from unmask.speech.corpus import Recording, recordings
 from unmask.speech.embedding import Embedded, Extraction, embed, forget
 from unmask.speech.encoders import Encoder, load_encoder
@@ -53,6 +53,7 @@ __all__ = [
     "recordings",
     "safeguard",
     "train",
+    "trained_case_study",
     "training_seconds",
     "write_audio",
 ]
