@@ -16,7 +16,7 @@ demo: $(CORE)
 	$(BIN)/unmask demo
 
 test: $(FULL)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # The core alone: numpy, scipy and polars, and what runs tests; nothing of the shell or the report.
 core: $(ALONE)
@@ -51,11 +51,13 @@ $(ALONE): pyproject.toml constraints.txt
 	.venv-core/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
 
-# Speaker encoders and the browser make some tests possible; without network or root these skip.
+# Speaker encoders, the browser and axe-core make some tests possible; without network, npm or root
+# these skip.
 $(FULL): $(CORE)
 	$(PIP) -e '.[test,lint]'
 	-$(BIN)/unmask encoders install campplus
 	-$(BIN)/unmask encoders install resemblyzer
+	-npm install --silent --no-save --prefix $(VENV)/axe axe-core@4.10.3
 	-command -v chromium > /dev/null || (apt-get update -qq && apt-get install -qq -y chromium)
 	touch $@
 

@@ -12,6 +12,15 @@ settings.register_profile("unmask", max_examples=60, deadline=None, print_blob=T
 settings.load_profile("unmask")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Tests of one file run on one worker, for what they share; pages of the docs share nothing."""
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            alone = item.path.name == "test_docs.py"
+            item.add_marker(pytest.mark.xdist_group(item.name if alone else str(item.path)))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def steps_are_kept_apart(tmp_path_factory):
     """Steps of assessments are kept in a folder of this run, not in the user's cache."""

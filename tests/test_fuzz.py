@@ -4,14 +4,14 @@ import pytest
 from benchmarks.fuzz.__main__ import CORPUS, Hunt, case, replay
 from benchmarks.fuzz.targets import targets
 
-from unmask.trials.readers import hdf5
+from unmask.trials.readers import guard
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.iterdir()), ids=lambda path: path.name)
 def test_kept_files_are_read_without_fault(path, tmp_path, monkeypatch):
-    monkeypatch.setattr(hdf5, "PATIENCE", 0.5)
+    monkeypatch.setattr(guard, "PATIENCE", 0.5)
     if path.name.split("-")[0] in targets():
-        tries = 2 if path.name.startswith("hdf5") else 8
+        tries = 2 if path.name.startswith(("hdf5", "parquet")) else 6
         assert replay(path, tmp_path / "files", tries=tries) == ""
 
 

@@ -21,6 +21,7 @@ ROOMS = (
     "speech",
     "privacy",
     "stress",
+    "utility",
     "figures",
     "report",
     "cli",

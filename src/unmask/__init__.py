@@ -2,8 +2,8 @@
 
 Numbers of arrays, data and their files, back-ends, one function for each question, and where work
 runs. What else there is lies in the rooms ``trials``, ``speech``, ``engine``, ``privacy``,
-``stress`` and ``report``. A name is loaded with its room at first use: nobody waits for charts who
-wants an EER. ``__init__.pyi`` says the same to type checkers.
+``stress``, ``utility`` and ``report``. A name is loaded with its room at first use: nobody waits
+for charts who wants an EER. ``__init__.pyi`` says the same to type checkers.
 """
 
 from importlib import import_module
@@ -11,7 +11,7 @@ from typing import Any
 
 from unmask._version import __version__ as __version__
 
-_ROOMS = ("engine", "privacy", "report", "speech", "stress", "trials")
+_ROOMS = ("engine", "privacy", "report", "speech", "stress", "trials", "utility")
 _NAMES = {
     "engine": """
         Battery Roc act_dcf calibrate cllr compare d_sys detection ece eer evaluate min_cllr

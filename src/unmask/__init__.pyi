@@ -4,6 +4,7 @@ from unmask import report as report
 from unmask import speech as speech
 from unmask import stress as stress
 from unmask import trials as trials
+from unmask import utility as utility
 from unmask._version import __version__ as __version__
 from unmask.engine import Battery as Battery
 from unmask.engine import Roc as Roc

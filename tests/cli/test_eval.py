@@ -1,27 +1,38 @@
 """``unmask eval`` and ``unmask compare`` as a user runs them."""
 
+import contextlib
 import gzip
+import io
 import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
+from unittest import mock
 
 import jsonschema
 import numpy as np
 import pytest
 
 import unmask as um
+from unmask.cli import main
 
 
-def unmask(*arguments, cwd=None, stdin=""):
-    return subprocess.run(
-        [sys.executable, "-c", "from unmask.cli import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        input=stdin,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NO_COLOR": "1"},
-    )
+def unmask(*arguments, cwd=".", stdin=""):
+    """What the command leaves, run in this process; a new one takes a second to start."""
+    out, err = io.StringIO(), io.StringIO()
+    given = io.TextIOWrapper(io.BytesIO(stdin.encode()))
+    with (
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        mock.patch.multiple(sys, argv=["unmask", *map(str, arguments)], stdin=given),
+        mock.patch.dict(os.environ, {"NO_COLOR": "1"}),
+        mock.patch("signal.signal"),
+        pytest.raises(SystemExit) as left,
+    ):
+        main()
+    return SimpleNamespace(returncode=left.value.code, stdout=out.getvalue(), stderr=err.getvalue())
 
 
 @pytest.fixture
@@ -181,5 +192,8 @@ def test_bad_usage_is_exit_code_2(folder):
 
 
 def test_version_and_help():
-    assert unmask("--version").stdout == f"unmask {um.__version__}\n"
+    command = [sys.executable, "-m", "unmask", "--version"]
+    path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, env=path)
+    assert done.stdout == f"unmask {um.__version__}\n"
     assert "compare" in unmask("--help").stdout

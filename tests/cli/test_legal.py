@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from unmask.cli import app
 from unmask.errors import InputError
+from unmask.trials import Embeddings, write
 
 QUICK = ["--draws", "2", "--folds", "3", "--ci", "50", "--quiet"]
 
@@ -178,3 +179,45 @@ def test_bad_usage_and_bad_input(files):
     result = run(files, "--counts", "99")
     assert isinstance(result.exception, InputError)
     assert "at most the 24 speakers" in str(result.exception)
+
+
+def test_alignments_and_pairs_from_files(tmp_path):
+    """The fourth file is training speech as protected; procrustes and fusion learn from both."""
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    paths = {}
+    for part, prefix in (("known", "s"), ("others", "t")):
+        voices = np.repeat(rng.normal(size=(20, 8)), 4, axis=0)
+        voices = voices + 0.3 * rng.normal(size=voices.shape)
+        names = np.repeat([f"{prefix}{n:02}" for n in range(20)], 4)
+        utterances = [f"{name}-{n % 4}" for n, name in enumerate(names)]
+        half = np.arange(80) % 4 < 2
+        whole = Embeddings(voices, names, utterances)
+        turned = Embeddings(voices @ turn, names, utterances)
+        sets = (whole.select(half), turned.select(~half)) if part == "known" else (whole, turned)
+        for kind, one in zip(("plain", "turned"), sets, strict=True):
+            paths[part, kind] = tmp_path / f"{part}-{kind}.npz"
+            write(one, paths[part, kind])
+    given = ",".join(str(path) for path in paths.values())
+    asked = ["--attacker", f"x={given}", "--backends", "cosine,procrustes,fusion"]
+    asked += [
+        "--format",
+        "json",
+        "--metrics",
+        "linkability",
+        "--counts",
+        "20",
+        "--lengths",
+        "1",
+        "--ci",
+        "0",
+    ]
+    found = CliRunner().invoke(app, ["legal", *asked, "--quiet"])
+    values = {
+        row["conditions"]["attacker"]: row["value"]
+        for row in json.loads(found.stdout)["results"]
+        if row["metric"] == "linkability"
+    }
+    assert values["x (procrustes)"] > 0.95
+    assert values["x (cosine)"] < 0.5
+    assert "x (fusion)" in values

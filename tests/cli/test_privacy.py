@@ -70,10 +70,12 @@ def test_table_of_two_safeguards(folder):
 
 
 def test_json_equals_the_python_api(folder):
-    done = run("--original", "o.npz", "--protected", "a=p.npz", "-f", "json", "--seed", 3, "-q")
+    given = ("--original", "o.npz", "--protected", "a=p.npz", "--ci", 50, "--seed", 3)
+    done = run(*given, "-f", "json", "-q")
     found = json.loads(done.stdout)
     jsonschema.validate(found, um.report.json_schema())
-    expected = um.pseudonymisation(um.read_embeddings("o.npz"), um.read_embeddings("p.npz"), seed=3)
+    sets = um.read_embeddings("o.npz"), um.read_embeddings("p.npz")
+    expected = um.pseudonymisation(*sets, replicates=50, seed=3)
     by_name = {r["metric"]: r for r in found["results"] if r["conditions"]["system"] == "a"}
     assert by_name["deid"]["value"] == expected.deid
     interval = expected.interval("deid")
@@ -90,7 +92,7 @@ def test_matrices_lists_and_embeddings_agree(folder):
     )
     values = []
     for way in ways:
-        done = run(*way, "-f", "json", "-q", "--details")
+        done = run(*way, "-f", "json", "-q", "--details", "--ci", 20)
         assert done.exit_code == 0, done.output
         results = json.loads(done.stdout)["results"]
         values.append({r["metric"]: r["value"] for r in results if r["metric"] != "tag"})
@@ -169,13 +171,14 @@ def test_pairs_compared_elsewhere_give_the_same_table(folder):
         ("--original", "o.npz", "--protected", "a=p.npz", "--sessions", "--by", "gender"),
         ("--matrices", "a=m.npz"),
     )
+    asked = ("-f", "json", "-q", "--details", "--ci", 20)
     for way in ways:
-        here = run(*way, "-f", "json", "-q", "--details")
-        kept = run(*way, "-f", "json", "-q", "--details", "--state", "state", "--workers", 2)
-        again = run(*way, "-f", "json", "-q", "--details", "--state", "state")
+        here = run(*way, *asked)
+        kept = run(*way, *asked, "--state", "state", "--workers", 2)
+        again = run(*way, *asked, "--state", "state")
         assert here.exit_code == kept.exit_code == again.exit_code == 0, kept.output
         assert here.stdout == kept.stdout == again.stdout
-    done = run(*ways[1], "-f", "json", "-q", "--details", "--on", "processes", "--workers", 1)
+    done = run(*ways[1], *asked, "--on", "processes", "--workers", 1)
     assert done.stdout == here.stdout
 
 

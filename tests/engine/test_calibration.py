@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import unmask as um
-from unmask.engine import calibrate
+from unmask.engine import calibrate, fusion_weights
+from unmask.errors import InputError
 
 scores = st.lists(st.integers(-6, 6).map(float), min_size=1, max_size=15)
 
@@ -91,3 +92,29 @@ def test_isotonic_next_to_infinity_keeps_to_the_finite_side():
     )
     apart = calibrate([1.0], [0.0], "isotonic", laplace=False)
     np.testing.assert_array_equal(apart.apply([0.4, 0.6]), [-math.inf, math.inf])
+
+
+def test_fusion_of_one_system_is_its_linear_calibration():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(1, 1, 200), rng.normal(0, 1, 500)
+    weights = fusion_weights(a[:, None], b[:, None])
+    assert weights == pytest.approx([calibrate(a, b).scale], rel=1e-12)
+
+
+def test_fusion_weights_minimise_the_prior_weighted_loss():
+    rng = np.random.default_rng(1)
+    a, b = rng.normal([1, 0.5, 0], 1, (300, 3)), rng.normal(0, 1, (400, 3))
+    weights = fusion_weights(a, b)
+
+    def loss(w):
+        return min(
+            np.logaddexp(0, -(a @ w + c)).mean() + np.logaddexp(0, b @ w + c).mean()
+            for c in np.linspace(-2, 0.5, 501)
+        )
+
+    best = loss(weights)
+    for step in 0.05 * np.vstack([np.eye(3), -np.eye(3)]):
+        assert best < loss(weights + step)
+    assert weights[0] > weights[1] > abs(weights[2])
+    with pytest.raises(InputError, match="a column per system"):
+        fusion_weights(a, b[:, :2])

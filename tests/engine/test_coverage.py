@@ -8,7 +8,7 @@ from benchmarks.coverage.tally import Tally
 import unmask as um
 
 BATTERY = um.Battery(fpr=(1e-2,))
-SAMPLES = 60
+SAMPLES = 40
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_intervals_of_twenty_speakers_hold_the_truth(population):
     }
     for number in range(SAMPLES):
         sample = population.scores(np.random.default_rng(number), 20, 4)
-        found = um.evaluate(sample, systems=["better"], battery=BATTERY, replicates=60)
+        found = um.evaluate(sample, systems=["better"], battery=BATTERY, replicates=50)
         numbers = [e for e in found.results[0].estimates if e.metric != "tag"]
         for key, estimate in zip(BATTERY.measured(), numbers, strict=True):
             if key in tallies:
@@ -36,8 +36,8 @@ def test_intervals_of_twenty_speakers_hold_the_truth(population):
                 assert interval.low <= estimate.value <= interval.high
                 assert interval.low < interval.high
                 tallies[key].add(interval.low, interval.high)
-    # 60 samples of a true 95 % fall below 88 % once in 100 runs; percentiles reach 70 to 80 %, and
-    # numbers of one sample err together: their mean has a standard error of 2.5 %.
+    # 40 samples of a true 95 % fall below 85 % once in 70 runs; percentiles reach 70 to 80 %, and
+    # numbers of one sample err together: their mean has a standard error of 3 %.
     for key, tally in tallies.items():
-        assert tally.coverage >= 0.88, (key, tally.coverage, tally.missed)
+        assert tally.coverage >= 0.85, (key, tally.coverage, tally.missed)
     assert np.mean([tally.coverage for tally in tallies.values()]) >= 0.92

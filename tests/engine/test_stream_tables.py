@@ -89,7 +89,7 @@ def write(frame, folder: Path, how: str) -> Path:
 
 
 anywhere = settings(
-    max_examples=100,
+    max_examples=50,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -639,8 +639,12 @@ def test_lists_that_do_not_fit_are_named(matrices):
     sets, speakers = matrices
     lists = [scores_of(matrix, speakers) for matrix in sets]
     some = lists[1].select(lists[1].enrol_speaker.to_series().to_numpy() != "c")
-    with pytest.raises(InputError, match="speaker c is on the OO enrolment side but not on"):
-        pseudonymisation(lists[0], some, lists[2])
+    found = pseudonymisation(lists[0], some, lists[2], replicates=0)
+    assert "c" not in found.sets["oo"].speakers
+    assert any("1 of " in note and "not on both sides" in note for note in found.warnings)
+    alone = lists[1].select(lists[1].enrol_speaker.to_series().to_numpy() == "c")
+    with pytest.raises(InputError, match="two speakers or more on both sides of every list"):
+        pseudonymisation(lists[0], alone, lists[2])
     bare = Scores(lists[1].enrol, lists[1].test, None, systems=lists[1].systems)
     with pytest.raises(InputError, match="OP: expected the speakers"):
         pseudonymisation(lists[0], bare, lists[2])

@@ -53,6 +53,9 @@ by = "gender"
 [cpmap]
 grid = 10
 replicates = 5
+
+[worst_case]
+model = "gpd"
 """
 
 

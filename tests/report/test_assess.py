@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import base64
 import errno
+import html
 import json
 import math
 import re
 import shutil
+import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import jsonschema
@@ -15,9 +19,11 @@ from unmask.errors import InputError
 from unmask.report import cache, json_schema
 from unmask.report.assessment import assess
 from unmask.report.config import Config, load_config
+from unmask.report.filing import browser
 from unmask.report.frameworks.attacks import Attack
 from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.headline import find
+from unmask.report.html import merged, symbols
 from unmask.report.redact import Labels
 from unmask.report.writing import write_report
 from unmask.run import place
@@ -26,10 +32,10 @@ from unmask.trials import Embeddings, read_embeddings
 NUMBER = re.compile(r'<span class="num[^"]*" data-n="(\d+)" title="([^"]*)"><b>([^<]*)</b>')
 
 
-def run(study, output, *, told=None, changes=()):
-    config = load_config(study / "study.toml", changes=[*changes, 'figures=["svg"]'])
+def run(study, output, *, told=None, changes=(), file_copy=False):
+    config = load_config(study / "study.toml", changes=['figures=["svg"]', *changes])
     found = assess(config, output, told=told)
-    write_report(found, output)
+    write_report(found, output, file_copy=file_copy)
     return found
 
 
@@ -48,6 +54,16 @@ def done(tmp_path_factory, request):
 
     folder = make(tmp_path_factory.mktemp("shared"))
     return folder, run(folder, folder / "out"), folder / "out"
+
+
+SMALL = ["figures=[]", 'frameworks=["similarity", "verification"]']
+
+
+@pytest.fixture(scope="module")
+def small(done):
+    """The same with two frameworks and no files of figures."""
+    folder = done[0]
+    return folder, run(folder, folder / "small", changes=SMALL), folder / "small"
 
 
 def test_everything_is_written(done):
@@ -70,8 +86,6 @@ def test_results_follow_the_published_schema(done):
 
 
 def test_every_number_of_the_report_is_in_the_results_with_its_signature(done):
-    import html
-
     page = (done[2] / "report.html").read_text(encoding="utf-8")
     results = json.loads((done[2] / "results.json").read_text(encoding="utf-8"))["results"]
     numbers = NUMBER.findall(page)
@@ -91,7 +105,7 @@ def test_the_first_screen_tells_risks_with_interval_chance_and_attacker(done):
     found = done[1]
     assert [card.safeguard for card in found.cards] == ["weak", "strong"]
     for card in found.cards:
-        labels = ["Linkability", "Singling Out", "Inference", "DeID", "D_ECE"]
+        labels = ["Linkability", "Singling Out", "Inference", "Resemblance left", "Evidence"]
         assert [h.label for h in card.numbers] == labels
         assert "links" in card.sentences[0]
         assert "by chance" in card.sentences[0]
@@ -100,6 +114,90 @@ def test_the_first_screen_tells_risks_with_interval_chance_and_attacker(done):
         assert card.numbers[0].attacker
     page = (done[2] / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"anonymous: (yes|no)", page, re.IGNORECASE)
+
+
+def part(page: str, name: str) -> str:
+    """A section of the page, as text."""
+    inner = page.partition(f'<section id="{name}"')[2].partition("</section>")[0]
+    return html.unescape(inner)
+
+
+def test_the_first_screen_states_the_strongest_attack_that_the_results_hold(done):
+    page = (done[2] / "report.html").read_text(encoding="utf-8")
+    results = json.loads((done[2] / "results.json").read_text(encoding="utf-8"))["results"]
+    first, numbers = part(page, "summary"), part(page, "numbers")
+    linked = {}
+    for index, result in enumerate(results):
+        where = result["conditions"]
+        if result["metric"] == "linkability" and where["safeguard"] != "original":
+            linked.setdefault(where["safeguard"], []).append((index, result))
+    assert set(linked) == {"weak", "strong"}
+    for name, found in linked.items():
+        told = [(index, r) for index, r in found if "point" in r["conditions"]]
+        index, worst = max(told, key=lambda one: one[1]["value"])
+        low, high = worst["interval"]
+        total = worst["n"]["speakers"]
+        low, high = math.floor(total * low + 1e-9), math.ceil(total * high - 1e-9)
+        people = f"{low} to {high} of {total} people" if low < high else f"{low} of {total} people"
+        line = first.partition(f"</span>{name}</h3>")[2].partition("</li>")[0]
+        assert people in line
+        assert f"right one of {worst['conditions']['speakers']} candidates" in line
+        card = numbers.partition(f"</span>{name}</h3>")[2].partition("</article>")[0]
+        assert f'data-n="{index}"' in card
+        assert f"by {worst['conditions']['attacker']}" in card
+        # No attack that was tried lies beyond what is told of the strongest.
+        assert max(r["value"] for _, r in found) <= worst["interval"][1] + 1e-9
+    order = [first.index(f"</span>{name}</h3>") for name in ("weak", "strong")]
+    assert order == sorted(order)
+    assert "What limits this" in first
+    assert "12 people were tested" in first
+    assert "What to do next" in first
+
+
+def test_bars_are_longer_for_more_risk(done):
+    for card in done[1].cards:
+        left = next(h for h in card.numbers if h.label == "Resemblance left")
+        deid = left.estimate
+        assert left.shown.value == pytest.approx(1 - deid.value)
+        assert left.shown.interval.low == pytest.approx(1 - deid.interval.high)
+        assert left.shown.interval.high == pytest.approx(1 - deid.interval.low)
+
+
+def test_the_same_warning_on_several_safeguards_is_one_sentence():
+    lines = ["a: rough", "b: rough", "c: other", "no subject"]
+    assert merged(lines, {"a", "b", "c"}) == ["a and b: rough", "c: other", "No subject"]
+
+
+def test_symbols_are_typeset_and_names_stay():
+    assert symbols("D_ECE of 10^4.5 & l_w") == (
+        "D<sub>ECE</sub> of 10<sup>4.5</sup> &amp; l<sub>w</sub>"
+    )
+    assert symbols("speaker_01 <b>") == "speaker_01 &lt;b&gt;"
+
+
+def test_the_filing_copy_has_fields_full_hashes_and_nothing_to_point_at(done, tmp_path):
+    folder, _, out = done
+    changes = ['filing.controller="Müller & Co"', "date=2026-01-02", 'frameworks=["similarity"]']
+    config = load_config(folder / "study.toml", changes=[*changes, "figures=[]"])
+    found = assess(config, out)
+    copy = tmp_path / "copy"
+    write_report(found, copy, file_copy=True)
+    page = (copy / "filing.html").read_text(encoding="utf-8")
+    assert "Müller &amp; Co" in page
+    assert '<th scope="row">Purpose</th><td class="empty"></td>' in page
+    for source in found.document.inputs:
+        assert source.sha256 in page
+    assert "point at" not in page.partition('<section class="annex">')[0]
+    assert " title=" not in page
+    assert "<script" not in page
+    assert "table-header-group" in page
+    if browser() is not None:
+        document = (copy / "filing.pdf").read_bytes()
+        assert document.startswith(b"%PDF")
+        assert b"/CreationDate (D:20260102000000" in document
+        assert len(re.findall(rb"/Type\s*/Page\b", document)) >= 3
+    write_report(found, copy)
+    assert not list(copy.glob("filing.*"))
 
 
 def test_every_number_has_an_interval_or_a_reason_why_not(done):
@@ -146,10 +244,10 @@ def test_changing_one_part_recomputes_only_that(done):
     assert again.computed == 3
 
 
-def test_a_killed_run_goes_on_and_gives_the_same_bytes(done):
-    folder, _, whole = done
+def test_a_killed_run_goes_on_and_gives_the_same_bytes(small):
+    folder, _, whole = small
     out = folder / "killed"
-    for stop in (1, 9, 20):
+    for stop in (1, 4, 7):
         seen = []
 
         def told(what, step, total, seen=seen, stop=stop):
@@ -158,18 +256,18 @@ def test_a_killed_run_goes_on_and_gives_the_same_bytes(done):
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            run(folder, out, told=told)
+            run(folder, out, told=told, changes=SMALL)
         assert files(out) == {}
-    run(folder, out)
+    run(folder, out, changes=SMALL)
     assert files(out) == files(whole)
 
 
-def test_damaged_steps_are_computed_again(done):
-    folder, _, out = done
+def test_damaged_steps_are_computed_again(small):
+    folder, _, out = small
     before = files(out)
     for damaged in cache.cache_of(out).glob("*.npz"):
         damaged.write_bytes(damaged.read_bytes()[:100])
-    again = run(folder, out)
+    again = run(folder, out, changes=SMALL)
     assert again.computed
     assert again.reused == 0
     assert files(out) == before
@@ -190,6 +288,16 @@ def test_a_full_disk_is_one_line_and_leaves_what_was_there(done, monkeypatch):
     assert not [path for path in out.iterdir() if path.name.startswith(".new-")]
 
 
+def unpacked(content: bytes):
+    """The bytes of a file, those within streams, chunks and images that are packed into it too."""
+    yield content
+    for packed in re.findall(rb"stream\r?\n(.*?)\r?\nendstream", content, re.DOTALL):
+        with suppress(zlib.error):
+            yield zlib.decompress(packed)
+    for inner in re.findall(rb"base64,([A-Za-z0-9+/=]+)", content):
+        yield base64.b64decode(inner)
+
+
 def test_redaction_leaves_no_name_anywhere(done, tmp_path):
     from report_study import SPEAKERS
 
@@ -206,12 +314,12 @@ def test_redaction_leaves_no_name_anywhere(done, tmp_path):
     shutil.copytree(done[2], out)
     (out / ".new-killed").mkdir()
     (out / ".new-killed" / "report.html").write_text(SPEAKERS[3])
-    redacted = run(given, out, changes=["redact=true"])
+    redacted = run(given, out, changes=["redact=true"], file_copy=True)
     words = [*SPEAKERS, json.dumps(SPEAKERS[2])[1:-1], "Mustermann"]
     written = [path for path in sorted(out.rglob("*")) if path.is_file()]
     for path in written:
-        content = path.read_bytes()
-        assert not [word for word in words if word.encode() in content], path
+        for content in unpacked(path.read_bytes()):
+            assert not [word for word in words if word.encode() in content], path
         assert not [word for word in words if word in path.name]
         assert path.suffix != ".npz"
     page = (out / "report.html").read_text(encoding="utf-8")
@@ -230,7 +338,8 @@ def test_no_list_of_names_undoes_a_redaction(done, tmp_path):
     for number in range(2):
         out = tmp_path / f"redacted-{number}"
         config = load_config(
-            done[0] / "study.toml", changes=["redact=true", 'frameworks=["verification"]']
+            done[0] / "study.toml",
+            changes=["redact=true", "figures=[]", 'frameworks=["verification"]'],
         )
         found = assess(config, out, cache=tmp_path / f"cache-{number}")
         write_report(found, out)
@@ -292,7 +401,7 @@ def test_one_framework_alone(done):
     config = load_config(folder / "study.toml", changes=['frameworks=["similarity"]'])
     found = assess(config, folder / "out")
     assert [section.key for section in found.sections] == ["similarity"]
-    assert [h.label for h in found.cards[0].numbers] == ["DeID"]
+    assert [h.label for h in found.cards[0].numbers] == ["Resemblance left"]
 
 
 def test_the_date_comes_from_outside(done, monkeypatch):
@@ -337,6 +446,7 @@ def test_a_safeguard_given_by_score_files(tmp_path):
 figures = []
 intervals = {replicates = 5}
 cpmap = {grid = 5, replicates = 2}
+worst_case = {model = "gpd", population = 50}
 [[safeguards]]
 name = "ours"
 scores = {oo = "oo.parquet", op = "op.parquet", pp = "pp.parquet"}
@@ -347,7 +457,8 @@ scores = {oo = "oo.parquet", op = "op.parquet", pp = "pp.parquet"}
     write_report(found, tmp_path / "out")
     keys = [section.key for section in found.sections]
     assert keys == ["similarity", "verification", "cpmap", "worst_case"]
-    assert found.cards[0].numbers[0].label == "DeID"
+    assert found.cards[0].numbers[0].label == "Resemblance left"
+    assert found.conclusions.lines[0].verdict.startswith("Resemblance left: ")
     (few,) = found.cards[0].notices
     assert few.code == "few-speakers"
     assert few.sentence.startswith("6 speakers")
@@ -366,9 +477,9 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
     assert notes == ("conversations of 3 utterances left out: nobody has two of them to attack",)
 
 
-def test_another_place_gives_the_same_report(done, tmp_path):
-    folder, found, _ = done
-    config = load_config(folder / "study.toml", changes=['figures=["svg"]'])
+def test_another_place_gives_the_same_report(small, tmp_path):
+    folder, found, _ = small
+    config = load_config(folder / "study.toml", changes=SMALL)
     with place("processes", workers=2, state=tmp_path / "state"):
         there = assess(config, tmp_path / "out")
     assert there.computed == found.computed

@@ -19,7 +19,7 @@ NAMES = np.repeat([f"s{n:02}" for n in range(SPEAKERS)], PER)
 UTTERANCES = [f"{name}-{n % PER}" for n, name in enumerate(NAMES)]
 CONFIG = """
 figures = []
-frameworks = ["legal", "zebra", "verification"]
+frameworks = ["legal", "trust", "zebra", "verification"]
 intervals = {replicates = 20}
 legal = {lengths = [1, 2], draws = 2, folds = 4}
 [original]
@@ -79,8 +79,36 @@ def test_an_unrelated_new_voice_comes_out_as_protected(ideal):
         assert control.estimate.value > 0.95
     card = found.cards[0]
     assert card.numbers[0].estimate.value < 0.2
-    assert card.numbers[-1].label == "D_ECE"
+    assert card.numbers[-1].label == "Evidence"
     assert card.numbers[-1].estimate.value < 0.1
+
+
+def test_trained_attackers_come_with_controls_and_a_learning_curve(ideal):
+    """They succeed where they must and fail on people they never saw."""
+    rows = rows_of(ideal[1], "trust")
+    for attacker in ("original enrolment", "ignorant", "semi-informed", "informed"):
+        for metric, least, most in (
+            ("linkability_unprotected", 0.9, 1.0),
+            ("linkability_own_run", 0.9, 1.0),
+            ("linkability_unseen", 0.0, 0.25),
+        ):
+            found = [
+                one
+                for one in find(rows, metric, safeguard="new voice")
+                if one.attacker.startswith(f"{attacker} (")
+            ]
+            assert len(found) == 1
+            assert least <= found[0].estimate.value <= most, (attacker, metric)
+    gains = find(rows, "learning_gain")
+    assert len(gains) == 5
+    curves = find(rows, "linkability")
+    assert {int(one.estimate.params["trained_on"]) for one in curves} == {4, 8, 16}
+
+
+def test_the_same_people_are_not_linked_by_chance(ideal):
+    shared = find(rows_of(ideal[1], "legal"), "overlap")
+    assert {one.conditions["tenth"] for one in shared} == {"easiest", "hardest"}
+    assert all(one.estimate.chance == 3 / 32 for one in shared)
 
 
 def test_pseudonyms_that_are_consistent_are_no_attack(ideal):
@@ -135,7 +163,7 @@ def test_a_voice_turned_round_is_found_by_the_negated_score(tmp_path):
     put(tmp_path, original=voices, protected=-voices + 0.3 * rng.normal(size=voices.shape))
     found = run(tmp_path)
     linked, singled, disclosed = found.cards[0].numbers
-    assert [n.label for n in found.cards[0].numbers] == ["Linkability", "Singling Out", "D_ECE"]
+    assert [n.label for n in found.cards[0].numbers] == ["Linkability", "Singling Out", "Evidence"]
     for number in (linked, singled, disclosed):
         assert number.attacker.endswith("negated")
         assert number.estimate.interval is not None
@@ -143,6 +171,29 @@ def test_a_voice_turned_round_is_found_by_the_negated_score(tmp_path):
     assert disclosed.estimate.value > 0.6
     speakers = [e for row in found.least[0].rows for e in row.estimates]
     assert np.mean([e.value for e in speakers]) > 0.9
+
+
+def test_other_people_train_back_ends_that_may_not_see_the_attacked(ideal, tmp_path):
+    folder, _ = ideal
+    for name in ("original", "protected", "again"):
+        (tmp_path / f"{name}.npz").write_bytes((folder / f"{name}.npz").read_bytes())
+    for name, seed in (("others", 8), ("others-protected", 9)):
+        people = [f"t{speaker[1:]}" for speaker in NAMES]
+        utterances = [f"t{utterance[1:]}" for utterance in UTTERANCES]
+        write(Embeddings(crowd(seed), people, utterances), tmp_path / f"{name}.npz")
+    data = 'again = "again.npz"\ntraining = "others-protected.npz"\n'
+    quick = ['frameworks=["legal"]', 'legal.metrics=["linkability"]', "legal.lengths=[1]"]
+    found = run(tmp_path, data + '[training]\nembeddings = "others.npz"\n', changes=quick)
+    rows = rows_of(found, "legal")
+    named = {row.conditions.get("attacker", "") for row in rows}
+    for backend in ("procrustes", "asnorm", "fusion"):
+        assert f"informed with originals ({backend})" in named
+    (worst,) = find(rows, "linkability", safeguard="new voice", point=WORST)
+    assert worst.estimate.interval.low <= worst.estimate.chance
+    facts = dict(found.facts)
+    assert "of other people" in facts["Attacker informed with originals"]
+    with pytest.raises(InputError, match="expected other people than those attacked, found 32"):
+        run(tmp_path, data + '[training]\nembeddings = "original.npz"\n', changes=quick)
 
 
 def test_inference_stands_on_the_card_with_chance_and_control(ideal):

@@ -6,8 +6,9 @@ import numpy as np
 
 import unmask as um
 from unmask.report.config import Config, CpMaps, ScoreTable
-from unmask.report.frameworks.attacks import Attacks, Study
+from unmask.report.frameworks.attacks import Attacks
 from unmask.report.frameworks.cpmap import FRAMEWORK
+from unmask.report.frameworks.study import Study
 from unmask.trials import Ids
 
 

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+from contextlib import contextmanager
+
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from unmask.cli import app
+from unmask.data import demo_scores
+from unmask.report import starter
 from unmask.report.starter import SAFEGUARDS, demo_config
-from unmask.trials import read_embeddings
+from unmask.speech import case_study
+from unmask.trials import read_embeddings, read_scores, write
 
 
 def test_the_demo_is_an_assessment_of_the_bundled_voices(tmp_path):
@@ -17,7 +23,31 @@ def test_the_demo_is_an_assessment_of_the_bundled_voices(tmp_path):
     assert config.scores[0].files[0].is_file()
 
 
+@pytest.fixture
+def some_voices(monkeypatch, tmp_path):
+    """A dozen of the sixty, with every second utterance: the report is that of all in small."""
+    voices = case_study()
+    names = sorted(set(voices["original"].speakers.to_series()))[::5]
+    kept = voices["original"].speakers.to_series().is_in(names).to_numpy()
+    kept &= np.arange(kept.size) % 2 == 0
+    with demo_scores() as path:
+        scores = read_scores(path)
+    sides = scores.enrol_speaker, scores.test_speaker
+    both = np.logical_and(*(side.to_series().is_in(names).to_numpy() for side in sides))
+    write(scores.select(both), tmp_path / "scores.parquet")
+
+    @contextmanager
+    def thinned():
+        yield tmp_path / "scores.parquet"
+
+    monkeypatch.setattr(starter, "demo_scores", thinned)
+    monkeypatch.setattr(
+        starter, "case_study", lambda: {name: one.select(kept) for name, one in voices.items()}
+    )
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("some_voices")
 def test_the_demo_leaves_a_report_and_prints_where(tmp_path):
     out = tmp_path / "here"
     done = CliRunner().invoke(app, ["demo", "--ci", "5", "-o", str(out)])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from unmask.report.config import Config
-from unmask.report.frameworks.attacks import Attacks, Study
-from unmask.report.frameworks.worst_case import FRAMEWORK, RATES, Growth
+from unmask.report.frameworks.attacks import Attacks
+from unmask.report.frameworks.study import Study
+from unmask.report.frameworks.worst_case import FRAMEWORK, Growth, growth_of
 from unmask.trials import Ids, Scores
 
 
@@ -38,7 +40,10 @@ def table(*, single: bool) -> Scores:
 
 
 def study(scores: Scores) -> Study:
-    config = Config(scores=[{"name": "table", "files": ["none.tsv"]}])
+    config = Config(
+        scores=[{"name": "table", "files": ["none.tsv"]}],
+        worst_case={"model": "gpd", "population": 200},
+    )
     return Study(config, None, Attacks({}, {}, {}), {}, {"table": scores})
 
 
@@ -51,7 +56,7 @@ def growth(scores: Scores) -> Growth:
 def test_single_scores_and_lonely_targets_are_left_out_by_number() -> None:
     found = growth(table(single=False))
     (one,) = found.systems
-    assert one.found.targets == 11
+    assert one.measured.targets == 11
     told = " ".join(found.warnings)
     assert "2 of 114 pairs have one score, left out" in told
     assert "1 of 12 targets have fewer than 3 impostors, left out" in told
@@ -69,9 +74,27 @@ def test_a_table_of_single_scores_does_not_end_the_report() -> None:
     assert any("too few" in line for line in shown.warnings)
 
 
-def test_the_threshold_of_the_eer_counts_scores_that_it_accepts() -> None:
+def test_thresholds_are_those_of_least_cost_and_rates_go_on_beyond_the_impostors() -> None:
     scores = table(single=False)
     (one,) = growth(scores).systems
-    last = one.found.thresholds[len(RATES)]
-    nontargets = scores.nontargets("cosine")
-    assert not (nontargets == last).any()
+    assert [point.name for point in one.operating] == ["τ₁", "τ₂", "τ₃"]
+    targets, nontargets = scores.targets(), scores.nontargets()
+    for point, weight in zip(one.operating, (10, 1, 0.1), strict=True):
+        cost = weight * point.p_miss + point.p_fa
+        every = [
+            weight * (targets < level).mean() + (nontargets >= level).mean()
+            for level in np.concatenate([targets, nontargets])
+        ]
+        assert cost == pytest.approx(min(every), abs=0.05)
+    assert one.predicted is not None
+    assert one.predicted.counts[-1] == 200
+    assert (one.predicted.values[-1] >= one.measured.values[-1]).all()
+
+
+def test_attacks_are_measured_at_the_same_thresholds_and_not_extrapolated() -> None:
+    scores = table(single=False)
+    options = {"counts": None, "by": None, "population": None, "model": "gpd"}
+    (one,) = growth_of(scores, far=False, groups=0, **options).systems
+    (far,) = growth(scores).systems
+    assert one.predicted is None
+    assert [p.threshold for p in one.operating] == [p.threshold for p in far.operating]

@@ -98,7 +98,8 @@ def test_no_scheduler_at_the_address(embeddings, monkeypatch):
         cross_pairing(embeddings, on=f"dask://127.0.0.1:{free_port()}")
 
 
-def test_a_scheduler_that_disappears_leaves_a_state(embeddings, tmp_path):
+def test_a_scheduler_that_disappears_leaves_a_state(embeddings, tmp_path, monkeypatch):
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 4 * dask_cluster.PATIENCE)
     port = free_port()
     address = f"tcp://127.0.0.1:{port}"
     command = [sys.executable, "-m", "distributed.cli.dask_"]
@@ -112,7 +113,7 @@ def test_a_scheduler_that_disappears_leaves_a_state(embeddings, tmp_path):
         **quiet,
     )
     try:
-        wait_for(port)
+        wait_for(address)
 
         def kill(done, total):
             if done == 2:
@@ -141,14 +142,18 @@ def free_port():
         return opened.getsockname()[1]
 
 
-def wait_for(port):
-    for _ in range(300):
+def wait_for(address, *, seconds=120):
+    """Until the scheduler answers and has its worker: both are slow to start on a busy machine."""
+    last = time.monotonic() + seconds
+    while True:
         try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            with distributed.Client(address, timeout=5, set_as_default=False) as client:
+                client.wait_for_workers(1, timeout=seconds)
             return
         except OSError:
-            time.sleep(0.1)
-    raise AssertionError("the scheduler did not start")
+            if time.monotonic() > last:
+                raise
+            time.sleep(0.2)
 
 
 def test_a_worker_out_of_memory_changes_nothing(tmp_path):

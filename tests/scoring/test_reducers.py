@@ -320,8 +320,7 @@ PLACES = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("where", PLACES)
-@pytest.mark.parametrize("unordered", [True, False])
-@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize(("unordered", "kept"), [(True, True), (False, False)])
 def test_reducers_give_the_same_on_every_place(where, unordered, kept, tmp_path, monkeypatch):
     pytest.importorskip({"dask": "distributed", "device": "torch"}.get(where, "numpy"))
     pairs = small(unordered)

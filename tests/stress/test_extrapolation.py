@@ -143,9 +143,9 @@ def test_every_model_is_monotone_bounded_and_survives_a_file(
 
 def test_a_location_scale_population_is_recovered() -> None:
     rng = np.random.default_rng(5)
-    effect = np.exp(0.15 * rng.normal(size=(200, 1)))
-    locations = effect * rng.normal(size=(200, 200))
-    scores = locations[:, :, None] + 0.6 * rng.normal(size=(200, 200, 12))
+    effect = np.exp(0.15 * rng.normal(size=(150, 1)))
+    locations = effect * rng.normal(size=(150, 150))
+    scores = locations[:, :, None] + 0.6 * rng.normal(size=(150, 150, 12))
     pairs = PairScores.from_array(scores)
     table = compare_models(pairs, models=("ls+", "ls-target+"))
     assert table["ls-target+"].mae_hard < 0.004

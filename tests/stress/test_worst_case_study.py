@@ -163,7 +163,7 @@ def test_the_command_answers_in_json_and_draws(
 ) -> None:
     run(
         *("worstcase", str(score_file), "--population", "1e4", "--model", "gpd-target"),
-        *("--threshold", "0.5", "--target-rate", "0.01", "--format", "json"),
+        *("--threshold", "0.5", "--target-rate", "0.01", "--format", "json", "--ci", "6"),
         *("--figures", str(tmp_path / "figures"), "--figure-formats", "svg"),
     )
     answer = json.loads(capsys.readouterr().out)
@@ -175,7 +175,11 @@ def test_the_command_answers_in_json_and_draws(
 def test_the_command_works_within_groups(
     score_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run("worstcase", str(score_file), "--by", "sex", "--model", "gpd", "--dcf", "0.1")
+    run(
+        "worstcase",
+        str(score_file),
+        *("--by", "sex", "--model", "gpd", "--dcf", "0.1", "--ci", "6"),
+    )
     printed = capsys.readouterr().out
     assert "minDCF(0.1)" in printed
     assert "f: 12 targets with at least 11 impostors" in printed
@@ -199,7 +203,8 @@ def test_the_command_compares_models(
     assert all(name in printed for name in ("carry-forward", "ls+", "gpd", "N ≤ 15"))
     run(
         *("worstcase", str(score_file), "--model", "ls+", "--model", "ls-generative"),
-        *("--figures", str(tmp_path), "--figure-formats", "svg", "--population", "500"),
+        *("--figures", str(tmp_path), "--figure-formats", "svg"),
+        *("--population", "500", "--ci", "6"),
     )
     assert "ls-generative at N = 500:" in " ".join(capsys.readouterr().out.split())
     assert (tmp_path / "worst_case_models.svg").stat().st_size > 1000
@@ -272,7 +277,7 @@ def voices(population: Population) -> Embeddings:
 def test_a_study_of_embeddings_is_that_of_their_scores(
     population: Population, voices: Embeddings
 ) -> None:
-    asked = {"model": "gpd", "thresholds": [0.3, 0.5], "split": False}
+    asked = {"model": "gpd", "thresholds": [0.3, 0.5], "split": False, "groups": 6}
     target = same_speaker(population)
     wanted = worst_case(pairs(voices), target=target, **asked)
     found = worst_case(voices, per_pair=16, **asked)
@@ -351,7 +356,7 @@ def test_the_command_takes_embeddings_by_groups(
 ) -> None:
     run(
         *("worstcase", str(voices_file), "--by", "sex", "--model", "gpd", "--dcf", "0.1"),
-        *("--per-pair", "8"),
+        *("--per-pair", "8", "--ci", "6"),
     )
     printed = " ".join(capsys.readouterr().out.split())
     assert "f: 12 targets with at least 11 impostors" in printed
@@ -363,7 +368,7 @@ def test_the_command_takes_embeddings_by_groups(
 def test_the_command_counts_scores_elsewhere_as_well(
     score_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ("worstcase", str(score_file), "--model", "gpd", "--format", "json")
+    asked = ("worstcase", str(score_file), "--model", "gpd", "--format", "json", "--ci", "6")
     run(*asked)
     wanted = json.loads(capsys.readouterr().out)["results"]
     run(*asked, "--workers", "2", "--state", str(tmp_path))

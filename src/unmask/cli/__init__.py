@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any, Final, NoReturn
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from unmask._version import __version__
 from unmask.errors import InputError
@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "cpmap": "C-P maps, delta maps and roadmap: how systems perform on hard and easy trials.",
     "worstcase": "False alarms when an adversary picks the closest of N voices, measured and"
     " extrapolated.",
+    "utility": "What safeguards leave of words, melody and quality, beside unprotected speech.",
     "embed": "Turn recordings into speaker embeddings; a run that was stopped goes on where it"
     " was.",
     "train": "Train a speaker encoder on recordings; a run that was stopped goes on where it was.",
@@ -107,7 +108,7 @@ class Deferred(TyperCommand):
         alone.command(self.name, epilog=epilog)(command)
         made = typer.main.get_command(alone)
         for option in made.params:
-            if option.param_type_name == "option":
+            if isinstance(option, TyperOption):
                 option.rich_help_panel = _PANEL_OF.get(str(option.name))
                 option.metavar = "" if option.is_flag else option.metavar
         return made

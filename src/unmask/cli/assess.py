@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,15 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from unmask.cli import common
 from unmask.errors import InputError
-from unmask.report import Config, Told, config_schema, load_config, summary_table, write_report
+from unmask.report import (
+    Config,
+    Told,
+    check_inputs,
+    config_schema,
+    load_config,
+    summary_table,
+    write_report,
+)
 from unmask.report import assess as run_assessment
 from unmask.run import place
 
@@ -26,14 +35,20 @@ def assess(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Folder to write.", show_default="NAME-report"),
+        typer.Option(
+            "--output",
+            "-o",
+            callback=common.writable_folder,
+            help="Folder to write.",
+            show_default="NAME-report",
+        ),
     ] = None,
     change: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change a value; may be repeated."),
     ] = None,
     validate: Annotated[
-        bool, typer.Option("--validate", help="Only check the config and that its files exist.")
+        bool, typer.Option("--validate", help="Only read what the config names, and check it.")
     ] = False,
     redact: Annotated[
         bool, typer.Option("--redact", help="Neutral labels in place of speaker names.")
@@ -73,6 +88,8 @@ def assess(
         raise InputError("assess: expected a config (TOML), found none: unmask init writes one")
     read = load_config(config, changes=[*(change or []), *(["redact=true"] if redact else [])])
     if validate:
+        for line in check_inputs(read, allow_code=allow_code):
+            print(line)
         print(f"{config}: fine")
         return
     folder = output or config.with_name(f"{config.stem}-report")
@@ -91,7 +108,14 @@ def run(
 ) -> None:
     """Assess, write, and print the headline table; the path of the page comes last."""
     with telling(quiet=quiet) as told:
-        assessment = run_assessment(config, output, cache=cache, allow_code=allow_code, told=told)
+        assessment = run_assessment(
+            config,
+            output,
+            cache=cache,
+            allow_code=allow_code,
+            told=told,
+            say=partial(common.remark, quiet=quiet),
+        )
         page = write_report(assessment, output, file_copy=file_copy, told=told)
     reused = f"reused {assessment.reused} finished steps, computed {assessment.computed}; "
     common.remark(
@@ -101,7 +125,7 @@ def run(
     )
     if file_copy and not page.with_name("filing.pdf").exists():
         common.remark("no Chromium to make a PDF: print filing.html from any browser", quiet=quiet)
-    sys.stdout.write(summary_table(assessment))
+    sys.stdout.write(summary_table(assessment, width=common.terminal_width()))
     print(page)
 
 

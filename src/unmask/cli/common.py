@@ -44,28 +44,34 @@ def _file(path: Path | None) -> Path | None:
     if path is not None and str(path) != "-":
         if path.is_dir():
             raise InputError(f"{path}: expected a file to write, found a folder")
-        _folder(path.absolute().parent, least=path)
+        there = path.absolute().parent
+        if not there.is_dir():
+            raise InputError(f"{path}: expected an existing folder, found none at {there}")
+        _check_writable(there, path)
     return path
 
 
-def _folder(path: Path | None, least: Path | None = None) -> Path | None:
+def writable_folder(path: Path | None) -> Path | None:
     """A folder can be written to, or made below the last one that is there."""
-    if path is None:
-        return None
-    there = path.absolute()
-    if least is not None and not there.is_dir():
-        raise InputError(f"{least}: expected an existing folder, found none at {there}")
-    while not there.exists():
-        there = there.parent
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise InputError(f"{least or path}: cannot be written: {there} is not a writable folder")
+    if path is not None:
+        there = path.absolute()
+        while not there.exists():
+            there = there.parent
+        _check_writable(there, path)
     return path
+
+
+def _check_writable(there: Path, path: Path) -> None:
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"{path}: cannot be written: {there} is not a writable folder")
 
 
 def _formats(text: str) -> str:
     for name in text.split(","):
-        if name not in ("png", "svg", "pdf", "html"):
-            raise InputError(f"--figure-formats: expected png, svg, pdf or html, found {name!r}")
+        if name not in ("png", "svg", "pdf", "html", "json"):
+            raise InputError(
+                f"--figure-formats: expected png, svg, pdf, html or json, found {name!r}"
+            )
     return text
 
 
@@ -80,7 +86,7 @@ OutputOption = Annotated[
 ]
 FiguresOption = Annotated[
     Path | None,
-    typer.Option("--figures", callback=_folder, help="Draw the figures into this folder."),
+    typer.Option("--figures", callback=writable_folder, help="Draw the figures into this folder."),
 ]
 FigureFormatsOption = Annotated[
     str,

@@ -17,7 +17,10 @@ from unmask.run import Place
 
 def compare(
     scores: Annotated[
-        list[str], typer.Argument(help="Two score files, or one file with several systems.")
+        list[str],
+        typer.Argument(
+            metavar="[NAME=]FILE...", help="Two score files, or one file with several systems."
+        ),
     ],
     key: common.KeyOption = None,
     system: Annotated[
@@ -40,6 +43,8 @@ def compare(
     state: common.StateOption = None,
     format: common.FormatOption = common.OutputFormat.text,
     output: common.OutputOption = None,
+    figures: common.FiguresOption = None,
+    figure_formats: common.FigureFormatsOption = "png,svg,html",
     quiet: common.QuietOption = False,
 ) -> None:
     """Two systems on the same trials: differences with intervals, which is better, how sure."""
@@ -71,4 +76,7 @@ def compare(
             level=level,
             seed=seed,
         )
+    if figures is not None:
+        with common.running("charts", on, workers, quiet=quiet):
+            common.draw(comparison, figures, formats=figure_formats, quiet=quiet)
     common.give(document(comparison), format=format, output=output, quiet=quiet)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -13,9 +12,8 @@ import typer
 from unmask.cli import common
 from unmask.cli.scores import load
 from unmask.errors import InputError
-from unmask.figures import save_all
-from unmask.report import figures_of, render_cp_maps
-from unmask.run import place, reporting, write_whole
+from unmask.report import render_cp_maps
+from unmask.run import write_whole
 from unmask.stress import cells_table, cp_maps
 from unmask.trials import Scores, read_key
 
@@ -36,7 +34,10 @@ class Combine(StrEnum):
 
 def cpmap(
     scores: Annotated[
-        list[str], typer.Argument(help="Score files of one trial list, one system or more each.")
+        list[str],
+        typer.Argument(
+            metavar="[NAME=]FILE...", help="Score files of one trial list, one system or more each."
+        ),
     ],
     key: common.KeyOption = None,
     speakers: common.SpeakersOption = None,
@@ -128,8 +129,7 @@ def cpmap(
     names = list(table.systems)
     assessments = []
     for one in dict.fromkeys(metric or [Metric.eer]):
-        here = place(on, workers=workers, state=state)
-        with here, common.progress("bootstrap", quiet=quiet) as bar, reporting(bar):
+        with common.running("bootstrap", on, workers, state, quiet=quiet):
             assessment = cp_maps(
                 table,
                 systems=system or names[:mapped],
@@ -149,22 +149,14 @@ def cpmap(
         assessments.append(assessment)
     if cells is not None:
         write_whole(cells, cells_table(assessments).write_csv().encode())
-    if figures is not None:
-        drawn = figures_of(assessments[0], further=assessments[1:])
-        save_all(drawn, figures, formats=tuple(figure_formats.split(",")))
-    text = render_cp_maps(assessments[0], format.value, further=assessments[1:])
-    if output is None:
-        sys.stdout.write(text)
-    else:
-        write_whole(output, text.encode())
-        common.remark(f"wrote {output}", quiet=quiet)
+        common.remark(f"cells in {cells}", quiet=quiet)
+    further = {"further": assessments[1:]}
+    common.draw(assessments[0], figures, formats=figure_formats, quiet=quiet, **further)
+    text = render_cp_maps(assessments[0], format.value, **further)
+    common.show(text, output, quiet=quiet)
     if format is common.OutputFormat.csv:
         for line in dict.fromkeys(line for one in assessments for line in one.warnings):
             common.remark(f"warning: {line}", quiet=quiet)
-    if cells is not None:
-        common.remark(f"cells in {cells}", quiet=quiet)
-    if figures is not None:
-        common.remark(f"figures in {figures}", quiet=quiet)
 
 
 def _references(given: list[str], table: Scores) -> tuple[list[str], list[str]]:

@@ -11,11 +11,9 @@ import typer
 
 from unmask.cli import common
 from unmask.errors import InputError
-from unmask.figures import save_all
-from unmask.privacy.legal import BACKENDS, METRICS, VARIANTS, Attacker, with_backends
+from unmask.privacy.legal import BACKENDS, FREE, METRICS, VARIANTS, Attacker, with_backends
 from unmask.privacy.legal import legal as attack
-from unmask.report import document, figures_of, legal_attackers, load_config
-from unmask.run import place, reporting
+from unmask.report import document, legal_attackers, load_config
 from unmask.trials import Embeddings, read_embeddings
 
 _ENROLS: dict[str, dict[str, Any]] = {
@@ -32,7 +30,7 @@ def legal(
         typer.Option(
             "--attacker",
             "-a",
-            help="NAME=ENROL,TEST or NAME=ENROL,TEST,TRAIN: embeddings (npz, parquet, Kaldi, HDF5);"
+            help="NAME=ENROL,TEST, and TRAIN, and TRAIN as protected: embeddings (npz, parquet, …);"
             " call the one on unprotected speech original. Enrolment protected with keys of the"
             " attacker's own, never from the attacked run.",
         ),
@@ -63,7 +61,11 @@ def legal(
     ] = None,
     metrics: Annotated[str, typer.Option(help="Which of the three metrics.")] = ",".join(METRICS),
     backends: Annotated[
-        str, typer.Option(help="Of cosine, wccn, plda; the last two are trained on TRAIN.")
+        str,
+        typer.Option(
+            help="Of cosine, whitened, coral, wasserstein; of wccn, plda, asnorm, trained on TRAIN;"
+            " of procrustes, fusion, which need TRAIN as protected too."
+        ),
     ] = "cosine",
     original: Annotated[str | None, typer.Option(help="Attacker on unprotected speech.")] = None,
     asked: Annotated[str | None, typer.Option(help="Attacker whose risk is asked for.")] = None,
@@ -155,14 +157,10 @@ def legal(
             "level": level,
             "seed": seed,
         }
-    here = place(on, workers=workers, state=state)
-    with here, common.progress("attacks", quiet=quiet) as bar, reporting(bar):
+    with common.running("attacks", on, workers, state, quiet=quiet):
         sweep = attack(attackers, **options)
-    if figures is not None:
-        save_all(figures_of(sweep), figures, formats=tuple(figure_formats.split(",")))
+    common.draw(sweep, figures, formats=figure_formats, quiet=quiet)
     common.give(document(sweep), format=format, output=output, quiet=quiet)
-    if figures is not None:
-        common.remark(f"figures in {figures}", quiet=quiet)
 
 
 _WITH_CONFIG = {
@@ -173,10 +171,8 @@ _WITH_CONFIG = {
 
 def _refuse_both(context: typer.Context) -> None:
     """Options that a config holds are not taken from the command line as well."""
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if name not in _WITH_CONFIG and source is not None and source.name == "COMMANDLINE":
-            raise typer.BadParameter(f"--{name.replace('_', '-')} belongs into the config file")
+    for option in common.given(context, (n for n in context.params if n not in _WITH_CONFIG)):
+        raise typer.BadParameter(f"{option} belongs into the config file")
 
 
 def _attackers(
@@ -189,9 +185,10 @@ def _attackers(
     """Attackers from their files, each read once, with every back-end they can train."""
     files = {name: rest.split(",") for name, _, rest in (text.partition("=") for text in specs)}
     for name, paths in files.items():
-        if not name or len(paths) not in (2, 3) or not all(paths):
+        if not name or not 2 <= len(paths) <= 4 or not all(paths):
             raise typer.BadParameter(
-                f"--attacker: expected NAME=ENROL,TEST[,TRAIN], found {name}={','.join(paths)}"
+                "--attacker: expected NAME=ENROL,TEST[,TRAIN[,PROTECTED]], found"
+                f" {name}={','.join(paths)}"
             )
     if not files:
         raise typer.BadParameter("expected --attacker NAME=ENROL,TEST or --config FILE")
@@ -206,7 +203,7 @@ def _attackers(
     for backend in backends:
         if backend not in BACKENDS:
             raise InputError(f"back-end: expected {', '.join(BACKENDS)}, found {backend}")
-    trained = [name for name in backends if name != "cosine"]
+    trained = [name for name in backends if name not in FREE]
     if trained and all(len(paths) == 2 for paths in files.values()):
         raise InputError(
             f"back-end {', '.join(trained)}: expected training embeddings of an attacker, found"
@@ -221,7 +218,9 @@ def _attackers(
     for name, paths in files.items():
         enrol, test, *train = (load(path) for path in paths)
         more = _ENROLS[known[name]] if name in known else {}
-        attackers[name] = Attacker(enrol, test, train=train[0] if train else None, **more)
+        pairs = (train[0], train[1]) if len(train) == 2 else None
+        data = train[0] if train else None
+        attackers[name] = Attacker(enrol, test, train=data, pairs=pairs, **more)
     return with_backends(attackers, backends, original=original)
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from unmask.cli import common
+from unmask.cli.scores import tell
 from unmask.errors import InputError
-from unmask.figures import save_all
 from unmask.privacy.similarity import read_matrices, safeguards
 from unmask.report import document as document_of
-from unmask.report import figures_of
-from unmask.run import place, reporting
 from unmask.scoring import backend_named
 from unmask.trials import Embeddings, Scores, Source, read_embeddings, read_scores
 
@@ -42,7 +39,11 @@ class Order(StrEnum):
     cluster = "cluster"
 
 
+_PLACES = ("on", "workers", "state")
+
+
 def privacy(
+    context: typer.Context,
     original: Annotated[
         str | None,
         typer.Option("--original", help="Embeddings of the original speech, or a Kaldi folder."),
@@ -124,7 +125,7 @@ def privacy(
     if not embeddings and (by is not None or sessions):
         raise InputError("--by and --sessions need embeddings, found scores")
     if scores:
-        _refuse_place({"on": on, "workers": workers, "state": state})
+        common.refuse(context, _PLACES, "is for embeddings and matrices, found --scores")
     options: dict[str, Any] = {
         "mean": mean.value,
         "pairs": pairs.value,
@@ -132,11 +133,7 @@ def privacy(
         "level": level,
         "seed": seed,
     }
-    with (
-        place(on, workers=workers, state=state),
-        common.progress("pairs of segments", quiet=quiet) as bar,
-        reporting(bar),
-    ):
+    with common.running("pairs of segments", on, workers, state, quiet=quiet):
         data: tuple[Any, ...] = ()
         more: dict[str, Any] = {}
         if matrices:
@@ -156,29 +153,16 @@ def privacy(
         more |= {**options, "laplace": laplace}
         assessment = safeguards(*data, **more)
     sources = _sources((*data, more.get("again")))
-    for source in sources:
-        if source.detected:
-            common.remark(f"{source.name}: {source.detected}", quiet=quiet)
+    tell(sources, quiet=quiet)
     document = document_of(assessment, inputs=sources, details=details)
-    if figures is not None:
-        drawn = figures_of(assessment, order=order.value)
-        save_all(drawn, Path(figures), formats=tuple(figure_formats.split(",")))
+    common.draw(assessment, figures, formats=figure_formats, quiet=quiet, order=order.value)
     common.give(document, format=format, output=output, quiet=quiet)
-    if figures is not None:
-        common.remark(f"figures in {figures}", quiet=quiet)
 
 
 def _read(values: Sequence[str] | None, option: str, read: Callable[[str], Any]) -> dict[str, Any]:
-    """What ``NAME=FILE`` options name, each name once."""
-    pairs = [value.partition("=") for value in values or ()]
-    for name, equals, path in pairs:
-        if not equals or not name or not path:
-            raise InputError(f"{option}: expected NAME=FILE, found {name}{equals}{path}")
-    names = [name for name, _, _ in pairs]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"{option}: expected each name once, found {name} twice")
-    return {name: read(path) for name, _, path in pairs}
+    """What ``NAME=FILE`` options name, read."""
+    files = common.named_files(values or (), option)
+    return {name: read(path) for name, path in files.items()}
 
 
 def _three(paths: str) -> list[str]:
@@ -186,13 +170,6 @@ def _three(paths: str) -> list[str]:
     if len(files) != 3:
         raise InputError(f"--scores: expected three files OO,OP,PP, found {len(files)}: {paths}")
     return files
-
-
-def _refuse_place(options: Mapping[str, Any]) -> None:
-    """Lists of scores are read and counted here."""
-    for option, value in options.items():
-        if value not in (None, "local"):
-            raise InputError(f"--{option}: is for embeddings and matrices, found --scores")
 
 
 def _sources(data: Any) -> tuple[Source, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,12 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from unmask.cli import common
-from unmask.cli.scores import load
+from unmask.cli.scores import load, tell
 from unmask.errors import InputError
-from unmask.figures import Figure, save_all
+from unmask.figures import Figure, save_all, worst_case_of_systems
 from unmask.report import document as document_of
 from unmask.report import figures_of
-from unmask.run import place, reporting
 from unmask.scoring import backend_named
 from unmask.stress import (
     GROUPS,
@@ -25,7 +25,7 @@ from unmask.stress import (
     pairs,
     worst_case,
 )
-from unmask.trials import Embeddings, Input, Scores, Source, holds_embeddings, read_embeddings
+from unmask.trials import Embeddings, Input, Scores, holds_embeddings, read_embeddings
 
 OF_SCORES = (
     "key",
@@ -38,6 +38,7 @@ OF_SCORES = (
 )
 """Options that embeddings have no use for."""
 
+_SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 OF_EMBEDDINGS = ("backend", "per_pair")
 """Options that score files have no use for."""
 
@@ -45,13 +46,17 @@ OF_EMBEDDINGS = ("backend", "per_pair")
 def worstcase(
     context: typer.Context,
     scores: Annotated[
-        str,
-        typer.Argument(help="Score file with speakers (- reads stdin), or a file of embeddings."),
+        list[str],
+        typer.Argument(
+            metavar="[NAME=]FILE...",
+            help="Score files with speakers (- reads stdin), or files of embeddings.",
+        ),
     ],
     key: common.KeyOption = None,
     speakers: common.SpeakersOption = None,
     system: Annotated[
-        str | None, typer.Option("--system", help="The system (column), where there are several.")
+        list[str] | None,
+        typer.Option("--system", help="Only these systems (columns).", show_default="all"),
     ] = None,
     by: Annotated[
         str | None, typer.Option("--by", help="Within groups of this column, such as sex.")
@@ -142,7 +147,7 @@ def worstcase(
             help="Groups of speakers that leave in turn for all intervals; 0 for none.",
         ),
     ] = GROUPS,
-    level: common.LevelOption = 0.99,
+    level: common.LevelOption = 0.95,
     seed: common.SeedOption = 0,
     missing: common.MissingOption = common.Missing.error,
     duplicates: common.DuplicatesOption = common.Missing.error,
@@ -156,21 +161,22 @@ def worstcase(
     """False alarms when an adversary picks the closest of N voices, measured and extrapolated."""
     if population is not None and not population >= 1:
         raise InputError(f"population: expected at least 1, found {population:g}")
-    rest: dict[str, Any]
-    sources: tuple[Source, ...]
-    data: Scores | Embeddings
+    files = common.named_files(scores)
+    options: dict[str, Any] = {"skip_single": skip_single, "split": split}
+    data: dict[str, tuple[Scores | Embeddings, dict[str, Any]]] = {}
     other: Scores | Embeddings | None = None
-    if _are_embeddings(scores):
-        _refuse(context, OF_SCORES, "is for score files, found embeddings")
-        data = read_embeddings(scores, format=input_format, speakers=speakers)
-        sources = () if data.source is None else (data.source,)
-        for source in sources:
-            common.remark(f"{source.name}: {source.detected}", quiet=quiet)
+    if all(map(_are_embeddings, files.values())):
+        common.refuse(context, OF_SCORES, "is for score files, found embeddings")
+        own = {"backend": backend_named(backend), "per_pair": per_pair}
+        for name, path in files.items():
+            voices = read_embeddings(path, format=input_format, speakers=speakers)
+            data[name if name != path else Path(path).stem] = voices, own
         other = None if proxy is None else read_embeddings(proxy, speakers=speakers)
-        rest = {"backend": backend_named(backend), "per_pair": per_pair}
+        inputs = tuple(e.source for e, _ in data.values() if isinstance(e, Embeddings) and e.source)
+        tell(inputs, quiet=quiet)
     else:
-        _refuse(context, OF_EMBEDDINGS, "is for embeddings, found scores")
-        read = partial(
+        common.refuse(context, OF_EMBEDDINGS, "is for embeddings, found scores")
+        load_scores = partial(
             load,
             key=key,
             speakers=speakers,
@@ -178,35 +184,40 @@ def worstcase(
             duplicates=duplicates,
             quiet=quiet,
         )
-        data = read([scores], systems=[system] if system else None, format=input_format)
-        sources = data.sources
+        table_of = load_scores(scores, systems=system, format=input_format)
+        inputs = table_of.sources
         if proxy is not None:
-            other = read([proxy], systems=[proxy_system] if proxy_system else None, format=None)
-            sources = (*sources, *other.sources)
-        rest = {"system": system, "both_ways": not one_way, "min_impostors": min_impostors}
-    parts, left_out = groups_of(data, by)
-    for group in left_out:
-        common.remark(f"{group}: no target trials, left out", quiet=quiet)
+            other = load_scores(
+                [proxy], systems=[proxy_system] if proxy_system else None, format=None
+            )
+            inputs = (*inputs, *other.sources)
+        own = {"both_ways": not one_way, "min_impostors": min_impostors}
+        data = {name: (table_of, {**own, "system": name}) for name in table_of.systems}
+    studied: dict[str, tuple[Scores | Embeddings, dict[str, Any]]] = {}
+    for name, (read, own) in data.items():
+        parts, left_out = groups_of(read, by)
+        for group in left_out:
+            common.remark(f"{group}: no target trials, left out", quiet=quiet)
+        for group, part in parts.items():
+            told = [text for text, many in ((name, len(data)), (group, len(parts))) if many > 1]
+            studied[", ".join(told) or group] = part, own
     if table:
         names = MODELS if model in (None, ["auto"]) else tuple(model)
-        with common.progress("models", quiet=quiet) as bar, reporting(bar):
+        with common.running("models", quiet=quiet):
             tables = [
                 compare_models(
-                    pairs(part, skip_single=skip_single, **rest),
+                    pairs(part, skip_single=skip_single, **own),
                     models=names,
                     split=split,
                     population=group,
                 )
-                for group, part in parts.items()
+                for group, (part, own) in studied.items()
             ]
-        document = document_of(tables, inputs=sources)
-        common.give(document, format=format, output=output, quiet=quiet)
-        return
-    studies = {}
-    with place(on, workers=workers, state=state):
-        for group, part in parts.items():
-            with common.progress("worst case", quiet=quiet) as bar, reporting(bar):
-                studies[group] = worst_case(
+        result: Any = tables
+    else:
+        with common.running("worst case", on, workers, state, quiet=quiet):
+            result = {
+                group: worst_case(
                     part,
                     threshold or (),
                     population=None if population is None else round(population),
@@ -214,29 +225,36 @@ def worstcase(
                     compare=tuple((model or [])[1:]),
                     p_target=tuple(dcf or ()),
                     target_rates=tuple(target_rate or ()),
-                    skip_single=skip_single,
                     proxy=other,
-                    split=split,
                     level=level,
                     groups=ci,
                     seed=seed,
-                    **rest,
+                    **options,
+                    **own,
                 )
-    if figures is not None:
-        for group, study in studies.items():
-            drawn = [_named(figure, group, len(studies)) for figure in figures_of(study)]
-            save_all(drawn, Path(figures), formats=tuple(figure_formats.split(",")))
-    document = document_of(studies, inputs=sources)
-    common.give(document, format=format, output=output, quiet=quiet)
-    if figures is not None:
-        common.remark(f"figures in {figures}", quiet=quiet)
+                for group, (part, own) in studied.items()
+            }
+        if figures is not None:
+            drawn = [
+                _named(figure, group, len(result))
+                for group, study in result.items()
+                for figure in figures_of(study)
+            ]
+            if len(data) > 1:
+                drawn.append(worst_case_of_systems(result))
+            save_all(drawn, figures, formats=tuple(figure_formats.split(",")))
+            common.remark(f"figures in {figures}", quiet=quiet)
+    common.give(document_of(result, inputs=inputs), format=format, output=output, quiet=quiet)
 
 
 def _named(figure: Figure, group: str, groups: int) -> Figure:
     if groups == 1:
         return figure
     return Figure(
-        f"{figure.name}_{group}", f"{figure.title} ({group})", figure.caption, figure.chart
+        f"{figure.name}_{_SAFE.sub('-', group)}",
+        f"{figure.title} ({group})",
+        figure.caption,
+        figure.chart,
     )
 
 
@@ -250,11 +268,3 @@ def _are_embeddings(path: str) -> bool:
         if source.container != "text":
             source.load()
         return holds_embeddings(source)
-
-
-def _refuse(context: typer.Context, options: tuple[str, ...], why: str) -> None:
-    """An option that would have no effect is an error."""
-    for name in options:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise InputError(f"--{name.replace('_', '-')}: {why}")

@@ -1,7 +1,13 @@
 """The ROC statistic and all that follows from it."""
 
+from unmask.engine.bands import DetBand, det_bands
 from unmask.engine.bootstrap import Units, auto_replicates, speaker_count, units_of
-from unmask.engine.calibration import IsotonicCalibration, LinearCalibration, calibrate
+from unmask.engine.calibration import (
+    IsotonicCalibration,
+    LinearCalibration,
+    calibrate,
+    fusion_weights,
+)
 from unmask.engine.comparison import Comparison, compare
 from unmask.engine.curves import Array, DetCurve, EceProfile, Histogram, PavMap, Reliability
 from unmask.engine.evaluation import Battery, Evaluation, SystemResult, evaluate, group_masks
@@ -31,6 +37,7 @@ __all__ = [
     "Battery",
     "Comparison",
     "Cost",
+    "DetBand",
     "DetCurve",
     "Detection",
     "EceProfile",
@@ -53,6 +60,7 @@ __all__ = [
     "compare",
     "cross_pairing",
     "d_sys",
+    "det_bands",
     "detection",
     "ece",
     "eer",
@@ -60,6 +68,7 @@ __all__ = [
     "equal_errors",
     "evaluate",
     "first_of_blocks",
+    "fusion_weights",
     "group_masks",
     "min_cllr",
     "min_dcf",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,41 +106,72 @@ def _linear(a: FloatArray, b: FloatArray, prior: float) -> LinearCalibration:
     weight = np.concatenate(
         [np.full(a.size, prior / a.size), np.full(b.size, (1 - prior) / b.size)]
     )
-    slope, bias, separable = _newton((scores - centre) / spread, label, weight, log_odds)
-    scale = slope / spread
+    slopes, bias, separable = _newton([(scores - centre) / spread], label, weight, log_odds)
+    scale = float(slopes[0]) / spread
     return LinearCalibration(scale, bias - scale * centre, separable)
 
 
+def fusion_weights(
+    target: npt.ArrayLike, nontarget: npt.ArrayLike, *, prior: float = 0.5
+) -> FloatArray:
+    """Weights of several scores of one trial (columns), by the logistic regression of
+    :func:`calibrate` on ``target`` and ``nontarget`` trials (rows) at this ``prior``.
+    """
+    a, b = np.asarray(target, dtype=np.float64), np.asarray(nontarget, dtype=np.float64)
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1] or not (a.size and b.size):
+        raise InputError(
+            "fusion: expected target and nontarget trials with a column per system, found shapes"
+            f" {a.shape} and {b.shape}"
+        )
+    both = np.concatenate([a, b])
+    if not np.isfinite(both).all():
+        raise InputError("fusion needs finite scores: some are infinite")
+    spread = both.std(axis=0)
+    spread = np.where(spread > 0, spread, np.inf)
+    label = np.repeat([1.0, -1.0], [len(a), len(b)])
+    weight = np.repeat([prior / len(a), (1 - prior) / len(b)], [len(a), len(b)])
+    log_odds = -Cost(prior, 1.0, 1.0).bayes_threshold
+    columns = [*((both - both.mean(axis=0)) / spread).T]
+    return np.asarray(_newton(columns, label, weight, log_odds)[0] / spread)
+
+
 def _newton(
-    design: FloatArray, label: FloatArray, weight: FloatArray, log_odds: float
-) -> tuple[float, float, bool]:
-    """Slope and bias; the damped Newton step halves until the loss falls."""
+    design: Sequence[FloatArray], label: FloatArray, weight: FloatArray, log_odds: float
+) -> tuple[FloatArray, float, bool]:
+    """Slope of each column and bias; the damped Newton step halves until the loss falls."""
+
+    def linear(parameters: FloatArray) -> FloatArray:
+        parts = [slope * column for slope, column in zip(parameters, design, strict=False)]
+        return np.asarray(sum(parts[1:], parts[0]) + parameters[-1])
 
     def loss(parameters: FloatArray) -> float:
-        margin = label * (parameters[0] * design + parameters[1] + log_odds)
-        return float(np.dot(weight, np.logaddexp(0.0, -margin)))
+        return float(np.dot(weight, np.logaddexp(0.0, -label * (linear(parameters) + log_odds))))
 
-    parameters = np.zeros(2)
+    size = len(design)
+    parameters = np.zeros(size + 1)
+    hessian = np.empty((size + 1, size + 1))
     current = loss(parameters)
     for _ in range(_STEPS):
-        logit = parameters[0] * design + parameters[1] + log_odds
+        logit = linear(parameters) + log_odds
         wrong = weight * expit(-label * logit)
-        gradient = np.array([np.dot(wrong, label * design), np.dot(wrong, label)])
+        gradient = np.array([*(np.dot(wrong, label * one) for one in design), np.dot(wrong, label)])
         curve = weight * expit(logit) * expit(-logit)
-        cross = np.dot(curve, design)
-        hessian = np.array([[np.dot(curve, design * design), cross], [cross, curve.sum()]])
-        if np.abs(gradient).max() < _TOLERANCE or abs(parameters[0]) > _LARGEST_SLOPE:
+        for i, column in enumerate(design):
+            hessian[i, :-1] = [np.dot(curve, column * other) for other in design]
+            hessian[i, -1] = hessian[-1, i] = np.dot(curve, column)
+        hessian[-1, -1] = curve.sum()
+        if np.abs(gradient).max() < _TOLERANCE or np.abs(parameters[:-1]).max() > _LARGEST_SLOPE:
             break
         step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
-        size = 1.0
-        while (new := loss(parameters + size * step)) > current and size > 1e-10:
-            size /= 2
+        length = 1.0
+        while (new := loss(parameters + length * step)) > current and length > 1e-10:
+            length /= 2
         if new >= current:
             break
-        parameters, current = parameters + size * step, new
-    margin = label * (parameters[0] * design + parameters[1])
+        parameters, current = parameters + length * step, new
+    margin = label * linear(parameters)
     separable = bool(margin.min() > 0) or current < 1e-9
-    return float(parameters[0]), float(parameters[1]), separable
+    return parameters[:-1], float(parameters[-1]), separable
 
 
 def _isotonic(a: FloatArray, b: FloatArray, laplace: bool) -> IsotonicCalibration:

@@ -9,6 +9,7 @@ from typing import Any
 from unmask.base import Tabular, estimate_row
 from unmask.engine.bootstrap import speaker_count
 from unmask.engine.evaluation import Battery, resample, why_none
+from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.trials import Scores, Source
@@ -28,7 +29,10 @@ class Difference:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Tabular):
-    """What :func:`compare` found, metric by metric: ``result["eer"].difference`` is an estimate."""
+    """What :func:`compare` found, metric by metric: ``result["eer"].difference`` is an estimate.
+
+    ``scores`` and ``rocs`` are those of the two systems, for their charts.
+    """
 
     first: str
     second: str
@@ -36,6 +40,8 @@ class Comparison(Tabular):
     sources: tuple[Source, ...]
     warnings: tuple[str, ...]
     seed: int
+    scores: Scores | None = None
+    rocs: tuple[Roc, ...] = ()
 
     def __getitem__(self, metric: str) -> Difference:
         """The first row of a metric."""
@@ -73,17 +79,18 @@ class Comparison(Tabular):
             return f"{self.first} and {self.second} have the same EER."
         better, worse = (self.second, self.first) if delta < 0 else (self.first, self.second)
         message = (
-            f"The EER of {better} is {100 * abs(delta):.2f} percentage points below that of {worse}"
+            f"EER of {better} is {100 * abs(delta):.2f} percentage points below that of {worse}"
         )
         interval = row.difference.interval
         if interval is None or row.second_better is None or isnan(interval.low):
-            return f"{message}."
+            return f"The {message}."
         sure = row.second_better if delta < 0 else 1 - row.second_better
         clear = interval.low > 0 or interval.high < 0
         return (
-            f"{message}, as it is below in {100 * sure:.1f} % of {interval.replicates:,} "
-            f"resamplings of the {interval.over}; the {100 * interval.level:g} % interval of the "
-            f"difference {'excludes' if clear else 'includes'} 0."
+            f"{f'{better} is better' if clear else 'no clear winner'}: the {message}, as it is "
+            f"below in {100 * sure:.1f} % of {interval.replicates:,} resamplings of the "
+            f"{interval.over}; the {100 * interval.level:g} % interval of the difference "
+            f"{'excludes' if clear else 'includes'} 0."
         )
 
 
@@ -143,4 +150,7 @@ def compare(
                 share,
             )
         )
-    return Comparison(first, second, tuple(rows), scores.sources, tuple(warnings), seed)
+    said = tuple(warnings)
+    return Comparison(
+        first, second, tuple(rows), scores.sources, said, seed, pair, tuple(measured.rocs)
+    )

@@ -302,7 +302,7 @@ def reach(deltas: Sequence[DeltaCpMap]) -> float:
     """The end of the colour scale: the smallest of a few round numbers that 99 % of cells keep."""
     sizes = np.concatenate([np.abs(d.rcr[d.well_defined]) for d in deltas])
     return next(
-        (limit for limit in _REACHES if np.mean(sizes <= limit) >= _HELD or not sizes.size),
+        (limit for limit in _REACHES if not sizes.size or np.mean(sizes <= limit) >= _HELD),
         _REACHES[-1],
     )
 

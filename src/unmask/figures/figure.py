@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import altair as alt
@@ -31,6 +32,12 @@ VEGA_LITE = ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
+@cache
+def _config() -> alt.Config:
+    """The house theme, checked once; nobody changes it."""
+    return alt.Config.from_dict(dict(CONFIG))
+
+
 @dataclass(frozen=True)
 class Figure:
     """One figure: ``title`` says what is shown, ``caption`` how to read it.
@@ -51,8 +58,8 @@ class Figure:
         object.__setattr__(self, "title", " ".join(self.title.split()))
         object.__setattr__(self, "caption", " ".join(self.caption.split()))
         if isinstance(self.chart.config, type(alt.Undefined)):
-            chart = self.chart.copy()
-            chart.config = alt.Config.from_dict(dict(CONFIG))
+            chart = self.chart.copy(deep=False)
+            chart.config = _config()
             object.__setattr__(self, "chart", chart)
 
     def spec(self) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def svg(figure: Figure, *, scale: float = 1.0) -> str:
     body = drawn[root.end() : drawn.rindex("</svg>")]
 
     width = max(chart_width + 2 * _MARGIN, NARROW)
-    title = wrap(figure.title, width=width - 2 * _MARGIN, size=1.08 * _TITLE_SIZE)
+    title = wrap(figure.title, width=width - 2 * _MARGIN, size=1.2 * _TITLE_SIZE)
     caption = wrap(figure.caption, width=width - 2 * _MARGIN, size=_CAPTION_SIZE)
     chart_top = _MARGIN + len(title) * _TITLE_LINE + 6
     caption_top = chart_top + chart_height + 8

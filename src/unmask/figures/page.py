@@ -25,8 +25,12 @@ figure.chart canvas {{ max-width: 100%; height: auto !important; }}
 figure.chart figcaption {{ flex: 1 1 15rem; max-width: 44rem; font-size: .92rem; line-height: 1.5;
   overflow-wrap: anywhere; }}
 @media (prefers-color-scheme: dark) {{ figure.chart > .drawing {{ background: {NIGHT[PAPER]}; }} }}
-@media print {{ figure.chart > .drawing {{ background: {PAPER}; }} }}
+@media print {{ figure.chart > .drawing {{ background: {PAPER}; }}
+  figure.chart > [data-drawn=night] canvas {{ filter: invert(1) hue-rotate(180deg); }} }}
 """
+
+_REST = 1500
+"""Milliseconds before charts out of sight are drawn."""
 
 _PAGE_STYLE = """
 :root { color-scheme: light dark; --paper: #ffffff; --ink: #111827; --muted: #4b5563; }
@@ -38,10 +42,11 @@ h1 { font-size: 1.2rem; line-height: 1.35; margin: 0 0 1rem; overflow-wrap: anyw
 figcaption { color: var(--muted); }
 """
 
-# A chart is drawn when it comes near the screen, and all of them, at once and in light colours,
-# for the printer. Where the drawing is wider than its place, legends go below, panels into fewer
-# columns and what is still too wide shrinks; then it is drawn again: letters keep their size and
-# the pointer still hits what it points at. Where there is room, panels but squares grow wider.
+# A chart is drawn when it comes near the screen; those that nobody saw yet are drawn when there is
+# nothing else to do, so that a printer gets them. Where the drawing is wider than its place,
+# legends go below, panels into fewer columns and what is still too wide shrinks; then it is drawn
+# again: letters keep their size and the pointer still hits what it points at. Where there is room,
+# panels but squares grow wider.
 _SNIPPET = """
 const night = matchMedia("(prefers-color-scheme: dark)");
 const inNight = NIGHT;
@@ -76,10 +81,8 @@ const fitted = (node, fit) => {
 };
 const below = { legend: { orient: "bottom", direction: "vertical", columns: 1,
   layout: { bottom: { direction: "vertical", anchor: "start" } } } };
-const specOf = (figure) =>
-  JSON.parse(figure.querySelector("script[type='application/json']").textContent);
 const draw = async (figure) => {
-  const plain = specOf(figure);
+  const plain = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
   const spec = night.matches ? recoloured(plain) : plain;
   const place = figure.querySelector(".drawing");
   const room = figure.clientWidth - 24;
@@ -104,7 +107,7 @@ const draw = async (figure) => {
       fit.y = Math.max(fit.x, 0.7);
     }
   }
-  place.setAttribute("data-drawn", "");
+  place.setAttribute("data-drawn", night.matches ? "night" : "day");
 };
 const near = new IntersectionObserver((entries) => entries.forEach((entry) => {
   if (!entry.isIntersecting) return;
@@ -125,20 +128,21 @@ window.addEventListener("resize", () => {
   clearTimeout(pending);
   pending = setTimeout(window.unmaskDraw, 200);
 });
-window.addEventListener("beforeprint", () => figures().forEach((figure) => {
-  const place = figure.querySelector(".drawing");
-  const compiled = vegaLite.compile(specOf(figure)).spec;
-  place.replaceChildren();
-  new vega.View(vega.parse(compiled), { renderer: "canvas", container: place }).run();
-}));
-window.addEventListener("afterprint", window.unmaskDraw);
+const idle = window.requestIdleCallback ?? ((next) => setTimeout(next, 50));
+const rest = async () => {
+  const figure = figures().find((one) => !one.querySelector("canvas"));
+  if (figure === undefined) return;
+  await draw(figure);
+  idle(rest);
+};
+setTimeout(() => idle(rest), REST);
 """
 
 
 @cache
 def javascript() -> str:
     """Everything that draws charts, to be inlined once per page; then call ``unmaskDraw()``."""
-    snippet = _SNIPPET.replace("NIGHT", json.dumps(dict(NIGHT)))
+    snippet = _SNIPPET.replace("NIGHT", json.dumps(dict(NIGHT))).replace("REST", str(_REST))
     bundle: str = vl_convert.javascript_bundle(snippet, vl_version=VEGA_LITE)
     return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 

@@ -13,18 +13,20 @@ from unmask.report.table import FORMATS, render
 if TYPE_CHECKING:
     from unmask.report.assessment import Assessment, assess
     from unmask.report.cache import Told
-    from unmask.report.config import Config, config_schema, load_config
+    from unmask.report.config import Config, check_config, config_schema, load_config
     from unmask.report.frameworks.cpmap import render_cp_maps
     from unmask.report.frameworks.legal import legal_attackers
+    from unmask.report.inputs import check_inputs
     from unmask.report.starter import demo_config, starter_config
     from unmask.report.writing import summary_table, write_report
 
 _HOMES = {
     "assessment": ("Assessment", "assess"),
     "cache": ("Told",),
-    "config": ("Config", "config_schema", "load_config"),
+    "config": ("Config", "check_config", "config_schema", "load_config"),
     "frameworks.cpmap": ("render_cp_maps",),
     "frameworks.legal": ("legal_attackers",),
+    "inputs": ("check_inputs",),
     "starter": ("demo_config", "starter_config"),
     "writing": ("summary_table", "write_report"),
 }
@@ -45,6 +47,8 @@ __all__ = [
     "Row",
     "Told",
     "assess",
+    "check_config",
+    "check_inputs",
     "config_schema",
     "demo_config",
     "document",

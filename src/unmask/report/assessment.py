@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,25 +14,21 @@ from unmask.engine import speaker_count
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.figures import Strip, speaker_strip, system_colours
+from unmask.privacy.legal import FREE
 from unmask.report.cache import Cache, Step, Told, Work, cache_of
 from unmask.report.conclusions import Conclusions, conclude
 from unmask.report.config import FRAMEWORKS as KEYS
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row
 from unmask.report.frameworks import FRAMEWORKS
-from unmask.report.frameworks.attacks import (
-    NO_EXTRACTOR,
-    TRIALS,
-    Framework,
-    Plan,
-    Study,
-    Trialled,
-    attacks_of,
-    strongest,
-)
+from unmask.report.frameworks.attacks import attacks_of, extractor_note
 from unmask.report.frameworks.legal import with_fitting_lengths
+from unmask.report.frameworks.study import TRIALS, Framework, Plan, Study
+from unmask.report.frameworks.trialled import Trialled, strongest
+from unmask.report.frameworks.utility import check_code, plane_of
 from unmask.report.headline import Card, cards, weak_control
-from unmask.report.inputs import Inputs, read_inputs
+from unmask.report.inputs import Inputs, read_inputs, set_tables
+from unmask.report.overview import overview
 from unmask.report.section import Drawn, Section, TableBlock
 
 K = TypeVar("K")
@@ -61,21 +57,19 @@ class Assessment:
     colours: Mapping[str, str]
     date: str | None
     kept: Path
+    extractor: str = ""
     failures: tuple[Notice, ...] = ()
+    overview: Document = field(default_factory=lambda: Document(()))
     reused: int = 0
     computed: int = 0
-
-    @property
-    def planes(self) -> tuple[Drawn, ...]:
-        """Figures of all safeguards together that stand on the first pages."""
-        made = [s.drawn().plane for s in self.sections if s.plane is not None]
-        return tuple(plane for plane in made if isinstance(plane, Drawn))
+    plane: Drawn | None = None
 
     @property
     def figures(self) -> tuple[Drawn, ...]:
         """Every figure of the report."""
         found = [f for section in self.sections for f in section.all_figures]
-        return (*([] if self.strip is None else [self.strip]), *found)
+        first = [figure for figure in (self.plane, self.strip) if figure is not None]
+        return (*first, *found)
 
 
 def assess(
@@ -85,18 +79,21 @@ def assess(
     cache: str | Path | None = None,
     allow_code: bool = False,
     told: Told | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Assessment:
     """Run what the config names; finished steps are kept in ``cache`` and reused.
 
     That folder belongs to ``output`` and lies outside it (:func:`unmask.report.cache.cache_of`
     unless given), since steps hold names and voiceprints. ``allow_code`` lets the config name
-    Python to import as an encoder; ``told`` hears what is being done and how far the whole is.
+    Python to import as an encoder, or a safeguard as a command; ``told`` hears what is being done
+    and how far the whole is, ``say`` how long training will take, before it starts.
     Work runs where ``unmask.run.place`` says. Nothing but the cache is written:
     :func:`unmask.write_report` does the rest.
     """
+    check_code(config, allow_code=allow_code)
     folder = Path(output)
     work = Work(Cache(Path(cache) if cache is not None else cache_of(folder)), told=told)
-    inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code)
+    inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code, say=say)
     return _Run(config, inputs, work).result()
 
 
@@ -114,9 +111,7 @@ class _Run:
         self.work = work
         names = [*([ORIGINAL] if inputs.original is not None else []), *inputs.safeguards]
         self.colours = system_colours(names, original=ORIGINAL)
-        self.tables = {**inputs.tables}
-        for name, sets in inputs.sets.items():
-            self.tables |= {f"{name} {part.upper()}": scores for part, scores in sets.items()}
+        self.tables = {**inputs.tables, **set_tables(inputs.sets)}
         self.failures: dict[str, list[str]] = {}
 
     def result(self) -> Assessment:
@@ -194,6 +189,7 @@ class _Run:
             known=known,
             notices=self._notices(rows.get("legal", ())),
         )
+        plane = plane_of(self.inputs.safeguards, rows, self.colours)
         every = [("speakers", r) for block in least for r in block.rows]
         every += [(section.key, r) for section in sections for r in section.rows]
         document = Document(
@@ -223,17 +219,24 @@ class _Run:
             self.colours,
             _date(self.config),
             self.work.cache.folder,
+            extractor_note(self.inputs) if self.attacks.of else "",
             failures,
+            overview(self.config, rows, self.tables),
             self.work.reused,
             self.work.computed,
+            None if plane is None else Drawn.of(plane),
         )
 
     def _failures(self) -> tuple[Notice, ...]:
         """What could not be computed, and why."""
-        return tuple(
-            Notice("not-computed", key, f"not computed: {line}")
-            for key, lines in self.failures.items()
-            for line in lines
+        lost = (Notice("not-read", line.partition(":")[0], line) for line in self.inputs.lost)
+        return (
+            *lost,
+            *(
+                Notice("not-computed", key, f"not computed: {line}")
+                for key, lines in self.failures.items()
+                for line in lines
+            ),
         )
 
     def _notices(self, legal_rows: Sequence[Row]) -> list[Notice]:
@@ -254,7 +257,7 @@ class _Run:
         """How many people a safeguard was tested on; None where scores do not tell."""
         if name in self.inputs.protected:
             return self.inputs.protected[name].n_speakers
-        return speaker_count(self.inputs.sets[name]["oo"])
+        return speaker_count(next(iter(self.inputs.sets[name].values())))
 
     def _least(
         self, trialled: Mapping[str, Sequence[Trialled]]
@@ -314,7 +317,7 @@ class _Run:
             facts.append(("Safeguards", ", ".join(inputs.safeguards)))
         if self.attacks.of:
             facts += [(f"Attacker {name}", self._told_of(name)) for name in self.attacks.names]
-            facts.append(("Extractor", NO_EXTRACTOR))
+            facts.append(("Extractor", extractor_note(inputs)))
         for name, scores in self.tables.items():
             counts = scores.counts
             facts.append((
@@ -327,9 +330,15 @@ class _Run:
     def _told_of(self, attacker: str) -> str:
         """What an attacker enrols, trains on and compares with, and whom it could not attack."""
         one = next(a for a in self.config.attackers if a.name == attacker)
-        text = f"enrols {DATA[one.enrol]}; {' and '.join(one.backends)}"
-        if set(one.backends) != {"cosine"}:
-            text += f", trained on {' and '.join(DATA[data] for data in one.train)}"
+        run = [a for found in self.attacks.of.values() for a in found if a.attacker == attacker]
+        used = dict.fromkeys(backend for attack in run for backend in attack.backends)
+        text = f"enrols {DATA[one.enrol]}; {' and '.join(used)}"
+        data = " and ".join(DATA[data] for data in one.train)
+        if one.trains:
+            text += f"; extractor and back-ends trained on {data} of other people"
+        elif set(used) - set(FREE):
+            whose = " of other people" if self.inputs.learnt else ""
+            text += f", trained on {data}{whose}"
         missing = [name for name, who in self.attacks.missing if who == attacker]
         return f"{text}. Not run on {', '.join(missing)}" if missing else text
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import resources
@@ -162,6 +163,15 @@ class Work:
         self._tell(step.what, 0.0)
         # What is read back is what a resumed run would see, so both go on from the same value.
         return self.cache.read(key)
+
+    @contextmanager
+    def doing(self, what: str, weight: float = 10.0) -> Iterator[None]:
+        """Work that keeps its own results, told like a step."""
+        self.total += weight
+        self._tell(what, 0.0)
+        with reporting(lambda done, total: self._tell(what, weight * done / max(total, 1))):
+            yield
+        self.done += weight
 
     def _tell(self, what: str, more: float) -> None:
         if self.told is not None:

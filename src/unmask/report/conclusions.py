@@ -103,7 +103,8 @@ def _limits(
     for (attacker, why), names in untried.items():
         yield f"The {attacker} attacker was {why} ({listed(names)})."
     if inputs.original is not None and inputs.protected:
-        yield EXTRACTOR
+        if not inputs.trained:
+            yield EXTRACTOR
         yield (
             f"{inputs.original.n_speakers:,} people were tested: nothing is known of larger crowds."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -9,18 +10,23 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from unmask.errors import InputError
+from unmask.privacy.legal import FREE
 
-Framework = Literal["legal", "similarity", "zebra", "verification", "cpmap", "worst_case"]
+Framework = Literal[
+    "legal", "trust", "similarity", "zebra", "verification", "cpmap", "worst_case", "utility"
+]
 FRAMEWORKS: tuple[Framework, ...] = (
     "legal",
+    "trust",
     "similarity",
     "zebra",
     "verification",
     "cpmap",
     "worst_case",
+    "utility",
 )
 Name = Annotated[str, Field(min_length=1, max_length=80)]
 Count = Annotated[int, Field(ge=1)]
@@ -42,7 +48,10 @@ class Voices(_Part):
     audio: Path | None = Field(
         default=None, description="Folder of recordings, embedded by encoder."
     )
-    encoder: str = Field(default="campplus", description="campplus, resemblyzer or an ONNX file.")
+    encoder: str = Field(
+        default="campplus",
+        description="campplus, resemblyzer, the folder of a trained one or an ONNX file.",
+    )
     speakers: str | None = Field(default=None, description="utt2spk file, or pattern:REGEX.")
     sessions: Path | None = Field(
         default=None, description="Session of each utterance: utterance session."
@@ -61,14 +70,24 @@ class Voices(_Part):
 
 
 class ScoreSets(_Part):
-    """Score files of one safeguard: original–original, original–protected, protected–protected."""
+    """Score files of one safeguard: original–original, original–protected, protected–protected.
 
-    oo: Path
-    op: Path
-    pp: Path
+    Several lists of trials, such as those of women and men, are several ``set``s.
+    """
+
+    set: Name | None = Field(default=None, description="Name of the list of trials.")
+    oo: Path | None = None
+    op: Path | None = None
+    pp: Path | None = None
     key: Path | None = None
     speakers: str | None = None
     system: str | None = None
+
+    @model_validator(mode="after")
+    def _some_list(self) -> Self:
+        if not (self.oo or self.op or self.pp):
+            raise ValueError("expected score files oo, op or pp, found none of them")
+        return self
 
 
 class Safeguard(Voices):
@@ -88,6 +107,21 @@ class Safeguard(Voices):
         description="The same speech protected by a related but different safeguard, which a"
         " semi-informed attacker has: the name of a safeguard here, or a file of embeddings.",
     )
+    method: str | None = Field(
+        default=None,
+        description="Safeguard of this package that makes it (b2, b2r, b2w, …), so that attackers"
+        " can run it under keys of their own.",
+    )
+    command: str | None = Field(
+        default=None,
+        description="Any other safeguard as a command, with {input} and {output}, {speaker} and"
+        " {key} where it has them; run with --allow-code only.",
+    )
+    training: Path | None = Field(
+        default=None,
+        description="Embeddings of the [training] speech protected by this safeguard under keys of"
+        " the attacker's own.",
+    )
     keyless: bool = Field(
         default=False,
         description="Deterministic: without a key an attacker makes the very same run.",
@@ -95,20 +129,49 @@ class Safeguard(Voices):
     hidden: bool = Field(
         default=False, description="Used as another's run only, not assessed itself."
     )
-    scores: ScoreSets | None = None
+    scores: tuple[ScoreSets, ...] = ()
+
+    @field_validator("scores", mode="before")
+    @classmethod
+    def _several(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, Mapping) else value
 
     @model_validator(mode="after")
     def _something(self) -> Self:
-        if not self.given and self.scores is None:
+        names = [one.set for one in self.scores]
+        if len(set(names)) < len(names):
+            raise ValueError("scores: expected a different set for each list of trials")
+        if not self.given and not self.scores:
             raise ValueError("expected embeddings, audio or scores, found none of them")
         if self.keyless and self.again is not None:
             raise ValueError("expected another run (again) or keyless, found both")
+        if self.method is not None and self.command is not None:
+            raise ValueError("expected a method or a command, found both")
         if self.name in (self.again, self.related):
             raise ValueError("expected another run, found the run itself: it is what is attacked")
         return self
 
 
+class Training(Voices):
+    """Other people, on whom attackers train; nobody among them is attacked.
+
+    Without recordings or embeddings a ``share`` of the people is set apart, where an attacker
+    trains its extractor. ``recipe`` holds options of :class:`unmask.speech.Recipe`; ``start`` is
+    what training starts from, an encoder or ``"scratch"``. ``curve`` are shares of the training
+    people on which extractors are trained too, for the learning curve.
+    """
+
+    share: Share = 0.5
+    start: str = "campplus"
+    recipe: dict[str, Any] = Field(default_factory=dict)
+    device: str = Field(default="auto", description="cpu, cuda, or auto: cuda where there is one.")
+    curve: tuple[Share, ...] = (0.5,)
+
+
 Data = Literal["original", "own", "related"]
+BackendName = Literal[
+    "cosine", "wccn", "plda", "whitened", "coral", "wasserstein", "procrustes", "asnorm", "fusion"
+]
 
 
 class Attacker(_Part):
@@ -116,14 +179,24 @@ class Attacker(_Part):
 
     ``original`` is unprotected speech; ``own`` is the attacker's own run of the safeguard: the one
     called ``again``, or that of a keyless safeguard, never the run that is attacked; ``related`` is
-    speech protected by a related safeguard. Several training sets are pooled. The extractor itself
-    is not trained.
+    speech protected by a related safeguard. Several training sets are pooled. Back-ends are trained
+    on the people of [training] where there are such, else on the enrolment speech. With ``extractor
+    = "trained"`` the extractor itself is trained on them first; ``train = true`` is short for that
+    and ``train = ["own"]``.
     """
 
     name: Name
     enrol: Literal["original", "own"] = "original"
     train: Annotated[tuple[Data, ...], Field(min_length=1)] = ("original",)
-    backends: tuple[Literal["cosine", "wccn", "plda"], ...] = ("cosine", "wccn")
+    backends: tuple[BackendName, ...] = ("cosine", "wccn")
+    extractor: Literal["given", "trained"] = "given"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _trains(cls, raw: Any) -> Any:
+        if isinstance(raw, dict) and raw.get("train") is True:
+            return {**raw, "train": ("own",), "extractor": "trained"}
+        return raw
 
     @model_validator(mode="after")
     def _some_backend(self) -> Self:
@@ -134,20 +207,33 @@ class Attacker(_Part):
         return self
 
     @property
+    def trains(self) -> bool:
+        """Whether the extractor itself is trained."""
+        return self.extractor == "trained"
+
+    @property
     def needs(self) -> tuple[Data, ...]:
-        """Data without which this attacker cannot be run."""
-        trained = self.train if set(self.backends) != {"cosine"} else ()
+        """Data without which this attacker cannot be run; what an extractor is trained on is made
+        for it.
+        """
+        trained = () if set(self.backends) <= set(FREE) or self.trains else self.train
         return tuple(dict.fromkeys((self.enrol, *trained)))
 
 
+_UNTRAINED: tuple[BackendName, ...] = ("cosine", "wccn", "whitened", "wasserstein")
+_LEARNT: tuple[BackendName, ...] = ("procrustes", "asnorm", "fusion")
 ATTACKERS = (
-    Attacker(name="original enrolment"),
-    Attacker(name="ignorant", enrol="own"),
+    Attacker(name="original enrolment", backends=_UNTRAINED),
+    Attacker(name="ignorant", enrol="own", backends=("cosine", "wccn", "whitened")),
     Attacker(
         name="semi-informed", enrol="own", train=("original", "related"), backends=("wccn", "plda")
     ),
     Attacker(name="informed", enrol="own", train=("original", "own"), backends=("wccn", "plda")),
-    Attacker(name="informed with originals", train=("original", "own"), backends=("wccn", "plda")),
+    Attacker(
+        name="informed with originals",
+        train=("original", "own"),
+        backends=("wccn", "plda", *_LEARNT),
+    ),
 )
 
 
@@ -264,6 +350,30 @@ class WorstCase(_Part):
     model: str = Field(default="auto", description="Model of the extrapolation, as of worstcase.")
 
 
+class Utility(_Part):
+    """What protection costs: words, melody, quality."""
+
+    measurements: Path | None = Field(
+        default=None, description="What unmask utility wrote: numbers of every utterance, CSV."
+    )
+    transcripts: Path | None = Field(
+        default=None, description="Words of the audio: Kaldi text, CSV or LibriSpeech .trans.txt."
+    )
+    recogniser: str = Field(
+        default="pocketsphinx", description="Who listens; a command or a hub's model is code."
+    )
+    grammar: str | None = Field(default=None, description="digits, or words that can be said.")
+    melody: bool = True
+    dnsmos: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="Utterances of each speaker that DNSMOS hears, a second each."
+    )
+
+    @property
+    def given(self) -> bool:
+        """Whether anything is to be measured."""
+        return self.measurements is not None or self.transcripts is not None or self.dnsmos > 0
+
+
 class Filing(_Part):
     """Fields of the filing copy; one that is empty becomes a line to fill in by hand."""
 
@@ -293,6 +403,7 @@ class Config(_Part):
     original: Voices = Voices()
     safeguards: tuple[Safeguard, ...] = ()
     split: Split = Split()
+    training: Training = Training()
     attackers: tuple[Attacker, ...] = ATTACKERS
     scores: tuple[ScoreTable, ...] = ()
     legal: Legal = Legal()
@@ -300,6 +411,12 @@ class Config(_Part):
     verification: Verification = Verification()
     cpmap: CpMaps = CpMaps()
     worst_case: WorstCase = WorstCase()
+    utility: Utility = Utility()
+
+    @field_validator("date", mode="before")
+    @classmethod
+    def _plain_date(cls, value: Any) -> Any:
+        return value.isoformat() if isinstance(value, datetime.date) else value
 
     @property
     def trials(self) -> dict[str, Any]:
@@ -431,6 +548,10 @@ def resolved(config: Config, folder: Path) -> Config:
             speakers = made.get("speakers")
             if isinstance(speakers, str) and not speakers.startswith("pattern:"):
                 made["speakers"] = str(_existing(folder / speakers, f"{key}.speakers"))
+            for name in ("encoder", "start"):
+                given = made.get(name)
+                if isinstance(given, str) and (folder / given).exists():
+                    made[name] = str((folder / given).resolve())
             return value.model_copy(update=made)
         if isinstance(value, tuple):
             return tuple(walk(item, f"{key}.{i}") for i, item in enumerate(value))

@@ -26,14 +26,13 @@ _DATES = re.compile(rb"/(CreationDate|ModDate) \(D:(\d{14})")
 
 def filing_html(assessment: Assessment) -> str:
     """The filing copy as one page for the printer."""
+    date = assessment.date
     return View(assessment).render(
         "filing.html.j2",
         policy=POLICY,
         style=Markup(template_part("filing.css")),
         running=Markup(_css_string(assessment.config.title)),
-        dated=Markup(
-            _css_string(", ".join(filter(None, [f"unmask {__version__}", assessment.date])))
-        ),
+        dated=Markup(_css_string(f"unmask {__version__}{f', {date}' if date else ''}")),
         figures_of=first_figures,
         picture=picture,
     )
@@ -66,7 +65,7 @@ def browser() -> str | None:
 
 
 def print_pdf(page: Path, pdf: Path, *, date: str | None) -> bool:
-    """Print ``page`` into ``pdf`` where there is a Chromium; dated by ``date``, not by the clock."""
+    """Print ``page`` into ``pdf`` where there is a Chromium; ``date`` is its date, or none."""
     command = browser()
     if command is None:
         return False

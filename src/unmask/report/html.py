@@ -18,12 +18,12 @@ from unmask.figures import POLICY, STYLE, fragment, javascript
 from unmask.report.assessment import Assessment
 from unmask.report.conclusions import listed
 from unmask.report.documents import Document, Row
-from unmask.report.frameworks.attacks import NO_EXTRACTOR
 from unmask.report.headline import Headline
 from unmask.report.section import Choice, Drawn, Section, TableBlock
 from unmask.report.table import DIGITS, EXPLANATIONS, LABELS, condition_label, label, shown_value
 
 SHOWN_ANSWERS = 5
+MOST_COLUMNS = 7
 _NEED = ("min_dcf", "act_dcf", "tpr_at_fpr")
 
 
@@ -84,6 +84,18 @@ class TableView:
     folded: bool
     note: str
 
+    def narrow(self, keys: int) -> TableView:
+        """Few rows of many metrics the other way round; ``keys`` columns name the rows."""
+        if len(self.heads) <= MOST_COLUMNS or len(self.lines) >= len(self.heads) - keys:
+            return self
+        names = [", ".join(str(part) for part in line[:keys] if part) for line in self.lines]
+        lines = tuple(
+            (text, *(line[keys + i] for line in self.lines))
+            for i, (text, _, _) in enumerate(self.heads[keys:])
+        )
+        heads = (("Metric", "", False), *((name, "", True) for name in names))
+        return replace(self, heads=heads, lines=lines)
+
 
 def table_view(block: TableBlock, numbers: Numbers) -> TableView:
     """Conditions down, metrics across; a number knows its place in ``results.json``."""
@@ -108,7 +120,8 @@ def table_view(block: TableBlock, numbers: Numbers) -> TableView:
         (head, EXPLANATIONS.get(e.metric, ""), not isinstance(e.value, str))
         for head, e in heads.items()
     ]
-    return TableView(block.title, tuple(top), lines, block.folded, block.note)
+    view = TableView(block.title, tuple(top), lines, block.folded, block.note)
+    return view.narrow(len(names))
 
 
 def _said_in_title(name: str, block: TableBlock) -> bool:
@@ -198,15 +211,16 @@ def bar(headline: Headline) -> dict[str, Any]:
 
 
 GLOSSARY = (
-    "Cosine, wccn and plda are ways to compare voices; centred: each side about its own mean;"
-    " negated: the least alike are taken for the same."
+    "Cosine, wccn, plda, asnorm and fusion are ways to compare voices; whitened, coral, procrustes"
+    " and wasserstein bring known and protected voices together first; centred: each side about its"
+    " own mean; negated: the least alike are taken for the same."
 )
 _ATTACKERS = (
     "Every attacker holds recordings of known people and tests protected ones; no utterance is on"
     " both sides, and nobody enrols or trains on the run that is attacked. What an attacker has of"
     " the safeguard is a run of its own, under other keys, or of a safeguard without keys. Each"
     " tries every back-end, each side about its own mean or not, and either sign of the score; the"
-    f" strongest of all is what the summary shows: a weak attacker proves nothing. {NO_EXTRACTOR}"
+    " strongest of all is what the summary shows: a weak attacker proves nothing."
 )
 _CONSISTENCY = (
     "Enrolling the attacked run itself tells how distinct and stable pseudo-voices are. It takes"
@@ -217,7 +231,10 @@ _CONSISTENCY = (
 def method_of(assessment: Assessment) -> list[tuple[str, str]]:
     """How the assessment as a whole was made, as (name, text)."""
     config = assessment.config
-    told = [("Attackers", _ATTACKERS), ("Consistency of pseudonyms", _CONSISTENCY)]
+    told = [
+        ("Attackers", f"{_ATTACKERS} {assessment.extractor}"),
+        ("Consistency of pseudonyms", _CONSISTENCY),
+    ]
     return [
         *(told if assessment.attackers else []),
         (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +13,19 @@ import polars as pl
 
 from unmask.base import BoolArray
 from unmask.errors import InputError
-from unmask.report.cache import Step, Work
+from unmask.report.cache import Work
 from unmask.report.config import Config, Safeguard, ScoreSets, ScoreTable, Voices
+from unmask.report.extractors import (
+    Extractors,
+    Say,
+    Speech,
+    allowed,
+    embedded,
+    embedding_step,
+    recordings_of,
+)
 from unmask.report.redact import Labels, redaction_key
+from unmask.speech import Recording
 from unmask.trials import (
     Embeddings,
     Scores,
@@ -31,7 +41,11 @@ class Inputs:
     """Everything that was read.
 
     By safeguard, ``again`` holds another run under other keys, ``related`` speech protected by a
-    related safeguard; ``keyless`` ones have no key.
+    related safeguard; ``keyless`` ones have no key. ``learnt`` is speech of training people by
+    safeguard and what it is. ``trained`` has, by safeguard and attacker, all speech through an
+    extractor that was trained, ``untrained`` why there is none. ``lost`` tells of recordings that
+    could not be read in some set and are left out of all, which are compared utterance by
+    utterance.
     """
 
     original: Embeddings | None
@@ -44,6 +58,22 @@ class Inputs:
     sets: Mapping[str, Mapping[str, Scores]]
     sources: tuple[Source, ...]
     notes: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    learnt: Mapping[str, Mapping[str, Embeddings]] = field(default_factory=dict)
+    trained: Mapping[tuple[str, str], Speech] = field(default_factory=dict)
+    untrained: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def speech(self, safeguard: str) -> Speech:
+        """What attackers of a safeguard hold, through the extractor as it is given."""
+        assert self.original is not None
+        known = {"original": self.original}
+        if safeguard in self.keyless:
+            known["own"] = self.protected[safeguard]
+        elif safeguard in self.again:
+            known["own"] = self.again[safeguard]
+        if safeguard in self.related:
+            known["related"] = self.related[safeguard]
+        return Speech(self.protected[safeguard], known, self.learnt.get(safeguard, {}))
 
     @property
     def safeguards(self) -> tuple[str, ...]:
@@ -69,16 +99,33 @@ class Inputs:
         return np.asarray(mask)
 
 
-def read_inputs(config: Config, work: Work, *, base: Path, allow_code: bool = False) -> Inputs:
+def read_inputs(
+    config: Config,
+    work: Work,
+    *,
+    base: Path,
+    allow_code: bool = False,
+    say: Say | None = None,
+) -> Inputs:
     """Read all data sets of a config; ``base`` is what the names of files are relative to.
 
-    ``allow_code`` lets a config name Python to import, or a model to fetch, as its encoder.
+    ``allow_code`` lets a config name Python to import, a model to fetch or a safeguard's command.
+    ``say`` hears how long training will take, before it starts.
     """
     sources: list[Source] = []
     notes: list[str] = []
+    unread: dict[str, str] = {}
+    lost: list[str] = []
 
     def voices(part: Voices, key: str) -> Embeddings:
-        found = _voices(part, key, work, allow_code=allow_code)
+        found, failures = _voices(part, key, work, allow_code=allow_code)
+        if failures:
+            unread.update(failures)
+            told = "" if config.redact else f": {'; '.join(failures.values())}"
+            lost.append(
+                f"{key}: {len(failures)} recordings cannot be read and are left out"
+                f" everywhere{told}"
+            )
         if found.source is not None:
             source = replace(found.source, name=_relative(found.source.name, base))
             sources.append(source)
@@ -103,11 +150,19 @@ def read_inputs(config: Config, work: Work, *, base: Path, allow_code: bool = Fa
                 part = Voices(embeddings=Path(given))
                 files[given] = voices(part, f"safeguards.{one.name}.{kind}")
             found[one.name] = every[given] if given in every else files[given]
+    if unread and original is not None:
+        original = _without(original, unread)
+        every = {name: _without(found, unread) for name, found in every.items()}
+        others = {
+            kind: {name: _without(one, unread) for name, one in found.items()}
+            for kind, found in others.items()
+        }
     tables = {one.name: _table(one) for one in config.scores}
     sets = {
-        one.name: _sets(one.scores)
+        set_label(one.name, given.set): _sets(given)
         for one in config.safeguards
-        if one.scores is not None and not one.hidden
+        if not one.hidden
+        for given in one.scores
     }
     for scores in [*tables.values(), *(s for three in sets.values() for s in three.values())]:
         sources += [replace(s, name=_relative(s.name, base)) for s in scores.sources]
@@ -131,61 +186,176 @@ def read_inputs(config: Config, work: Work, *, base: Path, allow_code: bool = Fa
         enrols,
         tables,
         sets,
-        tuple(dict.fromkeys(sources)),
+        (),
         tuple(notes),
+        tuple(lost),
     )
+    if original is not None:
+        extractors = Extractors(config, work, allow_code=allow_code, say=say)
+        inputs = with_training(inputs, extractors, voices)
+    inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)))
     return redacted(inputs, redaction_key(work.cache.folder)) if config.redact else inputs
 
 
-def _shown(one: Safeguard, every: Mapping[str, Embeddings]) -> bool:
-    return one.name in every and not one.hidden
+def with_training(
+    inputs: Inputs, extractors: Extractors, voices: Callable[[Voices, str], Embeddings]
+) -> Inputs:
+    """The same with what attackers make themselves: runs of the safeguards under their own keys,
+    speech of training people, and all speech through extractors that were trained.
+
+    ``voices`` reads a set. Whoever is set apart to train on is not attacked.
+    """
+    config = extractors.config
+    given = {one.name: one for one in config.safeguards if one.name in inputs.protected}
+    runnable = {
+        name: one
+        for name, one in given.items()
+        if one.audio is not None
+        and config.original.audio is not None
+        and allowed(one, allow_code=extractors.allow_code)
+    }
+    encoder, work = config.original.encoder, extractors.work
+    training = config.training
+    speech = voices(training, "training") if training.given else None
+    if speech is not None:
+        _refuse_attacked(speech, inputs.original)
+    again = dict(inputs.again)
+    for name, one in runnable.items():
+        if name not in again and not one.keyless:
+            found = extractors.own_run(one)
+            again[name] = embedding_step(found, encoder, f"{name}, run of the attacker", work)
+    learnt: dict[str, dict[str, Embeddings]] = {}
+    if speech is not None:
+        made = {
+            name: voices(Voices(embeddings=one.training), f"safeguards.{name}.training")
+            for name, one in given.items()
+            if one.training is not None
+        }
+        if training.audio is not None:
+            for name in runnable.keys() - made.keys():
+                found = extractors.own_run(runnable[name], training=True)
+                what = f"{name}, training people of the attacker"
+                made[name] = embedding_step(found, encoder, what, work)
+        for name, one in given.items():
+            learnt[name] = {"original": speech}
+            for data, which in (("own", name), ("related", str(one.related))):
+                if which in made:
+                    learnt[name][data] = made[which]
+    inputs = replace(inputs, again=again)
+    trains = [one for one in config.attackers if one.trains]
+    if trains and not training.given and config.original.audio is not None:
+        apart = extractors.apart
+        for name in inputs.protected:
+            sets = dict(inputs.speech(name).known)
+            if name in runnable and runnable[name].again is None:
+                found = extractors.own_run(runnable[name], training=True)
+                what = f"{name}, training people of the attacker"
+                sets["own"] = embedding_step(found, encoder, what, work)
+            learnt[name] = {data: _only(some, apart, inside=True) for data, some in sets.items()}
+        inputs = _without_people(inputs, extractors.apart)
+    trained, untrained = {}, {}
+    for name, one in given.items():
+        for attacker in trains:
+            why = extractors.why_not(one, attacker)
+            if why is None:
+                trained[name, attacker.name] = extractors.trained(one, attacker)
+            else:
+                untrained[name, attacker.name] = why
+    return replace(inputs, learnt=learnt, trained=trained, untrained=untrained)
 
 
-def _voices(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embeddings:
-    if part.audio is not None:
-        found = _embedded(part, key, work, allow_code=allow_code)
-    else:
-        assert part.embeddings is not None
-        found = read_embeddings(part.embeddings, speakers=part.speakers)
-    if part.sessions is not None:
-        found = _with(found, sessions=_sessions(part.sessions, found))
-    return found
+def _refuse_attacked(training: Embeddings, original: Embeddings | None) -> None:
+    assert original is not None
+    shared = set(training.speakers.to_series()) & set(original.speakers.to_series())
+    if shared:
+        raise InputError(
+            f"training: expected other people than those attacked, found {len(shared)} of them"
+            f" (first: {min(shared)})"
+        )
 
 
-def _embedded(part: Voices, key: str, work: Work, *, allow_code: bool) -> Embeddings:
-    from unmask.speech import embed, recordings
-    from unmask.speech.encoders import fingerprint_of, runs_code
+def _only(embeddings: Embeddings, people: frozenset[str], *, inside: bool) -> Embeddings:
+    chosen = embeddings.speakers.to_series().is_in(list(people)).to_numpy()
+    return embeddings.select(chosen if inside else ~chosen)
+
+
+def _without_people(inputs: Inputs, people: frozenset[str]) -> Inputs:
+    """The same without some people, who are not attacked."""
+
+    def rest(sets: Mapping[str, Embeddings]) -> dict[str, Embeddings]:
+        return {name: _only(one, people, inside=False) for name, one in sets.items()}
+
+    assert inputs.original is not None
+    return replace(
+        inputs,
+        original=_only(inputs.original, people, inside=False),
+        protected=rest(inputs.protected),
+        again=rest(inputs.again),
+        related=rest(inputs.related),
+    )
+
+
+def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
+    """Read what a config names as an assessment would, short of embedding recordings, and say what
+    was found; whatever would fail fails here. ``allow_code`` is that of :func:`read_inputs`.
+    """
+    from unmask.speech.encoders import load_encoder
+
+    said = []
+    parts: dict[str, Voices] = {"original": config.original} if config.original.given else {}
+    parts |= {f"safeguards.{one.name}": one for one in config.safeguards if one.given}
+    for key, part in parts.items():
+        if part.audio is not None:
+            files = _recordings(part, key, allow_code=allow_code)
+            load_encoder(part.encoder)
+            people = len({one.speaker for one in files})
+            said.append(f"{key}: {len(files):,} recordings of {people:,} speakers")
+        else:
+            assert part.embeddings is not None
+            found = read_embeddings(part.embeddings, speakers=part.speakers)
+            said.append(f"{key}: {len(found):,} vectors of {found.n_speakers:,} speakers")
+    tables = {one.name: _table(one) for one in config.scores}
+    sets = {
+        set_label(one.name, given.set): _sets(given)
+        for one in config.safeguards
+        for given in one.scores
+    }
+    for name, scores in {**tables, **set_tables(sets)}.items():
+        counts = scores.counts
+        said.append(f"{name}: {counts['target']:,} target and {counts['nontarget']:,} nontarget")
+    return said
+
+
+def _recordings(part: Voices, key: str, *, allow_code: bool) -> Sequence[Recording]:
+    """The recordings of a folder, once it is known that its encoder may run."""
+    from unmask.speech.encoders import runs_code
 
     if runs_code(part.encoder) and not allow_code:
         raise InputError(
             f"{key}: expected a built-in encoder or an ONNX file, found {part.encoder}, which names"
             " code to run: --allow-code lets a config do so"
         )
+    return recordings_of(part)
 
-    assert part.audio is not None
-    files = recordings(part.audio, speakers=part.speakers or "folder")
-    total = hashlib.sha256()
-    for one in files:
-        total.update(one.path.read_bytes())
 
-    def compute() -> Embeddings:
-        result = embed(files, part.encoder)
-        if result.failures or result.embeddings is None:
-            raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
-        source = Source(str(part.audio), total.hexdigest(), "audio")
-        return _with(result.embeddings, source=source)
+def _shown(one: Safeguard, every: Mapping[str, Embeddings]) -> bool:
+    return one.name in every and not one.hidden
 
-    names = [f"{one.utterance} {one.speaker}" for one in files]
-    step = Step(
-        f"embedding {key}",
-        [total.hexdigest(), *names],
-        {"encoder": part.encoder, "depends on": fingerprint_of(part.encoder)},
-        compute,
-        weight=0.1 * len(files),
-    )
-    work.expect([step])
-    made: Embeddings = work.run(step)
-    return made
+
+def _voices(
+    part: Voices, key: str, work: Work, *, allow_code: bool
+) -> tuple[Embeddings, dict[str, str]]:
+    """Embeddings of a part, and what is wrong with utterances that could not be read."""
+    failures: dict[str, str] = {}
+    if part.audio is not None:
+        files = _recordings(part, key, allow_code=allow_code)
+        found, failures = embedded(files, part.encoder, key, work, source=str(part.audio))
+    else:
+        assert part.embeddings is not None
+        found = read_embeddings(part.embeddings, speakers=part.speakers)
+    if part.sessions is not None:
+        found = _with(found, sessions=_sessions(part.sessions, found))
+    return found, failures
 
 
 def _table(one: ScoreTable) -> Scores:
@@ -202,16 +372,33 @@ def _table(one: ScoreTable) -> Scores:
 
 
 def _sets(given: ScoreSets) -> dict[str, Scores]:
+    """The lists of trials that there are, each with its one system named after it: OO, OP, PP."""
     key = read_key(given.key) if given.key is not None else None
+    files = {name: getattr(given, name) for name in ("oo", "op", "pp")}
     sets = {}
-    for name in ("oo", "op", "pp"):
-        systems = [given.system] if given.system else None
-        scores = read_scores(
-            getattr(given, name), key=key, speakers=given.speakers, systems=systems
-        )
-        scores.check_classes()
-        sets[name] = scores
+    for name, path in files.items():
+        if path is not None:
+            systems = [given.system] if given.system else None
+            scores = read_scores(path, key=key, speakers=given.speakers, systems=systems)
+            scores.check_classes()
+            sets[name] = replace(scores, systems={name.upper(): scores.scores(given.system)})
     return sets
+
+
+def set_label(safeguard: str, name: str | None) -> str:
+    """What a list of trials of a safeguard is called."""
+    return safeguard if name is None else f"{safeguard}, {name}"
+
+
+def set_tables(sets: Mapping[str, Mapping[str, Scores]]) -> dict[str, Scores]:
+    """A table of systems OO, OP, PP for each safeguard and set; apart where trials differ."""
+    tables: dict[str, Scores] = {}
+    for label, lists in sets.items():
+        try:
+            tables[label] = Scores.merged(*lists.values())
+        except InputError:
+            tables |= {f"{label} {part.upper()}": one for part, one in lists.items()}
+    return tables
 
 
 def _sessions(path: Path, embeddings: Embeddings) -> list[str]:
@@ -274,6 +461,13 @@ def redacted(inputs: Inputs, key: bytes) -> Inputs:
         enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),
         sources=tuple(map(labels.source, inputs.sources)),
     )
+
+
+def _without(embeddings: Embeddings, unread: Mapping[str, str]) -> Embeddings:
+    """The same without utterances that could not be read in some set."""
+    assert embeddings.utterances is not None
+    kept = ~embeddings.utterances.to_series().is_in(list(unread)).to_numpy()
+    return embeddings if kept.all() else embeddings.select(kept)
 
 
 def _with(embeddings: Embeddings, **changes: object) -> Embeddings:

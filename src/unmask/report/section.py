@@ -116,7 +116,7 @@ class Method:
 class Section:
     """One framework's part of the report, made by its module, taken by the page and the files.
 
-    The first figure is shown at once, the others on demand; ``plane`` is one for the first pages.
+    The first figure is shown at once, the others on demand.
     """
 
     key: str
@@ -128,7 +128,6 @@ class Section:
     warnings: tuple[str, ...]
     method: tuple[Method, ...]
     citation: str
-    plane: Figure | Drawn | None = None
 
     def drawn(self) -> Section:
         """The same section, its figures as plain values."""
@@ -138,14 +137,12 @@ class Section:
                 return replace(part, figures=tuple((n, _drawn(f)) for n, f in part.figures))
             return _drawn(part)
 
-        plane = None if self.plane is None else _drawn(self.plane)
-        return replace(self, figures=tuple(made(part) for part in self.figures), plane=plane)
+        return replace(self, figures=tuple(made(part) for part in self.figures))
 
     @property
     def all_figures(self) -> tuple[Drawn, ...]:
         """Every figure, those to choose from too."""
-        every = (*(() if self.plane is None else (self.plane,)), *self.figures)
-        parts = [p.figures if isinstance(p, Choice) else (("", p),) for p in every]
+        parts = [p.figures if isinstance(p, Choice) else (("", p),) for p in self.figures]
         return tuple(_drawn(figure) for part in parts for _, figure in part)
 
     @property

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from unmask.data import demo_scores
 from unmask.errors import InputError
 from unmask.report.config import ATTACKERS, FRAMEWORKS, Config, check_config, resolved
+from unmask.report.trees import Tree, walk_tree
 from unmask.speech import case_study
 from unmask.trials import Embeddings, Scores, read_any, write
+from unmask.utility import Measurements, case_study_utility, write_measurements
 
 _SOUND = (".flac", ".wav", ".ogg", ".mp3")
 _ORIGINAL = ("original", "orig", "clean", "raw", "unprotected")
@@ -38,32 +40,83 @@ def starter_config(folder: str | Path, *, base: Path | None = None) -> str:
     where = Path(folder)
     if not where.is_dir():
         raise InputError(f"{folder}: expected a folder, found none")
+    start = base or where.resolve()
+    tree = walk_tree(where)
+    if tree.systems or tree.vectors:
+        return _of_tree(tree, where, start)
     found = _look(where)
     if not (found.embeddings or found.audio or found.scores):
-        raise InputError(f"{folder}: expected embeddings, recordings or scores, found none")
-    import jinja2
-
-    start = base or where.resolve()
+        raise InputError(
+            f"{folder}: expected embeddings, recordings or scores, or a VoicePrivacy or Kaldi tree"
+            " below it, found none"
+        )
     voices = {name: _relative(p, start) for name, p in (found.embeddings or found.audio).items()}
     first = next(iter(voices), None)
     original = next((n for n in voices if n.lower().startswith(_ORIGINAL)), first)
+    return _rendered(
+        where,
+        kind="embeddings" if found.embeddings else "audio",
+        original=None if original is None else voices[original],
+        safeguards=[_safeguard(name, voices) for name in voices if name != original],
+        scores={name: _relative(path, start) for name, path in found.scores.items()},
+        columns=found.columns,
+        skipped=found.skipped,
+    )
+
+
+def _rendered(where: Path, **values: Any) -> str:
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("unmask.report", "templates"),
         trim_blocks=True,
         keep_trailing_newline=True,
     )
     environment.filters["toml"] = lambda value: json.dumps(value, ensure_ascii=False)
-    return environment.get_template("starter.toml.j2").render(
-        title=f"Assessment of {where.resolve().name}",
-        frameworks=FRAMEWORKS,
-        kind="embeddings" if found.embeddings else "audio",
-        original=None if original is None else voices[original],
-        safeguards=[_safeguard(name, voices) for name in voices if name != original],
-        attackers=ATTACKERS,
-        scores={name: _relative(path, start) for name, path in found.scores.items()},
-        columns=found.columns,
-        skipped=found.skipped,
-    )
+    title = f"Assessment of {where.resolve().name}"
+    template = environment.get_template("starter.toml.j2")
+    return template.render(title=title, frameworks=FRAMEWORKS, attackers=ATTACKERS, **values)
+
+
+def _of_tree(tree: Tree, where: Path, start: Path) -> str:
+    """The sets of a VoicePrivacy or Kaldi tree: score files, or x-vectors of the first set."""
+
+    def told(path: Path | None) -> str | None:
+        return None if path is None else _relative(path, start)
+
+    scored = {
+        name: [
+            {
+                "set": one.name,
+                **{part: told(one.files.get(part)) for part in ("oo", "op", "pp")},
+                "key": told(one.key),
+                "speakers": told(one.speakers),
+            }
+            for one in sets
+        ]
+        for name, sets in tree.systems.items()
+    }
+    voices: dict[str, Any] = {}
+    pairs = {name: tags for name, tags in tree.vectors.items() if "" in tags and len(tags) > 1}
+    if not scored and pairs:
+        name, tags = next(iter(pairs.items()))
+        voices = {
+            "kind": "embeddings",
+            "original": told(tags[""][0]),
+            "speakers": told(tags[""][1]),
+            "safeguards": [
+                {"name": tag, "path": told(path), "hidden": False, "again": None}
+                for tag, (path, _) in tags.items()
+                if tag
+            ],
+            "others": [other for other in pairs if other != name],
+        }
+    elif not scored:
+        raise InputError(
+            f"{where}: expected scores, or x-vectors original and protected, found"
+            f" {len(tree.vectors)} sets of x-vectors of one kind only"
+        )
+    return _rendered(where, scored=scored, **voices)
 
 
 def _safeguard(name: str, voices: dict[str, str]) -> dict[str, Any]:
@@ -155,6 +208,7 @@ def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = N
         write(embeddings, data / f"{name}.npz")
     with demo_scores() as path:
         (data / "encoders.parquet").write_bytes(path.read_bytes())
+    write_measurements(_renamed(case_study_utility()), data / "utility.csv")
     chosen = REPLICATES if replicates is None else max(replicates, 2)
     raw = {
         "title": "Case study: what anonymisation leaves of sixty voices",
@@ -166,6 +220,14 @@ def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = N
         "scores": [{"name": ENCODERS, "files": ["data/encoders.parquet"]}],
         "legal": {"attributes": {"gender": []}},
         "verification": {"replicates": min(chosen, QUICK)},
+        "utility": {"measurements": "data/utility.csv"},
         "figures": ["svg", "png"],
     }
     return resolved(check_config(raw, name="demo"), place)
+
+
+def _renamed(found: Measurements) -> Measurements:
+    """Conditions by the names that safeguards have in the demo."""
+    names = {Path(str(given["embeddings"])).stem: name for name, given in SAFEGUARDS.items()}
+    values = {names.get(name, name): columns for name, columns in found.values.items()}
+    return replace(found, values=values)

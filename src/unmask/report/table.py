@@ -34,6 +34,11 @@ LABELS = {
     "d_diag": "D_diag",
     "tpr_at_fpr": "TPR",
     "linkability": "Linkability",
+    "linkability_unseen": "Linkability, unseen people",
+    "linkability_seen": "Linkability, people trained on",
+    "linkability_unprotected": "Linkability, unprotected",
+    "linkability_own_run": "Linkability, own run",
+    "learning_gain": "Gain of the last step",
     "singling_out": "Singling Out",
     "one_minus_eer": "1 − EER",
     "identification_rate": "Identification rate",
@@ -69,6 +74,23 @@ LABELS = {
     "cp_y": "y",
     "cp_cell": "Cell",
     "cp_gap": "Gap",
+    "wer": "WER",
+    "wer_unprotected": "WER, unprotected",
+    "wer_difference": "WER, difference",
+    "cer": "CER",
+    "cer_unprotected": "CER, unprotected",
+    "cer_difference": "CER, difference",
+    "rho_f0": "ρ_F0",
+    "semitones": "Pitch shift",
+    "dnsmos_sig": "DNSMOS, speech",
+    "dnsmos_bak": "DNSMOS, background",
+    "dnsmos_ovrl": "DNSMOS",
+    "dnsmos_ovrl_unprotected": "DNSMOS, unprotected",
+    "dnsmos_ovrl_difference": "DNSMOS, difference",
+    "uar": "UAR",
+    "level": "Level",
+    "clipped": "Clipped",
+    "seconds": "Duration",
 }
 EXPLANATIONS = {
     "linkability": "Share of protected voices linked to their owner; chance is 1/N′",
@@ -97,6 +119,10 @@ EXPLANATIONS = {
     "cp_win": "Share of cells in which the second system errs less",
     "cp_tie": "Share of cells without a difference",
     "cp_lose": "Share of cells in which the second system errs more",
+    "wer": "Share of words a recogniser gets wrong; silence has 100 %",
+    "rho_f0": "Correlation of the pitch with the original's; 1 is the same melody",
+    "semitones": "Mean shift of the pitch",
+    "dnsmos_ovrl": "Predicted opinion of listeners, 1 to 5",
     "worst_case_false_alarms": "How often the closest of N impostors is accepted",
 }
 _CONDITIONS = {
@@ -194,7 +220,7 @@ def grid(rows: Sequence[Row]) -> Grid:
         dict(zip(row.columns or map(label, row.estimates), map(cell, row.estimates), strict=True))
         for row in rows
     ]
-    headings = list(dict.fromkeys(heading for found in cells for heading in found))
+    headings = _merged([list(found) for found in cells])
     lines = [
         tuple(row.conditions.get(name, "") for name in names)
         + tuple(found.get(heading, "") for heading in headings)
@@ -209,6 +235,19 @@ def grid(rows: Sequence[Row]) -> Grid:
         (heading, *(line[len(names) + i] for line in lines)) for i, heading in enumerate(headings)
     ]
     return Grid(("metric", *columns), tuple(turned), 1)
+
+
+def _merged(lists: Sequence[Sequence[str]]) -> list[str]:
+    """Every heading once; a new one stands before that which follows it in its own row."""
+    merged: list[str] = []
+    for names in lists:
+        place = len(merged)
+        for name in reversed(names):
+            if name in merged:
+                place = merged.index(name)
+            else:
+                merged.insert(place, name)
+    return merged
 
 
 def text(document: Document, *, width: int | None = None) -> str:
@@ -279,7 +318,9 @@ def _rich(part: Grid, width: int) -> str:
 
 def _needed(part: Grid, *, of_keys: int | None = None) -> int:
     """Columns that a table takes; text may be broken to columns ``of_keys`` wide."""
-    sizes = [max(len(line[i]) for line in (part.header, *part.rows)) for i in range(len(part.header))]
+    sizes = [
+        max(len(line[i]) for line in (part.header, *part.rows)) for i in range(len(part.header))
+    ]
     if of_keys is not None:
         sizes[: part.keys] = [min(size, of_keys) for size in sizes[: part.keys]]
     return sum(size + 3 for size in sizes)

@@ -7,14 +7,14 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from unmask.errors import InputError
-from unmask.estimate import Estimate
 from unmask.report.assessment import Assessment
 from unmask.report.cache import Told, code_digest
 from unmask.report.config import to_toml
-from unmask.report.documents import Document, Row
+from unmask.report.documents import Document
 from unmask.report.filing import filing_html, print_pdf
 from unmask.report.html import render_html
 from unmask.report.section import Drawn, TableBlock, draw
@@ -66,6 +66,10 @@ def _make(assessment: Assessment, made: Path, folder: Path, told: Told | None) -
     config = to_toml(assessment.config, base=None if redact else folder.resolve())
     write_whole(made / "assessment.toml", config.encode())
     (made / "tables").mkdir()
+    for suffix in ("csv", *_SUFFIXES):
+        if assessment.overview.rows:
+            path = made / "tables" / f"overview.{_SUFFIXES.get(suffix, suffix)}"
+            write_whole(path, render(assessment.overview, suffix).encode())
     for name, blocks in tables_of(assessment):
         rows = tuple(row for block in blocks for row in block.rows)
         whole = Document(rows, seed=assessment.config.seed)
@@ -134,36 +138,15 @@ def _put_in_place(made: Path, folder: Path) -> None:
             there.unlink(missing_ok=True)
 
 
-def summary_table(assessment: Assessment) -> str:
-    """One row per safeguard: the numbers of its card; score tables by their error rates."""
-    rows = [
-        Row({"safeguard": card.safeguard}, tuple(_plain(h.estimate) for h in card.numbers))
-        for card in assessment.cards
-    ]
+def summary_table(assessment: Assessment, *, width: int | None = None) -> str:
+    """The one table of all systems and sets, then what each safeguard's strongest attack does and
+    what to be careful about.
+    """
     notes = [f"{card.safeguard}: {said}" for card in assessment.cards for said in card.sentences]
     warnings = [
         *(notice.sentence for notice in assessment.failures),
         *(f"{n.subject}: {n.sentence}" for card in assessment.cards for n in card.notices),
     ]
-    parts = []
-    if rows:
-        parts.append(text(Document(tuple(rows), notes=tuple(notes), warnings=tuple(warnings))))
-    elif warnings:
-        parts.append("".join(f"- {line}\n" for line in warnings))
-    systems = [
-        Row({"system": r.conditions["system"]}, r.estimates)
-        for section in assessment.sections
-        if section.key == "verification"
-        for block in section.tables
-        if not block.folded
-        for r in block.rows
-        if "table" in r.conditions and "group" not in r.conditions
-    ]
-    if systems:
-        parts.append(text(Document(tuple(systems))))
-    return "\n".join(parts)
-
-
-def _plain(estimate: Estimate) -> Estimate:
-    """Without the parameters that would lengthen a heading."""
-    return Estimate(estimate.metric, estimate.value, estimate.unit, estimate.interval)
+    whole = assessment.overview
+    told = (*whole.notes, *notes)
+    return text(replace(whole, notes=told, warnings=tuple(warnings)), width=width)

@@ -1,10 +1,20 @@
 """From embeddings to scores of all their pairs, and to what is counted of them."""
 
+from unmask.scoring.alignment import (
+    AlignedCosine,
+    Alignment,
+    centring,
+    coral,
+    procrustes,
+    wasserstein_procrustes,
+    whitening,
+)
 from unmask.scoring.backend import (
     TILE_COLUMNS,
     TILE_ROWS,
     Backend,
     backend_named,
+    fused,
     product_sides,
     score_blocks,
     train,
@@ -25,6 +35,7 @@ from unmask.scoring.reducers.among import (
 from unmask.scoring.reducers.by_speaker import BySpeaker, CountBySpeaker
 from unmask.scoring.shards import shards_of
 from unmask.scoring.sides import Layout
+from unmask.scoring.two_sided import AsNorm
 
 __all__ = [
     "BLOCK",
@@ -32,6 +43,9 @@ __all__ = [
     "TILE_COLUMNS",
     "TILE_ROWS",
     "UNIT",
+    "AlignedCosine",
+    "Alignment",
+    "AsNorm",
     "Backend",
     "BySpeaker",
     "Cosine",
@@ -46,10 +60,16 @@ __all__ = [
     "add_counts",
     "average_groups",
     "backend_named",
+    "centring",
+    "coral",
+    "fused",
     "packed",
+    "procrustes",
     "product_sides",
     "score_blocks",
     "shards_of",
     "train",
     "unpacked",
+    "wasserstein_procrustes",
+    "whitening",
 ]

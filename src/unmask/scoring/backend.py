@@ -8,7 +8,8 @@ still change the last bit: a decision about equality belongs within one block.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -20,6 +21,7 @@ from unmask.errors import InputError
 from unmask.scoring.cosine import Cosine, Projected, Whitening
 from unmask.scoring.moments import Labelled, Rows
 from unmask.scoring.plda import Plda
+from unmask.scoring.two_sided import AsNorm, Fused, TwoSided
 
 TILE_ROWS = 256
 TILE_COLUMNS = 4096
@@ -48,12 +50,13 @@ TRAINED: Mapping[str, Callable[..., Backend]] = {
     "plda": Plda.fit,
     "centred": Projected.centred,
     "lda": Projected.lda,
+    "asnorm": AsNorm.fit,
 }
 """Back-ends that are trained on labelled embeddings, by name; cosine needs no training."""
 
 
 def train(name: str, data: Labelled | None, **options: Any) -> Backend:
-    """The back-end of a name (cosine, wccn, plda, centred, lda), trained on ``data``.
+    """The back-end of a name (cosine, wccn, plda, centred, lda, asnorm), trained on ``data``.
 
     ``options`` are those of its ``fit``: the ``lda`` of PLDA, a ``shrinkage``.
     """
@@ -84,14 +87,26 @@ def product_sides(backend: Backend, prepared: FloatArray) -> tuple[FloatArray, F
     """Rows for the enrolment and for the test side of an inner product that is the score.
 
     The LLR of PLDA is xᵀy + f(x) + f(y): two more components, (x, f(x), 1)·(y, 1, f(y)), make it
-    an inner product. Other back-ends give the same array for both sides.
+    an inner product. Two-sided back-ends hold both rows. Others give the same array for both.
     """
+    if isinstance(backend, TwoSided):
+        width = prepared.shape[1] // 2
+        return prepared[:, :width], prepared[:, width:]
     if isinstance(backend, Plda):
         rest, own, one = prepared[:, :-1], prepared[:, -1:], np.ones((len(prepared), 1))
         return np.hstack([rest, own, one]), np.hstack([rest, one, own])
     if not isinstance(backend, (Cosine, Whitening)):
         raise InputError(f"back-end: expected cosine, wccn or plda, found {backend.name}")
     return prepared, prepared
+
+
+def fused(backends: Sequence[Backend], weights: FloatArray) -> Fused:
+    """The sum of the scores of ``backends``, each times its weight."""
+
+    def member(backend: Backend, vectors: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+        return product_sides(backend, backend.prepare(vectors))
+
+    return Fused([partial(member, one) for one in backends], weights)
 
 
 def row_ranges(

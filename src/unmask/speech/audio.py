@@ -139,21 +139,22 @@ def _refuse_cut(path: Path) -> None:
 
     Lengths of 0 and of 2 GB or more are those of a stream whose end was not known.
     """
+    found = path.stat().st_size
     with open(path, "rb") as file:
         head = file.read(12)
         order: Literal["little", "big"] = "little" if head.startswith(b"RIFF") else "big"
         if head[:4] not in (b"RIFF", b"RIFX", b"FORM"):
             return
         stated = int.from_bytes(head[4:8], order) + 8
+        stated = stated if 8 < stated < _STREAM else found
         end = stated - 1
-        while file.tell() < stated < _STREAM and len(part := file.read(8)) == 8:
+        while file.tell() < stated and len(part := file.read(8)) == 8:
             size = int.from_bytes(part[4:], order)
             if part[:4] in (b"data", b"SSND"):
                 end = max(end, file.tell() + size) if 0 < size < _STREAM else 0
                 break
             file.seek(size + size % 2, os.SEEK_CUR)
-    found = path.stat().st_size
-    if 8 < stated < _STREAM and found < end:
+    if found < end:
         raise InputError(f"{path}: cut short: expected {end} bytes, found {found}")
 
 

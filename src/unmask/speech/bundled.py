@@ -71,3 +71,33 @@ def case_study_provenance() -> dict[str, Any]:
 
 def _content(name: str) -> bytes:
     return resources.files("unmask.data").joinpath("case_study", name).read_bytes()
+
+
+def case_study_subset() -> dict[str, Embeddings]:
+    """CAM++ embeddings of the first utterances of every speaker, of all safeguards that make audio:
+    those of :func:`case_study`, and ``b1`` (two runs) and ``pitch``.
+
+    Fewer than the case study has, the same in every condition: those whose utility was measured.
+    """
+    whole = case_study()
+    taken: dict[str, int] = {}
+    names = whole["original"].speakers.to_series().to_list()
+    with np.load(io.BytesIO(_content("subset.npz")), allow_pickle=False) as arrays:
+        each = len(arrays["b1"]) // whole["original"].n_speakers
+        rows = []
+        for name in names:
+            taken[name] = taken.get(name, 0) + 1
+            rows.append(taken[name] <= each)
+        chosen = np.array(rows)
+        some = {
+            name: one.select(chosen) for name, one in whole.items() if not name.startswith("pool")
+        }
+        like = some["original"]
+        for name in arrays.files:
+            some[name] = Embeddings(
+                arrays[name].astype(np.float32),
+                like.speakers,
+                like.utterances,
+                columns=like.columns,
+            )
+    return some

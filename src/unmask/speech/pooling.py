@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 
 from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
+from unmask.speech.keys import keyed
 from unmask.trials import Embeddings
 
 LEVELS = ("speaker", "utterance")
@@ -75,6 +75,17 @@ def pool_voices(
     )
 
 
+def chosen_voices(
+    voices: FloatArray, vector: FloatArray, *, farthest: int, average: int, seed: int, name: str
+) -> IntArray:
+    """Rows of ``average`` random ones among the ``farthest`` of ``voices`` from a ``vector``.
+
+    By cosine of unit vectors; the draw depends on ``seed`` and ``name`` alone.
+    """
+    far = np.argsort(voices @ vector, kind="stable")[:farthest]
+    return np.asarray(keyed(seed, name).choice(far, average, replace=False))
+
+
 @dataclass(frozen=True)
 class _Draw:
     voices: dict[str, FloatArray]
@@ -83,12 +94,10 @@ class _Draw:
     seed: int
 
     def pseudo_voice(self, vector: FloatArray, group: str, name: str) -> FloatArray:
-        """Mean of the drawn voices; the draw depends on seed and name alone."""
+        """Mean of the drawn voices."""
         voices = self.voices[group]
-        words = np.frombuffer(hashlib.sha256(name.encode()).digest(), dtype="<u4").tolist()
-        generator = np.random.default_rng(np.random.SeedSequence([self.seed, *words]))
-        far = np.argsort(voices @ vector, kind="stable")[: self.farthest]
-        mean: FloatArray = voices[generator.choice(far, self.average, replace=False)].mean(axis=0)
+        how = {"farthest": self.farthest, "average": self.average, "seed": self.seed}
+        mean: FloatArray = voices[chosen_voices(voices, vector, name=name, **how)].mean(axis=0)
         return mean
 
 

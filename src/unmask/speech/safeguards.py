@@ -1,16 +1,12 @@
-"""Safeguards: B2 and its random versions, any other anonymiser as a command, sets of files."""
+"""Safeguards: B2 and its random versions, a shift of the pitch, any command, sets of files."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
-import shlex
-import signal
 import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -19,14 +15,21 @@ from typing import Protocol
 import numpy as np
 
 from unmask._version import __version__
+from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, atomic_path, ranges_of, run, write_whole
 from unmask.speech.audio import file_workers, read_audio, unexpected, write_audio
+from unmask.speech.commands import command_words, run_command
 from unmask.speech.corpus import Recording
-from unmask.speech.lpc import mcadams
+from unmask.speech.keys import keyed
+from unmask.speech.lpc import Transformed, mcadams
+from unmask.speech.world import analysed, shifted, synthesised
 
 RANGES = {"b2": (0.8, 0.8), "b2r": (0.7, 0.9), "b2w": (0.5, 0.9)}
 """Ranges of the McAdams coefficient: B2 and B2r of Patino et al., B2w of later challenges."""
+PITCH = "pitch"
+SEMITONES = 4.0
+"""How far the pitch is moved unless somebody says otherwise: for all alike, so without a key."""
 SCOPES = ("speaker", "session", "utterance")
 METADATA = "unmask-anonymise.json"
 _FIELD = re.compile(r"\{(?:input|output|speaker)\}")
@@ -55,12 +58,12 @@ class Protected:
 
 
 @dataclass(frozen=True)
-class McAdams:
-    """The McAdams coefficient drawn uniformly from [low, high], once per ``per`` and seed.
+class Drawn:
+    """One number drawn uniformly from [low, high], once per ``per`` and seed, and done to a voice.
 
-    A coefficient depends on the seed and on the names of the speaker and the session alone: not
-    on which other recordings there are, their order, or the number of workers. Who knows the
-    seed and the names knows the coefficients: to protect real voices, keep the seed secret.
+    It depends on the seed and on the names of the speaker and the session alone: not on which
+    other recordings there are, their order, or the number of workers. Who knows the seed and the
+    names knows the numbers: to protect real voices, keep the seed secret.
     """
 
     name: str
@@ -70,15 +73,25 @@ class McAdams:
     per: str = "speaker"
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.low <= self.high:
-            raise InputError(
-                f"McAdams coefficients: expected 0 < low ≤ high, found {self.low} to {self.high}"
-            )
+        self._check()
         if self.per not in SCOPES:
             raise InputError(f"coefficient per: expected {', '.join(SCOPES)}, found {self.per}")
 
+    def _check(self) -> None:
+        if not self.low <= self.high:
+            raise InputError(f"{self.name}: expected low ≤ high, found {self.low} to {self.high}")
+
+    @property
+    def what(self) -> str:
+        """What the number is called."""
+        raise NotImplementedError
+
+    def transformed(self, samples: FloatArray, coefficient: float) -> Transformed:
+        """The samples after what the number does to them."""
+        raise NotImplementedError
+
     def coefficient(self, recording: Recording) -> float:
-        """α of a recording."""
+        """The number of a recording."""
         if self.low == self.high:
             return self.low
         scope = [recording.speaker]
@@ -86,31 +99,60 @@ class McAdams:
             scope.append(recording.session or "")
         elif self.per == "utterance":
             scope.append(recording.utterance)
-        digest = hashlib.sha256("\0".join(scope).encode()).digest()
-        words = np.frombuffer(digest, dtype="<u4").tolist()
-        generator = np.random.default_rng(np.random.SeedSequence([self.seed, *words]))
-        return float(generator.uniform(self.low, self.high))
+        return float(keyed(self.seed, *scope).uniform(self.low, self.high))
 
     def protect(self, recording: Recording, output: Path) -> Protected:
         """Write the transformed recording to ``output``, 16 kHz mono."""
         audio = read_audio(recording.path)
         try:
-            transformed = mcadams(audio.samples, self.coefficient(recording))
+            done = self.transformed(audio.samples.astype(np.float64), self.coefficient(recording))
         except InputError as error:
             raise InputError(f"{recording.path}: {error}") from None
-        write_audio(output, transformed.samples)
-        return Protected(audio.seconds, transformed.guarded_db, audio.remarks)
+        write_audio(output, done.samples)
+        return Protected(audio.seconds, done.guarded_db, audio.remarks)
 
     def describe(self, *, key: bool = False) -> dict[str, object]:
         """What was done; the seed of a random safeguard only where ``key`` asks for it."""
         known: dict[str, object] = {
             "method": self.name,
-            "coefficient": self.low if self.low == self.high else [self.low, self.high],
+            self.what: self.low if self.low == self.high else [self.low, self.high],
         }
         if self.low != self.high:
             known |= {"drawn": "uniform", "per": self.per}
             known |= {"seed": self.seed} if key else {}
         return known
+
+
+@dataclass(frozen=True)
+class McAdams(Drawn):
+    """The McAdams coefficient: pole angles of the vocal tract filter raised to α."""
+
+    def _check(self) -> None:
+        if not 0.0 < self.low <= self.high:
+            raise InputError(
+                f"McAdams coefficients: expected 0 < low ≤ high, found {self.low} to {self.high}"
+            )
+
+    @property
+    def what(self) -> str:
+        return "coefficient"
+
+    def transformed(self, samples: FloatArray, coefficient: float) -> Transformed:
+        return mcadams(samples, coefficient)
+
+
+@dataclass(frozen=True)
+class Pitch(Drawn):
+    """The pitch moved by semitones and nothing else, with the WORLD vocoder: what everybody tries
+    first, and weak.
+    """
+
+    @property
+    def what(self) -> str:
+        return "semitones"
+
+    def transformed(self, samples: FloatArray, coefficient: float) -> Transformed:
+        return synthesised(shifted(analysed(samples), coefficient), samples)
 
 
 @dataclass(frozen=True)
@@ -129,19 +171,11 @@ class External:
         for field in ("{input}", "{output}"):
             if field not in self.command:
                 raise InputError(f"command {self.command!r}: expected {field} in it")
-        self._words()
-
-    def _words(self) -> list[str]:
-        try:
-            return shlex.split(self.command)
-        except ValueError as error:
-            raise InputError(
-                f"command {self.command!r}: expected quotes that are closed: {error}"
-            ) from None
+        command_words(self.command)
 
     def protect(self, recording: Recording, output: Path) -> Protected:
         """Run the command on a ``recording``; its output must be readable audio to get its name."""
-        if recording.speaker.startswith("-") and "{speaker}" in self._words():
+        if recording.speaker.startswith("-") and "{speaker}" in command_words(self.command):
             raise InputError(
                 f"{recording.path}: expected a speaker that is no option of the command, found"
                 f" {recording.speaker}"
@@ -153,14 +187,16 @@ class External:
                 "{output}": str(partial),
                 "{speaker}": recording.speaker,
             }
-            words = [_FIELD.sub(lambda m: values[m[0]], word) for word in self._words()]
+            words = [
+                _FIELD.sub(lambda m: values[m[0]], word) for word in command_words(self.command)
+            ]
             try:
-                code, errors = _run(words, self.timeout)
+                ended = run_command(words, self.timeout)
             except (OSError, subprocess.TimeoutExpired) as error:
                 raise InputError(f"{recording.path}: {words[0]}: {error}") from None
-            if code:
-                said = (errors.strip().splitlines() or ["nothing on stderr"])[-1]
-                raise InputError(f"{recording.path}: exit code {code}: {said}")
+            if ended.code:
+                said = (ended.errors.strip().splitlines() or ["nothing on stderr"])[-1]
+                raise InputError(f"{recording.path}: exit code {ended.code}: {said}")
             if not partial.is_file():
                 raise InputError(f"{recording.path}: the command wrote no output")
             read_audio(partial)
@@ -171,27 +207,6 @@ class External:
         return {"method": self.name, "command": self.command}
 
 
-def _run(words: list[str], timeout: float) -> tuple[int, str]:
-    """Exit code and standard error of a command; at its time limit all it started is ended."""
-    with subprocess.Popen(
-        words,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        text=True,
-        errors="replace",
-    ) as process:
-        try:
-            _, errors = process.communicate(timeout=timeout)
-        except BaseException:
-            with suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.kill()
-            raise
-        return process.returncode, errors
-
-
 def safeguard(
     method: str,
     *,
@@ -199,16 +214,18 @@ def safeguard(
     per: str = "speaker",
     low: float | None = None,
     high: float | None = None,
-) -> McAdams:
-    """The McAdams safeguard whose ``method`` is b2, b2r or b2w (:data:`RANGES`).
+) -> Drawn:
+    """The safeguard whose ``method`` is b2, b2r or b2w (:data:`RANGES`), or pitch.
 
     ``seed`` and ``per`` (speaker, session or utterance) say how coefficients are drawn, as in
-    :class:`McAdams`; ``low`` and ``high`` replace the ends of the method's range.
+    :class:`Drawn`; ``low`` and ``high`` replace the ends of the method's range. That of pitch is
+    one of semitones, four up for all unless ends are given.
     """
-    if method not in RANGES:
-        raise InputError(f"method {method}: expected one of {', '.join(RANGES)}")
-    usual_low, usual_high = RANGES[method]
-    return McAdams(
+    if method not in (*RANGES, PITCH):
+        raise InputError(f"method {method}: expected one of {', '.join((*RANGES, PITCH))}")
+    usual_low, usual_high = RANGES.get(method, (SEMITONES, SEMITONES))
+    kind = Pitch if method == PITCH else McAdams
+    return kind(
         method,
         usual_low if low is None else low,
         usual_high if high is None else high,
@@ -358,7 +375,7 @@ def _write_metadata(
             "largest difference in dB": round(summary.lowest_db, 2),
         },
     }
-    if keep_key and isinstance(safeguard, McAdams):
+    if keep_key and isinstance(safeguard, Drawn):
         metadata["coefficients"] = {
             one.utterance: round(safeguard.coefficient(one), 6) for one in recordings
         }

@@ -1,7 +1,9 @@
 """Singling Out, Linkability and Inference: the legally validated risks (Vauquier 2025)."""
 
+from unmask.privacy.legal.alignments import LEARNT, UNLABELLED, Pairs
 from unmask.privacy.legal.attack import (
     BACKENDS,
+    FREE,
     Attacker,
     HeldOut,
     attack_scenarios,
@@ -19,6 +21,15 @@ from unmask.privacy.legal.curve import (
     RiskCurve,
     variant_name,
 )
+from unmask.privacy.legal.learning import (
+    LearningCurve,
+    among,
+    learning_curve,
+    linked,
+    of_people,
+    on_fewer,
+    trained_on,
+)
 from unmask.privacy.legal.links import (
     Linkability,
     count_above_in_scores,
@@ -26,6 +37,8 @@ from unmask.privacy.legal.links import (
     linkability_from_scores,
     ranks_from_scores,
 )
+from unmask.privacy.legal.matrix import matrix_linkability
+from unmask.privacy.legal.overlap import Overlap, overlaps
 from unmask.privacy.legal.probe import Inference, inference
 from unmask.privacy.legal.ranks import Ranks, ranks_of
 from unmask.privacy.legal.singling import SinglingOut, singling_out, singling_out_from_scores
@@ -44,33 +57,46 @@ __all__ = [
     "BACKENDS",
     "CENTRED",
     "CENTRED_NEGATED",
+    "FREE",
+    "LEARNT",
     "METRICS",
     "NEGATED",
     "PLAIN",
     "SPLITS",
     "STRONG_ENOUGH",
     "TITLES",
+    "UNLABELLED",
     "VARIANTS",
     "Attacker",
     "Curve",
     "HeldOut",
     "Inference",
+    "LearningCurve",
     "LegalSweep",
     "Linkability",
+    "Overlap",
+    "Pairs",
     "Ranks",
     "RiskCurve",
     "SinglingOut",
     "Strongest",
     "Worst",
+    "among",
     "attack_scenarios",
     "centred",
     "count_above_in_scores",
     "default_counts",
     "inference",
+    "learning_curve",
     "legal",
     "linkability",
     "linkability_from_scores",
+    "linked",
+    "matrix_linkability",
+    "of_people",
+    "on_fewer",
     "one_minus_eer",
+    "overlaps",
     "pooled",
     "ranks_from_scores",
     "ranks_of",
@@ -78,6 +104,7 @@ __all__ = [
     "singling_out_from_scores",
     "strongest_of",
     "sweep_notices",
+    "trained_on",
     "variant_name",
     "with_backends",
 ]

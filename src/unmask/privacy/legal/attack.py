@@ -12,12 +12,30 @@ import numpy.typing as npt
 from unmask.base import BoolArray, FloatArray, lazy
 from unmask.engine import Roc
 from unmask.errors import InputError
+from unmask.privacy.legal.alignments import (
+    ALIGNED,
+    LEARNT,
+    UNLABELLED,
+    Pairs,
+    aligned,
+    fusion,
+    refuse_shared_speakers,
+    with_vectors,
+)
 from unmask.privacy.legal.curve import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, VARIANTS
-from unmask.scoring import Backend, average_groups, backend_named, score_blocks, train
+from unmask.scoring import (
+    AlignedCosine,
+    Backend,
+    average_groups,
+    backend_named,
+    score_blocks,
+)
 from unmask.trials import Embeddings
 
-BACKENDS = ("cosine", "wccn", "plda")
+BACKENDS = ("cosine", "wccn", "plda", *UNLABELLED, *LEARNT)
 """Back-ends that an attacker can name."""
+FREE = ("cosine", *UNLABELLED)
+"""Those that need no training data."""
 TRIED = ("cosine", "centred", "wccn", "lda", "plda")
 """Back-ends that held-out attacks try."""
 
@@ -28,14 +46,7 @@ def centred(embeddings: Embeddings) -> Embeddings:
     An attacker centres what it enrols and what it attacks each by itself.
     """
     unit = embeddings.normalised()
-    return Embeddings(
-        unit.vectors - unit.vectors.mean(axis=0),
-        unit.speakers,
-        unit.utterances,
-        unit.sessions,
-        columns=unit.columns,
-        source=unit.source,
-    )
+    return with_vectors(unit, unit.vectors - unit.vectors.mean(axis=0))
 
 
 def pooled(sets: Sequence[Embeddings]) -> Embeddings:
@@ -57,8 +68,11 @@ class Attacker:
     """What an attacker holds: enrolment speech of known voices, test speech of protected ones.
 
     Made by users, by :func:`attack_scenarios` and by assessments; taken by :func:`legal`.
-    ``backend`` is ``"cosine"``, ``"wccn"`` or ``"plda"`` (the last two are trained on ``train``,
-    the attacker's own data) or a trained back-end. ``enrols`` says whether the enrolment speech is
+    ``backend`` is a trained back-end or the name of one: ``cosine``; ``wccn``, ``plda`` and
+    ``asnorm``, trained on ``train``, the attacker's own data; ``whitened``, ``coral`` and
+    ``wasserstein``, which align enrolment with the attacked speech; ``procrustes`` and ``fusion``,
+    which learn from ``pairs``: training speech as it is enrolled and the same as it is protected
+    (``unmask.privacy.legal.alignments``). ``enrols`` says whether the enrolment speech is
     ``"original"`` or ``"protected"``; ``knows`` what the extractor or the back-end was trained on:
     ``"original"`` speech (ignorant), speech from a ``"related"`` safeguard (semi-informed) or from
     the ``"same"`` one (informed), always with keys of the attacker's own. Enrolment from the run
@@ -74,10 +88,42 @@ class Attacker:
     enrols: Literal["original", "protected"] | None = None
     knows: Literal["original", "related", "same"] | None = None
     consistency: bool | None = None
+    pairs: Pairs | None = None
+
+    def ready(self) -> Attacker:
+        """The same attacker with its sets aligned, if its back-end asks for it, and a back-end that
+        is trained.
+        """
+        name = self.backend
+        if name in LEARNT:
+            refuse_shared_speakers(str(name), self.test, self.train, *(self.pairs or ()))
+        if name in ALIGNED:
+            enrol, test = aligned(str(name), self.enrol, self.test, self.pairs)
+            return replace(self, enrol=enrol, test=test, backend=AlignedCosine(str(name)))
+        if name == "fusion":
+            return replace(self, backend=fusion(self.train, self.pairs))
+        return replace(self, backend=backend_named(name, self.train))
 
     def trained(self) -> Backend:
         """The back-end, ready to score."""
-        return backend_named(self.backend, self.train)
+        return self.ready().backend_in_use
+
+    def allows(self, backend: str) -> bool:
+        """Whether there are the data that a back-end of this name is trained on."""
+        if backend in ("procrustes", "fusion"):
+            return self.pairs is not None
+        return backend in FREE or self.train is not None
+
+    @property
+    def backend_in_use(self) -> Backend:
+        """The back-end of an attacker that is ready."""
+        assert not isinstance(self.backend, str)
+        return self.backend
+
+    @property
+    def centres(self) -> bool:
+        """Whether the back-end takes the mean off each side by itself."""
+        return self.backend in ALIGNED or isinstance(self.backend, AlignedCosine)
 
     @property
     def is_consistency(self) -> bool:
@@ -95,6 +141,8 @@ class Attacker:
         """The same attacker with every set about its own mean; None where that leaves nothing, or
         where the back-end is already trained on others.
         """
+        if self.centres or (self.pairs is not None and self.backend == "fusion"):
+            return None
         if not isinstance(self.backend, str) and self.backend.name != "cosine":
             return None
         enrol, test = centred(self.enrol), centred(self.test)
@@ -112,15 +160,18 @@ class Attacker:
         used = self.centred() if reading in (CENTRED, CENTRED_NEGATED) else self
         if used is None:
             raise InputError("attack: centred embeddings cannot be had")
+        used = used.ready()
         codes = np.unique(used.enrol.speakers.codes, return_inverse=True)[1]
-        scores = _matrix(used.trained(), average_groups(used.enrol.vectors, codes), used.test)
+        models = average_groups(used.enrol.vectors, codes)
+        scores = _matrix(used.backend_in_use, models, used.test)
         return -scores if reading in (NEGATED, CENTRED_NEGATED) else scores
 
     def scores(self) -> tuple[FloatArray, FloatArray]:
         """Target and nontarget scores of all pairs of an enrolment and a test utterance."""
-        own, tested = (one.speakers.to_series().to_numpy() for one in (self.enrol, self.test))
+        used = self.ready()
+        own, tested = (one.speakers.to_series().to_numpy() for one in (used.enrol, used.test))
         same = own[:, None] == tested[None]
-        scores = _matrix(self.trained(), self.enrol.vectors, self.test)
+        scores = _matrix(used.backend_in_use, used.enrol.vectors, used.test)
         return scores[same], scores[~same]
 
     def held_out(
@@ -147,12 +198,15 @@ class Attacker:
         parts = []
         for n in range(folds):
             group = {names[i] for i in order[n::folds]}
-            data = None
+            data, pairs = None, None
             if self.train is not None:
                 data = _among(self.train, group, inside=False).normalised()
+            if self.pairs is not None:
+                first, second = (_among(one, group, inside=False) for one in self.pairs)
+                pairs = first, second
             known, asked = (_among(one, group, inside=True) for one in (enrol, test))
-            fold = replace(self, enrol=known, test=asked, train=data)
-            parts.append({name: replace(fold, backend=train(name, data)) for name in backends})
+            fold = replace(self, enrol=known, test=asked, train=data, pairs=pairs)
+            parts.append({name: replace(fold, backend=name).ready() for name in backends})
         return HeldOut(tuple(parts))
 
 
@@ -232,13 +286,13 @@ def attack_scenarios(
 def with_backends(
     attackers: Mapping[str, Attacker], backends: Sequence[str], *, original: str = "original"
 ) -> dict[str, Attacker]:
-    """Each of ``attackers`` once with every one of ``backends``; those without training data keep
-    cosine only. The one on unprotected speech, called ``original``, is no attack but what attacks
-    are compared with: it keeps its name and the first of them.
+    """Each of ``attackers`` once with every one of ``backends`` that its data allow. The one on
+    unprotected speech, called ``original``, is no attack but what attacks are compared with: it
+    keeps its name and the first of them.
     """
     chosen: dict[str, Attacker] = {}
     for name, attacker in attackers.items():
-        usable = [b for b in backends if b == "cosine" or attacker.train is not None]
+        usable = [b for b in backends if attacker.allows(b)]
         usable = usable[:1] if name == original else usable
         for backend in usable or ["cosine"]:
             label = name if len(usable) < 2 else f"{name} ({backend})"

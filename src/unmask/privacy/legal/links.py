@@ -307,7 +307,7 @@ def linkability(
     enrol: Embeddings,
     test: Embeddings,
     *,
-    counts: npt.ArrayLike,
+    counts: npt.ArrayLike | None = None,
     length: int = 1,
     draws: int | None = None,
     seed: int = 0,
@@ -322,12 +322,13 @@ def linkability(
     """Probability that a conversation of ``length`` utterances is linked to its speaker among N'.
 
     Link: s(i,i) > max over j ≠ i of s(i,j), a tie is a failure (eq. 3 and 4). ``counts`` are the
-    numbers N' of speakers of ``enrol`` to choose from. ``draws=None`` is the expectation over all
-    lists of N' enrolment speakers that hold the true one; a number draws as many with ``seed``,
-    which also draws utterances. Enrolment averages ``enrol_length`` utterances, by default all
-    there are, as in the paper. Each speaker of ``test`` gives up to ``max_conversations`` disjoint
-    conversations, and the value is the mean over speakers of the mean over theirs: it estimates the
-    same probability as the paper's one conversation each, with less noise, and tells people apart.
+    numbers N' of speakers of ``enrol`` to choose from, all of them unless given. ``draws=None`` is
+    the expectation over all lists of N' enrolment speakers that hold the true one; a number draws
+    as many with ``seed``, which also draws utterances. Enrolment averages ``enrol_length``
+    utterances, by default all there are, as in the paper. Each speaker of ``test`` gives up to
+    ``max_conversations`` disjoint conversations, and the value is the mean over speakers of the
+    mean over theirs: it estimates the same probability as the paper's one conversation each, with
+    less noise, and tells people apart.
     Speakers with fewer than ``length`` test utterances are left out and counted. ``backend`` is
     ``"cosine"`` or a trained one. ``side`` names columns that must match as well.
     ``allow_shared_utterances`` lets utterances be on both sides, which is a leak. The score
@@ -341,7 +342,8 @@ def linkability(
     known, asked = both.known, both.asked
     owner, recordings = asked.speakers, asked.per_speaker
     true = locate(asked.names, known.names, who="test speakers", where="enrolment")[owner]
-    sizes = as_counts(counts, speakers=len(known.names), least=1, where="enrolment")
+    asked_for = len(known.names) if counts is None else counts
+    sizes = as_counts(asked_for, speakers=len(known.names), least=1, where="enrolment")
     if len(known.names) < 2:
         raise InputError("enrolment: expected at least 2 speakers to choose from, found 1")
     enrol_side, test_side = both.codes

@@ -309,12 +309,16 @@ def legal(
     for name, attacker in attackers.items():
         for reading in range(readings):
             used = attacker.centred() if reading else attacker
+            if used is None and attacker.centres:
+                index += each
+                continue
             if used is None:
                 sentence = f"{name}: centred embeddings cannot be had, not tried"
                 notices.append(Notice("not-centred", name, sentence))
                 index += each
                 continue
-            backend = used.trained()
+            used = used.ready()
+            backend = used.backend_in_use
             for length, metric in product(lengths, metrics):
                 enrol, test = used.enrol, used.test
                 if swap and metric == "singling_out" and used.enrols != "original":

@@ -39,22 +39,27 @@ class RunScores:
         return self.target, self.nontarget
 
 
-def speakers_of_lists(lists: Mapping[str, Scores]) -> tuple[str, ...]:
-    """The speakers, the same in all lists and on both sides of each."""
-    (first, known), *others = [
-        (f"{name.upper()} {side}", ids.names.gather(ids.used))
-        for name, scores in lists.items()
-        for side, ids in zip(("enrolment", "test"), _sides(scores, name), strict=True)
+def speakers_of_lists(lists: Mapping[str, Scores]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The speakers that are in all lists and on both sides of each, and those that are not."""
+    sides = [
+        ids.names.gather(ids.used) for name, scores in lists.items() for ids in _sides(scores, name)
     ]
-    for side, names in others:
-        for a, b, here, away in ((known, names, first, side), (names, known, side, first)):
-            alone = a.filter(~a.is_in(b.to_list()))
-            if len(alone):
-                raise InputError(
-                    f"speaker {alone[0]} is on the {here} side but not on the {away} side"
-                    f" ({len(alone)} such speakers)"
-                )
-    return tuple(known)
+    every = pl.concat(sides).unique(maintain_order=True)
+    shared = set(every).intersection(*map(set, sides))
+    known = tuple(name for name in every if name in shared)
+    if len(known) < 2:
+        raise InputError(
+            f"expected two speakers or more on both sides of every list, found {len(known)} of"
+            f" {len(every)}"
+        )
+    return known, tuple(name for name in every if name not in shared)
+
+
+def _shared(scores: Scores, name: str, known: tuple[str, ...]) -> Scores:
+    """Trials whose speakers are known on both sides."""
+    inside = [_codes(ids, known) >= 0 for ids in _sides(scores, name)]
+    both = inside[0] & inside[1]
+    return scores if both.all() else scores.select(both)
 
 
 def _sides(scores: Scores, name: str) -> tuple[Ids, Ids]:
@@ -72,11 +77,16 @@ def sets_of_lists(
     """A set per list and that of the centred scores with OP, what resamples of the speakers give,
     and what was left out.
     """
-    names = speakers_of_lists(lists)
+    names, others = speakers_of_lists(lists)
     sets: dict[str, SimilaritySet] = {}
     drawn: dict[str, Replicates] = {}
     notes = []
-    for name, scores in lists.items():
+    if others:
+        notes.append(
+            f"{len(others)} of {len(names) + len(others)} speakers are not on both sides of every"
+            " list, such as people who are not enrolled: they are left out of the matrices"
+        )
+    for name, scores in ((name, _shared(one, name, names)) for name, one in lists.items()):
         own, same = _own_and_same(scores, name)
         enrol, test = (_codes(ids, names)[~own] for ids in _sides(scores, name))
         values = {name: scores.scores(system)[~own]}
@@ -159,9 +169,9 @@ def _once(enrol: IntArray, test: IntArray) -> FloatArray:
 
 def speaker_trials(lists: Mapping[str, Scores], *, system: str | None = None) -> list[RunScores]:
     """Scores of several lists by the speakers on both sides, no segment against itself."""
-    names = speakers_of_lists(lists)
+    names, _ = speakers_of_lists(lists)
     runs = []
-    for name, scores in lists.items():
+    for name, scores in ((name, _shared(one, name, names)) for name, one in lists.items()):
         own, same = _own_and_same(scores, name)
         values = scores.scores(system)
         enrol, test = (_codes(ids, names) for ids in _sides(scores, name))

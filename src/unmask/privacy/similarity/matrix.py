@@ -15,9 +15,10 @@ from unmask.privacy.similarity.bins import Binned
 from unmask.privacy.similarity.pairs import Pairs
 from unmask.privacy.similarity.passes import MeanSums, PairSums, halved, statistic_of, sums_of
 from unmask.privacy.similarity.resampling import Resampled, Setup, resampled
-from unmask.run import part
+from unmask.run import check_memory, part
 
 LEAST_DOMINANCE = 1e-12
+CELL = 48
 
 
 def similarity(sums: MeanSums, mean: str) -> FloatArray:
@@ -212,6 +213,7 @@ def similarity_sets(
     """
     sets: dict[str, SimilaritySet] = {}
     drawn: dict[str, Replicates] = {}
+    _refuse_too_many(pairs)
     for number, (name, own) in enumerate(pairs.items()):
         with part(number, len(pairs)):
             sets[name], replicates = _similarity_set(
@@ -220,6 +222,16 @@ def similarity_sets(
         if replicates is not None:
             drawn[name] = replicates
     return sets, drawn
+
+
+def _refuse_too_many(pairs: Mapping[str, Pairs]) -> None:
+    """Sums of every pair of speakers are held for every set: memory is asked for before work."""
+    speakers = max(own.segments.speakers for own in pairs.values())
+    check_memory(
+        len(pairs) * CELL * speakers**2,
+        f"{speakers} speakers",
+        f"matrices of {speakers} × {speakers} pairs of speakers",
+    )
 
 
 def _similarity_set(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.base import FloatArray, IntArray, Tabular, few_speakers
+from unmask.base import Codes, FloatArray, IntArray, Tabular, few_speakers
 from unmask.engine import negated_warnings
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
@@ -158,6 +158,7 @@ def sessions(
     check_backend(scorer)
     if protected.sessions is None:
         raise InputError("sessions: expected a session for every protected segment, found none")
+    _refuse_lone(protected.sessions.codes, protected.speakers.codes)
     segments, protected_order = aligned(original, protected)
     order = protected_order[segments.order]
     rows = {
@@ -206,6 +207,16 @@ def _statistics(
             own.roc.eer(), between.eer, number, bounds=half, evidence=evidence, chance=0.5
         ),
     }
+
+
+def _refuse_lone(sessions: Codes, speakers: Codes) -> None:
+    """Sessions of one speaker each, as chapters of a book are, compare nobody within them."""
+    pairs = np.unique(np.stack([sessions, speakers]), axis=1)
+    if pairs.shape[1] == np.unique(sessions).size:
+        raise InputError(
+            "sessions: expected two speakers or more in some session, found one in each: voices"
+            " within a session cannot be compared"
+        )
 
 
 def _refuse_missing(segments: Segments, codes: IntArray) -> None:

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from unmask.base import BoolArray, FloatArray, IntArray
-from unmask.engine import Battery, SystemResult, evaluate, group_masks
+from unmask.base import BoolArray, FloatArray
 from unmask.errors import InputError
 from unmask.privacy.legal import (
     CENTRED,
     CENTRED_NEGATED,
+    LEARNT,
     NEGATED,
     PLAIN,
-    count_above_in_scores,
+    Pairs,
     pooled,
     variant_name,
 )
 from unmask.privacy.legal import Attacker as LegalAttacker
-from unmask.report.cache import Step, digest_of
+from unmask.report.cache import digest_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
+from unmask.report.extractors import Speech
 from unmask.report.inputs import Inputs
-from unmask.report.section import Section
-from unmask.run import part
 from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores
 
 ATTACKS = "Attacks"
@@ -35,14 +33,34 @@ NOT_GIVEN = {
     "own": "no run of the attacker's own (again) was given, and the safeguard is not keyless",
     "related": "no related safeguard was given",
 }
-WEAKER = "made for the strongest reading of each attacker only"
-NO_EXTRACTOR = (
-    "Attackers train back-ends only; those of the published protocol train the extractor anew."
+
+
+BACKENDS_ONLY = (
+    "Attackers train back-ends only; those of the published protocol train the extractor anew,"
+    " which is stronger: with recordings and a safeguard that can be run, train = true does so."
 )
 
 
-def description(enrol: str, train: Sequence[str]) -> str:
+def extractor_note(inputs: Inputs) -> str:
+    """Which extractors were trained on protected speech, or why none was."""
+    if not inputs.trained:
+        why = dict.fromkeys(f"{who}, {why}" for (_, who), why in inputs.untrained.items())
+        return f"No extractor was trained: {'; '.join(why)}." if why else BACKENDS_ONLY
+    told = [
+        f"{who} on {name}, by {speech.people} people"
+        for (name, who), speech in inputs.trained.items()
+    ]
+    return (
+        "Extractors were trained on speech protected under keys of the attacker's own, by people"
+        f" who are not attacked: {'; '.join(told)}."
+    )
+
+
+def description(enrol: str, train: Sequence[str], *, trained: bool = False) -> str:
     """What an attacker knows, as a relative clause."""
+    if trained and set(train) != {"original"}:
+        which = "its output" if "own" in train else "the output of a related one"
+        return f"who can run the safeguard and trained a speaker encoder on {which}"
     if "own" in train:
         return "who can run the safeguard and trained on its output"
     if "related" in train:
@@ -81,6 +99,8 @@ class Attack:
     enrol: Embeddings = field(repr=False)
     train: Embeddings = field(repr=False)
     test: Embeddings = field(repr=False)
+    pairs: Pairs | None = field(default=None, repr=False)
+    enrols_own: bool = False
     _scored: dict[tuple[str, bool], FloatArray] = field(
         init=False, default_factory=dict, repr=False
     )
@@ -88,24 +108,30 @@ class Attack:
     @cached_property
     def inputs(self) -> list[str]:
         """Digests of what goes into the attack."""
-        return [digest_of(one) for one in (self.enrol, self.train, self.test)]
+        sets = (self.enrol, self.train, self.test, *(self.pairs or ()))
+        return [digest_of(one) for one in sets]
 
     def against(self, backend: str) -> LegalAttacker:
         """The attacker with one of its back-ends.
 
         What it enrols is never the attacked run, or the safeguard has no key.
         """
-        return LegalAttacker(self.enrol, self.test, backend, self.train, consistency=False)
+        return LegalAttacker(
+            self.enrol, self.test, backend, self.train, consistency=False, pairs=self.pairs
+        )
 
     @cached_property
     def variants(self) -> tuple[Variant, ...]:
         """Every way in which this attacker compares."""
-        readings = self.against(self.backends[0]).readings
-        return tuple(Variant(backend, reading) for backend in self.backends for reading in readings)
+        return tuple(
+            Variant(backend, reading)
+            for backend in self.backends
+            for reading in self.against(backend).readings
+        )
 
     def label(self, variant: Variant) -> str:
         """Attacker, back-end and reading."""
-        return _label(self.attacker, variant)
+        return labelled(self.attacker, variant)
 
     def matrix(self, variant: Variant) -> FloatArray:
         """Every enrolled speaker against every attacked utterance, scored once."""
@@ -168,7 +194,7 @@ class Attack:
         )
 
 
-def _label(attacker: str, variant: Variant) -> str:
+def labelled(attacker: str, variant: Variant) -> str:
     return variant_name(f"{attacker} ({variant.backend})", variant.reading)
 
 
@@ -219,7 +245,9 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
         return Attacks({}, {}, {})
     original = inputs.enrolment(inputs.original)
     control = inputs.attacked(inputs.original)
-    backends = tuple(dict.fromkeys(b for one in config.attackers for b in one.backends))
+    backends = tuple(
+        dict.fromkeys(b for one in config.attackers for b in one.backends if b not in LEARNT)
+    )
     of: dict[str, tuple[Attack, ...]] = {
         ORIGINAL: (Attack(ORIGINAL, ORIGINAL, "", backends, original, original, control),)
     }
@@ -228,20 +256,17 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
     for name, protected in inputs.protected.items():
         test = inputs.attacked(protected)
         run = inputs.enrolment(protected)
-        known = {"original": original}
-        if name in inputs.keyless:
-            known["own"] = run
-        elif name in inputs.again:
-            known["own"] = inputs.enrolment(inputs.again[name])
-        if name in inputs.related:
-            known["related"] = inputs.enrolment(inputs.related[name])
+        given = inputs.speech(name)
         found = []
         for one in config.attackers:
-            lacking = [NOT_GIVEN[data] for data in one.needs if data not in known]
-            if lacking:
+            speech = inputs.trained.get((name, one.name)) if one.trains else given
+            lacking = [NOT_GIVEN[data] for data in one.needs if data not in given.known]
+            if speech is None:
+                missing[name, one.name] = f"not run, {inputs.untrained[name, one.name]}"
+            elif lacking and not one.trains:
                 missing[name, one.name] = f"not run, {' and '.join(lacking)}"
             else:
-                found.append(_attack(name, one, known, test))
+                found.append(_attack(name, one, inputs, speech))
         if not found:
             told = "; ".join(f"{who}: {why}" for (n, who), why in missing.items() if n == name)
             raise InputError(f"attackers: none can attack {name} ({told})")
@@ -250,296 +275,28 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
     return Attacks(of, consistency, missing)
 
 
-def _attack(
-    safeguard: str, one: Attacker, known: Mapping[str, Embeddings], test: Embeddings
-) -> Attack:
-    train = pooled([known[data] for data in one.train if data in known])
-    told = description(one.enrol, one.train)
-    return Attack(safeguard, one.name, told, one.backends, known[one.enrol], train, test)
-
-
-@dataclass(frozen=True, eq=False)
-class Trialled:
-    """An attack as a verification system: metrics, and who is found.
-
-    ``identified`` is the share of each speaker's attacked utterances whose closest enrolled
-    speaker is the right one, among all ``candidates``.
+def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> Attack:
+    """An attacker with the back-ends that its data allow: trained on people who are not attacked
+    where there are such, else on its own enrolment speech.
     """
-
-    safeguard: str
-    attacker: str
-    variant: Variant
-    result: SystemResult
-    speakers: tuple[str, ...]
-    identified: FloatArray
-    recordings: IntArray
-    candidates: int
-    trials: str
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def label(self) -> str:
-        """Attacker, back-end and reading."""
-        return _label(self.attacker, self.variant)
-
-    @property
-    def name(self) -> str:
-        """Safeguard and attacker."""
-        return self.safeguard if self.safeguard == ORIGINAL else f"{self.safeguard}, {self.label}"
-
-    def value(self, metric: str) -> float:
-        """A metric's value; ``identified`` is the mean over speakers."""
-        if metric == "identified":
-            return float(self.identified.mean())
-        return float(self.result[metric].value)
-
-
-@dataclass(frozen=True, eq=False)
-class Trials:
-    """Every variant of one attack."""
-
-    variants: tuple[Trialled, ...]
-
-
-def trial_step(attack: Attack, config: Config) -> Step:
-    """Score the trials of an attack in every variant and measure them.
-
-    Intervals are made for the strongest variant by D_ECE and by EER; the others are there to show
-    what they were chosen from.
-    """
-    params = {**config.trials, "backends": attack.backends}
-
-    def compute() -> Trials:
-        if attack.size > config.verification.max_trials:
-            raise InputError(
-                f"verification.max_trials: {attack.enrol.n_speakers:,} speakers and"
-                f" {len(attack.test):,} utterances make more than"
-                f" {config.verification.max_trials:,} trials"
-            )
-        battery = Battery(p_target=params["p_target"], fpr=params["fpr"])
-        how = {name: params[name] for name in ("replicates", "level", "seed")}
-        found = {}
-        for variant in attack.variants:
-            scores = attack.scores(variant)
-            result = evaluate(scores, battery=battery, **{**how, "replicates": 0}).results[0]
-            bare = [replace(e, no_interval=WEAKER) for e in result.estimates]
-            result = replace(result, estimates=tuple(bare))
-            found[variant] = _trialled(attack, variant, scores, result)
-        chosen = dict.fromkeys(strongest(tuple(found.values()), m).variant for m in MOST)
-        attack.hold(*chosen)
-        if how["replicates"]:
-            again = evaluate(attack.scores(*chosen), battery=battery, **how)
-            for variant, result in zip(chosen, again, strict=True):
-                found[variant] = replace(found[variant], result=result, warnings=again.warnings)
-        return Trials(tuple(found.values()))
-
-    what = f"verification of {attack.safeguard}, {attack.attacker}"
-    seconds = 1 + attack.size * params["replicates"] / 5e6
-    return Step(what, attack.inputs, params, compute, weight=seconds)
-
-
-def _trialled(attack: Attack, variant: Variant, scores: Scores, result: SystemResult) -> Trialled:
-    models = attack.enrol.n_speakers
-    return Trialled(
-        attack.safeguard,
-        attack.attacker,
-        variant,
-        result,
-        *_identified(scores, models),
-        models,
-        scores.digest,
+    known = {data: inputs.enrolment(found) for data, found in speech.known.items()}
+    apart = all(data in speech.learnt for data in one.train)
+    sets = speech.learnt if apart else known
+    train = pooled([sets[data] for data in one.train if data in sets])
+    pairs = None
+    if apart and one.enrol == "original" and {"original", "own"} <= set(speech.learnt):
+        pairs = speech.learnt["original"], speech.learnt["own"]
+    usable = tuple(
+        b for b in one.backends if b not in LEARNT or (apart and (b == "asnorm" or pairs))
     )
-
-
-MOST = {"d_ece": 1.0, "eer": -1.0}
-
-
-def strongest(found: Sequence[Trialled], metric: str = "d_ece") -> Trialled:
-    """The attack that discloses most by a metric; the first of equals."""
-    sign = MOST.get(metric, 1.0)
-    return max(found, key=lambda one: sign * one.value(metric))
-
-
-def leaders(found: Sequence[Trialled], metric: str) -> tuple[Trialled, ...]:
-    """The strongest variant of each attacker by a metric, in the order of the attackers."""
-    names = dict.fromkeys(one.attacker for one in found)
-    return tuple(strongest([o for o in found if o.attacker == name], metric) for name in names)
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """An attack on groups of speakers, such as women and men."""
-
-    label: str
-    results: tuple[SystemResult, ...]
-    warnings: tuple[str, ...]
-
-
-def group_step(attack: Attack, variant: Variant, config: Config, by: str) -> Step:
-    """Measure an attack within and between the groups of a column."""
-    how = {name: config.trials[name] for name in ("replicates", "level", "seed")}
-
-    def compute() -> Groups:
-        scores = attack.scores(variant)
-        parts = []
-        told: list[str] = []
-        masks = group_masks(scores, by)
-        for index, (group, mask) in enumerate(masks):
-            chosen = scores.select(mask)
-            if not (chosen.is_target.any() and chosen.is_nontarget.any()):
-                told.append(f"group {group} has no trials of both kinds and is left out")
-                continue
-            with part(index, len(masks)):
-                found = evaluate(chosen, **how)
-            parts.append(replace(found.results[0], group=group))
-            told += [f"group {group}: {line}" for line in found.warnings]
-        return Groups(attack.label(variant), tuple(parts), tuple(told))
-
-    what = f"groups of {by} under {attack.safeguard}, {attack.attacker}"
-    params = {**how, "by": by, "variant": [variant.backend, variant.reading]}
-    return Step(what, attack.inputs, params, compute, weight=1.5)
-
-
-def _identified(scores: Scores, models: int) -> tuple[tuple[str, ...], FloatArray, IntArray]:
-    """Speakers, the share of their utterances that are found, and how many utterances they have."""
-    assert scores.test_speaker is not None
-    matrix = scores.scores().reshape(models, -1).T
-    true = scores.is_target.reshape(models, -1).T
-    known = true.any(axis=1)
-    above = count_above_in_scores(matrix[known], true[known].argmax(axis=1))
-    owner = scores.test_speaker.codes[: len(matrix)][known]
-    used, dense = np.unique(owner, return_inverse=True)
-    recordings = np.bincount(dense)
-    hits = np.bincount(dense, weights=above.at_or_above == 0) / recordings
-    names = tuple(str(scores.test_speaker.names[int(code)]) for code in used)
-    return names, hits, recordings
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Systems on one list of trials: a table that was given, or the strongest attacks as systems.
-
-    ``inputs`` are its digests, ``size`` counts its trials; ``load`` gives the scores, which nobody
-    computes before a step needs them. ``references`` tell hard trials from easy.
-    """
-
-    name: str
-    systems: tuple[str, ...]
-    size: int
-    inputs: Sequence[str]
-    load: Callable[[], Scores]
-    speakers: bool = True
-    references: Sequence[str] = ()
-
-
-@dataclass(eq=False)
-class Study:
-    """What every framework of an assessment works on.
-
-    ``tables`` are the score tables by name; ``trialled`` holds every variant of every attack by
-    safeguard, once the attacks have been tried.
-    """
-
-    config: Config
-    inputs: Inputs
-    attacks: Attacks
-    colours: Mapping[str, str]
-    tables: Mapping[str, Scores]
-    trialled: Mapping[str, Sequence[Trialled]] = field(default_factory=dict)
-
-    def trial_steps(self) -> dict[tuple[str, str], Step]:
-        """Every attack as a verification system, by safeguard and attacker."""
-        return self.per_attack(lambda attack: trial_step(attack, self.config))
-
-    def per_attack(self, make: Callable[[Attack], Step]) -> dict[tuple[str, str], Step]:
-        """A step for each attack, by safeguard and attacker."""
-        return {
-            (name, attack.attacker): make(attack)
-            for name, found in self.attacks.of.items()
-            for attack in found
-        }
-
-    def tried(self, done: Mapping[tuple[str, str], Trials]) -> None:
-        """Take the tried attacks; of their scores only those of the strongest are held."""
-        trialled: dict[str, list[Trialled]] = {}
-        for (name, _), found in done.items():
-            trialled.setdefault(name, []).extend(found.variants)
-        self.trialled = trialled
-        strongest = {id(attack): variant for attack, variant in self.strongest().values()}
-        for attacks in self.attacks.of.values():
-            for attack in attacks:
-                attack.hold(*([strongest[id(attack)]] if id(attack) in strongest else []))
-
-    def strongest(self) -> dict[str, tuple[Attack, Variant]]:
-        """The attack with the lowest equal error rate on each safeguard."""
-        best = {name: strongest(found, "eer") for name, found in self.trialled.items()}
-        return {
-            name: (
-                next(a for a in self.attacks.of[name] if a.attacker == one.attacker),
-                one.variant,
-            )
-            for name, one in best.items()
-        }
-
-    def compared(self) -> list[Table]:
-        """The strongest attacks, those on one list of trials in one table, and the given tables."""
-        groups: list[dict[str, tuple[Attack, Variant]]] = []
-        for name, (attack, variant) in self.strongest().items():
-            same = (g for g in groups if next(iter(g.values()))[0].same_trials(attack))
-            group = next(same, None)
-            if group is None:
-                groups.append({name: (attack, variant)})
-            else:
-                group[name] = (attack, variant)
-        references = {one.name: one.reference for one in self.config.scores}
-        return [
-            *map(_attack_table, groups),
-            *(
-                Table(
-                    name,
-                    tuple(scores.systems),
-                    len(scores),
-                    [digest_of(scores)],
-                    lambda scores=scores: scores,  # type: ignore[misc]
-                    scores.enrol_speaker is not None,
-                    references.get(name, ()),
-                )
-                for name, scores in self.tables.items()
-            ),
-        ]
-
-
-def _attack_table(group: Mapping[str, tuple[Attack, Variant]]) -> Table:
-    names = tuple(group)
-    (first, variant), *others = group.values()
-
-    def load() -> Scores:
-        table = first.scores(variant, names=names[:1])
-        more = {n: a.matrix(v).ravel() for n, (a, v) in zip(names[1:], others, strict=True)}
-        return replace(table, systems={**table.systems, **more})
-
-    inputs = [one for attack, v in group.values() for one in (*attack.inputs, attack.label(v))]
-    name = ATTACKS if len(names) > 1 else f"{ATTACKS} on {names[0]}"
-    return Table(name, names, first.size, inputs, load)
-
-
-Plan = dict[str, Mapping[Any, Step]]
-"""Steps of a framework in named groups; what is found comes back in the same groups."""
-TRIALS = "trials"
-
-
-@dataclass(frozen=True)
-class Framework:
-    """How a framework takes part in an assessment.
-
-    ``steps`` are planned from the inputs, ``later`` ones when the attacks have been tried;
-    ``section`` makes its part of the report from their results. ``trials`` tells that it looks at
-    the tried attacks; without results in the group ``main`` there is no section.
-    """
-
-    key: str
-    section: Callable[[Study, Mapping[str, Mapping[Any, Any]]], Section]
-    steps: Callable[[Study], Plan] = lambda study: {}
-    later: Callable[[Study], Plan] = lambda study: {}
-    trials: bool = False
-    main: str | None = None
+    return Attack(
+        safeguard,
+        one.name,
+        description(one.enrol, one.train, trained=one.trains),
+        usable or ("cosine",),
+        known[one.enrol],
+        train,
+        inputs.attacked(speech.protected),
+        pairs,
+        one.enrol == "own",
+    )

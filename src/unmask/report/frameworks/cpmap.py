@@ -16,7 +16,7 @@ from unmask.figures import (
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.attacks import Framework, Plan, Study, Table
+from unmask.report.frameworks.study import Framework, Plan, Study, Table
 from unmask.report.section import LI_2022, TWO_RATES, Method, Section, TableBlock, percent
 from unmask.report.table import render
 from unmask.stress import Contour, CpAssessment, DeltaCpMap, contour, cp_maps

@@ -16,28 +16,19 @@ from unmask.privacy.legal import (
     PLAIN,
     SPLITS,
     TITLES,
-    Curve,
     Inference,
     LegalSweep,
     Worst,
     inference,
     legal,
-    strongest_of,
-    sweep_notices,
 )
 from unmask.privacy.legal import Attacker as LegalAttacker
 from unmask.report.cache import Cache, Step, Work, cache_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.attacks import (
-    NO_EXTRACTOR,
-    Attack,
-    Framework,
-    Plan,
-    Study,
-    Variant,
-    attacks_of,
-)
+from unmask.report.frameworks.attacks import Attack, Variant, attacks_of
+from unmask.report.frameworks.legal_results import LegalResults
+from unmask.report.frameworks.study import Framework, Plan, Study
 from unmask.report.headline import ALL, CONTROL, WORST
 from unmask.report.inputs import read_inputs
 from unmask.report.section import VAUQUIER_2025, Choice, Method, Section, TableBlock, shown
@@ -263,95 +254,6 @@ def _inferred(protected: Any, original: Any, *, attribute: str, **options: Any) 
     return inference(protected, attribute, unprotected=original, **options)
 
 
-class LegalResults:
-    """Curves of every attack on every safeguard, and of the same attacks on unprotected speech.
-
-    ``sweeps`` are by safeguard and attacker, ``probes`` by safeguard and attribute.
-    """
-
-    def __init__(
-        self,
-        config: Config,
-        sweeps: Mapping[tuple[str, str], LegalSweep],
-        probes: Mapping[tuple[str, str], Inference],
-        consistency: Mapping[str, LegalSweep],
-    ) -> None:
-        self.sweeps, self.probes, self.consistency = sweeps, probes, consistency
-        self.metrics: tuple[str, ...] = config.legal.metrics
-        self.lengths, self.seed = config.legal.lengths, config.seed
-        self.whole = {
-            name: self._joined([s for (n, _), s in sweeps.items() if n == name])
-            for name in dict.fromkeys(name for name, _ in sweeps)
-        }
-        self.safeguards = tuple(name for name in self.whole if name != ORIGINAL)
-        self._found: dict[tuple[str, str, int, int, str | None], Worst] = {}
-
-    def _joined(self, sweeps: Sequence[LegalSweep]) -> LegalSweep:
-        """The curves of several attackers on one safeguard."""
-        curves = {key: curve for one in sweeps for key, curve in one.curves.items()}
-        ranks = {key: found for one in sweeps for key, found in one.ranks.items()}
-        return LegalSweep(curves, ranks, {}, None, None, self.seed, ())
-
-    def of(
-        self, safeguard: str, metric: str, length: int, attacker: str | None = None
-    ) -> dict[str, Curve]:
-        """Curves of one metric and length by their attacker's name, of one attacker or of all."""
-        sweep = self.whole[safeguard] if attacker is None else self.sweeps[safeguard, attacker]
-        return sweep.competing(metric, length)
-
-    def counts(self, safeguard: str, metric: str, length: int) -> list[int]:
-        """Numbers of speakers at which attacks were run."""
-        curves = self.of(safeguard, metric, length).values()
-        return sorted({int(n) for curve in curves for n in curve.counts})
-
-    def strongest(
-        self, safeguard: str, metric: str, length: int, count: int, attacker: str | None = None
-    ) -> Worst:
-        """The strongest attack at one point, of one attacker or of all."""
-        key = (safeguard, metric, length, count, attacker)
-        if key not in self._found:
-            curves = self.of(safeguard, metric, length, attacker)
-            best = strongest_of(curves, count, seed=self.seed)
-            self._found[key] = Worst(length, count, best)
-        return self._found[key]
-
-    def worst(self, safeguard: str, metric: str) -> Worst:
-        """The largest risk of all points: most often many utterances and few candidates."""
-        points = [
-            self.strongest(safeguard, metric, length, count)
-            for length in self.lengths
-            for count in self.counts(safeguard, metric, length)
-        ]
-        return max(points, key=lambda risk: float(risk.strongest.estimate.value))
-
-    def crowd(self, safeguard: str, metric: str) -> Worst:
-        """The fewest utterances and all candidates."""
-        return self.most(safeguard, metric, min(self.lengths))
-
-    def most(self, safeguard: str, metric: str, length: int, attacker: str | None = None) -> Worst:
-        """The strongest attack with most speakers, of one attacker or of all."""
-        count = self.counts(safeguard, metric, length)[-1]
-        return self.strongest(safeguard, metric, length, count, attacker)
-
-    def shown(self, safeguard: str) -> dict[tuple[str, str, int], Curve]:
-        """For each attacker the curve of the variant that is strongest among most speakers."""
-        found = {}
-        for attacker in (who for name, who in self.sweeps if name == safeguard):
-            for metric in self.metrics:
-                for length in self.lengths:
-                    label = self.most(safeguard, metric, length, attacker).strongest.attacker
-                    curves = self.sweeps[safeguard, attacker].curves
-                    found[attacker, metric, length] = curves[label, metric, length]
-        return found
-
-    def sweep(self, safeguard: str) -> LegalSweep:
-        """Unprotected speech and every attacker of a safeguard in one sweep."""
-        curves = {**self.shown(ORIGINAL), **self.shown(safeguard)}
-        probes = {(name, a): i for (name, a), i in self.probes.items() if name == safeguard}
-        notices = tuple(dict.fromkeys(sweep_notices(curves, probes, {}, ORIGINAL)))
-        return LegalSweep(curves, {}, probes, ORIGINAL, None, self.seed, notices)
-
-
 def _section(study: Study, found: Mapping[str, Mapping[Any, Any]]) -> Section:
     """Risk against the number of speakers, all safeguards together and each on its own."""
     results, colours = LegalResults(study.config, **found), study.colours
@@ -443,6 +345,14 @@ _CONSISTENCY = (
 )
 
 
+_SAME = (
+    "The tenth of the people who are linked most often, and the tenth linked least, under two"
+    " attacks: the share that both have, its chance level, and in the signature how probable as"
+    " many in common are by chance (hypergeometric). Equals are drawn by lot, which lowers the"
+    " overlap."
+)
+
+
 def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
     strongest: dict[str, list[Row]] = {
         metric: [
@@ -493,6 +403,14 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
         Row({"safeguard": name, "attribute": attribute}, found.estimates)
         for (name, attribute), found in results.probes.items()
     ]
+    same = [
+        Row(
+            {"between": what, "first": one.first, "second": one.second, "tenth": one.which},
+            (one.estimate,),
+        )
+        for what, some in results.overlaps().items()
+        for one in some
+    ]
     blocks = (
         *(
             TableBlock(f"{TITLES[metric]}: the strongest attack", tuple(rows), note=_STRONGEST)
@@ -504,6 +422,7 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
         TableBlock("Residual risk, worst decile", tuple(_merged(details)), folded=True),
         TableBlock("Rank of the true speaker, in bits", tuple(ranks), folded=True),
         TableBlock("Every variant tried", tuple(_merged(variants)), folded=True),
+        TableBlock("Are the same people linked?", tuple(same), folded=True, note=_SAME),
     )
     return tuple(block for block in blocks if block.rows)
 
@@ -570,7 +489,8 @@ _METHOD = (
         "what is enrolled, and what the back-end was trained on",
         "Ignorant: the attacker's own protected speech, original speech. Semi-informed: the same,"
         " and speech of a related safeguard. Informed: the same, and the attacker's own protected"
-        f" speech. With original enrolment, nothing protected is enrolled. {NO_EXTRACTOR}",
+        " speech. With original enrolment, nothing protected is enrolled. Back-ends are trained,"
+        " and where an attacker says so the extractor too.",
     ),
     Method(
         "Inference",

@@ -41,7 +41,7 @@ from unmask.privacy.similarity import (
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.attacks import Framework, Plan, Study
+from unmask.report.frameworks.study import Framework, Plan, Study
 from unmask.report.section import NOE_2020, NOE_2022, Choice, Method, Section, TableBlock, percent
 from unmask.trials import Source
 
@@ -247,10 +247,11 @@ def _steps(study: Study) -> Plan:
         if protected.sessions is not None and protected.sessions.n_unique > 1:
             within[name] = Step.of(f"sessions of {name}", sessions, *voices, weight=2.0, **how)
     for name, sets in inputs.sets.items():
-        scores = [sets[part] for part in ("oo", "op", "pp")]
-        matrices[name] = Step.of(
-            f"voice similarity of {name}", pseudonymisation, *scores, **all_pairs
-        )
+        scores = [sets[part] for part in ("oo", "op", "pp") if part in sets]
+        if len(scores) == 3:
+            matrices[name] = Step.of(
+                f"voice similarity of {name}", pseudonymisation, *scores, **all_pairs
+            )
     return {"matrices": matrices, "sessions": within}
 
 

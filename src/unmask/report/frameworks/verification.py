@@ -21,18 +21,11 @@ from unmask.figures import (
     score_histograms,
     system_colours,
 )
+from unmask.privacy.legal import matrix_linkability
 from unmask.report.cache import Step
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.attacks import (
-    Framework,
-    Groups,
-    Plan,
-    Study,
-    Trialled,
-    group_step,
-    leaders,
-    strongest,
-)
+from unmask.report.frameworks.study import Framework, Plan, Study
+from unmask.report.frameworks.trialled import Groups, Trialled, group_step, leaders, strongest
 from unmask.report.section import TWO_RATES, Method, Section, TableBlock, shown
 from unmask.report.table import label
 from unmask.trials import Scores
@@ -188,7 +181,11 @@ def _steps(study: Study) -> Plan:
                 **how,
             )
             for name, scores in study.tables.items()
-        }
+        },
+        "links": {
+            name: Step.of(f"links of {name}", matrix_linkability, scores, **study.config.drawn)
+            for name, scores in study.tables.items()
+        },
     }
 
 
@@ -253,7 +250,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
                 title=f"{name}: {_best(found)}",
             )
         )
-        blocks += _table_blocks(name, found)
+        blocks += _table_blocks(name, found, results["links"].get(name, {}))
         warnings += [f"{name}: {line}" for line in found.warnings]
     answer = [
         f"{one.name}: equal error rate {shown(one.result['eer'], 1, scale=100)} %"
@@ -332,8 +329,8 @@ def variant_blocks(
     return [block for block in blocks if block.rows]
 
 
-def _table_blocks(name: str, found: Evaluation) -> list[TableBlock]:
-    def rows(metrics: Sequence[str]) -> tuple[Row, ...]:
+def _table_blocks(name: str, found: Evaluation, links: Mapping[str, Estimate]) -> list[TableBlock]:
+    def rows(metrics: Sequence[str], *, linked: bool = False) -> tuple[Row, ...]:
         return tuple(
             Row(
                 {
@@ -341,13 +338,21 @@ def _table_blocks(name: str, found: Evaluation) -> list[TableBlock]:
                     "system": r.system,
                     **({} if r.group is None else {"group": r.group}),
                 },
-                ordered(r.estimates, metrics),
+                (
+                    *ordered(r.estimates, metrics),
+                    *(
+                        [links[r.system]]
+                        if linked and r.group is None and r.system in links
+                        else []
+                    ),
+                ),
             )
             for r in found
         )
 
+    first = ("eer", "min_dcf", "min_cllr", "d_ece", "l_w", "tag")
     return [
-        TableBlock(name, rows(("eer", "min_dcf", "min_cllr", "d_ece", "l_w", "tag"))),
+        TableBlock(name, rows(first, linked=True)),
         TableBlock(
             f"{name}: all metrics",
             rows(("eer_raw", "act_dcf", "cllr", "d_sys", "tpr_at_fpr")),

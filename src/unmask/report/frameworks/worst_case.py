@@ -12,7 +12,7 @@ from unmask.engine import Roc
 from unmask.figures import Figure, GrowthLine, worst_case_figures, worst_case_growth
 from unmask.report.cache import Step
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.attacks import Framework, Plan, Study, Table
+from unmask.report.frameworks.study import Framework, Plan, Study, Table
 from unmask.report.section import SHOLOKHOV_2020, Method, Section, TableBlock, percent
 from unmask.run import part
 from unmask.stress import (
@@ -84,7 +84,8 @@ def _(studies: Mapping[str, WorstCaseStudy], *, inputs: tuple[Source, ...] = ())
             conditions = where | {
                 "threshold": point.name
                 if _is_number(point.name)
-                else f"{point.name} = {point.threshold:.4g}"
+                else f"{point.name} ({_WEIGHTS.get(point.name, 'as asked')})"
+                f" = {point.threshold:.4g}"
             }
             rows.append(Row(conditions, study.estimates(place), columns))
         notes.append(_counts(study, said))

@@ -13,16 +13,9 @@ from unmask.privacy.similarity import calibration_distortion
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
-from unmask.report.frameworks.attacks import (
-    TRIALS,
-    Attack,
-    Framework,
-    Plan,
-    Study,
-    Trialled,
-    Variant,
-    strongest,
-)
+from unmask.report.frameworks.attacks import Attack, Variant
+from unmask.report.frameworks.study import TRIALS, Framework, Plan, Study
+from unmask.report.frameworks.trialled import Trialled, strongest
 from unmask.report.frameworks.verification import (
     named_colours,
     of_many,

@@ -224,7 +224,7 @@ def _location(location: str, line: str) -> tuple[str, int]:
     if location.endswith("]"):
         raise InputError(f"{line}: expected archive:offset, found a range of rows ({location})")
     file, colon, offset = location.rpartition(":")
-    if colon and file and offset.isdecimal():
+    if colon and file and offset.isascii() and offset.isdigit() and len(offset) < 19:
         return file, int(offset)
     return location, 0
 

@@ -1,9 +1,10 @@
-"""A process that opens HDF5 files for another one, which ends it where the library hangs.
+"""A process that decodes files for another one, which ends it where a library hangs.
 
-Run as a script, without this package: a request on standard input is two numbers (free memory,
-bytes of the file) and the file; an answer on standard output is a byte (1 read, 0 refused), a
-length, and an npz archive or a sentence. The archive holds ``about`` (JSON: path, kind and speaker
-of every dataset) and an array for each.
+Run as a script, with ``hdf5`` or ``parquet`` behind it and without this package: a request on
+standard input is two numbers (free memory, bytes of the file) and the file; an answer on standard
+output is a byte (1 decoded, 0 refused), a length, and the contents or a sentence. HDF5 becomes an
+npz archive of ``about`` (JSON: path, kind and speaker of every dataset) and an array for each;
+parquet becomes Arrow's own file format.
 """
 
 from __future__ import annotations
@@ -14,43 +15,58 @@ import struct
 import sys
 from typing import Any
 
-import numpy as np
-
 REQUEST, ANSWER = struct.Struct("<QQ"), struct.Struct("<BQ")
 
 
 def main() -> None:
     """Answer requests until standard input ends."""
-    import h5py  # noqa: F401 - before the first request, whose time is limited
-
+    decode = {"hdf5": hdf5, "parquet": parquet}[sys.argv[1]]
+    __import__({"hdf5": "h5py", "parquet": "polars"}[sys.argv[1]])  # the first request is timed
     source, target = sys.stdin.buffer, sys.stdout.buffer
     target.write(b"!")
     target.flush()
     while head := source.read(REQUEST.size):
         memory, size = REQUEST.unpack(head)
         try:
-            code, answer = 1, contents(source.read(size), memory)
-        except Exception as error:
+            code, answer = 1, decode(source.read(size), memory)
+        except BaseException as error:
             code, answer = 0, str(error).encode("utf-8", "replace")
         target.write(ANSWER.pack(code, len(answer)))
         target.write(answer)
         target.flush()
 
 
-def contents(data: bytes, memory: int) -> bytes:
+def check_memory(needed: int, memory: int) -> None:
+    """Refuse what memory cannot hold twice."""
+    if 2 * needed > memory:
+        raise ValueError(
+            f"expected at most {memory / 2e9:.1f} GB, half of the free memory,"
+            f" found {needed / 1e9:.1f} GB"
+        )
+
+
+def parquet(data: bytes, memory: int) -> bytes:
+    """All columns of a table in Arrow's file format."""
+    import polars as pl
+
+    scan = pl.scan_parquet(io.BytesIO(data))
+    rows = int(scan.select(pl.len()).collect().item())
+    check_memory(rows * len(scan.collect_schema()) * 8, memory)
+    made = io.BytesIO()
+    pl.read_parquet(io.BytesIO(data)).write_ipc(made)
+    return made.getvalue()
+
+
+def hdf5(data: bytes, memory: int) -> bytes:
     """All datasets of a file as an npz archive."""
     import h5py
+    import numpy as np
 
     arrays: dict[str, Any] = {}
     about: list[tuple[str, str, str | None]] = []
     with h5py.File(io.BytesIO(data), "r") as file:
         found = datasets(file)
-        size = sum(int(item.nbytes) for item in found.values())
-        if 2 * size > memory:
-            raise ValueError(
-                f"expected at most {memory / 2e9:.1f} GB of numbers, half of the free memory,"
-                f" found {size / 1e9:.1f} GB"
-            )
+        check_memory(sum(int(item.nbytes) for item in found.values()), memory)
         for name, item in found.items():
             speaker = item.attrs.get("speaker_id", item.attrs.get("speaker"))
             array, kind = plain(item)
@@ -78,6 +94,8 @@ def datasets(file: Any) -> dict[str, Any]:
 
 def plain(item: Any) -> tuple[Any, str]:
     """Numbers as they are, text as UTF-8 in one array of bytes; another kind by its name alone."""
+    import numpy as np
+
     if item.shape is None:
         return np.zeros(0), "an empty dataset"
     if item.dtype.kind in "biuf":

@@ -1,0 +1,357 @@
+"""Attackers that train the extractor: protect training speech, train, embed, resume at any stage.
+
+Everything is kept beside the steps of the assessment, under names made from what it is made of: a
+run of the safeguard goes on with the recordings that are missing, training goes on from its
+checkpoint, and what is embedded is a step like any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unmask.errors import InputError
+from unmask.report.cache import Step, Work
+from unmask.report.config import Attacker, Config, Safeguard, Voices
+from unmask.trials import Embeddings, Source
+
+if TYPE_CHECKING:
+    from unmask.speech import Recording
+
+Say = Callable[[str], None]
+NO_RECORDINGS = "its extractor is trained on recordings, and embeddings were given"
+NOT_RUNNABLE = "its extractor is trained on protected speech, and no method or command makes such"
+NO_RELATED = "its extractor is trained on a related safeguard, and none was given that can be run"
+
+
+@dataclass(frozen=True, eq=False)
+class Speech:
+    """What attackers of one safeguard hold, through one extractor.
+
+    ``protected`` is attacked. ``known`` is speech of the people in the list, by what it is:
+    ``original``, ``own`` (protected under keys of the attacker's own) or ``related``; ``learnt`` is
+    that of training people, none of whom is attacked. ``shares`` are the same through extractors
+    trained on a share of them, ``people`` is the number of all.
+    """
+
+    protected: Embeddings
+    known: Mapping[str, Embeddings]
+    learnt: Mapping[str, Embeddings] = field(default_factory=dict)
+    shares: Mapping[float, Speech] = field(default_factory=dict)
+    people: int = 0
+
+
+def allowed(safeguard: Safeguard, *, allow_code: bool) -> bool:
+    """Whether the safeguard can be run; a command only with leave to run code."""
+    if safeguard.command is not None and not allow_code:
+        raise InputError(
+            f"safeguards.{safeguard.name}: expected a method, found a command, which is code to"
+            " run: --allow-code lets a config do so"
+        )
+    return safeguard.method is not None or safeguard.command is not None
+
+
+def set_apart(config: Config, speakers: Sequence[str]) -> frozenset[str]:
+    """The people who train: a share of all, by a hash of seed and name; none where others train.
+
+    A person's place depends on nobody else, so that whoever is added moves few.
+    """
+    if config.training.given or not any(one.trains for one in config.attackers):
+        return frozenset()
+    order = sorted(speakers, key=lambda name: _digest(config.seed, "apart", name))
+    return frozenset(order[: round(config.training.share * len(order))])
+
+
+class Extractors:
+    """Runs of safeguards under keys of the attacker's own, and extractors trained on them.
+
+    ``folder`` is where they are kept. ``say`` hears before training starts how long it will take.
+    """
+
+    def __init__(
+        self, config: Config, work: Work, *, allow_code: bool = False, say: Say | None = None
+    ) -> None:
+        self.config, self.work, self.allow_code = config, work, allow_code
+        self.say = say or (lambda line: None)
+        self.folder = work.cache.folder
+        self.safeguards = {one.name: one for one in config.safeguards}
+
+    @cached_property
+    def recordings(self) -> tuple[Recording, ...]:
+        """Recordings of the unprotected speech."""
+        return recordings_of(self.config.original)
+
+    @cached_property
+    def apart(self) -> frozenset[str]:
+        """Those of the people who train and are not attacked."""
+        return set_apart(self.config, sorted({one.speaker for one in self.recordings}))
+
+    @cached_property
+    def training(self) -> tuple[Recording, ...]:
+        """Recordings of training people."""
+        if self.config.training.audio is not None:
+            found = recordings_of(self.config.training)
+            shared = {one.speaker for one in found} & {one.speaker for one in self.recordings}
+            if shared:
+                raise InputError(
+                    f"training: expected other people than those attacked, found {len(shared)} of"
+                    f" them (first: {min(shared)})"
+                )
+            return found
+        return tuple(one for one in self.recordings if one.speaker in self.apart)
+
+    @cached_property
+    def tested(self) -> tuple[Recording, ...]:
+        """Recordings of those who are attacked, unprotected."""
+        return tuple(one for one in self.recordings if one.speaker not in self.apart)
+
+    @property
+    def device(self) -> str:
+        """Where extractors are trained."""
+        if self.config.training.device != "auto":
+            return self.config.training.device
+        import torch
+
+        return "cuda" if torch.cuda.is_available() else "cpu"
+
+    def own_run(self, safeguard: Safeguard, *, training: bool = False) -> tuple[Recording, ...]:
+        """Recordings of those attacked, or of training people, as the safeguard makes them under
+        the attacker's own key. What is there already is not made again.
+        """
+        from unmask.speech import External, anonymise
+        from unmask.speech import safeguard as method_named
+
+        found = self.training if training else self.tested
+        key = int(_digest(self.config.seed, "key of the attacker", safeguard.name)[:15], 16)
+        chosen: Any
+        if safeguard.command is not None:
+            chosen = External(safeguard.command.replace("{key}", str(key)))
+        else:
+            assert safeguard.method is not None
+            chosen = method_named(safeguard.method, seed=key)
+        told = json.dumps([chosen.describe(key=True), [str(one.path) for one in found]])
+        root = self.folder / "runs" / _digest(told)[:16]
+        made = tuple(replace(one, path=root / f"{one.place}.flac") for one in found)
+        missing = [
+            one for one, target in zip(found, made, strict=True) if not target.path.is_file()
+        ]
+        if missing:
+            people = "training people" if training else "the people attacked"
+            with self.work.doing(f"{safeguard.name} under the attacker's key, {people}"):
+                result = anonymise(missing, root, chosen)
+            if result.failures:
+                raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
+        return made
+
+    def why_not(self, safeguard: Safeguard, attacker: Attacker) -> str | None:
+        """Why an attacker's extractor cannot be trained; None if it can."""
+        if self.config.original.audio is None or safeguard.audio is None:
+            return NO_RECORDINGS
+        if self.config.training.given and self.config.training.audio is None:
+            return NO_RECORDINGS
+        needed = {*attacker.train, attacker.enrol}
+        if "own" in needed and not allowed(safeguard, allow_code=self.allow_code):
+            return NOT_RUNNABLE
+        other = self.safeguards.get(safeguard.related or "")
+        if "related" in needed and (
+            other is None or not allowed(other, allow_code=self.allow_code)
+        ):
+            return NO_RELATED
+        return None
+
+    def _sets(self, safeguard: Safeguard, attacker: Attacker) -> dict[str, tuple[Recording, ...]]:
+        """Training recordings by what they are."""
+        sets: dict[str, tuple[Recording, ...]] = {}
+        for data in dict.fromkeys(attacker.train):
+            if data == "original":
+                sets[data] = self.training
+            elif data == "own":
+                sets[data] = self.own_run(safeguard, training=True)
+            else:
+                sets[data] = self.own_run(self.safeguards[str(safeguard.related)], training=True)
+        return sets
+
+    def trained(self, safeguard: Safeguard, attacker: Attacker) -> Speech:
+        """All speech of an attack through an extractor of the attacker's own making."""
+        sets = self._sets(safeguard, attacker)
+        people = sorted(
+            {one.speaker for one in self.training},
+            key=lambda speaker: _digest(self.config.seed, "share", speaker),
+        )
+        speech = {"original": self.tested}
+        if allowed(safeguard, allow_code=self.allow_code):
+            speech["own"] = self.own_run(safeguard)
+        attacked = tuple(one for one in recordings_of(safeguard) if one.speaker not in self.apart)
+        name = f"{attacker.name} on {safeguard.name}"
+        shares = sorted({*self.config.training.curve, 1.0})
+        self._announce(name, sets, len(people), shares)
+
+        def through(share: float) -> Speech:
+            chosen = set(people[: max(2, round(share * len(people)))])
+            folder = str(self._train(name, sets, chosen, share))
+            vectors = {
+                data: embedding_step(
+                    found, folder, f"{data} speech for {name}, {share:.0%}", self.work
+                )
+                for data, found in {**speech, "protected": attacked}.items()
+            }
+            learnt = {
+                data: embedding_step(
+                    [one for one in found if one.speaker in chosen],
+                    folder,
+                    f"{data} training speech for {name}, {share:.0%}",
+                    self.work,
+                )
+                for data, found in sets.items()
+            }
+            return Speech(vectors.pop("protected"), vectors, learnt, people=len(chosen))
+
+        parts = {share: through(share) for share in shares}
+        whole = parts.pop(1.0)
+        return Speech(whole.protected, whole.known, whole.learnt, parts, whole.people)
+
+    def _announce(
+        self,
+        name: str,
+        sets: Mapping[str, Sequence[Recording]],
+        people: int,
+        shares: Sequence[float],
+    ) -> None:
+        """How long training will take, measured by a few steps; nothing where all is there."""
+        from unmask.speech import training_seconds
+
+        waiting = [s for s in shares if not (self._place(name, sets, s) / "card.json").is_file()]
+        if not waiting:
+            return
+        rows = sum(len(found) for found in sets.values())
+        seconds = sum(
+            training_seconds(
+                self._recipe,
+                speakers=max(2, round(share * people)),
+                utterances=max(2, round(share * rows)),
+                device=self.device,
+                start=self._start,
+            )
+            for share in waiting
+        )
+        self.say(
+            f"training the extractor of {name} on {people} people, {rows:,} recordings"
+            f" ({', '.join(f'{share:.0%}' for share in waiting)} of them), takes about"
+            f" {_duration(seconds)} on {self.device}"
+        )
+
+    @cached_property
+    def _recipe(self) -> Any:
+        from unmask.speech import Recipe
+
+        return Recipe.from_dict({"seed": self.config.seed, **self.config.training.recipe})
+
+    @property
+    def _start(self) -> str | None:
+        start = self.config.training.start
+        fits = self.config.training.recipe.get("network", "campplus") == "campplus"
+        return None if start == "scratch" or (start == "campplus" and not fits) else start
+
+    def _place(self, name: str, sets: Mapping[str, Sequence[Recording]], share: float) -> Path:
+        told = [name, share, self._recipe.to_dict(), self._start]
+        told += [[data, *(str(one.path) for one in found)] for data, found in sets.items()]
+        return self.folder / "extractors" / _digest(json.dumps(told))[:16]
+
+    def _train(
+        self,
+        name: str,
+        sets: Mapping[str, Sequence[Recording]],
+        people: set[str],
+        share: float,
+    ) -> Path:
+        from unmask.speech import train
+
+        folder = self._place(name, sets, share)
+        found = [
+            replace(one, utterance=f"{data} {one.utterance}")
+            for data, some in sets.items()
+            for one in some
+            if one.speaker in people
+        ]
+        with self.work.doing(f"training the extractor of {name}, {share:.0%} of the people"):
+            made = train(found, folder, recipe=self._recipe, start=self._start, device=self.device)
+        return made.folder
+
+
+def embedding_step(
+    found: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
+) -> Embeddings:
+    """Vectors of recordings by an encoder, all of which must be readable; ``source`` names them."""
+    made, failures = embedded(found, encoder, what, work, source=source)
+    if failures:
+        first = next(iter(failures.values()))
+        raise InputError(f"{first} ({len(failures)} recordings failed)")
+    return made
+
+
+def embedded(
+    found: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
+) -> tuple[Embeddings, dict[str, str]]:
+    """Vectors of recordings by an encoder, computed once, and by utterance what is wrong with
+    those that cannot be read; ``source`` names their set.
+    """
+    from unmask.speech import embed
+    from unmask.speech.encoders import fingerprint_of
+
+    total = hashlib.sha256()
+    for one in found:
+        with suppress(OSError):
+            total.update(one.path.read_bytes())
+
+    def compute() -> tuple[Embeddings, dict[str, str]]:
+        result = embed(found, encoder)
+        if result.embeddings is None:
+            raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
+        made = result.embeddings
+        assert made.utterances is not None
+        read = set(made.utterances.to_series())
+        unread = [one.utterance for one in found if one.utterance not in read]
+        vectors = Embeddings(
+            made.vectors,
+            made.speakers,
+            made.utterances,
+            made.sessions,
+            columns=made.columns,
+            source=Source(source or what, total.hexdigest(), "audio"),
+        )
+        return vectors, dict(zip(unread, result.failures, strict=True))
+
+    names = [f"{one.utterance} {one.speaker}" for one in found]
+    step = Step(
+        f"embedding {what}",
+        [total.hexdigest(), *names],
+        {"depends on": fingerprint_of(encoder)},
+        compute,
+        weight=0.1 * len(found),
+    )
+    work.expect([step])
+    made: tuple[Embeddings, dict[str, str]] = work.run(step)
+    return made
+
+
+def recordings_of(part: Voices) -> tuple[Recording, ...]:
+    from unmask.speech import recordings
+
+    assert part.audio is not None
+    return recordings(part.audio, speakers=part.speakers or "folder")
+
+
+def _digest(*told: object) -> str:
+    return hashlib.sha256("\0".join(map(str, told)).encode()).hexdigest()
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,276 @@
+"""Are the trained attackers to be trusted? Controls, held-out people and learning curves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from unmask.estimate import Estimate
+from unmask.figures import Figure, learning_curves
+from unmask.privacy.legal import (
+    FREE,
+    STRONG_ENOUGH,
+    LearningCurve,
+    among,
+    learning_curve,
+    linked,
+    of_people,
+    on_fewer,
+    pooled,
+    trained_on,
+)
+from unmask.privacy.legal import Attacker as LegalAttacker
+from unmask.report.cache import Step, digest_of
+from unmask.report.config import ORIGINAL
+from unmask.report.documents import Row
+from unmask.report.extractors import Speech
+from unmask.report.frameworks.attacks import Attack
+from unmask.report.frameworks.study import Framework, Plan, Study
+from unmask.report.frameworks.trialled import strongest
+from unmask.report.inputs import Inputs
+from unmask.report.section import Choice, Method, Section, TableBlock, shown
+from unmask.trials import Embeddings
+
+CITATION = (
+    "Panariello, Meyer, Champion, Miao, Todisco, Vu, Evans: The risks and detection of"
+    " overestimated privacy protection in voice anonymisation. 2025."
+)
+_OVERFIT = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Trusted:
+    """What a trained attacker reaches where it should succeed, and on people it never saw.
+
+    ``controls`` are Linkability by what is attacked: ``unprotected`` speech, ``own_run`` (speech of
+    the attacker's own run, enrolled from the same run), ``unseen`` people, and people that it was
+    trained on, ``seen``.
+    """
+
+    safeguard: str
+    attacker: str
+    backend: str
+    controls: Mapping[str, Estimate]
+    curve: LearningCurve
+
+    @property
+    def label(self) -> str:
+        """Attacker and back-end."""
+        return f"{self.attacker} ({self.backend})"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What stands against believing a low risk of this attacker."""
+        told = []
+        for name, verdict in (
+            (
+                "unprotected",
+                "of unprotected speech, where it must succeed: a low risk under it cannot be"
+                " believed",
+            ),
+            (
+                "own_run",
+                "of speech of its own run, under one key: it learnt too little, or the safeguard"
+                " gives one person unlike voices",
+            ),
+        ):
+            found = self.controls.get(name)
+            if found is not None and not _residual(found) >= STRONG_ENOUGH:
+                told.append(f"links {shown(found, 1, scale=100)} % only {verdict}")
+        seen, unseen = self.controls.get("seen"), self.controls["unseen"]
+        if seen is not None and seen.interval is not None and unseen.interval is not None:
+            apart = float(seen.value) - float(unseen.value)
+            if apart > _OVERFIT and seen.interval.low > unseen.interval.high:
+                told.append(
+                    f"links {shown(seen, 1, scale=100)} % of utterances of people it was trained on"
+                    f" and {shown(unseen, 1, scale=100)} % of others': it learnt people by heart"
+                )
+        told += [notice.sentence for notice in self.curve.notices]
+        return tuple(f"{self.safeguard}, {self.label}: {line}" for line in told)
+
+
+def _residual(estimate: Estimate) -> float:
+    chance = float(estimate.chance or 0)
+    return (float(estimate.value) - chance) / (1 - chance)
+
+
+def trusted(
+    attack: Attack, backend: str, inputs: Inputs, speech: Speech, *, level: float, seed: int
+) -> Trusted:
+    """Controls and learning curve of an attack with one of its back-ends.
+
+    ``speech`` is all that its attacker holds through its extractor.
+    """
+    attacker = attack.against(backend)
+    if speech.shares or backend in FREE:
+        series = {speech.people: [attacker]} | {
+            part.people: [_through(attack, backend, inputs, part)]
+            for part in speech.shares.values()
+        }
+        best, seen = attacker, None
+    else:
+        series = on_fewer(attacker, seed=seed)
+        best = series[max(series)][0]
+        people = set(best.test.speakers.to_series())
+        trained = attacker.train
+        assert trained is not None
+        if people & set(trained.speakers.to_series()):
+            seen = trained_on(among(attacker, people), people)
+        else:
+            known = [inputs.enrolment(one) for one in speech.known.values()]
+            seen = replace(best, train=pooled(known)) if backend in ("wccn", "plda") else None
+    curve = learning_curve(dict(sorted(series.items())), level=level)
+    people = set(best.test.speakers.to_series())
+
+    def beside(found: Embeddings) -> LegalAttacker:
+        """The same back-end, one set on both sides."""
+        enrol, test = inputs.enrolment(found), inputs.attacked(found)
+        return replace(best, enrol=of_people(enrol, people), test=of_people(test, people))
+
+    tried = {"unseen": best, "unprotected": beside(speech.known["original"])}
+    if "own" in speech.known:
+        tried["own_run"] = beside(speech.known["own"])
+    if seen is not None:
+        tried["seen"] = seen
+    elif "own" in speech.learnt:
+        first, second = _halves(speech.learnt["own"])
+        if first.n_speakers >= curve.candidates:
+            tried["seen"] = replace(best, enrol=first, test=second)
+    controls = {}
+    for name, one in tried.items():
+        found = linked(one, candidates=curve.candidates).estimate(0)
+        controls[name] = replace(found, metric=f"linkability_{name}")
+    return Trusted(attack.safeguard, attack.attacker, backend, controls, curve)
+
+
+def _through(attack: Attack, backend: str, inputs: Inputs, part: Speech) -> LegalAttacker:
+    """The attacker with an extractor that was trained on fewer people."""
+    own = attack.enrols_own and "own" in part.known
+    enrol = inputs.enrolment(part.known["own" if own else "original"])
+    train = pooled(list(part.learnt.values()))
+    return LegalAttacker(enrol, inputs.attacked(part.protected), backend, train, consistency=False)
+
+
+def _halves(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
+    """Every second utterance of each speaker, and the others."""
+    order = np.argsort(embeddings.speakers.codes, kind="stable")
+    first = np.zeros(len(embeddings), dtype=bool)
+    codes = embeddings.speakers.codes[order]
+    first[order] = (np.arange(len(order)) - np.searchsorted(codes, codes)) % 2 == 0
+    return embeddings.select(first), embeddings.select(~first)
+
+
+def _later(study: Study) -> Plan:
+    """Each trained attacker with its strongest trained back-end."""
+    steps = {}
+    for name, attacks in study.attacks.of.items():
+        for attack in attacks if name != ORIGINAL else ():
+            extractor = study.inputs.trained.get((name, attack.attacker))
+            speech = extractor or study.inputs.speech(name)
+            found = [
+                one
+                for one in study.trialled.get(name, ())
+                if one.attacker == attack.attacker
+                and (extractor is not None or one.variant.backend not in FREE)
+            ]
+            if found:
+                backend = strongest(found, "eer").variant.backend
+                steps[name, attack.attacker] = _step(study, attack, backend, speech)
+    return {"trusted": steps}
+
+
+def _step(study: Study, attack: Attack, backend: str, speech: Speech) -> Step:
+    how: dict[str, Any] = {"level": study.config.intervals.level, "seed": study.config.seed}
+    sets = [*speech.known.values(), *speech.learnt.values(), speech.protected]
+    sets += [one for part in speech.shares.values() for one in part.known.values()]
+    return Step(
+        f"learning curve of {attack.attacker} on {attack.safeguard}",
+        [*attack.inputs, *map(digest_of, sets)],
+        {**how, "backend": backend},
+        lambda: trusted(attack, backend, study.inputs, speech, **how),
+    )
+
+
+def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
+    """What trained attackers reach where they must succeed, and how they learn."""
+    found: Mapping[tuple[str, str], Trusted] = results["trusted"]
+    names = dict.fromkeys(name for name, _ in found)
+    panels: list[tuple[str, Figure]] = [
+        (
+            name,
+            learning_curves(
+                {one.label: one.curve for (n, _), one in found.items() if n == name},
+                name=f"learning_curves_{number}",
+            ),
+        )
+        for number, name in enumerate(names, start=1)
+    ]
+    rows = [
+        Row({"safeguard": one.safeguard, "attacker": one.label}, tuple(one.controls.values()))
+        for one in found.values()
+    ]
+    curves = [
+        Row(
+            {
+                "safeguard": one.safeguard,
+                "attacker": one.label,
+                "people trained on": str(estimate.params["trained_on"]),
+            },
+            (estimate,),
+        )
+        for one in found.values()
+        for estimate in one.curve.estimates
+    ]
+    rising = [one for one in found.values() if one.curve.verdict == "rises"]
+    answer = [
+        f"{one.safeguard}, {one.label}: {notice.sentence}."
+        for one in rising
+        for notice in one.curve.notices
+    ]
+    steady = sum(one.curve.verdict == "steady" for one in found.values())
+    answer.append(
+        f"Of {len(found)} trained attackers the learning curve of {len(rising)} still rises, of"
+        f" {steady} it does not; of the others it cannot be told."
+    )
+    return Section(
+        key="trust",
+        title="Are the attackers to be trusted?",
+        question="Is a low risk a property of the safeguard, or of attackers that learnt too"
+        " little?",
+        answer=tuple(answer),
+        figures=(Choice("Learning curves on", tuple(panels)),),
+        tables=(
+            TableBlock("What trained attackers reach", tuple(rows), note=_NOTE),
+            TableBlock("Learning curves", tuple(curves), folded=True),
+        ),
+        warnings=tuple(line for one in found.values() for line in one.warnings),
+        method=_METHOD,
+        citation=CITATION,
+    )
+
+
+_NOTE = (
+    "Linkability of single utterances by the strongest trained back-end of each attacker: of people"
+    " that it never saw, of people that it was trained on, of unprotected speech, and of speech of"
+    " its own run enrolled from the same run, under one key, where it must succeed."
+)
+_METHOD = (
+    Method(
+        "Learning curve",
+        "Linkability against the number of training people: all, a half, a quarter",
+        "Training people are never attacked: where back-ends learn from enrolment speech, half of"
+        " the people train and the others are attacked. A curve rises if the interval of its last"
+        " step, taken within each attacked speaker, lies above 0; it is steady if that interval"
+        " stays below two points.",
+    ),
+    Method(
+        "Controls",
+        "the same attacker on unprotected speech, on its own run, on people it was trained on",
+        "An attacker that fails where it must succeed proves nothing by failing elsewhere.",
+    ),
+)
+
+FRAMEWORK = Framework("trust", _section, later=_later, trials=True, main="trusted")

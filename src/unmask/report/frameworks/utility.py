@@ -1,0 +1,268 @@
+"""Utility: what protection costs in words, melody and quality, beside what it achieves."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from unmask.errors import InputError
+from unmask.estimate import Estimate
+from unmask.figures import Figure, PlanePoint, cost_plane
+from unmask.report.cache import Step
+from unmask.report.config import ORIGINAL, Config, Voices
+from unmask.report.documents import Document, Row, document
+from unmask.report.frameworks.study import Framework, Plan, Study
+from unmask.report.headline import Headline, find, legal_number
+from unmask.report.section import Method, Section, TableBlock, shown
+from unmask.speech import Recording, recordings
+from unmask.utility import (
+    METRICS,
+    Utility,
+    measure,
+    read_measurements,
+    read_transcripts,
+    recogniser,
+    runs_code,
+    utility_of,
+)
+
+SILENCE = "silence"
+UTILITY = "utility"
+_MAIN = ("wer", "cer", "rho_f0", "semitones", "dnsmos_ovrl", "uar")
+_COSTS = {
+    "wer": ("Word error rate (%)", 100.0, False),
+    "dnsmos_ovrl": ("DNSMOS, overall (1 to 5)", 1.0, True),
+}
+
+
+@document.register
+def _(result: Utility) -> Document:
+    """One row per condition: the number, the same of unprotected speech, the difference."""
+    return Document(
+        tuple(Row({"safeguard": name}, found) for name, found in result.estimates_of.items()),
+        conditions={"recogniser": result.recogniser} if result.recogniser else {},
+        warnings=tuple(f"{one.subject}: {one.sentence}" for one in result.notices),
+        seed=result.seed,
+    )
+
+
+def check_code(config: Config, *, allow_code: bool) -> None:
+    """A config may name a command or a model to fetch only where its user allows code."""
+    if config.utility.given and runs_code(config.utility.recogniser) and not allow_code:
+        raise InputError(
+            f"utility.recogniser: expected pocketsphinx, found {config.utility.recogniser}, which"
+            " names code to run: --allow-code lets a config do so"
+        )
+
+
+def _steps(study: Study) -> Plan:
+    """One step for all safeguards, since their intervals share draws."""
+    how = study.config.utility
+    if not how.given:
+        return {}
+    drawn = study.config.drawn
+    if how.measurements is not None:
+        step = Step(
+            "utility of all safeguards",
+            [_digest([how.measurements])],
+            drawn,
+            partial(_read, how.measurements, study.inputs.safeguards, drawn),
+        )
+        return {UTILITY: {UTILITY: step}}
+    voices = {one.name: one for one in study.config.safeguards if not one.hidden and one.audio}
+    if study.config.original.audio is None or not voices:
+        raise InputError("utility: expected audio of the original and of safeguards, found none")
+    original = _files(study.config.original)
+    protected = {name: _files(one) for name, one in voices.items()}
+    every = [one.path for files in (original, *protected.values()) for one in files]
+    texts = [] if how.transcripts is None else _texts(how.transcripts)
+    step = Step(
+        "utility of all safeguards",
+        [_digest([*every, *texts])],
+        {**drawn, **how.model_dump(mode="json"), "names": [*protected]},
+        partial(_measured, study.config, original, protected),
+        weight=0.1 * len(every),
+    )
+    return {UTILITY: {UTILITY: step}}
+
+
+def _read(path: Path, names: Sequence[str], drawn: Mapping[str, Any]) -> Utility:
+    found = read_measurements(path)
+    missing = [name for name in found.conditions if name not in (ORIGINAL, *names)]
+    if len(missing) == len(found.conditions) - 1:
+        raise InputError(
+            f"{path}: expected one of the safeguards {', '.join(names)}, found"
+            f" {', '.join(missing) or 'none'}"
+        )
+    return utility_of(found, **drawn)
+
+
+def _measured(
+    config: Config,
+    original: Sequence[Recording],
+    protected: Mapping[str, Sequence[Recording]],
+) -> Utility:
+    how = config.utility
+    found = measure(
+        original,
+        protected,
+        transcripts=None if how.transcripts is None else read_transcripts(how.transcripts),
+        recogniser=None
+        if how.transcripts is None
+        else recogniser(how.recogniser, grammar=how.grammar),
+        pitched=how.melody,
+        mos=how.dnsmos,
+    )
+    return utility_of(found, **config.drawn)
+
+
+def _files(part: Voices) -> tuple[Recording, ...]:
+    assert part.audio is not None
+    return recordings(part.audio, speakers=part.speakers or "folder")
+
+
+def _texts(place: Path) -> list[Path]:
+    return sorted(p for p in place.rglob("*") if p.is_file()) if place.is_dir() else [place]
+
+
+def _digest(paths: Sequence[Path]) -> str:
+    total = hashlib.sha256()
+    for path in paths:
+        total.update(f"\0{path.stem}\0".encode() + path.read_bytes())
+    return total.hexdigest()
+
+
+def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
+    """Tables and sentences; the plane stands on the first screen."""
+    result: Utility = results[UTILITY][UTILITY]
+    names = [n for n in result.conditions if n in (ORIGINAL, *study.inputs.safeguards)]
+    main, rest = [], []
+    for name in names:
+        found = result.estimates_of[name]
+        chief = tuple(e for e in found if _base(e.metric) in _MAIN)
+        other = tuple(e for e in found if _base(e.metric) not in _MAIN)
+        main.append(Row({"safeguard": name}, chief))
+        rest.append(Row({"safeguard": name}, other))
+    tables = [TableBlock("Words, melody, quality", tuple(row for row in main if row.estimates))]
+    if any(row.estimates for row in rest):
+        others = tuple(row for row in rest if row.estimates)
+        tables.append(TableBlock("Level, clipping, duration, parts of DNSMOS", others, folded=True))
+    return Section(
+        key=UTILITY,
+        title="What protection costs (utility)",
+        question="How much of what was said, and of how it was said, is left?",
+        answer=tuple(said for name in names if name != ORIGINAL and (said := _said(result, name))),
+        figures=(),
+        tables=tuple(tables),
+        warnings=_warnings(result, redact=study.config.redact),
+        method=_METHOD,
+        citation="",
+    )
+
+
+def _warnings(result: Utility, *, redact: bool) -> tuple[str, ...]:
+    """What to be careful about; a redacted report names no file."""
+    said = _NAMELESS if redact else {}
+    return tuple(f"{n.subject}: {said.get(n.code, n.sentence)}" for n in result.notices)
+
+
+_NAMELESS = {
+    "clipped": "some of its files are clipped",
+    "unknown-words": "some words of the transcripts are unknown to it",
+}
+
+
+def _base(metric: str) -> str:
+    return metric.removesuffix("_unprotected").removesuffix("_difference")
+
+
+def _said(result: Utility, name: str) -> str:
+    parts = []
+    wer, bare = result.estimate(name, "wer"), result.estimate(ORIGINAL, "wer")
+    if wer is not None and bare is not None:
+        parts.append(
+            f"{shown(wer, 1, scale=100)} % of words wrong, {shown(bare, 1, scale=100)} % of"
+            f" unprotected ones ({result.recogniser})"
+        )
+    rho = result.estimate(name, "rho_f0")
+    if rho is not None:
+        parts.append(f"pitch correlated by {shown(rho, 2)}")
+    mos = result.estimate(name, "dnsmos_ovrl")
+    if mos is not None:
+        parts.append(f"DNSMOS {shown(mos, 2)}")
+    return f"{name}: {'; '.join(parts)}." if parts else ""
+
+
+def plane_of(
+    names: Sequence[str], rows: Mapping[str, Sequence[Row]], colours: Mapping[str, str]
+) -> Figure | None:
+    """Risk of the strongest attacker against what protection costs, of all safeguards of which
+    both were measured; None where there is none.
+    """
+    legal, utility = rows.get("legal", ()), rows.get(UTILITY, ())
+    metric = next((m for m in _COSTS if find(utility, m, safeguard=ORIGINAL)), None)
+    if metric is None:
+        return None
+    title, scale, better = _COSTS[metric]
+    points, chances = [], []
+    for name in (ORIGINAL, *names):
+        risk = legal_number(legal, "linkability", name)
+        cost = find(utility, metric, safeguard=name)
+        if risk is not None and cost:
+            points.append(_point(name, risk, cost[0].estimate))
+            chances.append(float(risk.chance or 0.0))
+    if len(points) < 2 or points[0].system != ORIGINAL:
+        return None
+    silent = METRICS[metric].chance if metric in METRICS else None
+    if silent is not None:
+        points.append(PlanePoint(SILENCE, min(chances), silent, anchor=True))
+    return cost_plane(
+        points,
+        cost=title,
+        scale=scale,
+        more_is_better=better,
+        chance=min(chances),
+        colours={**colours, SILENCE: "#000000"},
+    )
+
+
+def _point(name: str, risk: Headline, cost: Estimate) -> PlanePoint:
+    return PlanePoint(
+        name,
+        float(risk.estimate.value),
+        float(cost.value),
+        _ends(risk.estimate),
+        _ends(cost),
+        f"{risk.attacker}, {risk.what}",
+        anchor=name == ORIGINAL,
+    )
+
+
+def _ends(estimate: Estimate) -> tuple[float, float] | None:
+    interval = estimate.interval
+    return None if interval is None else (interval.low, interval.high)
+
+
+_METHOD = (
+    Method(
+        "Word error rate",
+        "WER = (substitutions + deletions + insertions) / words of the reference",
+        "Of a recogniser that was trained on unprotected speech; its errors on the originals stand"
+        " beside every number. Silence has 100 %.",
+    ),
+    Method(
+        "Melody",
+        "ρ_F0 = correlation of F0 over frames voiced in both; shift = mean 12·log₂ of the ratio",
+        "As in the VoicePrivacy 2022 challenge, without its alignment: both have the same timing.",
+    ),
+    Method(
+        "DNSMOS",
+        "opinions of listeners on speech, background and all, 1 to 5, predicted by a network",
+        "Made for noise suppression; it hears artefacts, not whether words are right.",
+    ),
+)
+
+FRAMEWORK = Framework(UTILITY, _section, steps=_steps, main=UTILITY)

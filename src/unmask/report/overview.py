@@ -1,0 +1,211 @@
+"""One table of an assessment: systems × sets down, the numbers of all frameworks across."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+
+from unmask.estimate import Estimate, Interval
+from unmask.report.config import ORIGINAL, Config
+from unmask.report.documents import Document, Row
+from unmask.report.headline import WORST, find, largest
+from unmask.report.inputs import set_label
+from unmask.trials import Scores
+
+COLUMNS = ("eer", "d_ece", "l_w", "tag", "deid", "g_vd", "linkability", "singling_out")
+AVERAGED = ("eer", "d_ece", "deid", "g_vd", "linkability")
+ALL, STRONGEST = "mean of all sets", "strongest attack"
+_GENDER = re.compile(r"(?:^|[_-])(f|m)(?:$|[_-])")
+_FROM = {"deid": "OP", "g_vd": "PP"}
+"""Which trials a number of all three lists stands beside."""
+
+
+def overview(
+    config: Config, rows: Mapping[str, Sequence[Row]], tables: Mapping[str, Scores]
+) -> Document:
+    """The table, from the ``rows`` of all sections by framework and the score ``tables``.
+
+    Safeguards of which scores were given have a row for each set and each list OO, OP, PP, and the
+    averages over sets: all, and those of women and of men where names of sets end in f or m.
+    Safeguards of which voices were given have one row: the strongest attack on each number. Score
+    tables have a row for each system.
+    """
+    made: list[Row] = []
+    notes: list[str] = []
+    voices = [one.name for one in config.safeguards if one.given and not one.hidden]
+    for name in [*([ORIGINAL] if voices else []), *voices]:
+        found = _strongest(name, rows)
+        if found:
+            made.append(Row({"system": name, "set": "", "trials": STRONGEST}, found))
+    for one in config.safeguards:
+        labels = {set_label(one.name, given.set): given.set or "" for given in one.scores}
+        parts = [row for label in labels for row in _of_set(one.name, label, labels[label], rows)]
+        made += parts
+        people = {labels[name]: _people(tables.get(name)) for name in labels}
+        made += _averages(one.name, parts, people, notes)
+    own = {set_label(s.name, given.set) for s in config.safeguards for given in s.scores}
+    for row in rows.get("verification", ()):
+        table = row.conditions.get("table", "")
+        if table and not any(table.startswith(label) for label in own) and _is_whole(row):
+            where = {"system": row.conditions["system"], "set": table, "trials": ""}
+            made.append(Row(where, _ordered(row.estimates)))
+    links = (e.params.get("count") for row in made for e in row.estimates if _is_link(e))
+    counts = sorted({int(count) for count in links if count is not None})
+    kept = [Row(row.conditions, tuple(map(_plain, row.estimates))) for row in made]
+    if counts:
+        span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
+        notes.insert(0, f"Linkability among all enrolled speakers of a set (N′ = {span})")
+    return Document(
+        tuple(_without_empty(kept)),
+        notes=tuple(dict.fromkeys(notes)),
+        seed=config.seed,
+        title=config.title,
+    )
+
+
+def _of_set(system: str, label: str, name: str, rows: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
+    """Rows of one set: OO, OP and PP."""
+    for part in ("OO", "OP", "PP"):
+        found = [
+            estimate
+            for table in (label, f"{label} {part}")
+            for row in rows.get("verification", ())
+            if row.conditions.get("table") == table
+            and row.conditions.get("system") == part
+            and "group" not in row.conditions
+            for estimate in row.estimates
+        ]
+        found += [
+            f.estimate
+            for metric, where in _FROM.items()
+            if where == part
+            for f in find(rows.get("similarity", ()), metric, safeguard=label)[:1]
+        ]
+        if found:
+            yield Row({"system": system, "set": name, "trials": part}, _ordered(found))
+
+
+def _strongest(name: str, rows: Mapping[str, Sequence[Row]]) -> tuple[Estimate, ...]:
+    """The numbers of the strongest attack on a safeguard of which voices were given."""
+    found = []
+    errors = find(rows.get("verification", ()), "eer", safeguard=name)
+    if errors:
+        found.append(min(errors, key=lambda f: float(f.estimate.value)).estimate)
+    evidence = largest(find(rows.get("zebra", ()), "d_ece", safeguard=name))
+    if evidence is not None:
+        found.append(evidence.estimate)
+        for metric in ("l_w", "tag"):
+            same = find(rows.get("zebra", ()), metric, safeguard=name, attacker=evidence.attacker)
+            found += [f.estimate for f in same[:1]]
+    for metric, key in (("deid_strongest", "deid"), ("g_vd", "g_vd")):
+        same = find(rows.get("similarity", ()), metric, safeguard=name)
+        found += [replace(f.estimate, metric=key) for f in same[:1]]
+    for metric in ("linkability", "singling_out"):
+        worst = largest(find(rows.get("legal", ()), metric, safeguard=name, point=WORST))
+        found += [] if worst is None else [worst.estimate]
+    return _ordered(found)
+
+
+def _averages(
+    system: str, rows: Sequence[Row], people: Mapping[str, frozenset[str]], notes: list[str]
+) -> Iterator[Row]:
+    """Means over the sets of women, of men, and of all, for each list of trials."""
+    names = list(dict.fromkeys(row.conditions["set"] for row in rows))
+    groups = {
+        f"mean of {letter}": [
+            n for n in names if (match := _GENDER.search(n)) and match[1] == letter
+        ]
+        for letter in ("f", "m")
+    }
+    groups[ALL] = names
+    for title, chosen in groups.items():
+        if len(chosen) < 2:
+            continue
+        apart = all(not people[a] & people[b] for a, b in combinations(chosen, 2))
+        notes.append(
+            "Intervals of means take sets of different people as independent"
+            if apart
+            else "Sets of a mean share people: its intervals add up, as if they erred together"
+        )
+        for part in dict.fromkeys(row.conditions["trials"] for row in rows):
+            members = [
+                {e.metric: e for e in row.estimates}
+                for row in rows
+                if row.conditions["trials"] == part and row.conditions["set"] in chosen
+            ]
+            means = [
+                mean([one[metric] for one in members], independent=apart)
+                for metric in AVERAGED
+                if all(metric in one for one in members)
+            ]
+            if means and len(members) == len(chosen):
+                yield Row({"system": system, "set": title, "trials": part}, tuple(means))
+
+
+def mean(estimates: Sequence[Estimate], *, independent: bool) -> Estimate:
+    """The mean of one metric over sets, with its interval.
+
+    Of independent sets the distances from value to end add up in squares, the method of variance
+    estimates recovery (Zou and Donner 2008): θ̄ − √(Σ (θᵢ − lᵢ)²)/k; where sets share people they
+    add up as they are, which no dependence exceeds.
+    """
+    values = np.array([float(e.value) for e in estimates])
+    first, size = estimates[0], len(estimates)
+    ends = [e.interval for e in estimates if e.interval is not None]
+    interval = None
+    if len(ends) == size and not any(np.isnan(e.low) for e in ends):
+        below = values - np.array([e.low for e in ends])
+        above = np.array([e.high for e in ends]) - values
+        norm = 2 if independent else 1
+        reach = [float(np.linalg.norm(side, norm)) / size for side in (below, above)]
+        average = float(values.mean())
+        method = "mean of sets,variance recovery" if independent else "mean of sets,sum"
+        interval = Interval(
+            average - reach[0], average + reach[1], ends[0].level, method, 0, ends[0].seed
+        )
+    return Estimate(
+        first.metric,
+        float(values.mean()),
+        first.unit,
+        interval,
+        None if first.chance is None else float(np.mean([e.chance or 0.0 for e in estimates])),
+        {"sets": size},
+        {"mean": "sets"},
+        no_interval="" if interval is not None else "a set has none",
+    )
+
+
+def _people(scores: Scores | None) -> frozenset[str]:
+    if scores is None or scores.enrol_speaker is None or scores.test_speaker is None:
+        return frozenset()
+    sides = (scores.enrol_speaker, scores.test_speaker)
+    return frozenset(name for ids in sides for name in ids.names.gather(ids.used))
+
+
+def _ordered(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
+    by_name = {e.metric: e for e in reversed(estimates)}
+    return tuple(by_name[metric] for metric in COLUMNS if metric in by_name)
+
+
+def _is_whole(row: Row) -> bool:
+    """Whether this is the first table of a system, over all its trials."""
+    return "group" not in row.conditions and any(e.metric == "eer" for e in row.estimates)
+
+
+def _is_link(estimate: Estimate) -> bool:
+    return estimate.metric == "linkability" and "variant" in estimate.params
+
+
+def _plain(estimate: Estimate) -> Estimate:
+    """Without the parameters that would lengthen a heading."""
+    return replace(estimate, params={}, no_interval="")
+
+
+def _without_empty(rows: Sequence[Row]) -> list[Row]:
+    """Without conditions that no row has."""
+    used = [name for name in ("system", "set", "trials") if any(r.conditions[name] for r in rows)]
+    return [Row({name: row.conditions[name] for name in used}, row.estimates) for row in rows]

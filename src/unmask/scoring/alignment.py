@@ -1,0 +1,154 @@
+"""Maps that bring enrolment and protected speech together, fitted to sets of vectors, without
+training any network.
+
+A safeguard that moves all voices alike leaves their arrangement as it was, turned, stretched and
+moved. Whoever finds that map recognises the people. Whitening and CORAL match first and second
+moments, Procrustes a rotation from pairs, Wasserstein–Procrustes a rotation without any.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+
+from unmask.base import FloatArray, length_normalised
+from unmask.errors import InputError
+from unmask.scoring.cosine import Cosine
+from unmask.scoring.moments import as_vectors, shrunk
+
+SHRINKAGE = 0.1
+ROUNDS = 30
+MOST_ROWS = 1500
+
+
+@dataclass(frozen=True)
+class AlignedCosine(Cosine):
+    """The cosine of vectors that an alignment has brought together, known by its name."""
+
+    alignment: str
+
+    @property
+    def name(self) -> str:
+        return self.alignment
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """x ↦ (x / ‖x‖ − centre) · matrix; made by the functions of this module."""
+
+    centre: FloatArray
+    matrix: FloatArray
+
+    def apply(self, vectors: npt.ArrayLike) -> FloatArray:
+        """``vectors`` at length one, centred and mapped."""
+        rows = length_normalised(as_vectors(vectors, dimension=self.centre.size))
+        return np.asarray((rows - self.centre) @ self.matrix)
+
+
+def centring(vectors: npt.ArrayLike) -> Alignment:
+    """Take the mean of ``vectors`` off, and change nothing else."""
+    rows = length_normalised(as_vectors(vectors))
+    return Alignment(rows.mean(axis=0), np.eye(rows.shape[1]))
+
+
+def whitening(vectors: npt.ArrayLike, *, shrinkage: float = SHRINKAGE) -> Alignment:
+    """C^−½ with the covariance C of ``vectors``, which needs no label: theirs becomes the identity.
+
+    C is shrunk towards a multiple of the identity: (1 − λ)·C + λ·(tr C / d)·I, λ = ``shrinkage``.
+    """
+    centre, covariance = _moments(vectors, shrinkage)
+    return Alignment(centre, _power(covariance, -0.5))
+
+
+def coral(
+    source: npt.ArrayLike, target: npt.ArrayLike, *, shrinkage: float = SHRINKAGE
+) -> Alignment:
+    """C_s^−½ · C_t^½ (Sun, Feng and Saenko 2016): vectors like ``source`` get the second moments of
+    those like ``target``; ``shrinkage`` of both covariances as in :func:`whitening`.
+    """
+    centre, own = _moments(source, shrinkage)
+    _, other = _moments(target, shrinkage)
+    return Alignment(centre, _power(own, -0.5) @ _power(other, 0.5))
+
+
+def procrustes(source: npt.ArrayLike, target: npt.ArrayLike) -> Alignment:
+    """The rotation Q with the least Σ ‖x_i·Q − y_i‖² over the pairs of rows of ``source`` and
+    ``target``, each about its own mean: U·Vᵀ where U·S·Vᵀ = Xᵀ·Y (Schönemann 1966; on x-vectors
+    before and after anonymisation, Champion et al. 2021).
+    """
+    x, y = centring(source), centring(target)
+    left, right = x.apply(source), y.apply(target)
+    if left.shape != right.shape:
+        raise InputError(
+            f"Procrustes: expected as many vectors of one dimension on both sides, found"
+            f" {left.shape} and {right.shape}"
+        )
+    return Alignment(x.centre, _rotation(left, right))
+
+
+def wasserstein_procrustes(
+    source: npt.ArrayLike, target: npt.ArrayLike, *, rounds: int = ROUNDS, seed: int = 0
+) -> Alignment:
+    """A rotation without pairs, and with no label: min over rotations Q and matchings π of
+    Σ ‖x_i·Q − y_π(i)‖² (Grave, Joulin and Berthet 2019; on x-vectors Champion et al. 2021).
+
+    Given Q the matching is an assignment problem, solved exactly; given the matching Q is that of
+    :func:`procrustes`; the two alternate, from Q = I, until nothing changes or for ``rounds``. Rows
+    of ``source`` and ``target`` are compared at length one, each about its own mean; of more than
+    1,500 a sample drawn with ``seed`` is matched. The smaller side is matched whole, so the attack
+    gains where the people of both sides are the same, in about equal shares.
+    """
+    x, y = centring(source), centring(target)
+    if x.centre.size != y.centre.size:
+        raise InputError(
+            f"embeddings: expected one dimension on both sides, found {x.centre.size} and"
+            f" {y.centre.size}"
+        )
+    rng = np.random.default_rng(seed)
+    left, right = (
+        _directions(_sample(one.apply(rows), rng)) for one, rows in ((x, source), (y, target))
+    )
+    matrix = np.eye(x.centre.size)
+    matched: list[int] = []
+    for _ in range(rounds):
+        i, j = linear_sum_assignment(left @ matrix @ right.T, maximize=True)
+        if matched == (matched := [*i, *j]):
+            break
+        matrix = _rotation(left[i], right[j])
+    return Alignment(x.centre, matrix)
+
+
+def _directions(rows: FloatArray) -> FloatArray:
+    """Rows at length one; a row of zeros stays."""
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(length > 0, length, 1.0))
+
+
+def _sample(rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+    if len(rows) <= MOST_ROWS:
+        return rows
+    return rows[np.sort(rng.choice(len(rows), MOST_ROWS, replace=False))]
+
+
+def _rotation(x: FloatArray, y: FloatArray) -> FloatArray:
+    left, _, right = np.linalg.svd(x.T @ y)
+    return np.asarray(left @ right)
+
+
+def _moments(vectors: npt.ArrayLike, shrinkage: float) -> tuple[FloatArray, FloatArray]:
+    rows = length_normalised(as_vectors(vectors))
+    if len(rows) < 2:
+        raise InputError(f"alignment: expected 2 vectors or more, found {len(rows)}")
+    covariance = np.atleast_2d(np.cov(rows, rowvar=False, bias=True))
+    return rows.mean(axis=0), shrunk(covariance, shrinkage)
+
+
+def _power(matrix: FloatArray, power: float) -> FloatArray:
+    """A power of a symmetric matrix."""
+    value, basis = np.linalg.eigh(matrix)
+    if value[0] <= 1e-14 * max(float(value[-1]), 0.0):
+        raise InputError("alignment: expected vectors that vary in every direction, found too few")
+    return np.asarray((basis * value**power) @ basis.T)

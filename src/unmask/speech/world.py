@@ -1,0 +1,247 @@
+"""Speech as the WORLD vocoder sees it: pitch, spectral envelope, aperiodicity; and voices as their
+statistics, to which other speech can be moved (Morise et al. 2016).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import FloatArray, IntArray
+from unmask.errors import InputError
+from unmask.speech.audio import SAMPLE_RATE, needed
+from unmask.speech.lpc import Transformed, restored
+
+FLOOR, CEILING = 65.0, 500.0
+"""Range of the pitch in Hz."""
+ORDER = 40
+"""Cepstral coefficients that a voice is described by, besides the level: 200 Hz apart."""
+WARPS = np.linspace(-0.12, 0.12, 25)
+"""Frequency warping that is tried, as coefficients of an all-pass: a tenth is about 1.5 tones."""
+_TILT = 3
+_SPREAD = (0.5, 2.0)
+_NARROWEST = 0.02
+_LEAST_POWER = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Speech:
+    """Frames of 5 ms: ``f0`` in Hz, 0 where unvoiced; ``envelope`` the logarithm of the power
+    spectrum's; ``aperiodicity`` in dB, a column per band.
+    """
+
+    f0: FloatArray
+    times: FloatArray
+    envelope: FloatArray
+    aperiodicity: FloatArray
+
+    @property
+    def voiced(self) -> npt.NDArray[np.bool_]:
+        return np.asarray(self.f0 > 0.0)
+
+
+def analysed(samples: npt.ArrayLike) -> Speech:
+    """WORLD's analysis of 16 kHz ``samples``: Harvest, CheapTrick, D4C.
+
+    Harvest, the slowest of them, looks within an octave of the median that DIO finds first, which
+    also keeps it from errors of an octave.
+    """
+    world = _world()
+    signal = np.ascontiguousarray(samples, dtype=np.float64)
+    rough, _ = world.dio(signal, SAMPLE_RATE, f0_floor=FLOOR, f0_ceil=CEILING)
+    middle = float(np.median(rough[rough > 0.0])) if (rough > 0.0).any() else 0.0
+    floor, ceiling = (max(FLOOR, middle / 2), min(CEILING, 2 * middle) if middle else CEILING)
+    f0, times = world.harvest(signal, SAMPLE_RATE, f0_floor=floor, f0_ceil=ceiling)
+    envelope = world.cheaptrick(signal, f0, times, SAMPLE_RATE)
+    noise = world.d4c(signal, f0, times, SAMPLE_RATE, fft_size=_size(envelope))
+    return Speech(
+        f0,
+        times,
+        np.log(np.maximum(envelope, _LEAST_POWER)),
+        np.asarray(world.code_aperiodicity(noise, SAMPLE_RATE)),
+    )
+
+
+def synthesised(speech: Speech, samples: npt.ArrayLike) -> Transformed:
+    """A signal as long as ``samples`` and at their level, as far as its peaks allow."""
+    world = _world()
+    envelope = np.ascontiguousarray(np.exp(speech.envelope))
+    coded = np.ascontiguousarray(np.minimum(speech.aperiodicity, 0.0))
+    noise = world.decode_aperiodicity(coded, SAMPLE_RATE, _size(envelope))
+    made = world.synthesize(np.ascontiguousarray(speech.f0), envelope, noise, SAMPLE_RATE)
+    signal = np.asarray(samples, dtype=np.float64)
+    whole = np.zeros(signal.size)
+    length = min(signal.size, made.size)
+    whole[:length] = made[:length]
+    return restored(whole, signal)
+
+
+def shifted(speech: Speech, semitones: float) -> Speech:
+    """The same with its pitch moved by ``semitones``; the vocal tract stays."""
+    return Speech(
+        speech.f0 * 2.0 ** (semitones / 12.0), speech.times, speech.envelope, speech.aperiodicity
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Voice:
+    """How somebody's voiced frames are distributed, from sums over them.
+
+    ``log_f0`` are mean and standard deviation of ln F0; ``mean`` and ``spread`` those of the
+    cepstrum c_0 … c_40 of the log envelope; ``aperiodicity`` is the mean of every band in dB.
+    """
+
+    log_f0: tuple[float, float]
+    mean: FloatArray
+    spread: FloatArray
+    aperiodicity: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over voiced frames: how many, and the first and second moments of what is measured."""
+
+    count: FloatArray
+    first: FloatArray
+    second: FloatArray
+
+    @classmethod
+    def of(cls, speech: Speech) -> Sums:
+        """Sums of one recording."""
+        voiced = speech.voiced
+        rows = np.column_stack(
+            [
+                np.log(np.maximum(speech.f0[voiced], FLOOR / 4)),
+                cepstrum(speech.envelope[voiced])[:, : ORDER + 1],
+                speech.aperiodicity[voiced],
+            ]
+        )
+        return cls(
+            np.array(float(voiced.sum())), rows.sum(axis=0), np.einsum("nk,nk->k", rows, rows)
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Sums]) -> Sums:
+        """Sums of several recordings of one person."""
+        return cls(*(sum(getattr(one, f.name) for one in parts) for f in fields(cls)))
+
+    def voice(self) -> Voice | None:
+        """The voice; None where nothing was voiced."""
+        if self.count < 2:
+            return None
+        mean = self.first / self.count
+        spread = np.sqrt(np.maximum(self.second / self.count - mean**2, 0.0))
+        return Voice(
+            (float(mean[0]), float(spread[0])),
+            mean[1 : ORDER + 2],
+            spread[1 : ORDER + 2],
+            mean[ORDER + 2 :],
+        )
+
+
+def mean_voice(voices: Sequence[Voice]) -> Voice:
+    """The voice in the middle: every statistic is the mean of theirs."""
+    if not voices:
+        raise InputError("pseudo-voice: expected voices to average, found none")
+    pitch = np.mean([one.log_f0 for one in voices], axis=0)
+    return Voice(
+        (float(pitch[0]), float(pitch[1])),
+        np.mean([one.mean for one in voices], axis=0),
+        np.mean([one.spread for one in voices], axis=0),
+        np.mean([one.aperiodicity for one in voices], axis=0),
+    )
+
+
+def warping(source: Voice, target: Voice) -> float:
+    """The warp under which the mean envelope of ``source`` is nearest to that of ``target``.
+
+    Level and tilt (c_0 to c_2) do not count: they tell more of the channel than of the tract.
+    """
+    part = slice(_TILT, ORDER // 2 + 1)
+    away = [
+        float(np.sum((warped_mean(source, warp) - target.mean)[part] ** 2))
+        for warp in WARPS.tolist()
+    ]
+    return float(WARPS[int(np.argmin(away))])
+
+
+def moved(speech: Speech, source: Voice, target: Voice) -> Speech:
+    """Speech of ``source`` with the statistics of ``target``.
+
+    ln F0 ← (ln F0 − μ_s)·σ_t/σ_s + μ_t on voiced frames; the envelope is warped
+    (:func:`warping`), then c_n ← (c_n − μ_s,n)·σ_t,n/σ_s,n + μ_t,n for n = 1 … 40, while c_0, the
+    level, and what is finer than c_40 stay; the mean aperiodicity becomes that of the target. A
+    ratio of spreads is kept within ½ … 2.
+    """
+    f0 = np.zeros_like(speech.f0)
+    voiced = speech.voiced
+    (m_s, s_s), (m_t, s_t) = source.log_f0, target.log_f0
+    ratio = float(np.clip(max(s_t, _NARROWEST) / max(s_s, _NARROWEST), *_SPREAD))
+    f0[voiced] = np.exp((np.log(speech.f0[voiced]) - m_s) * ratio + m_t)
+    warp = warping(source, target)
+    coefficients = cepstrum(warped(speech.envelope, warp))
+    wide, wanted = (np.maximum(voice.spread, _NARROWEST) for voice in (source, target))
+    spreads = np.clip(wanted / wide, *_SPREAD)
+    own = slice(1, ORDER + 1)
+    centre = warped_mean(source, warp)[own]
+    changed = (coefficients[:, own] - centre) * spreads[own] + target.mean[own]
+    change = np.zeros_like(coefficients)
+    change[:, own] = changed - coefficients[:, own]
+    change[:, -1 : -ORDER - 1 : -1] = change[:, own]
+    return Speech(
+        np.where(voiced, np.clip(f0, FLOOR / 2, CEILING), 0.0),
+        speech.times,
+        np.fft.rfft(coefficients + change, axis=1).real,
+        speech.aperiodicity + np.where(voiced, 1.0, 0.0)[:, None] * _noisier(source, target),
+    )
+
+
+def _noisier(source: Voice, target: Voice) -> FloatArray:
+    return np.asarray(target.aperiodicity - source.aperiodicity)
+
+
+def cepstrum(envelope: FloatArray) -> FloatArray:
+    """Cepstrum of log envelopes, frames × (2·bins − 2): L(ω) = Σ c_n e^{−iωn}, c_−n = c_n."""
+    return np.asarray(np.fft.irfft(envelope, axis=1))
+
+
+def warped(envelope: FloatArray, warp: float) -> FloatArray:
+    """Log envelopes on a frequency axis bent by an all-pass of coefficient ``warp``.
+
+    L'(ω) = L(ω + 2·atan(a sin ω/(1 − a cos ω))); formants move down where a > 0.
+    """
+    index, share = _bent(envelope.shape[1], warp)
+    low, high = envelope[:, index], envelope[:, index + 1]
+    return np.asarray(low + share * (high - low))
+
+
+def warped_mean(voice: Voice, warp: float) -> FloatArray:
+    """The mean cepstrum c_0 … c_40 of a voice whose envelopes are warped."""
+    whole = np.zeros((1, 2 * 512))
+    whole[0, : ORDER + 1] = voice.mean
+    whole[0, -1 : -ORDER - 1 : -1] = voice.mean[1:]
+    bent = warped(np.fft.rfft(whole, axis=1).real, warp)
+    return cepstrum(bent)[0, : ORDER + 1]
+
+
+@cache
+def _bent(bins: int, warp: float) -> tuple[IntArray, FloatArray]:
+    """For every bin the one below its place on the bent axis, and how far beyond that it lies."""
+    omega = np.linspace(0.0, np.pi, bins)
+    bent = omega + 2.0 * np.arctan(warp * np.sin(omega) / (1.0 - warp * np.cos(omega)))
+    place = np.clip(bent / np.pi * (bins - 1), 0.0, bins - 1)
+    index = np.minimum(place.astype(np.int64), bins - 2)
+    return index, place - index
+
+
+def _size(envelope: FloatArray) -> int:
+    return 2 * (int(envelope.shape[1]) - 1)
+
+
+def _world() -> Any:
+    return needed("pyworld", "pyworld-prebuilt", "utility")

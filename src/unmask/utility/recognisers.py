@@ -1,0 +1,208 @@
+"""Who listens: a recogniser of speech, built in, any command, or a model of a hub."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.errors import InputError
+from unmask.speech import SAMPLE_RATE, command_words, needed, read_audio, run_command
+from unmask.utility.words import normalised
+
+POCKETSPHINX, WHISPER, TRANSFORMERS = "pocketsphinx", "faster-whisper", "transformers"
+DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+GRAMMARS = {"digits": DIGITS}
+_PLACE = "{input}"
+# A loop of words without probabilities wants a high price for each: tuned on 30 files.
+_LOOP = {"lw": 1.0, "wip": 1e-20}
+
+
+class Recogniser(Protocol):
+    """Writes down what it hears in a recording; ``unknown`` are words that it can never write."""
+
+    @property
+    def name(self) -> str: ...
+
+    def hear(self, path: str) -> str: ...
+
+    def unknown(self, words: Iterable[str]) -> list[str]: ...
+
+
+def runs_code(recogniser: str) -> bool:
+    """Whether a recogniser is a command to run or a model to fetch: no config may name it unless
+    its user allows that.
+    """
+    return recogniser != POCKETSPHINX
+
+
+def recogniser(name: str = POCKETSPHINX, *, grammar: str | None = None) -> Recogniser:
+    """The recogniser called ``name``.
+
+    ``pocketsphinx`` (extra ``asr``) carries an English model and needs no network; ``grammar`` is
+    ``digits``, words separated by commas, of which it then hears any sequence, or a file in JSGF.
+    ``faster-whisper:MODEL`` and ``transformers:MODEL`` are models of a hub or folders, where these
+    packages are installed. Anything with ``{input}`` in it is a command that writes the words of
+    that file to its standard output.
+    """
+    if name == POCKETSPHINX:
+        return PocketSphinx(_grammar(grammar))
+    if grammar is not None:
+        raise InputError(f"grammar: expected the recogniser {POCKETSPHINX}, found {name}")
+    if _PLACE in name:
+        command_words(name)
+        return Command(name)
+    kind, sign, model = name.partition(":")
+    if not sign or kind not in (WHISPER, TRANSFORMERS) or not model:
+        raise InputError(
+            f"recogniser {name}: expected {POCKETSPHINX}, {WHISPER}:MODEL, {TRANSFORMERS}:MODEL or"
+            f" a command with {_PLACE}"
+        )
+    return Hub(kind, model)
+
+
+def _grammar(given: str | None) -> str:
+    """A grammar in JSGF; empty for the language model."""
+    if given is None:
+        return ""
+    if Path(given).suffix in (".gram", ".jsgf"):
+        try:
+            return Path(given).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{given}: not readable as a grammar: {error}") from None
+    words = GRAMMARS.get(given) or [normalised(word) for word in given.split(",")]
+    if not all(re.fullmatch(r"[\w'-]+", word) for word in words):
+        raise InputError(
+            f"grammar {given}: expected {', '.join(GRAMMARS)}, a .gram file or words separated by"
+            " commas"
+        )
+    return f"#JSGF V1.0;\ngrammar words;\npublic <words> = ( {' | '.join(words)} )+ ;\n"
+
+
+@dataclass(frozen=True)
+class PocketSphinx:
+    """CMU's recogniser with its English model of 2015; weak, and the same everywhere."""
+
+    grammar: str = ""
+
+    @property
+    def name(self) -> str:
+        if not self.grammar:
+            return POCKETSPHINX
+        words = re.findall(r"\b[\w']+\b", self.grammar.partition("=")[2])
+        told = "digits" if words == DIGITS else f"grammar of {len(set(words))} words"
+        return f"{POCKETSPHINX}, {told}"
+
+    def hear(self, path: str) -> str:
+        decoder = _decoder(self.grammar)
+        samples = read_audio(path).samples
+        decoder.start_utt()
+        decoder.process_raw(_int16(samples), no_search=False, full_utt=True)
+        decoder.end_utt()
+        heard = decoder.hyp()
+        return re.sub(r"\(\d+\)", "", heard.hypstr) if heard is not None else ""
+
+    def unknown(self, words: Iterable[str]) -> list[str]:
+        """Words of neither dictionary nor grammar."""
+        if self.grammar:
+            known = set(re.findall(r"[\w']+", self.grammar.partition("=")[2]))
+            return [word for word in words if word not in known]
+        decoder = _decoder("")
+        return [word for word in words if decoder.lookup_word(word) is None]
+
+
+@lru_cache(maxsize=2)
+def _decoder(grammar: str) -> Any:
+    """A decoder, once per process."""
+    sphinx = needed("pocketsphinx", "pocketsphinx", "asr")
+    if not grammar:
+        return sphinx.Decoder(loglevel="FATAL")
+    decoder = sphinx.Decoder(lm=None, loglevel="FATAL", **_LOOP)
+    words = set(re.findall(r"[\w']+", grammar.partition("=")[2]))
+    foreign = sorted(word for word in words if decoder.lookup_word(word) is None)
+    if foreign:
+        raise InputError(
+            f"grammar: expected words of {POCKETSPHINX}'s English dictionary, found {foreign[0]}"
+        )
+    try:
+        decoder.add_jsgf_string("words", grammar)
+        decoder.activate_search("words")
+    except (RuntimeError, ValueError) as error:
+        raise InputError(f"grammar: expected JSGF: {error}") from None
+    return decoder
+
+
+def _int16(samples: npt.NDArray[np.float32]) -> bytes:
+    return bytes(np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2").tobytes())
+
+
+@dataclass(frozen=True)
+class Command:
+    """Any recogniser as a command; run without a shell, ``{input}`` filled in after splitting."""
+
+    command: str
+    timeout: float = 600.0
+
+    @property
+    def name(self) -> str:
+        return command_words(self.command)[0]
+
+    def hear(self, path: str) -> str:
+        words = [word.replace(_PLACE, path) for word in command_words(self.command)]
+        try:
+            ended = run_command(words, self.timeout)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise InputError(f"{path}: {words[0]}: {error}") from None
+        if ended.code:
+            said = (ended.errors.strip().splitlines() or ["nothing on stderr"])[-1]
+            raise InputError(f"{path}: exit code {ended.code}: {said}")
+        return " ".join(ended.output.split())
+
+    def unknown(self, words: Iterable[str]) -> list[str]:
+        """Nothing is known of its words."""
+        return []
+
+
+@dataclass(frozen=True)
+class Hub:
+    """A model of faster-whisper or of transformers, by its name on a hub or its folder."""
+
+    kind: str
+    model: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}:{self.model}"
+
+    def hear(self, path: str) -> str:
+        samples = read_audio(path).samples
+        model = _model(self.kind, self.model)
+        if self.kind == WHISPER:
+            segments, _ = model.transcribe(samples, beam_size=5)
+            return " ".join(segment.text.strip() for segment in segments)
+        heard = model({"raw": samples, "sampling_rate": SAMPLE_RATE})
+        return str(heard["text"]).strip()
+
+    def unknown(self, words: Iterable[str]) -> list[str]:
+        """Nothing is known of its words."""
+        return []
+
+
+@lru_cache(maxsize=1)
+def _model(kind: str, model: str) -> Any:
+    try:
+        if kind == WHISPER:
+            return needed("faster_whisper", "faster-whisper", "whisper").WhisperModel(model)
+        package = needed("transformers", "transformers", "transformers")
+        return package.pipeline("automatic-speech-recognition", model=model)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"recogniser {kind}:{model}: cannot be loaded: {error}") from None

@@ -1,0 +1,272 @@
+"""What protection costs, with intervals: every condition and its difference from the original."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unmask.base import (
+    FloatArray,
+    IntArray,
+    MetricRange,
+    Replicates,
+    Tabular,
+    draws,
+    estimate_row,
+    few_speakers,
+)
+from unmask.errors import InputError
+from unmask.estimate import Estimate, Notice
+from unmask.utility.labels import recall_of
+from unmask.utility.measuring import ORIGINAL, Measurements
+
+WEAK = 0.3
+"""Share of unprotected words a recogniser may get wrong before it is too weak to judge."""
+
+
+class Metric(NamedTuple):
+    """How a number follows from columns: Σ ``over`` / Σ ``of``, or the mean of ``over``.
+
+    ``chance`` is what speech that says nothing gives; ``better`` tells which way is more useful;
+    ``paired`` ones stand with the control and the difference from it.
+    """
+
+    over: str
+    of: str | None
+    unit: str
+    chance: float | None
+    range: MetricRange
+    better: str
+    paired: bool = True
+
+
+METRICS: Mapping[str, Metric] = {
+    "wer": Metric("word_errors", "words", "%", 1.0, MetricRange(0.0), "lower"),
+    "cer": Metric("character_errors", "characters", "%", 1.0, MetricRange(0.0), "lower"),
+    "rho_f0": Metric("rho_f0", None, "", 0.0, MetricRange(-1.0, 1.0), "higher", False),
+    "semitones": Metric("semitones", None, "semitones", None, MetricRange(), "near 0", False),
+    "dnsmos_sig": Metric("sig", None, "MOS", None, MetricRange(1.0, 5.0), "higher", False),
+    "dnsmos_bak": Metric("bak", None, "MOS", None, MetricRange(1.0, 5.0), "higher", False),
+    "dnsmos_ovrl": Metric("ovrl", None, "MOS", None, MetricRange(1.0, 5.0), "higher"),
+    "level": Metric("level", None, "dBFS", None, MetricRange(), "near the original", False),
+    "clipped": Metric("clipped", None, "%", None, MetricRange(0.0), "lower", False),
+    "seconds": Metric("seconds", None, "s", None, MetricRange(0.0), "near the original", False),
+}
+UAR = "uar"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Utility(Tabular):
+    """What each condition is worth: ``estimates_of[condition]``, ``original`` first.
+
+    Of a safeguard every number stands with ``…_unprotected``, the same of the original, which is
+    the control, and ``…_difference``, paired over shared draws of speakers. ``notices`` say what
+    the numbers cannot carry. Made by :func:`utility_of`.
+    """
+
+    estimates_of: Mapping[str, tuple[Estimate, ...]]
+    recogniser: str
+    speakers: int
+    utterances: int
+    notices: tuple[Notice, ...]
+    seed: int
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        return tuple(self.estimates_of)
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """All estimates, condition by condition."""
+        return tuple(e for found in self.estimates_of.values() for e in found)
+
+    def estimate(self, condition: str, metric: str) -> Estimate | None:
+        """One number; None where it was not measured."""
+        found = self.estimates_of.get(condition, ())
+        return next((one for one in found if one.metric == metric), None)
+
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        return [
+            estimate_row(one, condition=name)
+            for name, found in self.estimates_of.items()
+            for one in found
+        ]
+
+
+def utility_of(
+    measurements: Measurements, *, replicates: int = 1000, level: float = 0.95, seed: int = 0
+) -> Utility:
+    """All numbers of ``measurements`` with intervals over draws of speakers.
+
+    ``replicates`` draws of ``seed`` serve every condition and metric, at a ``level`` of confidence;
+    they are those of every other number about the same people.
+    """
+    if replicates < 0 or replicates == 1:
+        raise InputError(f"replicates: expected 0 or at least 2, found {replicates}")
+    names = sorted(set(measurements.speakers))
+    place = {name: n for n, name in enumerate(names)}
+    owner = np.array([place[name] for name in measurements.speakers])
+    conditions = measurements.conditions
+    drawn = draws(len(names), replicates, seed)
+    sums: dict[str, Callable[[FloatArray], FloatArray]] = {}
+    counts: dict[str, dict[str, int]] = {}
+    for metric, how in METRICS.items():
+        if how.over in ("rho_f0", "semitones") and len(conditions) == 1:
+            continue
+        over, of = _sums(measurements, how, owner, len(names))
+        if not (of.sum(axis=0) > 0).all():
+            continue
+        sums[metric] = _ratio(over, of)
+        counts[metric] = {
+            "words" if how.of == "words" else "characters" if how.of else "utterances": int(
+                of[:, 0].sum()
+            )
+        }
+    if measurements.labels is not None and set(measurements.predictions) >= set(conditions):
+        sums[UAR] = _recall(measurements, owner, len(names))
+        counts[UAR] = {"utterances": len(owner)}
+    if not sums:
+        raise InputError("utility: expected something measured of every condition, found nothing")
+    whole = np.ones((1, len(names)))
+    ranges = {metric: how.range for metric, how in METRICS.items()} | {UAR: MetricRange(0.0, 1.0)}
+    made = Replicates(
+        {metric: of(drawn) for metric, of in sums.items()},
+        {metric: of(whole)[:, 0] for metric, of in sums.items()},
+        len(names),
+        "speaker",
+        seed,
+        replicates,
+        ranges,
+    )
+    estimates = {
+        name: tuple(
+            one
+            for metric in sums
+            for one in _estimates(measurements, made, metric, n, counts[metric], level)
+        )
+        for n, name in enumerate(conditions)
+    }
+    notices = [*measurements.notices, *_weak(estimates, measurements.recogniser)]
+    few = few_speakers(len(names))
+    notices += [Notice("few-speakers", ORIGINAL, few)] if few else []
+    return Utility(estimates, measurements.recogniser, len(names), len(owner), tuple(notices), seed)
+
+
+def _sums(
+    measurements: Measurements, how: Metric, owner: IntArray, speakers: int
+) -> tuple[FloatArray, FloatArray]:
+    """Σ of numerator and denominator by speaker (rows) and condition (columns).
+
+    What is undefined in one condition counts in none, so that all rest on the same utterances.
+    """
+    columns = [values[how.over] for values in measurements.values.values()]
+    below = [
+        np.ones_like(columns[0]) if how.of is None else values[how.of]
+        for values in measurements.values.values()
+    ]
+    if how.over == "rho_f0":
+        columns[0] = np.where(np.isfinite(columns[0]), columns[0], 1.0)
+    good = np.isfinite(np.array(columns)).all(axis=0) & np.isfinite(np.array(below)).all(axis=0)
+    over, of = np.zeros((speakers, len(columns))), np.zeros((speakers, len(columns)))
+    for n, (top, bottom) in enumerate(zip(columns, below, strict=True)):
+        over[:, n] = np.bincount(owner[good], top[good], minlength=speakers)
+        of[:, n] = np.bincount(owner[good], bottom[good], minlength=speakers)
+    return over, of
+
+
+def _ratio(over: FloatArray, of: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    def value(times: FloatArray) -> FloatArray:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(((times @ over) / (times @ of)).T)
+
+    return value
+
+
+def _recall(
+    measurements: Measurements, owner: IntArray, speakers: int
+) -> Callable[[FloatArray], FloatArray]:
+    assert measurements.labels is not None
+    truth = measurements.labels.astype(np.int64)
+    classes = len(measurements.classes)
+    total = np.zeros((speakers, classes))
+    np.add.at(total, (owner, truth), 1.0)
+    right = []
+    for name in measurements.conditions:
+        hit = np.zeros((speakers, classes))
+        np.add.at(hit, (owner, truth), (measurements.predictions[name] == truth).astype(float))
+        right.append(hit)
+
+    def value(times: FloatArray) -> FloatArray:
+        return np.stack([recall_of(times @ one, times @ total) for one in right])
+
+    return value
+
+
+def _estimates(
+    measurements: Measurements,
+    made: Replicates,
+    metric: str,
+    number: int,
+    counts: Mapping[str, int],
+    level: float,
+) -> list[Estimate]:
+    """A number of one condition; of a safeguard the control and the difference as well."""
+    how = METRICS.get(metric)
+    unit, chance = ("%", 1 / max(len(measurements.classes), 1)) if how is None else how[2:4]
+    values = made.sample[metric]
+    told: dict[str, Any] = {}
+    if how is not None and how.of is not None:
+        told["recogniser"] = measurements.recogniser or None
+    fixed: dict[str, Any] = {
+        "unit": unit,
+        "n": {**counts, "speakers": made.units},
+        "params": told,
+    }
+    why = "" if made.replicates else "no replicates were asked for"
+
+    def one(name: str, system: int) -> Estimate:
+        interval = made.interval(metric, level=level, system=system) if made.replicates else None
+        if system == 0 and metric in ("rho_f0", "semitones"):
+            interval = None
+        return Estimate(
+            name,
+            float(values[system]),
+            interval=interval,
+            chance=chance,
+            no_interval=why if interval is None and why else "" if interval else "a copy of itself",
+            **fixed,
+        )
+
+    found = [one(metric, number)]
+    if number and (how is None or how.paired):
+        found.append(one(f"{metric}_unprotected", 0))
+        found.append(
+            Estimate(
+                f"{metric}_difference",
+                float(values[number] - values[0]),
+                interval=made.difference(metric, level=level, first=0, second=number)
+                if made.replicates
+                else None,
+                no_interval=why,
+                **fixed,
+            )
+        )
+    return found
+
+
+def _weak(estimates: Mapping[str, Sequence[Estimate]], recogniser: str) -> list[Notice]:
+    """A recogniser that fails on unprotected speech cannot tell what protection costs."""
+    control = next((e for e in estimates[ORIGINAL] if e.metric == "wer"), None)
+    if control is None or float(control.value) <= WEAK:
+        return []
+    return [
+        Notice(
+            "weak-recogniser",
+            recogniser,
+            f"{recogniser} gets {100 * float(control.value):.0f} % of unprotected words wrong: too"
+            " weak to judge what protection costs",
+        )
+    ]

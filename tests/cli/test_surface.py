@@ -1,0 +1,241 @@
+"""The surface of the command line: names, widths, completion, refusals, charts of a comparison."""
+
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import unmask as um
+import unmask.figures
+from unmask.cli import COMMANDS, EXAMPLES, STOPPED, main
+from unmask.estimate import Estimate, Interval
+from unmask.report import Document, Row, render
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two systems on the same trials of eight people, each scored four times with everybody."""
+    rng = np.random.default_rng(0)
+    pairs = [(f"p{a}", f"p{b}-{u}") for a in range(8) for b in range(8) for u in range(4)]
+    own = np.array([test.startswith(f"{enrol}-") for enrol, test in pairs])
+    (tmp_path / "trials").write_text(
+        "".join(
+            f"{a} {b} {'' if o else 'non'}target\n" for (a, b), o in zip(pairs, own, strict=True)
+        )
+    )
+    for name, strength in (("a.txt", 2.0), ("b.txt", 2.1)):
+        scores = strength * own + rng.normal(size=len(pairs))
+        (tmp_path / name).write_text(
+            "".join(f"{a} {b} {s:.3f}\n" for (a, b), s in zip(pairs, scores, strict=True))
+        )
+    return tmp_path
+
+
+@pytest.fixture
+def unmask(folder, monkeypatch, capsys):
+    def run(*arguments):
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(sys, "argv", ["unmask", *arguments])
+        with pytest.raises(SystemExit) as exit:
+            main()
+        told = capsys.readouterr()
+        return SimpleNamespace(code=exit.value.code or 0, out=told.out, err=told.err)
+
+    return run
+
+
+WHO = ("-k", "trials", "-s", "pattern:^(p[0-9])")
+
+
+def test_files_are_systems_by_name(unmask):
+    found = json.loads(
+        unmask("eval", "B1=a.txt", "ours=b.txt", *WHO, "--ci", "0", "-f", "json").out
+    )
+    assert {row["conditions"]["system"] for row in found["results"]} == {"B1", "ours"}
+    eer = next(row for row in found["results"] if row["metric"] == "eer")
+    assert eer["unit"] == "share"
+    assert 0 < eer["value"] < 0.5
+    assert "expected each name once" in unmask("eval", "x=a.txt", "x=b.txt", *WHO).err
+    assert "expected NAME=FILE, found =a.txt" in unmask("eval", "=a.txt").err
+
+
+def test_a_comparison_is_drawn_and_says_no_clear_winner(unmask, folder):
+    done = unmask(
+        "compare", "A=a.txt", "B=b.txt", "-k", "trials", "--ci", "40", "--figures", "drawn",
+        "--figure-formats", "json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "no clear winner: the EER of" in done.out
+    drawn = {path.stem for path in (folder / "drawn").iterdir()}
+    assert {"compare_det", "compare_differences", "delta_cp_map"} <= drawn
+
+
+@pytest.mark.parametrize("width", [60, 200])
+def test_tables_are_as_wide_as_the_terminal(width):
+    long = Interval(0.4, 0.6, 0.95, "speaker", 10, 0)
+    many = tuple(Estimate(f"metric_{i}", 0.5, "%", long) for i in range(6))
+    names = ("a long name of a system", "another")
+    rows = tuple(Row({"system": name, "set": "libri_dev_trials_f"}, many) for name in names)
+    shown = render(Document(rows, warnings=("word " * 60,)), width=width)
+    assert max(map(len, shown.splitlines())) <= width
+    assert shown.count("50.00 [40.00, 60.00]") == 12
+    assert (max(map(len, shown.splitlines())) > 100) == (width == 200)
+
+
+def test_outputs_are_refused_before_anything_is_read(unmask, folder):
+    for option, told in (
+        (("-o", "nowhere/x.json"), "nowhere/x.json: expected an existing folder"),
+        (("-o", "."), "expected a file to write, found a folder"),
+        (("--figures", "trials/x"), "is not a writable folder"),
+        (("--figures", "d", "--figure-formats", "gif"), "--figure-formats: expected png"),
+    ):
+        done = unmask("eval", "no-such-file", *option)
+        assert done.code == 1
+        assert told in done.err
+
+
+def test_refusals_name_the_options_of_the_command(unmask, folder):
+    (folder / "a.txt").write_text((folder / "a.txt").read_text().split("\n", 1)[1])
+    done = unmask("eval", "a.txt", "-k", "trials")
+    assert "--missing skip goes on without them" in done.err
+
+
+def test_every_command_has_examples(monkeypatch, capsys):
+    assert set(EXAMPLES) <= set(COMMANDS)
+    monkeypatch.setattr(sys, "argv", ["unmask", "eval", "--help"])
+    with pytest.raises(SystemExit):
+        main()
+    shown = capsys.readouterr().out
+    for word in ("Intervals", "What is written", "Where it runs", *EXAMPLES["eval"][:1]):
+        assert word in shown
+
+
+def test_completion_works_in_bash(tmp_path):
+    program = tmp_path / "unmask"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m unmask "$@"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    asked = (
+        "source <(unmask --show-completion bash); COMP_WORDS=(unmask compare --fig); COMP_CWORD=2;"
+        ' _unmask_completion unmask; echo "${COMPREPLY[@]}"'
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    source = str(Path(um.__file__).parents[1])
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": source}
+    done = subprocess.run(
+        ["bash", "-c", asked], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["--figures", "--figure-formats"]
+
+
+def test_whoever_stops_is_told_how_to_go_on(monkeypatch, capsys):
+    def stopped(**_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unmask.cli.app", stopped)
+    with pytest.raises(SystemExit) as exit:
+        main()
+    assert exit.value.code == 130
+    assert capsys.readouterr().err == f"unmask: {STOPPED}\n"
+
+
+def test_the_worst_case_of_two_systems_is_one_chart():
+    counts = np.array([1, 10, 100])
+    rates = np.array([[0.1], [0.3], [0.6]])
+    curve = SimpleNamespace(
+        counts=counts, impostors=10, values=rates, low=rates / 2, high=rates, level=0.95
+    )
+    study = SimpleNamespace(operating=(None,), empirical=curve, predicted=curve, population=100)
+    figure = um.figures.worst_case_of_systems({"A": study, "B": study})
+    assert "N = 100" in figure.title
+    rows = next(iter(figure.spec()["datasets"].values()))
+    assert {row["system"] for row in rows} == {"A", "B"}
+
+
+def test_no_column_twice():
+    estimate = Estimate("rank", 0.5, "%")
+    document = Document((Row({"metric": "linkability"}, (estimate,)),))
+    table = pl.read_csv(io.StringIO(render(document, "csv")))
+    assert table.columns[:4] == ["of_metric", "metric", "value", "unit"]
+    assert table["unit"].to_list() == ["share"]
+
+
+def test_validate_finds_what_assess_would(unmask, folder):
+    (folder / "c.toml").write_text(
+        '[[safeguards]]\nname = "ours"\n[safeguards.scores]\noo = "a.txt"\nkey = "trials"\n'
+    )
+    done = unmask("assess", "c.toml", "--validate")
+    assert done.out.splitlines() == ["ours: 32 target and 224 nontarget", "c.toml: fine"]
+    (folder / "utt2spk").write_text("p0-0 p0\n")
+    done = unmask("assess", "c.toml", "--validate", "--set", "safeguards.0.scores.speakers=utt2spk")
+    assert done.code == 1
+    assert "expected a speaker for every identifier" in done.err
+    (folder / "flat").mkdir()
+    (folder / "flat" / "one.wav").write_bytes(b"RIFF")
+    (folder / "c.toml").write_text(
+        '[original]\naudio = "flat"\n[[safeguards]]\nname = "x"\naudio = "flat"\n'
+    )
+    assert unmask("assess", "c.toml", "--validate").code == 1
+
+
+def scores_of_two(strength=2.0):
+    rng = np.random.default_rng(1)
+    return strength + rng.normal(size=60), rng.normal(size=90)
+
+
+def test_evaluate_takes_arrays_frames_and_named_files(folder):
+    target, nontarget = scores_of_two()
+    arrays = um.evaluate((target, nontarget), replicates=0)["system"]["eer"].value
+    assert arrays == um.eer(target, nontarget)
+    frame = pl.DataFrame(
+        {
+            "enrol": [f"a{i}" for i in range(150)],
+            "test": [f"b{i}" for i in range(150)],
+            "label": ["target"] * 60 + ["nontarget"] * 90,
+            "plda": np.concatenate([target, nontarget]),
+        }
+    )
+    assert um.evaluate(frame, replicates=0)["plda"]["eer"].value == arrays
+    named = um.evaluate({"A": folder / "a.txt"}, key=folder / "trials", replicates=0)
+    assert (
+        named["A"]["eer"].value
+        == um.evaluate(folder / "a.txt", key=folder / "trials", replicates=0)["a"]["eer"].value
+    )
+
+
+def test_swapped_classes_and_labels_are_noticed():
+    target, nontarget = scores_of_two(4.0)
+    with pytest.warns(UserWarning, match="are they swapped"):
+        assert um.eer(nontarget, target) == 0.5
+    swapped = um.evaluate((nontarget, target), replicates=0)
+    assert any("swapped" in line for line in swapped.warnings)
+    scores, labels = np.concatenate([target, nontarget]), np.repeat([1, 0], [60, 90])
+    for call in (
+        lambda: um.eer(scores, labels),
+        lambda: um.min_dcf(labels, scores),
+        lambda: um.evaluate((scores, labels == 1)),
+    ):
+        with pytest.raises(um.InputError, match=r"give scores\[labels == 1\]"):
+            call()
+
+
+def test_frames_and_charts_of_results(monkeypatch):
+    result = um.evaluate(scores_of_two(), replicates=10)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(um.InputError, match="to_pandas: expected pandas, found none"):
+        result.to_pandas()
+    fake = SimpleNamespace(DataFrame=lambda columns: columns)
+    monkeypatch.setitem(sys.modules, "pandas", fake)
+    assert result.to_pandas()["metric"][0] == "eer"
+    monkeypatch.undo()
+    charts = result.figures()
+    assert "det" in charts
+    assert "det: " in repr(charts)
+    assert um.cp_map(*scores_of_two()).figures()

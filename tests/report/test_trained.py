@@ -1,0 +1,172 @@
+"""Attackers that train the extractor: from two folders of recordings to a report, killed or not."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from unmask.errors import InputError
+from unmask.report.assessment import assess
+from unmask.report.config import check_config, load_config
+from unmask.report.extractors import NOT_RUNNABLE
+from unmask.report.writing import write_report
+from unmask.run import place
+from unmask.speech import Recipe, anonymise, recordings, safeguard, train
+
+soundfile = pytest.importorskip("soundfile")
+pytest.importorskip("torch")
+
+PEOPLE, PER = 8, 4
+TINY = {
+    "network": "tdnn", "channels": 16, "dimension": 16, "bins": 20, "crop": 0.5, "batch": 8,
+    "steps": 4, "every": 2, "loss": "softmax",
+}  # fmt: skip
+CONFIG = """
+figures = []
+frameworks = ["legal"]
+intervals = {{replicates = 20}}
+legal = {{lengths = [1], draws = 1, folds = 2, metrics = ["linkability"], counts = [2, 4]}}
+[original]
+audio = "original"
+encoder = "encoder"
+[[safeguards]]
+name = "B2r"
+audio = "protected"
+encoder = "encoder"
+{how}
+[training]
+start = "scratch"
+device = "cpu"
+curve = {curve}
+recipe = {recipe}
+[[attackers]]
+name = "original enrolment"
+backends = ["cosine"]
+[[attackers]]
+name = "informed"
+enrol = "own"
+train = true
+backends = ["cosine", "wccn"]
+"""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def alone():
+    """One process: starting workers takes longer than these recordings."""
+    with place(workers=1):
+        yield
+
+
+def hum(pitch: float, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    time = np.arange(12_000) / 16_000
+    tones = sum(np.sin(2 * np.pi * pitch * k * time + rng.random()) / k for k in range(1, 20))
+    return 0.1 * tones + 0.01 * rng.normal(size=time.size)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained")
+    for person in range(PEOPLE):
+        place = folder / "original" / f"p{person}"
+        place.mkdir(parents=True)
+        for i in range(PER):
+            voice = hum(90.0 + 20 * person + i, 10 * person + i)
+            soundfile.write(place / f"p{person}-{i}.wav", voice, 16_000)
+    found = recordings(folder / "original", speakers="folder")
+    anonymise(found, folder / "protected", safeguard("b2r", seed=1))
+    train(found, folder / "encoder", recipe=Recipe.from_dict({**TINY, "held_out": 0}))
+    return folder
+
+
+def config_of(folder, how='method = "b2r"', curve="[]", name="study.toml"):
+    recipe = "{" + ", ".join(f"{k} = {json.dumps(v)}" for k, v in TINY.items()) + "}"
+    text = CONFIG.format(how=how, curve=curve, recipe=recipe)
+    (folder / name).write_text(text, encoding="utf-8")
+    return load_config(folder / name)
+
+
+def test_two_folders_and_one_command_train_an_attacker(study, tmp_path, monkeypatch):
+    """Training people are not attacked; a kill while training loses nothing."""
+    config = config_of(study, curve="[0.5]")
+    said = []
+    calls = []
+
+    def killed(*args, **kwargs):
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return train(*args, **kwargs)
+
+    monkeypatch.setattr("unmask.speech.train", killed)
+    with pytest.raises(KeyboardInterrupt):
+        assess(config, tmp_path / "out", cache=tmp_path / "cache", say=said.append)
+    assert len(said) == 1
+    assert "takes about" in said[0]
+    assert "on cpu" in said[0]
+    runs = {p: p.stat().st_mtime_ns for p in (tmp_path / "cache" / "runs").rglob("*.flac")}
+    assert len(runs) == PEOPLE * PER
+
+    monkeypatch.setattr("unmask.speech.train", train)
+    found = assess(config, tmp_path / "out", cache=tmp_path / "cache", say=said.append)
+    assert found.reused > 0
+    assert {p: p.stat().st_mtime_ns for p in runs} == runs
+    assert "informed" in found.attackers
+    assert found.extractor.startswith("Extractors were trained")
+    assert "informed on B2r, by 4 people" in found.extractor
+    facts = dict(found.facts)
+    assert facts["Speakers"] == "4"
+    assert "extractor and back-ends trained on" in facts["Attacker informed"]
+    people = {row.conditions["speaker"] for row in found.least[0].rows} if found.least else set()
+    assert len(people) in (0, 4)
+    write_report(found, tmp_path / "out")
+    results = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+    named = {row["conditions"].get("attacker", "") for row in results["results"]}
+    assert {"informed (cosine)", "informed (wccn)"} <= named
+    assert str(tmp_path / "cache") not in (tmp_path / "out" / "report.html").read_text()
+    again = assess(config, tmp_path / "out", cache=tmp_path / "cache", say=said.append)
+    assert again.computed == 0
+    assert len(said) == 2
+
+
+def test_why_no_extractor_was_trained_is_said(study, tmp_path):
+    config = config_of(study, how="", name="plain.toml")
+    found = assess(config, tmp_path / "out", cache=tmp_path / "cache")
+    assert found.attackers == ("original enrolment",)
+    assert NOT_RUNNABLE in found.extractor
+    assert [n for n in found.cards[0].notices if NOT_RUNNABLE in n.sentence]
+
+
+def test_a_command_runs_only_with_leave(study, tmp_path):
+    mark = tmp_path / "ran"
+    how = f"command = \"sh -c 'touch {mark}; cp {{input}} {{output}}; : {{key}}'\""
+    config = config_of(study, how=how, name="command.toml")
+    with pytest.raises(InputError, match="--allow-code lets a config do so"):
+        assess(config, tmp_path / "out", cache=tmp_path / "cache")
+    assert not mark.exists()
+
+
+def test_train_true_is_short_for_an_extractor_on_own_speech():
+    raw = {
+        "original": {"embeddings": "a.npz"},
+        "safeguards": [{"name": "x", "embeddings": "b.npz"}],
+        "attackers": [{"name": "informed", "train": True}],
+    }
+    (attacker,) = check_config(raw).attackers
+    assert attacker.train == ("own",)
+    assert attacker.trains
+    assert attacker.needs == ("original",)
+    raw["safeguards"][0] |= {"method": "b2", "command": "x {input} {output}"}
+    with pytest.raises(InputError, match="method or a command, found both"):
+        check_config(raw)
+
+
+def test_people_who_are_attacked_train_nobody(study, tmp_path):
+    config = config_of(study, name="shared.toml")
+    changed = config.model_copy(
+        update={"training": config.training.model_copy(update={"audio": study / "original"})}
+    )
+    with pytest.raises(InputError, match="expected other people than those attacked, found 8"):
+        assess(changed, tmp_path / "out", cache=tmp_path / "cache")

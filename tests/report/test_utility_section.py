@@ -1,0 +1,63 @@
+"""Utility in an assessment: its section, the plane on the first screen, what a config may name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from report_study import SPEAKERS, UTTERANCES
+
+from unmask.errors import InputError
+from unmask.report.assessment import assess
+from unmask.report.config import load_config
+from unmask.report.html import render_html
+from unmask.run import place
+from unmask.utility import COLUMNS, Measurements, write_measurements
+
+COUNT = len(SPEAKERS) * UTTERANCES
+
+
+def measured(study, names=("original", "weak", "strong")):
+    rng = np.random.default_rng(0)
+    values = {}
+    for n, name in enumerate(names):
+        values[name] = {c: np.full(COUNT, np.nan) for c in COLUMNS}
+        values[name]["words"] = np.full(COUNT, 5.0)
+        values[name]["word_errors"] = rng.binomial(5, 0.1 + 0.3 * n, COUNT).astype(float)
+    names = tuple(f"{s}/{n}" for s in range(len(SPEAKERS)) for n in range(UTTERANCES))
+    found = Measurements(names, tuple(np.repeat(SPEAKERS, UTTERANCES).tolist()), values, "nobody")
+    write_measurements(found, study / "utility.csv")
+
+
+def assessed(study, *changes):
+    quick = ("intervals.replicates=2", "legal.lengths=[1]", "legal.attributes={}")
+    chosen = ('frameworks=["legal", "utility"]', 'utility.measurements="utility.csv"')
+    changes = (*quick, *chosen, *changes)
+    with place(workers=1):
+        return assess(load_config(study / "study.toml", changes=changes), study / "out")
+
+
+def test_the_plane_stands_on_the_first_screen(study):
+    measured(study)
+    found = assessed(study)
+    section = next(one for one in found.sections if one.key == "utility")
+    assert section.answer[0].startswith("weak: ")
+    assert {"wer", "wer_unprotected", "wer_difference"} <= {
+        e.metric for row in section.rows for e in row.estimates
+    }
+    assert found.plane is not None
+    for name in ("original", "weak", "strong", "silence"):
+        assert f"{name}: risk" in found.plane.made["description"]
+    page = render_html(found)
+    assert page.index('id="plane"') < page.index('id="numbers"')
+    assert found.plane in found.figures
+
+
+def test_measurements_of_others_and_code_are_refused(study):
+    measured(study, ("original", "other"))
+    found = assessed(study)
+    assert found.plane is None
+    assert any(
+        "expected one of the safeguards weak, strong" in one.sentence for one in found.failures
+    )
+    with pytest.raises(InputError, match=r"utility\.recogniser: .*--allow-code"):
+        assessed(study, 'utility.recogniser="listen {input}"')

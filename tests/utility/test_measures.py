@@ -1,0 +1,122 @@
+"""Melody, quality, labels and recognisers on signals of which the answer is known."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from unmask.errors import InputError
+from unmask.utility import recogniser, runs_code, unweighted_average_recall
+from unmask.utility.melody import melody, pitch
+from unmask.utility.quality import clipped, dnsmos, level
+
+RATE = 16000
+
+
+def sung(f0, seconds=1.0):
+    """A buzz whose pitch follows ``f0`` (Hz), a number or one per sample."""
+    count = round(seconds * RATE)
+    phase = 2 * np.pi * np.cumsum(np.broadcast_to(f0, count)) / RATE
+    return 0.1 * sum(np.sin(k * phase) / k for k in range(1, 12))
+
+
+def test_melody_of_a_copy_and_of_a_shift():
+    track = np.where(np.arange(200) % 50 < 40, 150 + 30 * np.sin(np.arange(200) / 9), 0.0)
+    assert melody(track, track) == pytest.approx((1.0, 0.0), abs=1e-12)
+    for semitones in (-7.0, 4.0):
+        moved = track * 2 ** (semitones / 12)
+        assert melody(track, moved) == pytest.approx((1.0, semitones), abs=1e-9)
+    assert melody(track, np.where(track > 0, track + 25.0, 0.0)).rho_f0 == pytest.approx(1.0)
+    assert melody(track, np.where(track > 0, 400.0 - track, 0.0)).rho_f0 == pytest.approx(-1.0)
+
+
+def test_melody_counts_frames_voiced_in_both_alone():
+    rng = np.random.default_rng(1)
+    first, second = rng.uniform(80, 300, (2, 100))
+    first[:30], second[20:50] = 0.0, 0.0
+    both = slice(50, 100)
+    right = np.corrcoef(first[both], second[both])[0, 1]
+    assert melody(first, second).rho_f0 == pytest.approx(right)
+    assert np.isnan(melody(first, np.zeros(100))).all()
+    assert np.isnan(melody(np.full(100, 99.0), second).rho_f0)
+    stretched = np.repeat(first, 2)
+    assert melody(first, stretched).rho_f0 == pytest.approx(1.0)
+
+
+def test_pitch_of_a_glide():
+    pytest.importorskip("pyworld")
+    right = np.linspace(120, 180, RATE)
+    found = pitch(sung(right))
+    inner = found[20:-20]
+    assert (inner > 0).mean() > 0.9
+    at = right[np.arange(found.size)[20:-20] * 80]
+    assert np.abs(inner[inner > 0] / at[inner > 0] - 1).max() < 0.03
+
+
+def test_level_and_clipping():
+    wave = np.sin(2 * np.pi * 100 * np.arange(RATE) / RATE)
+    assert level(wave) == pytest.approx(10 * np.log10(0.5))
+    assert clipped(0.9 * wave) == 0.0
+    hard = np.clip(2 * wave, -1, 1)
+    assert clipped(hard) == pytest.approx(np.mean(np.abs(hard) >= 1), abs=1e-3)
+    assert clipped(np.array([0.0, 1.0, 0.0, -1.0])) == 0.0
+
+
+def test_dnsmos_prefers_a_voice_to_noise():
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("speechmos")
+    noise = 0.1 * np.random.default_rng(0).standard_normal(RATE)
+    found = dnsmos(noise)
+    assert all(0.5 < one < 5 for one in found)
+    assert found.bak < 2.5
+
+
+def test_recall_by_hand():
+    labels = ["sad"] * 3 + ["glad"] * 1
+    assert unweighted_average_recall(labels, ["sad", "sad", "glad", "glad"]) == (2 / 3 + 1) / 2
+    assert unweighted_average_recall(labels, ["sad"] * 4) == 0.5
+    with pytest.raises(InputError, match="expected as many"):
+        unweighted_average_recall(labels, ["sad"])
+
+
+def test_recognisers_by_name():
+    assert recogniser(grammar="digits").name == "pocketsphinx, digits"
+    assert recogniser(grammar="yes,no").name == "pocketsphinx, grammar of 2 words"
+    assert recogniser("faster-whisper:base").name == "faster-whisper:base"
+    assert [runs_code(name) for name in ("pocketsphinx", "a {input}", "transformers:x/y")] == [
+        False,
+        True,
+        True,
+    ]
+    for name, grammar in (("sphinx", None), ("faster-whisper:", None), ("a {input}", "digits")):
+        with pytest.raises(InputError):
+            recogniser(name, grammar=grammar)
+    with pytest.raises(InputError, match="words separated by"):
+        recogniser(grammar="<a> | b;")
+
+
+def test_any_command_listens(tmp_path):
+    program = tmp_path / "say.py"
+    program.write_text("import sys; print('heard', sys.argv[1][-5:]); sys.exit(len(sys.argv) - 2)")
+    listen = recogniser(f"{sys.executable} {program} {{input}}")
+    assert listen.hear("a b; c.wav") == "heard c.wav"
+    broken = recogniser(f"{sys.executable} {program} {{input}} more")
+    with pytest.raises(InputError, match=r"c\.wav: exit code 1"):
+        broken.hear("c.wav")
+    with pytest.raises(InputError, match="quotes"):
+        recogniser("listen '{input}")
+
+
+def test_pocketsphinx_knows_its_words(tmp_path):
+    pytest.importorskip("pocketsphinx")
+    soundfile = pytest.importorskip("soundfile")
+    digits = recogniser(grammar="digits")
+    assert digits.unknown(["one", "zehn"]) == ["zehn"]
+    soundfile.write(tmp_path / "x.wav", sung(120.0, 0.5), RATE)
+    assert set(digits.hear(str(tmp_path / "x.wav")).split()) <= {
+        *["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+    }
+    with pytest.raises(InputError, match="dictionary, found xyzzyq"):
+        recogniser(grammar="one,xyzzyq").hear(str(tmp_path / "x.wav"))

@@ -1,0 +1,221 @@
+"""Numbers of conditions: definitions written out, pairing, intervals, files, refusals."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import unmask as um
+from unmask.base import draws
+from unmask.cli import app
+from unmask.errors import InputError
+from unmask.run import place
+from unmask.speech import recordings
+from unmask.utility import (
+    COLUMNS,
+    Measurements,
+    measure,
+    read_measurements,
+    utility_of,
+    write_measurements,
+)
+
+RATE = 16000
+
+
+def some(conditions=("original", "b2"), speakers=6, each=5, seed=0, **columns):
+    rng = np.random.default_rng(seed)
+    count = speakers * each
+    values = {}
+    for n, name in enumerate(conditions):
+        values[name] = {c: np.full(count, np.nan) for c in COLUMNS}
+        values[name]["words"] = np.full(count, 5.0)
+        values[name]["word_errors"] = rng.binomial(5, 0.1 + 0.2 * n, count).astype(float)
+        values[name]["rho_f0"] = np.ones(count) if not n else rng.uniform(0.5, 1, count)
+        values[name] |= {c: v(n, count) for c, v in columns.items()}
+    names = tuple(f"u{i}" for i in range(count))
+    owner = tuple(f"s{i // each}" for i in range(count))
+    return Measurements(names, owner, values, "somebody")
+
+
+def test_wer_is_errors_over_words_and_differences_are_paired():
+    given = some()
+    result = utility_of(given, replicates=50, seed=3)
+    error = {n: v["word_errors"] for n, v in given.values.items()}
+    wer = {n: e.sum() / 150 for n, e in error.items()}
+    assert result.estimate("b2", "wer").value == pytest.approx(wer["b2"])
+    assert result.estimate("b2", "wer_unprotected").value == pytest.approx(wer["original"])
+    assert result.estimate("b2", "wer_difference").value == pytest.approx(
+        wer["b2"] - wer["original"]
+    )
+    assert result.estimate("b2", "wer").chance == 1.0
+    assert dict(result.estimate("b2", "wer").n) == {"words": 150, "speakers": 6}
+    times = draws(6, 50, 3)
+    weights = times[:, np.repeat(np.arange(6), 5)]
+    drawn = (weights @ (error["b2"] - error["original"])) / (weights @ np.full(30, 5.0))
+    ends = result.estimate("b2", "wer_difference").interval
+    centre = 2 * (wer["b2"] - wer["original"]) - drawn.mean()
+    assert (ends.low + ends.high) / 2 == pytest.approx(centre)
+    assert {row["condition"] for row in result.rows()} == {"original", "b2"}
+    assert "weak-recogniser" not in {one.code for one in result.notices}
+    assert "few-speakers" in {one.code for one in result.notices}
+
+
+def test_what_one_condition_lacks_counts_in_none():
+    given = some()
+    given.values["b2"]["rho_f0"][0] = np.nan
+    found = utility_of(given, replicates=0).estimate("b2", "rho_f0")
+    assert found.value == pytest.approx(np.nanmean(given.values["b2"]["rho_f0"]))
+    assert found.n["utterances"] == 29
+    assert found.no_interval
+
+
+def test_a_weak_recogniser_is_named():
+    given = some(word_errors=lambda n, count: np.full(count, 3.0))
+    notice = next(n for n in utility_of(given, replicates=0).notices if n.code == "weak-recogniser")
+    assert "60 % of unprotected words" in notice.sentence
+
+
+def test_recall_of_conditions():
+    given = some()
+    truth = np.tile([0.0, 1.0, 1.0], 10)
+    guess = {"original": truth, "b2": np.zeros(30)}
+    whole = Measurements(
+        given.utterances, given.speakers, given.values, "x", ("glad", "sad"), truth, guess
+    )
+    result = utility_of(whole, replicates=20)
+    assert result.estimate("original", "uar").value == 1.0
+    assert result.estimate("b2", "uar").value == 0.5
+    assert result.estimate("b2", "uar").chance == 0.5
+    assert result.estimate("b2", "uar_difference").value == -0.5
+
+
+def test_files_go_and_come(tmp_path):
+    given = some()
+    write_measurements(given, tmp_path / "m.csv")
+    back = read_measurements(tmp_path / "m.csv")
+    assert (back.utterances, back.speakers, back.recogniser) == (
+        given.utterances,
+        given.speakers,
+        "somebody",
+    )
+    for name, columns in given.values.items():
+        for column, values in columns.items():
+            np.testing.assert_allclose(back.values[name][column], values, rtol=1e-5)
+    text = (tmp_path / "m.csv").read_text()
+    for change, said in (
+        (("original,u3,", "original,u2,"), "twice"),
+        (("b2,u3,", "b2,u99,"), "b2: expected the originals' utterances"),
+        (("word_errors", "word errors"), "expected the column word_errors"),
+    ):
+        (tmp_path / "bad.csv").write_text(text.replace(*change, 1))
+        with pytest.raises(InputError, match=said):
+            read_measurements(tmp_path / "bad.csv")
+
+
+def test_a_document_in_every_format():
+    document = um.document(utility_of(some(), replicates=10))
+    assert "WER" in um.render(document, "latex")
+    rows = json.loads(um.render(document, "json"))["results"]
+    assert {row["metric"] for row in rows} >= {"wer", "wer_unprotected", "wer_difference", "rho_f0"}
+    assert um.render(document, "csv").count("wer") >= 4
+
+
+@pytest.fixture
+def folders(tmp_path):
+    soundfile = pytest.importorskip("soundfile")
+    rng = np.random.default_rng(0)
+    for kind in ("original", "b2"):
+        for speaker in ("anna", "bert"):
+            folder = tmp_path / kind / speaker
+            folder.mkdir(parents=True)
+            for n in range(2):
+                samples = 0.1 * rng.standard_normal(RATE // 4)
+                soundfile.write(folder / f"{speaker}_{n}.wav", samples, RATE)
+    names = [f"{speaker}_{n}" for speaker in ("anna", "bert") for n in range(2)]
+    (tmp_path / "text").write_text("".join(f"{name} one two\n" for name in names))
+    return tmp_path
+
+
+class Listener:
+    """Hears one word right, whatever is said."""
+
+    name = "one"
+
+    def hear(self, path):
+        return "one" if "original" in path else "two two two"
+
+    def unknown(self, words):
+        return [word for word in words if word == "three"]
+
+
+def measured(folders, **options):
+    with place(workers=1):
+        return measure(
+            recordings(folders / "original"),
+            {"b2": recordings(folders / "b2")},
+            pitched=False,
+            **options,
+        )
+
+
+def test_recordings_are_heard(folders):
+    texts = dict.fromkeys(["anna_0", "anna_1", "bert_0", "bert_1"], "one two")
+    found = measured(folders, transcripts=texts, recogniser=Listener())
+    result = utility_of(found, replicates=0)
+    assert result.estimate("original", "wer").value == 0.5
+    assert result.estimate("b2", "wer").value == 1.0
+    given = measured(
+        folders,
+        transcripts=texts,
+        hypotheses={"original": texts, "b2": dict.fromkeys(texts, "")},
+    )
+    assert utility_of(given, replicates=0).estimate("b2", "wer").value == 1.0
+    del texts["bert_0"]
+    with pytest.raises(InputError, match="found none of bert_0"):
+        measured(folders, transcripts=texts, recogniser=Listener())
+    texts["bert_0"] = "three three three three three three three"
+    with pytest.raises(InputError, match=r"transcript of bert_0.*'three'"):
+        measured(folders, transcripts=texts, recogniser=Listener())
+
+
+def test_bad_recordings_are_named(folders):
+    import soundfile
+
+    path = folders / "b2" / "bert" / "bert_1.wav"
+    soundfile.write(path, np.zeros(4000), RATE)
+    with pytest.raises(InputError, match=r"bert_1\.wav: silent.*1 of 8"):
+        measured(folders)
+    soundfile.write(path, np.clip(np.sin(np.arange(4000) / 9) * 3, -1, 1), RATE, subtype="FLOAT")
+    found = measured(folders)
+    assert "bert_1.wav: " in next(n.sentence for n in found.notices if n.code == "clipped")
+    path.rename(path.with_name("bert_9.wav"))
+    with pytest.raises(InputError, match=r"bert_1\.wav: expected a version protected by b2"):
+        measured(folders)
+    (folders / "original" / "bert" / "bert_1.wav").unlink()
+    with pytest.raises(InputError, match=r"bert_9\.wav: expected recordings of the originals only"):
+        measured(folders)
+
+
+def test_the_command(folders, capsys):
+    said = [f"--hypotheses={name}={folders / 'text'}" for name in ("original", "b2")]
+    arguments = [str(folders / "original"), str(folders / "b2"), "-t", str(folders / "text"), *said]
+    more = [
+        "--no-melody",
+        "--ci",
+        "0",
+        "-f",
+        "json",
+        "-m",
+        str(folders / "m.csv"),
+        "--workers",
+        "1",
+    ]
+    app(["utility", *arguments, *more], standalone_mode=False)
+    results = json.loads(capsys.readouterr().out)["results"]
+    wer = [one for one in results if one["metric"] == "wer"]
+    assert [one["value"] for one in wer] == [0.0, 0.0]
+    app(["utility", str(folders / "m.csv"), "--ci", "0", "-f", "csv"], standalone_mode=False)
+    assert "wer" in capsys.readouterr().out
