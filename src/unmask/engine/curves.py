@@ -89,11 +89,12 @@ def histogram(target: Array, nontarget: Array, roc: Roc, *, bins: int = 60) -> H
     infinite = target.size + nontarget.size - finite[0].size - finite[1].size
     ends = [end for scores in finite if scores.size for end in (scores.min(), scores.max())]
     low, high = (min(ends), max(ends)) if ends else (0.0, 0.0)
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    edges = np.linspace(low, high, bins + 1)
+    edges = 2 * np.linspace(low / 2, high / 2, bins + 1)  # the span itself may overflow
+    if not (np.diff(edges) > 0).all():
+        margin = max(0.5, 1e-12 * max(abs(low), abs(high)))
+        edges = np.linspace(low - margin, high + margin, bins + 1)
     densities = [
-        np.histogram(part, edges)[0] / (max(whole.size, 1) * (edges[1] - edges[0]))
+        np.histogram(part, edges)[0] / max(whole.size, 1) / (edges[1] - edges[0])
         for part, whole in zip(finite, (target, nontarget), strict=True)
     ]
     return Histogram(edges, densities[0], densities[1], roc.eer_point().threshold, infinite)
