@@ -50,11 +50,12 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--images", type=Path, default=None)
+    parser.add_argument("--only", choices=["attackers", "li2022"], default=None)
     options = parser.parse_args()
     options.results.mkdir(parents=True, exist_ok=True)
-    if (options.out / "attackers.npz").is_file():
+    if options.only != "li2022":
         write(options.results / "trained-attackers.json", attackers(options.out))
-    if (options.out / "li2022.npz").is_file():
+    if options.only != "attackers":
         write(
             options.results / "li2022.json",
             six_systems(options.out, options.images or options.results),
@@ -94,8 +95,12 @@ def attackers(out: Path) -> list[dict]:
             table, found = {}, {}
             tried = [(name, training, "", one) for name, one in backends.items()]
             tried += [
-                (name.replace(method, "trained CAM++"), test, f"{name}/", Cosine())
-                for name in (method, f"{method}-share25")
+                (label, test, f"{name}/", Cosine())
+                for label, name in (
+                    ("trained CAM++", method),
+                    ("trained CAM++, centred", method),
+                    ("trained CAM++, a quarter of the speakers", f"{method}-share25"),
+                )
                 if f"{name}/{key}" in test.files
             ]
             for name, arrays, head, backend in tried:
@@ -110,7 +115,7 @@ def attackers(out: Path) -> list[dict]:
                         (f"{method}/attacked", ~half, "test"),
                     )
                 ]
-                if name == "centred":
+                if name.endswith("centred"):
                     sides = [centred(one) for one in sides]
                 found[name] = (*sides, backend)
                 table[name] = scores_of(*sides, backend)

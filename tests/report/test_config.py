@@ -35,13 +35,13 @@ def test_reads_paths_relative_to_the_file(study, monkeypatch):
     ("text", "said"),
     [
         ("\n[legal2]\nx = 1\n", "legal2: unknown key"),
-        ("\n[worst_case]\ncount = [1]\n", "worst_case.count: unknown key"),
+        ("\n[similarity]\ncount = [1]\n", "similarity.count: unknown key"),
         ('\n[[safeguards]]\nname = "weak"\nembeddings = "weak.npz"\n', "'weak' twice"),
         ('\n[[safeguards]]\nname = "gone"\nembeddings = "gone.npz"\n', "gone.npz: no such file"),
         ('\n[[safeguards]]\nname = "none"\n', "expected embeddings, audio or scores"),
         ('\n[[safeguards]]\nname = "original"\nembeddings = "weak.npz"\n', "unprotected speech"),
         ('\n[[attackers]]\nname = "x"\nenrol = "nobody"\n', "attackers.0.enrol: input should be"),
-        ("\n[worst_case]\nlevel = 2\n", "worst_case.level: input should be less than 1, found 2"),
+        ("\n[similarity]\nmean = 2\n", "similarity.mean: input should be 'geometric'"),
         ("\n= 3\n", "expected TOML"),
     ],
 )

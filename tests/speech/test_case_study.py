@@ -8,7 +8,7 @@ import pytest
 
 from unmask.engine import eer
 from unmask.errors import InputError
-from unmask.speech import case_study, case_study_provenance
+from unmask.speech import case_study, case_study_provenance, trained_case_study
 from unmask.speech.bundled import CONDITIONS, ENCODERS
 
 
@@ -60,3 +60,23 @@ def test_second_runs_are_other_runs_of_the_same_voices(encoder):
 def test_an_unknown_encoder_is_refused():
     with pytest.raises(InputError, match="expected campplus or resemblyzer"):
         case_study("ecapa")
+
+
+def test_a_trained_attacker_hears_through_b2w_on_voices_it_never_heard():
+    """The same recordings through CAM++ as it was and through CAM++ trained on B2w."""
+    before, after = case_study("campplus"), trained_case_study()
+    names = set(after["original"].utterances.to_series())
+    kept = before["b2w"].utterances.to_series().is_in(names).to_numpy()
+    rates = []
+    for enrol, test in (
+        (before["b2w-again"].vectors[kept], before["b2w"].vectors[kept]),
+        (after["b2w-again"].vectors, after["b2w"].vectors),
+    ):
+        people = after["b2w"].speakers.codes
+        other = np.arange(400)[:, None] % 2 < np.arange(400)[None] % 2
+        same = people[:, None] == people[None]
+        scores = enrol @ test.T
+        rates.append(eer(scores[same & other], scores[~same & other]))
+    assert rates[0] > 0.25
+    assert rates[1] < 0.05
+    assert (len(after["original"]), after["original"].n_speakers) == (400, 20)

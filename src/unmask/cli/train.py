@@ -7,18 +7,15 @@ import sys
 import time
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from unmask.cli import common
 from unmask.cli.embed import SpeakersOption, WorkersOption
 from unmask.run import place, reporting
-from unmask.speech import Recipe, export_onnx, recordings
+from unmask.speech import Recipe, Status, export_onnx, recordings
 from unmask.speech import train as train_encoder
-
-if TYPE_CHECKING:
-    from unmask.speech.training.loop import Status
 
 _LINE_SECONDS = 10.0
 
@@ -178,7 +175,7 @@ def train(
     workers: WorkersOption = None,
     quiet: common.QuietOption = False,
 ) -> None:
-    """Train a speaker encoder; a run that was stopped goes on where it was.
+    """Train a speaker encoder on recordings; a run that was stopped goes on where it was.
 
     The folder has weights (safetensors) and a card (JSON): data, options, validation curve.
 

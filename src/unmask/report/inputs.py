@@ -215,16 +215,17 @@ def with_training(
         and allowed(one, allow_code=extractors.allow_code)
     }
     encoder, work = config.original.encoder, extractors.work
+    training = config.training
+    speech = voices(training, "training") if training.given else None
+    if speech is not None:
+        _refuse_attacked(speech, inputs.original)
     again = dict(inputs.again)
     for name, one in runnable.items():
         if name not in again and not one.keyless:
             found = extractors.own_run(one)
             again[name] = embedding_step(found, encoder, f"{name}, run of the attacker", work)
     learnt: dict[str, dict[str, Embeddings]] = {}
-    training = config.training
-    if training.given:
-        speech = voices(training, "training")
-        _refuse_attacked(speech, inputs.original)
+    if speech is not None:
         made = {
             name: voices(Voices(embeddings=one.training), f"safeguards.{name}.training")
             for name, one in given.items()

@@ -53,8 +53,8 @@ def overview(
         if table and not any(table.startswith(label) for label in own) and _is_whole(row):
             where = {"system": row.conditions["system"], "set": table, "trials": ""}
             made.append(Row(where, _ordered(row.estimates)))
-    links = (e.params["count"] for row in made for e in row.estimates if _is_link(e))
-    counts = sorted({int(count or 0) for count in links})
+    links = (e.params.get("count") for row in made for e in row.estimates if _is_link(e))
+    counts = sorted({int(count) for count in links if count is not None})
     kept = [Row(row.conditions, tuple(map(_plain, row.estimates))) for row in made]
     if counts:
         span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
@@ -115,12 +115,8 @@ def _averages(
 ) -> Iterator[Row]:
     """Means over the sets of women, of men, and of all, for each list of trials."""
     names = list(dict.fromkeys(row.conditions["set"] for row in rows))
-    groups = {
-        f"mean of {letter}": [
-            n for n in names if (match := _GENDER.search(n)) and match[1] == letter
-        ]
-        for letter in ("f", "m")
-    }
+    letters = {name: sign[1] for name in names if (sign := _GENDER.search(name))}
+    groups = {f"mean of {sex}": [n for n in names if letters.get(n) == sex] for sex in "fm"}
     groups[ALL] = names
     for title, chosen in groups.items():
         if len(chosen) < 2:

@@ -9,7 +9,12 @@ from unmask.speech.audio import (
     unexpected,
     write_audio,
 )
-from unmask.speech.bundled import case_study, case_study_provenance, case_study_subset
+from unmask.speech.bundled import (
+    case_study,
+    case_study_provenance,
+    case_study_subset,
+    trained_case_study,
+)
 from unmask.speech.commands import command_words, run_command
 from unmask.speech.corpus import Recording, recordings
 from unmask.speech.embedding import Embedded, Extraction, embed, forget
@@ -29,6 +34,7 @@ from unmask.speech.safeguards import (
 )
 from unmask.speech.training import (
     Recipe,
+    Status,
     Trained,
     export_onnx,
     read_card,
@@ -51,6 +57,7 @@ __all__ = [
     "Recipe",
     "Recording",
     "Safeguard",
+    "Status",
     "Trained",
     "Transformed",
     "anonymise",
@@ -74,6 +81,7 @@ __all__ = [
     "run_command",
     "safeguard",
     "train",
+    "trained_case_study",
     "training_seconds",
     "unexpected",
     "write_audio",

@@ -186,7 +186,7 @@ def _joined(
         files.append(np.full(flat.size, len(shards)))
         starts.append(np.concatenate(([0], np.cumsum(flat)[:-1])))
         sizes.append(flat)
-        shards.append(np.memmap(_file(shared.folder, rows), dtype="<i2", mode="r"))
+        shards.append(np.asarray(np.memmap(_file(shared.folder, rows), dtype="<i2", mode="r")))
     kept = tuple(one for n, one in enumerate(recordings) if n not in failures)
     if not kept:
         lines = "; ".join(failures[n] for n in sorted(failures)[:1])

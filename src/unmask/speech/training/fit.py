@@ -30,12 +30,13 @@ from unmask.speech.training.card import (
 from unmask.speech.training.data import Corpus, audio_files, decode, stamp
 from unmask.speech.training.recipe import Recipe
 from unmask.speech.training.split import remarks_on, split
+from unmask.speech.training.status import Status
 
 if TYPE_CHECKING:
     from unmask.speech.training.group import Group
-    from unmask.speech.training.loop import Classifier, Loop, Status
+    from unmask.speech.training.loop import Classifier, Loop
 
-Watch = Callable[["Status"], None]
+Watch = Callable[[Status], None]
 WORK = "work"
 
 

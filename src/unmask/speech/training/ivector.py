@@ -36,9 +36,9 @@ from unmask.speech.training.card import (
 from unmask.speech.training.data import Corpus
 from unmask.speech.training.features import Cepstra, deltas
 from unmask.speech.training.group import checked
-from unmask.speech.training.loop import Status
 from unmask.speech.training.mixture import Mixture, blocks, fit_mixture
 from unmask.speech.training.recipe import Recipe
+from unmask.speech.training.status import Status
 from unmask.speech.training.validation import equal_error_rate, some_of
 
 CEPSTRA = 24

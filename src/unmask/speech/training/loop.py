@@ -25,25 +25,12 @@ from unmask.speech.training.features import Filterbanks
 from unmask.speech.training.group import Group
 from unmask.speech.training.losses import margin_at
 from unmask.speech.training.recipe import Recipe
+from unmask.speech.training.status import Status
 
 _REPORT_SECONDS = 1.0
 _LOWEST_RATE = 0.01
 _BLOCK = 50
 """Steps between looks at the loss of a GPU, which is far ahead of this program."""
-
-
-@dataclass(frozen=True)
-class Status:
-    """How far a training is: ``loss`` of the last steps, ``speed`` in crops per second,
-    ``remaining`` seconds, and the last validation EER if there was one.
-    """
-
-    step: int
-    steps: int
-    loss: float
-    speed: float
-    remaining: float
-    eer: float | None
 
 
 class Classifier(nn.Module):
