@@ -10,7 +10,7 @@ CORE_TESTS := $(addprefix tests/,engine/test_roc.py engine/test_information.py e
 	stress/test_worst_case.py trials/test_ids.py trials/test_join.py trials/test_scores.py)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test core lint golden bench coverage docs clean
+.PHONY: demo test core lint golden bench coverage fuzz faults mutants docs clean
 
 demo: $(CORE)
 	$(BIN)/unmask demo
@@ -35,6 +35,15 @@ bench: $(FULL)
 
 coverage: $(FULL)
 	$(BIN)/python -m benchmarks.coverage
+
+fuzz: $(FULL)
+	$(BIN)/python -m benchmarks.fuzz --keep fuzz-faults
+
+faults: $(FULL)
+	$(BIN)/python -m benchmarks.faults
+
+mutants: $(FULL)
+	$(BIN)/python -m benchmarks.mutants
 
 docs: $(FULL)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -266,7 +266,7 @@ def _add(total: dict[str, np.ndarray], part: dict[str, np.ndarray], rows: tuple[
     total["sum"][slice(*rows)] += part["sum"]
 
 
-def assessing(folder: Path, figures: str = '["svg"]') -> Trial:
+def assessing(folder: Path) -> Trial:
     """``unmask assess`` of small score tables: kept steps, then the report folder."""
     from unmask.report import assess, load_config, write_report
 
@@ -277,7 +277,7 @@ def assessing(folder: Path, figures: str = '["svg"]') -> Trial:
     ]
     (folder / "s.txt").write_text("\n".join(lines) + "\n")
     (folder / "a.toml").write_text(
-        f'figures = {figures}\nframeworks = ["verification"]\nintervals = {{ replicates = 5 }}\n'
+        'figures = ["svg"]\nframeworks = ["verification"]\nintervals = { replicates = 5 }\n'
         '[[scores]]\nname = "s"\nfiles = ["s.txt"]\n'
     )
     config = load_config(folder / "a.toml")

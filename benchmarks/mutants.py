@@ -33,7 +33,14 @@ TESTS = {
     "operating": ("test_roc",),
     "roc": ("test_roc",),
 }
-FAST = ("test_roc", "test_information", "test_calibration", "test_curves", "test_oracles")
+FAST = (
+    "test_noticed",
+    "test_roc",
+    "test_information",
+    "test_calibration",
+    "test_curves",
+    "test_oracles",
+)
 _COMPARED = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,

@@ -47,7 +47,7 @@ def main() -> None:
     arguments.add_argument("audio", type=Path)
     arguments.add_argument("--work", type=Path, required=True)
     arguments.add_argument("--utterances", type=int, default=4)
-    arguments.add_argument("--dnsmos", type=int, default=1)
+    arguments.add_argument("--dnsmos", type=int, default=0)
     arguments.add_argument("--workers", type=int, default=None)
     options = arguments.parse_args()
     original = first(recordings(options.audio / "audiomnist_5digit_16k"), options.utterances)
@@ -75,8 +75,14 @@ def main() -> None:
     files = {"utility.csv.gz": gzip.compress(content, 9, mtime=0), "subset.npz": compact(vectors)}
     for name, data in files.items():
         (RESULT / name).write_bytes(data)
-    note = {
-        "what": f"Utility of the first {options.utterances} utterances of 60 voices; voices of b1,"
+    told = json.dumps(note(options.utterances, files), indent=1)
+    (RESULT / "utility.json").write_text(told + "\n", encoding="utf-8")
+
+
+def note(utterances: int, files: dict[str, bytes]) -> dict[str, object]:
+    """Where the numbers come from."""
+    return {
+        "what": f"Utility of the first {utterances} utterances of 60 voices; voices of b1,"
         " b1-again and pitch (CAM++, unit vectors, float16)",
         "made by": "scripts/make_utility.py",
         "tool": f"unmask {__version__}",
@@ -89,7 +95,6 @@ def main() -> None:
         "conditions": {"b1": {"seed": 7}, "b1-again": {"seed": 8}, "pitch": {"semitones": 4.0}},
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
     }
-    (RESULT / "utility.json").write_text(json.dumps(note, indent=1) + "\n", encoding="utf-8")
 
 
 def safeguards(audio: Path, original: tuple[Recording, ...]) -> dict[str, object]:

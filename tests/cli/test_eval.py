@@ -122,7 +122,7 @@ def test_compare_two_files(folder):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "other − scores" in done.stdout
-    assert "The EER of scores is" in done.stdout
+    assert "the EER of scores is" in done.stdout
 
 
 def test_compare_needs_two_systems(folder):

@@ -108,7 +108,7 @@ def test_an_ended_run_says_so_in_one_line(tmp_path, number, code):
         _, errors = process.communicate(timeout=30)
     assert process.returncode == code
     assert len(errors.splitlines()) == 1
-    assert b"the same command goes on" in errors
+    assert b"run again to go on" in errors
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -349,7 +349,7 @@ def test_room_on_disk_is_checked_before(tmp_path, monkeypatch):
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda where: usage._replace(free=20_000))
     monkeypatch.setattr(Table, "batches", lambda self: pytest.fail("was read"))
-    with pytest.raises(um.InputError, match=r"GB of free disk .* TMPDIR names") as caught:
+    with pytest.raises(um.InputError, match=r"MB of free disk .* TMPDIR names") as caught:
         um.engine.stream_scores(path)
     assert "\n" not in str(caught.value)
 

@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 from tests.helpers.populations import population
 
 import unmask as um
+from unmask.base import score_interval
 from unmask.privacy.legal.probe import Probe, speaker_folds
 
 
@@ -24,6 +25,15 @@ def test_probe_minimises_its_loss():
     probe = Probe.fit(vectors, labels, 3, penalty=2.0)
     found = loss(np.vstack([probe.weights, probe.bias]).ravel())
     assert found == pytest.approx(minimize(loss, np.zeros(12)).fun, abs=1e-5)
+
+
+def test_the_interval_knows_that_folds_share_their_training_speech():
+    voices = population(30, 3, noise=2.0, tag="p", columns=True)
+    result = um.inference(voices, "gender", folds=4)
+    share = result.per_speaker
+    variance = (1 + 4 / 3) * share.var(ddof=1) / 30
+    ends = score_interval(share.mean(), variance, 30, level=0.95)
+    assert (result.low, result.high) == pytest.approx(ends)
 
 
 def test_a_class_unseen_in_training_is_never_predicted():

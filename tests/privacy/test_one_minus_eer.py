@@ -84,7 +84,7 @@ def test_a_replicate_is_a_sample_of_speakers_on_both_sides():
             assert value == pytest.approx(eer, abs=1e-12)
 
 
-def test_the_low_end_takes_out_the_bias_of_a_hull_and_the_high_end_what_resampling_shows():
+def test_the_low_end_takes_out_the_bias_of_a_hull_and_the_high_end_none():
     rng = np.random.default_rng(3)
     target, nontarget = rng.integers(0, 3, (24, 16)), rng.integers(0, 3, (1, 24 * 24, 16))
     target[:, 8:] += 2
@@ -96,7 +96,7 @@ def test_the_low_end_takes_out_the_bias_of_a_hull_and_the_high_end_what_resampli
     low, high = resampled.intervals(np.full((2, 1), value), level=0.95)
     variance = 1.1**2 * drawn[1:].var() * 24 / 23
     hull = score_interval(value - bias / (2 ** (2 / 3) - 1), variance, 24, level=0.95)
-    shown = score_interval(value - bias, variance, 24, level=0.95)
+    shown = score_interval(value, variance, 24, level=0.95)
     assert (low[0, 0], high[0, 0]) == (pytest.approx(hull[0]), pytest.approx(shown[1]))
     assert 0.5 < low[0, 0] < shown[0] < value < high[0, 0]
 

@@ -6,6 +6,7 @@ from tests.helpers.populations import population
 
 import unmask as um
 from unmask.privacy import ranks_of
+from unmask.privacy.legal.curve import Resampling
 from unmask.privacy.legal.ranks import disclosure
 
 
@@ -55,6 +56,22 @@ def test_chance_and_intervals():
     assert value.interval is not None
     assert value.interval.low <= value.value <= value.interval.high
     assert not ranks_of(np.ones(500, dtype=int), 100).warnings
+
+
+@pytest.mark.parametrize(("candidates", "speakers", "each"), [(20, 20, 5), (60, 60, 1)])
+def test_intervals_of_uniform_ranks_hold_no_disclosure(candidates, speakers, each):
+    rng = np.random.default_rng(3)
+    owner = np.repeat(np.arange(speakers), each)
+    how = Resampling(0.95, 50, 0)
+    held = 0
+    for _ in range(20):
+        ranks = rng.integers(1, candidates + 1, owner.size)
+        made = ranks_of(ranks, candidates, speakers=owner, resampling=how)
+        ends = [made.intervals[metric].low for metric in ("mean_d", "max_d")]
+        assert made.mean_d > 0.01, "few ranks always seem to disclose something"
+        assert ends[0] == 0 or ends[1] > 0
+        held += ends == [0, 0]
+    assert held >= 18
 
 
 def test_linkability_of_everyone_is_the_identification_rate():

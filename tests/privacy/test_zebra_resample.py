@@ -3,14 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unmask.engine import calibrate, information
+from unmask.engine import calibrate, information, weighted_line
 from unmask.privacy import calibration_distortion
 from unmask.privacy.similarity.distortion import (
     Run,
     _distortion,
     cross_scores,
     distortions,
-    weighted_line,
 )
 from unmask.privacy.similarity.lists import RunScores
 from unmask.privacy.similarity.resampling import Setup
@@ -34,16 +33,25 @@ def expanded(run, times):
     return target, np.repeat(run.nontarget, number)
 
 
+def test_a_weight_is_so_many_copies():
+    rng = np.random.default_rng(4)
+    scores = np.round(rng.normal(size=40), 1)
+    weights = rng.integers(0, 4, (2, 40)).astype(float)
+    line = weighted_line(scores, *weights, prior=0.3)
+    expected = calibrate(*(np.repeat(scores, w.astype(int)) for w in weights), prior=0.3)
+    assert (line.scale, line.offset) == pytest.approx((expected.scale, expected.offset), rel=1e-9)
+
+
 def test_the_weighted_line_is_that_of_the_scores_written_out():
     rng = np.random.default_rng(0)
     run = run_of(rng, 1.5)
     times = np.array([2.0, 0, 1, 3, 0, 0])
     target, nontarget = expanded(run, times)
     made = Run.of(run)
-    scale, offset = weighted_line(made.score, *made.weighted(times))
+    line = weighted_line(made.score, *made.weighted(times))
     expected = calibrate(target, nontarget)
-    assert scale == pytest.approx(expected.scale, rel=0.02)
-    assert offset == pytest.approx(expected.offset, abs=0.02)
+    assert line.scale == pytest.approx(expected.scale, rel=0.02)
+    assert line.offset == pytest.approx(expected.offset, abs=0.02)
 
 
 def test_replicates_are_those_of_an_explicit_resampling():

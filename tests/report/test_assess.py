@@ -71,7 +71,7 @@ def test_everything_is_written(done):
     names = files(out)
     assert {"report.html", "results.json", "assessment.toml"} <= set(names)
     keys = [section.key for section in found.sections]
-    assert keys == ["legal", "similarity", "zebra", "verification", "cpmap", "worst_case"]
+    assert keys == ["legal", "trust", "similarity", "zebra", "verification", "cpmap", "worst_case"]
     for key in (*keys, "speakers"):
         assert {f"tables/{key}.csv", f"tables/{key}.md", f"tables/{key}.tex"} <= set(names)
     assert {f"figures/{figure.name}.svg" for figure in found.figures} <= set(names)
@@ -96,8 +96,8 @@ def test_every_number_of_the_report_is_in_the_results_with_its_signature(done):
         value = result["value"]
         if isinstance(value, str) or value is None or shown in ("undefined", "∞", "−∞"):
             continue
-        read = float(shown.replace("−", "-")) / (100 if result["unit"] == "%" else 1)
-        decimals = len(shown.partition(".")[2]) + (2 if result["unit"] == "%" else 0)
+        read = float(shown.replace("−", "-")) / (100 if result["unit"] == "share" else 1)
+        decimals = len(shown.partition(".")[2]) + (2 if result["unit"] == "share" else 0)
         assert read == pytest.approx(value, abs=0.51 * 10**-decimals)
 
 

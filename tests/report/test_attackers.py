@@ -137,11 +137,13 @@ def test_attackers_without_their_data_are_named_as_not_run(ideal):
     told = [notice.sentence for notice in found.cards[0].notices]
     written = json.dumps(found.document.to_dict()["results"])
     for name in ("ignorant", "semi-informed", "informed"):
-        assert [line for line in told if line.startswith(f"{name}: not run, no run of")]
+        assert [
+            line for line in told if line.startswith(f"the {name} attacker was not run, no run of")
+        ]
         assert f"Attacker {name}" not in facts
         assert f'"attacker": "{name}' not in written
     assert {notice.code for notice in found.cards[0].notices} == {"attacker-not-run"}
-    assert "semi-informed: not run" in summary_table(found)
+    assert "the semi-informed attacker was not run" in summary_table(found)
 
 
 def test_without_a_key_the_attackers_run_is_the_safeguards_own(ideal):

@@ -160,7 +160,7 @@ def test_too_little_disk_is_known_before(monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda folder: full)
     with (
         place("processes", workers=1),
-        pytest.raises(um.InputError, match=r"of free disk for the rows to work on, found 0.00 GB"),
+        pytest.raises(um.InputError, match=r"of free disk for the rows to work on, found 0.0 MB"),
     ):
         list(run(total, NUMBERS, RANGES))
 

@@ -165,7 +165,7 @@ def test_bad_input_is_one_line(embeddings, tmp_path, monkeypatch):
     with pytest.raises(um.InputError, match="has length 0"):
         cross_pairing(zero)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: type("", (), {"free": 1000})())
-    with pytest.raises(um.InputError, match=r"of free disk .* found 0.00 GB"):
+    with pytest.raises(um.InputError, match=r"of free disk .* found 0.0 MB"):
         cross_pairing(embeddings)
 
 

@@ -164,3 +164,14 @@ def test_pools_that_do_not_fit(corpus, pool, monkeypatch, tmp_path):
     (tmp_path / "g").write_text("14 f\n14 m\n")
     with pytest.raises(InputError, match="line 2: a second gender of 14"):
         read_gender(tmp_path / "g")
+
+
+def test_the_command_wants_a_pool_for_b1_alone(corpus, tmp_path):
+    from typer.testing import CliRunner
+
+    from unmask.cli import app
+
+    for options in (["--method", "b1"], ["--method", "b2", "--pool", str(corpus)]):
+        done = CliRunner().invoke(app, ["anonymise", str(corpus), "-o", str(tmp_path), *options])
+        assert done.exit_code == 2
+        assert "belong together" in done.output

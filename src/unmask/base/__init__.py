@@ -43,6 +43,7 @@ from unmask.base.resampling import (
     draws,
     generator,
     in_order,
+    jackknife_error,
 )
 from unmask.base.text import no_formula, one_line, visible
 
@@ -78,6 +79,7 @@ __all__ = [
     "few_speakers",
     "generator",
     "in_order",
+    "jackknife_error",
     "lazy",
     "length_normalised",
     "logit_interval",

@@ -64,6 +64,11 @@ def draws(sizes: int | Sequence[int], replicates: int, seed: int, *, first: int 
     return times
 
 
+def jackknife_error(without: FloatArray) -> FloatArray:
+    """Standard error from the values without each unit or group (first axis): √((n − 1)·var)."""
+    return np.asarray(np.sqrt((len(without) - 1) * np.var(without, axis=0)))
+
+
 def in_order(names: Sequence[str]) -> IntArray:
     """The number of each of these distinct names in the order of all of them."""
     number = np.empty(len(names), np.int64)

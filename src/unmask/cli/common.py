@@ -181,7 +181,7 @@ def show(text: str, output: Path | None, *, quiet: bool) -> None:
     if output is None:
         sys.stdout.write(visible(text))
     else:
-        write_whole(output, text.encode())
+        write_whole(output, visible(text).encode())
         remark(f"wrote {output}", quiet=quiet)
 
 

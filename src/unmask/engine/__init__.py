@@ -7,6 +7,7 @@ from unmask.engine.calibration import (
     LinearCalibration,
     calibrate,
     fusion_weights,
+    weighted_line,
 )
 from unmask.engine.comparison import Comparison, compare
 from unmask.engine.curves import Array, DetCurve, EceProfile, Histogram, PavMap, Reliability
@@ -78,6 +79,7 @@ __all__ = [
     "stream_scores",
     "tpr_at_fpr",
     "units_of",
+    "weighted_line",
     "zebra",
     "zebra_of",
 ]

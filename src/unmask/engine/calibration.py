@@ -88,25 +88,30 @@ def calibrate(
     """
     a, b = as_scores(target, "target"), as_scores(nontarget, "nontarget")
     if estimator == "linear":
-        return _linear(a, b, prior)
+        if not (np.isfinite(a).all() and np.isfinite(b).all()):
+            raise InputError("linear calibration needs finite scores: some are infinite")
+        is_target = np.repeat([1.0, 0.0], [a.size, b.size])
+        return weighted_line(np.concatenate([a, b]), is_target, 1 - is_target, prior=prior)
     if estimator == "isotonic":
         return _isotonic(a, b, laplace)
     raise InputError(f"calibration estimator: expected linear or isotonic, found {estimator}")
 
 
-def _linear(a: FloatArray, b: FloatArray, prior: float) -> LinearCalibration:
-    if not (np.isfinite(a).all() and np.isfinite(b).all()):
-        raise InputError("linear calibration needs finite scores: some are infinite")
+def weighted_line(
+    scores: FloatArray, target: FloatArray, nontarget: FloatArray, *, prior: float = 0.5
+) -> LinearCalibration:
+    """Logistic regression of ``scores`` at the ``prior``, each of which weighs ``target`` as a
+    target and ``nontarget`` as a nontarget.
+    """
     log_odds = -Cost(prior, 1.0, 1.0).bayes_threshold
-    scores = np.concatenate([a, b])
-    centre, spread = float(scores.mean()), float(scores.std())
+    sides = [(w > 0, share * w / w.sum()) for w, share in ((target, prior), (nontarget, 1 - prior))]
+    both = np.concatenate([scores[kept] for kept, _ in sides])
+    centre, spread = float(both.mean()), float(both.std())
     if spread == 0:
         return LinearCalibration(0.0, 0.0)
-    label = np.concatenate([np.ones(a.size), -np.ones(b.size)])
-    weight = np.concatenate(
-        [np.full(a.size, prior / a.size), np.full(b.size, (1 - prior) / b.size)]
-    )
-    slopes, bias, separable = _newton([(scores - centre) / spread], label, weight, log_odds)
+    label = np.repeat([1.0, -1.0], [int(kept.sum()) for kept, _ in sides])
+    weight = np.concatenate([share[kept] for kept, share in sides])
+    slopes, bias, separable = _newton([(both - centre) / spread], label, weight, log_odds)
     scale = float(slopes[0]) / spread
     return LinearCalibration(scale, bias - scale * centre, separable)
 

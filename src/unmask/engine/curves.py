@@ -89,11 +89,12 @@ def histogram(target: Array, nontarget: Array, roc: Roc, *, bins: int = 60) -> H
     infinite = target.size + nontarget.size - finite[0].size - finite[1].size
     ends = [end for scores in finite if scores.size for end in (scores.min(), scores.max())]
     low, high = (min(ends), max(ends)) if ends else (0.0, 0.0)
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    edges = np.linspace(low, high, bins + 1)
+    edges = 2 * np.linspace(low / 2, high / 2, bins + 1)  # the span itself may overflow
+    if not (np.diff(edges) > 0).all():
+        margin = max(0.5, 1e-12 * max(abs(low), abs(high)))
+        edges = np.linspace(low - margin, high + margin, bins + 1)
     densities = [
-        np.histogram(part, edges)[0] / (max(whole.size, 1) * (edges[1] - edges[0]))
+        np.histogram(part, edges)[0] / max(whole.size, 1) / (edges[1] - edges[0])
         for part, whole in zip(finite, (target, nontarget), strict=True)
     ]
     return Histogram(edges, densities[0], densities[1], roc.eer_point().threshold, infinite)
@@ -170,11 +171,11 @@ def reliability(target: Array, nontarget: Array, *, bins: int = 20) -> Reliabili
         counts.append(np.bincount(place, minlength=bins).astype(np.float64))
         sums.append(np.bincount(place, posterior, minlength=bins))
     total = counts[0] + counts[1]
-    found = total > 0
-    observed = counts[0][found] / total[found]
-    low, high = _wilson(observed, total[found])
-    predicted = (sums[0] + sums[1])[found] / total[found]
-    return Reliability(predicted, observed, low, high, total[found])
+    some = total > 0
+    observed = counts[0][some] / total[some]
+    low, high = _wilson(observed, total[some])
+    predicted = (sums[0] + sums[1])[some] / total[some]
+    return Reliability(predicted, observed, low, high, total[some])
 
 
 def _wilson(

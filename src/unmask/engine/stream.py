@@ -61,21 +61,21 @@ def evaluate_files(
     if stream and by is not None:
         raise InputError(f"by: expected all scores in memory to group by {by}, found a stream")
     if stream:
-        found = stream_scores(paths, battery=battery, **numbers, **options)
-        return found if named is None else _renamed(found, list(named))
+        evaluation = stream_scores(paths, battery=battery, **numbers, **options)
+        return evaluation if named is None else _renamed(evaluation, list(named))
     table = read_scores(paths if named is None else named, **options)
     return evaluate(table, by=by, battery=battery, **numbers)
 
 
-def _renamed(found: Evaluation, names: Sequence[str]) -> Evaluation:
+def _renamed(evaluation: Evaluation, names: Sequence[str]) -> Evaluation:
     """Systems by the names of their files."""
-    if len(found.results) != len(names):
+    if len(evaluation.results) != len(names):
         raise InputError(
             f"names: expected one system in each of {len(names)} files that are read in batches,"
-            f" found {len(found.results)} in all"
+            f" found {len(evaluation.results)} in all"
         )
-    results = zip(found.results, names, strict=True)
-    return replace(found, results=tuple(replace(one, system=name) for one, name in results))
+    results = zip(evaluation.results, names, strict=True)
+    return replace(evaluation, results=tuple(replace(one, system=name) for one, name in results))
 
 
 def stream_scores(
@@ -111,7 +111,7 @@ def stream_scores(
     battery = battery or Battery()
     results: list[SystemResult] = []
     warnings: list[str] = []
-    told: list[str] = []
+    remarks: list[str] = []
     with ExitStack() as stack:
         with part(0, 2):
             scores = stack.enter_context(
@@ -130,7 +130,7 @@ def stream_scores(
             with part(1, 2), part(i, len(scores.systems)):
                 roc = _count(scores, name, battery)
             warnings += [f"{name}: {text}" for text in negated_warnings(roc, roc.negated())]
-            measured, told = measure(
+            measured, remarks = measure(
                 roc,
                 battery,
                 replicates=replicates,
@@ -143,7 +143,7 @@ def stream_scores(
                 battery, level=level, trials=scores.trials, speakers=scores.speaker_count
             )
             results.append(SystemResult(name, None, estimates, roc))
-        return Evaluation(tuple(results), scores.sources, (*warnings, *told), seed)
+        return Evaluation(tuple(results), scores.sources, (*warnings, *remarks), seed)
 
 
 def _whole(scores: StreamedScores, system: str, battery: Battery) -> tuple[Resampled, Units]:

@@ -27,7 +27,7 @@ from unmask.report.frameworks.study import TRIALS, Framework, Plan, Study
 from unmask.report.frameworks.trialled import Trialled, strongest
 from unmask.report.frameworks.utility import check_code, plane_of
 from unmask.report.headline import Card, cards, weak_control
-from unmask.report.inputs import Inputs, read_inputs, set_tables
+from unmask.report.inputs import Inputs, read_inputs, set_label, set_tables
 from unmask.report.overview import overview
 from unmask.report.section import Drawn, Section, TableBlock
 
@@ -181,7 +181,11 @@ class _Run:
             for attack in found
             for variant in attack.variants
         }
-        described = {one.name: one.description for one in self.config.safeguards}
+        described = {
+            label: one.description
+            for one in self.config.safeguards
+            for label in (one.name, *(set_label(one.name, given.set) for given in one.scores))
+        }
         made = cards(
             {name: described[name] for name in self.inputs.safeguards},
             rows,

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from unmask._version import __version__
-from unmask.run import cache_directory, reporting, store, write_whole
+from unmask.errors import InputError
+from unmask.run import cache_directory, is_own, reporting, store, write_whole
 from unmask.trials import Embeddings, Scores
 
 Told = Callable[[str, float, float], None]
@@ -100,6 +101,11 @@ class Cache:
     """Finished steps in a folder, each a whole file or none."""
 
     def __init__(self, folder: Path) -> None:
+        if not is_own(folder):
+            raise InputError(
+                f"{folder}: expected a folder of this user that nobody else can write, found"
+                " another: steps kept there are not trusted"
+            )
         self.folder = folder
 
     def path(self, key: str) -> Path:

@@ -145,6 +145,8 @@ def _steps(
             f"Give speech of a related safeguard (related) for {listed(related)}, so that the"
             " semi-informed attacker can be tried."
         )
+    if inputs.protected and not inputs.trained:
+        yield "Let an attacker train a recogniser (train = true); it takes recordings."
     if _notices(cards, "few-speakers"):
         yield "Test more people: thirty at least."
 

@@ -115,12 +115,8 @@ def _averages(
 ) -> Iterator[Row]:
     """Means over the sets of women, of men, and of all, for each list of trials."""
     names = list(dict.fromkeys(row.conditions["set"] for row in rows))
-    groups = {
-        f"mean of {letter}": [
-            n for n in names if (match := _GENDER.search(n)) and match[1] == letter
-        ]
-        for letter in ("f", "m")
-    }
+    letters = {name: sign[1] for name in names if (sign := _GENDER.search(name))}
+    groups = {f"mean of {sex}": [n for n in names if letters.get(n) == sex] for sex in "fm"}
     groups[ALL] = names
     for title, chosen in groups.items():
         if len(chosen) < 2:

@@ -30,7 +30,7 @@ def redaction_key(folder: Path) -> bytes:
     """The random key of an assessment, made once and readable by its owner alone."""
     path = folder / KEY
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             _write_key(path)
         key = path.read_bytes()

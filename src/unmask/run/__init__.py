@@ -23,7 +23,7 @@ from unmask.run.places import (
     within,
 )
 from unmask.run.progress import Progress, advance, part, reporting
-from unmask.run.state import workplace
+from unmask.run.state import is_own, workplace
 from unmask.run.store import Arrays, load_arrays, npy_array, read_arrays, write_arrays
 from unmask.run.xp import NUMPY, Numpy, Torch, Xp, narrow
 
@@ -47,6 +47,7 @@ __all__ = [
     "current_place",
     "devices",
     "end_with_parent",
+    "is_own",
     "keeping",
     "load_arrays",
     "locked",

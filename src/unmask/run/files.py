@@ -127,8 +127,8 @@ def check_room(folder: Path, needed: int, what: str, *, named: Path | None = Non
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise InputError(
-            f"{named or folder}: expected {needed / 1e9:.2f} GB of free disk for {what}, "
-            f"found {free / 1e9:.2f} GB; state or the variable TMPDIR names another folder"
+            f"{named or folder}: expected {needed / 1e6:,.1f} MB of free disk for {what}, "
+            f"found {free / 1e6:,.1f} MB; state or the variable TMPDIR names another folder"
         )
 
 

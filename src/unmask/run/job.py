@@ -190,7 +190,10 @@ class Ledger:
         for path in sorted(self._folder.glob("results-*.npz")) if self._folder else ():
             with _whole(path):
                 arrays = read_arrays(path, _KIND, ["number"])
-                results: list[Arrays] = [{} for _ in range(int(arrays.pop("number")))]
+                count = int(arrays.pop("number"))
+                if not 0 < count <= len(arrays):
+                    raise ValueError(f"{count} results in {len(arrays)} arrays")
+                results: list[Arrays] = [{} for _ in range(count)]
                 for name, array in arrays.items():
                     number, _, what = name.partition("-")
                     results[int(number)][what] = array

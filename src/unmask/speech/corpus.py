@@ -66,6 +66,9 @@ def _from_folder(root: Path, speakers: str | None) -> list[Recording]:
         for path in root.rglob("*")
         if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
     )
+    for path in inside:
+        if not path.as_posix().isprintable() and _has_surrogates(path.as_posix()):
+            raise InputError(f"{root}: expected file names in UTF-8, found {str(path)!a}")
     names = _names(inside)
     label = _labeller(speakers, inside, dict(zip(inside, names, strict=True)), root)
     rows = []
@@ -73,6 +76,11 @@ def _from_folder(root: Path, speakers: str | None) -> list[Recording]:
         speaker, session = label(relative)
         rows.append(Recording(root / relative, name, speaker, session, relative.with_suffix("")))
     return rows
+
+
+def _has_surrogates(text: str) -> bool:
+    """Whether a name holds bytes that are no UTF-8."""
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _names(paths: Sequence[PurePosixPath]) -> list[str]:

@@ -232,6 +232,12 @@ def _scores(
     scores = scores.without_duplicates(duplicates, where=where)
     if key is not None:
         trials = key if isinstance(key, Trials) else read_key(key, duplicates=duplicates)
+        same = trials.source is not None and trials.source.sha256 == parsed.sha256
+        if same and parsed.label is None:
+            raise InputError(
+                f"{parsed.name}: expected scores, found the key itself: its labels were read as"
+                " scores"
+            )
         scores = scores.with_key(trials, missing=missing, duplicates=duplicates)
     if speakers is not None:
         scores = scores.with_speakers(speakers)

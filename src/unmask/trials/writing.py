@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -197,9 +198,11 @@ def _array(column: pl.Series) -> np.ndarray:
 
 
 def _save_npz(arrays: Mapping[str, Any], path: str | Path, *, compressed: bool = True) -> None:
-    save = np.savez_compressed if compressed else np.savez
-    with atomic_file(path) as file:
-        save(file, allow_pickle=False, **arrays)
+    method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+    with atomic_file(path) as file, zipfile.ZipFile(file, "w", method) as archive:
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
 def _save_hdf5(path: str | Path, fill: Callable[[Any], None]) -> None:

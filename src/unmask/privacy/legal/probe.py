@@ -134,7 +134,7 @@ def inference(
     control. ``bands`` cuts a column of numbers at these values (age bands). Speakers are disjoint
     between training and test (``folds``-fold cross-validation over speakers, drawn with ``seed``);
     ``penalty`` is that of :meth:`Probe.fit`. Chance is the majority class. Score intervals of
-    ``level`` over speakers; none where ``replicates`` is 0.
+    ``level`` over speakers, wider by what folds share; none where ``replicates`` is 0.
     """
     how = Resampling(level, replicates, seed)
     attack = _Predictions.of(protected, attribute, bands, folds, penalty, seed)
@@ -163,13 +163,19 @@ def inference(
 
 @dataclass(frozen=True, eq=False)
 class _Predictions:
-    """Which predictions are right (1 or 0), each with its class and speaker."""
+    """Which predictions are right (1 or 0), each with its class and speaker.
+
+    Speakers of one fold share a probe, and probes share most of their training speech: the variance
+    over speakers of a cross-validation of k folds is 1 + k/(k − 1) times what independent speakers
+    would have (Nadeau and Bengio 2003: 1/k + 1/(k − 1) in place of 1/k).
+    """
 
     classes: tuple[str, ...]
     labels: IntArray
     speakers: pl.Series
     owner: IntArray
     right: FloatArray
+    folds: int
 
     @classmethod
     def of(
@@ -199,7 +205,8 @@ class _Predictions:
         fold = speaker_folds(codes, labels, folds, rng)
         predicted = cross_validated(vectors, labels, len(classes), fold, penalty=penalty)
         names = embeddings.speakers.names.gather(present)
-        return cls(classes, labels, names, owner, (predicted == labels).astype(np.float64))
+        right = (predicted == labels).astype(np.float64)
+        return cls(classes, labels, names, owner, right, folds)
 
     def accuracy(self, how: Resampling) -> tuple[float, float, float]:
         """Share of right predictions and its score interval over speakers: a ratio of sums over
@@ -207,7 +214,7 @@ class _Predictions:
         """
         hits, sizes = np.bincount(self.owner, self.right), np.bincount(self.owner)
         value = float(hits.sum() / sizes.sum())
-        return value, *_interval(value, (hits - value * sizes) / sizes.sum(), how)
+        return value, *self._interval(value, (hits - value * sizes) / sizes.sum(), how)
 
     def balanced(self, how: Resampling) -> tuple[float, float, float]:
         """Mean over classes and its score interval, from what each speaker adds to it beyond its
@@ -218,17 +225,17 @@ class _Predictions:
         shares = (self.right - means[self.labels]) / sizes[self.labels]
         apart = np.bincount(self.owner, weights=shares) / len(self.classes)
         value = float(means.mean())
-        return value, *_interval(value, apart, how)
+        return value, *self._interval(value, apart, how)
 
-
-def _interval(value: float, apart: FloatArray, how: Resampling) -> tuple[float, float]:
-    """Score interval of a number to which each speaker adds ``apart`` beyond its expectation."""
-    count = len(apart)
-    if count < 2:
-        return np.nan, np.nan
-    variance = count / (count - 1) * float((apart**2).sum())
-    low, high = risk_interval(np.array([value]), np.array([variance]), count, how)
-    return float(low[0]), float(high[0])
+    def _interval(self, value: float, apart: FloatArray, how: Resampling) -> tuple[float, float]:
+        """Score interval of a number to which each speaker adds ``apart`` beyond what all do."""
+        count = len(apart)
+        if count < 2:
+            return np.nan, np.nan
+        shared = 1 + self.folds / (self.folds - 1)
+        variance = shared * count / (count - 1) * float((apart**2).sum())
+        low, high = risk_interval(np.array([value]), np.array([variance]), count, how)
+        return float(low[0]), float(high[0])
 
 
 def _column(embeddings: Embeddings, attribute: str, bands: Sequence[float]) -> Ids:

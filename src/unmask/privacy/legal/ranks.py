@@ -120,15 +120,16 @@ def ranks_of(
     mean_d, max_d = (float(value) for value in disclosure(distribution))
     values = {"identification_rate": float(distribution[0]), "mean_d": mean_d, "max_d": max_d}
     blind = np.random.default_rng(np.random.SeedSequence(how.seed).spawn(1)[0])
-    uniform = np.mean(
+    uniform = np.array(
         [
             disclosure(
                 np.bincount(blind.integers(0, candidates, array.size), share, candidates) / count
             )
             for _ in range(_CHANCE_DRAWS)
-        ],
-        axis=0,
+        ]
     )
+    by_chance = dict(zip(_METRICS, (1 / candidates, *uniform.mean(axis=0)), strict=True))
+    usual = mean_d <= np.quantile(uniform[:, 0], (1 + how.level) / 2)
     bare = Ranks(
         array,
         owner,
@@ -137,17 +138,23 @@ def ranks_of(
         mean_d,
         max_d,
         values["identification_rate"],
-        {"identification_rate": 1 / candidates, "mean_d": uniform[0], "max_d": uniform[1]},
+        by_chance,
         {},
     )
-    return replace(bare, intervals=_intervals(bare, share, values, how))
+    return replace(bare, intervals=_intervals(bare, share, values, how, bool(usual)))
 
 
 def _intervals(
-    ranks: Ranks, share: FloatArray, values: Mapping[str, float], how: Resampling
+    ranks: Ranks, share: FloatArray, values: Mapping[str, float], how: Resampling, usual: bool
 ) -> dict[str, Interval]:
-    """Score interval of the identification rate; of the bits, speakers drawn with replacement and
-    the bias taken out that resampling shows.
+    """Score interval of the identification rate; of the bits, speakers drawn with replacement.
+
+    Few ranks make the bits too large, most of all at chance, where the scale of their range cannot
+    reach 0: the low end is the lower one of that scale and of the bits themselves, both less the
+    bias that resampling shows; the high end is the highest of these and of the bits with their
+    bias, so that what is not sure stays with the risk. Where a MeanD as large is ``usual`` for
+    uniform ranks the low end is 0. MaxD is 0 if and only if MeanD is: their intervals hold 0
+    together.
     """
     count = int(ranks.speakers.max()) + 1
     limits = dict.fromkeys(_METRICS, (np.nan, np.nan))
@@ -161,9 +168,15 @@ def _intervals(
             row[:] = disclosure(np.bincount(ranks.ranks - 1, weights, ranks.candidates) / count)
         most = (0.0, float(np.round(np.log2(ranks.candidates), _PLACES)))
         for metric, column in zip(_METRICS[1:], drawn.T, strict=True):
-            limits[metric] = bias_corrected(
-                values[metric], column, count, level=how.level, bounds=most
-            )
+            given = values[metric], column, count
+            scaled = bias_corrected(*given, level=how.level, bounds=most)
+            plain = bias_corrected(*given, level=how.level)
+            biased = bias_corrected(*given, level=how.level, overfit=0.0)
+            ends = np.clip([scaled, plain, biased], *most)
+            low, high = np.fmin.reduce(ends[:, 0]), np.fmax.reduce(ends[:, 1])
+            limits[metric] = (float(low), float(high))
+        if usual or limits["mean_d"][0] == 0:
+            limits |= {metric: (0.0, limits[metric][1]) for metric in _METRICS[1:]}
     return {
         metric: Interval(
             *limits[metric],

@@ -208,11 +208,11 @@ class Resampled:
 
         The hull makes 1 − EER too large, in a sample and in a resample once more. With b = mean θ*
         − θ̂ the bias that resampling shows, the low end is that of the score interval about
-        θ̂ − HULL·b, the bias of a hull, and the high end that about θ̂ − b: what is not sure stays
-        with the risk. The variance is that of θ* times SKEWED² (:mod:`unmask.base.intervals`).
-        The interval ends at 0.5 and is stretched to hold θ̂; it keeps its width near 1, where few
-        replicates hold an error at all. The first row of ``times`` draws everyone once: it gives
-        the θ̂ that bins give.
+        θ̂ − HULL·b, the bias of a hull, and the high end that about θ̂, or θ̂ − b where that is more:
+        what is not sure stays with the risk. The variance is that of θ* times SKEWED²
+        (:mod:`unmask.base.intervals`). The interval ends at 0.5 and is stretched to hold θ̂; it
+        keeps its width near 1, where few replicates hold an error at all. The first row of
+        ``times`` draws everyone once: it gives the θ̂ that bins give.
         """
         with place(workers=current_place().workers), reporting(None):
             parts = list(run(errors_of, self, ranges_of(len(self.times), _AT_ONCE)))
@@ -221,8 +221,8 @@ class Resampled:
         bias = np.nanmean(drawn[1:], axis=0) - drawn[0]
         variance = SKEWED**2 * np.nanvar(drawn[1:], axis=0) * units / (units - 1)
         low, high = (
-            score_interval(np.clip(values - c * bias, 0.5, 1), variance, units, level=level)[end]
-            for end, c in enumerate((HULL, 1.0))
+            score_interval(np.clip(values - less, 0.5, 1), variance, units, level=level)[end]
+            for end, less in enumerate((HULL * bias, np.minimum(bias, 0.0)))
         )
         return np.minimum(np.maximum(low, 0.5), values), np.maximum(high, values)
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
-from scipy.special import expit
 
 from unmask.base import FloatArray, IntArray, weighted_sum
-from unmask.engine import Roc, information
+from unmask.engine import Roc, information, weighted_line
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.privacy.similarity.bins import Binned, Layout, counted
@@ -43,9 +42,7 @@ from unmask.trials import Embeddings, Scores
 
 MOST_PAIRS = 50_000_000
 INFINITE = "the value is infinite"
-_STEPS = 30
 _EVEN = 129
-_FLATTEST = 1e-12
 
 
 def calibration_distortion(
@@ -192,8 +189,7 @@ def _distortion(
     if not all(counts.any() for counts in (target, nontarget, tested, others)):
         return np.nan, np.nan
     if method == "linear":
-        scale, offset = weighted_line(first.score, target, nontarget)
-        llr = scale * second.score + offset
+        llr = weighted_line(first.score, target, nontarget).apply(second.score)
     else:
         llr = np.interp(second.score, first.score, _isotonic(target, nontarget, laplace))
     hits, misses = tested / tested.sum(), others / others.sum()
@@ -202,31 +198,6 @@ def _distortion(
     loss = weighted_sum(information.softplus(-llr), hits)
     loss += weighted_sum(information.softplus(llr), misses)
     return c_ece / (2 * np.log(2)), loss / (2 * np.log(2))
-
-
-def weighted_line(
-    score: FloatArray, target: FloatArray, nontarget: FloatArray
-) -> tuple[float, float]:
-    """Logistic regression at even odds on weighted scores: (scale, offset), by Newton's method."""
-    centre, spread = float(score.mean()), float(score.std()) or 1.0
-    x = (score - centre) / spread
-    weights = np.stack([target / target.sum(), nontarget / nontarget.sum()]) / 2
-    slope = bias = 0.0
-    for _ in range(_STEPS):
-        share = expit(slope * x + bias)
-        wrong = weights[0] * (1 - share) - weights[1] * share
-        curve = weights.sum(axis=0) * share * (1 - share)
-        one, cross, two = curve.sum(), curve @ x, curve @ (x * x)
-        determinant = one * two - cross**2
-        if determinant < _FLATTEST:
-            break
-        gradient = wrong @ x, wrong.sum()
-        slope += (one * gradient[0] - cross * gradient[1]) / determinant
-        bias += (two * gradient[1] - cross * gradient[0]) / determinant
-        if max(map(abs, gradient)) < _FLATTEST:
-            break
-    scale = slope / spread
-    return float(scale), float(bias - scale * centre)
 
 
 def _isotonic(target: FloatArray, nontarget: FloatArray, laplace: bool) -> FloatArray:

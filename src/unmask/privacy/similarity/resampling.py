@@ -18,7 +18,14 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from unmask.base import FloatArray, bias_corrected, draws, exact_bound, in_order
+from unmask.base import (
+    FloatArray,
+    bias_corrected,
+    draws,
+    exact_bound,
+    in_order,
+    jackknife_error,
+)
 from unmask.engine import Pav, Polygon, equal_error, first_of_blocks, information
 from unmask.errors import InputError
 from unmask.estimate import Interval
@@ -254,9 +261,8 @@ class Statistic:
         left_out = self.drawn[self.replicates :]
         if left_out.size < 2 or not np.isfinite(left_out).all():
             return 1.0
-        jackknife = np.sqrt((left_out.size - 1) * left_out.var())
         spread = drawn.std() * np.sqrt(left_out.size / (left_out.size - 1))
-        return float(max(1.0, jackknife / spread))
+        return float(max(1.0, jackknife_error(left_out) / spread))
 
     def _edge(self, speakers: int, level: float) -> Ends | None:
         """Where nothing is found, speakers of whom something would be may be missing from the

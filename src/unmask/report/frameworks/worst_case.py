@@ -84,8 +84,7 @@ def _(studies: Mapping[str, WorstCaseStudy], *, inputs: tuple[Source, ...] = ())
             conditions = where | {
                 "threshold": point.name
                 if _is_number(point.name)
-                else f"{point.name} ({_WEIGHTS.get(point.name, 'as asked')})"
-                f" = {point.threshold:.4g}"
+                else f"{point.name} ({_weight(point.name)}) = {point.threshold:.4g}"
             }
             rows.append(Row(conditions, study.estimates(place), columns))
         notes.append(_counts(study, said))
@@ -174,6 +173,10 @@ def _counts(study: WorstCaseStudy, said: str) -> str:
         )
     )
     return f"{told} Models that fit about as well give at N = {study.population:,}: {spread}."
+
+
+def _weight(name: str) -> str:
+    return _WEIGHTS.get(name, "as asked")
 
 
 def _is_number(name: str) -> bool:
@@ -392,7 +395,7 @@ def _answer(one: SystemGrowth) -> str:
     exact, width = one.measured, len(one.operating)
     near = exact.estimates[-width + _CHART]
     told = (
-        f"{one.system}: at {point.name} ({_WEIGHTS.get(point.name, 'as asked')}), the one closest"
+        f"{one.system}: at {point.name} ({_weight(point.name)}), the one closest"
         f" of {int(exact.counts[-1]):,} voices passes, in one attempt,"
         f" {percent(float(near.value), near.interval)} of the time"
     )

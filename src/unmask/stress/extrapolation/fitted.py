@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-from unmask.base import BoolArray, FloatArray, IntArray, quantile_t
+from unmask.base import BoolArray, FloatArray, IntArray, jackknife_error, quantile_t
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.run import store, write_whole
@@ -20,7 +20,7 @@ from unmask.stress.extrapolation.models import Stack
 from unmask.stress.impostors.pair_scores import as_counts
 from unmask.stress.impostors.ranks import as_thresholds
 from unmask.stress.impostors.rates import WorstCase
-from unmask.stress.impostors.uncertainty import METHOD, Band, check, deviation
+from unmask.stress.impostors.uncertainty import METHOD, Band, check
 
 LEVEL = 0.99
 FAR = 10
@@ -179,7 +179,7 @@ class Extrapolation:
         drawn = _odds(np.stack([m.rates(n, levels) for m in self.replicates]))
         beyond = np.log(np.maximum(n / self.max_count, 1.0))[:, None]
         models = _odds(every)
-        variance = deviation(drawn) ** 2
+        variance = jackknife_error(drawn) ** 2
         down = variance + (FALLING * beyond) ** 2 + (middle - models.min(axis=0)) ** 2
         up = variance + RISING**2 * beyond + (models.max(axis=0) - middle) ** 2
         low, high = expit(middle - quantile * np.sqrt(down)), expit(middle + quantile * np.sqrt(up))

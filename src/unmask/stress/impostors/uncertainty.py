@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
-from unmask.base import FloatArray, IntArray, Tabular, quantile_t
+from unmask.base import FloatArray, IntArray, Tabular, jackknife_error, quantile_t
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.stress.impostors.pair_scores import PairScores
@@ -194,12 +194,6 @@ def log_odds(rates: FloatArray, size: FloatArray | float) -> FloatArray:
     return np.asarray(logit((size * np.clip(rates, 0.0, 1.0) + 0.5) / (size + 1)))
 
 
-def deviation(without: FloatArray) -> FloatArray:
-    """Standard error from the values without each group (first axis)."""
-    number = len(without)
-    return np.asarray(np.sqrt((number - 1) * np.var(without, axis=0)))
-
-
 def interval(
     values: FloatArray, without: FloatArray, level: float, *, cases: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
@@ -211,7 +205,7 @@ def interval(
     seen. So bounds lie within [0, 1] and are never of zero width.
     """
     size = np.broadcast_to(cases[:, None], values.shape)
-    half = PAIRS * quantile_t(len(without), level) * deviation(log_odds(without, size))
+    half = PAIRS * quantile_t(len(without), level) * jackknife_error(log_odds(without, size))
     inner = np.clip(values, 1e-12, 1 - 1e-12)
     low = np.minimum(expit(logit(inner) - half), expit(log_odds(values, size) - half))
     high = np.maximum(expit(logit(inner) + half), expit(log_odds(values, size) + half))

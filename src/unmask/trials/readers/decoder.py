@@ -52,8 +52,11 @@ def parquet(data: bytes, memory: int) -> bytes:
     scan = pl.scan_parquet(io.BytesIO(data))
     rows = int(scan.select(pl.len()).collect().item())
     check_memory(rows * len(scan.collect_schema()) * 8, memory)
+    frame = pl.read_parquet(io.BytesIO(data))
+    if frame.height != rows:
+        raise ValueError(f"expected {rows} rows as declared, found {frame.height}")
     made = io.BytesIO()
-    pl.read_parquet(io.BytesIO(data)).write_ipc(made)
+    frame.write_ipc(made)
     return made.getvalue()
 
 

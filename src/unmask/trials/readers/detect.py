@@ -308,12 +308,25 @@ def layout_of(
             if (layout.has_labels if labels_needed else layout.has_scores) or role in EITHER
         ]
         layout, remark = _detect(source, sample, allowed=allowed, role=role, keep=keep)
+    if named is None:
+        _refuse_decimal_commas(source.name, sample, layout)
     if sample.width != len(layout.roles):
         raise InputError(
             f"{source.name}, line 1: expected {len(layout.roles)} columns ({layout.layout}), "
             f"found {sample.width}"
         )
     return layout, remark
+
+
+def _refuse_decimal_commas(name: str, sample: Sample, layout: Format) -> None:
+    """``a,b,0,53`` may be a label and a score, or one score with a decimal comma."""
+    if sample.dialect.separator != "," or layout.roles[-2:] != ("digit", "score"):
+        return
+    if all(value.isdigit() for value in sample.columns[sample.width - 1]):
+        raise InputError(
+            f"{name}: the layout is ambiguous, the last two columns are a label and a score or one "
+            f"score with a decimal comma; choose with --format-in {layout.name}, or write points"
+        )
 
 
 def _detect(

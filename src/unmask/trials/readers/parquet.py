@@ -71,8 +71,11 @@ def load_parquet(source: Input) -> pl.DataFrame:
     with reading_parquet(source.name):
         if len(data) <= GUARDED:
             return pl.read_ipc(io.BytesIO(decoded(source, "parquet", "parquet")))
-        check_declared(source.name, pl.scan_parquet(io.BytesIO(data)))
-        return pl.read_parquet(io.BytesIO(data))
+        rows = check_declared(source.name, pl.scan_parquet(io.BytesIO(data)))
+        frame = pl.read_parquet(io.BytesIO(data))
+        if frame.height != rows:
+            raise ValueError(f"expected {rows} rows as declared, found {frame.height}")
+        return frame
 
 
 def check_declared(name: str, scan: pl.LazyFrame) -> int:

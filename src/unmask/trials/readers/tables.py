@@ -208,6 +208,8 @@ class TypedRows:
         for start in range(0, self._height, BATCH):
             with reading_parquet(self.name):
                 frame = self._scan.select(columns).slice(start, BATCH).collect()
+                if frame.height != min(BATCH, self._height - start):
+                    raise ValueError(f"expected {self._height} rows as declared, found fewer")
             yield size * min(start + BATCH, self._height) // self._height, frame
 
     def text(self, role: str, column: pl.Series, row: int, faults: Faults) -> pl.Series:
@@ -464,6 +466,17 @@ def _table_format(names: Sequence[str], *, scored: bool) -> Format:
     return LONG if scored else LONG_KEY
 
 
+def _refuse_same(name: str, columns: Sequence[str]) -> None:
+    """Columns of metadata whose names differ in case or blanks alone would become one."""
+    first: dict[str, str] = {}
+    for column in columns:
+        other = first.setdefault(normalise(column), column)
+        if other != column:
+            raise InputError(
+                f"{name}: expected columns of different names, found {other!r} and {column!r}"
+            )
+
+
 def _headed(
     rows: TextRows | TypedRows, format: Format, header: Header, *, as_key: bool, stem: str | None
 ) -> Table:
@@ -480,6 +493,7 @@ def _headed(
     remarks = [f"systems: {', '.join(systems)}"] if systems else []
     if ("enrol_speaker" in roles) != ("test_speaker" in roles):
         remarks.append("speakers known on one side only, so not used")
+    _refuse_same(rows.name, header.columns)
     metadata = dict.fromkeys(
         [*map(normalise, header.columns), *(["side"] if "side" in roles else [])]
     )

@@ -216,7 +216,16 @@ def parse_numbers(
             f"{where(start + row)}: expected a number in column {column.name!r}, "
             f"found {column[row]!r}"
         )
-    return parsed.fill_null(np.nan).to_numpy(), gaps
+    values = parsed.fill_null(np.nan).to_numpy()
+    if np.isinf(values).any():
+        words = column.str.to_lowercase().str.contains("inf", literal=True).to_numpy()
+        large = np.flatnonzero(np.isinf(values) & ~words)
+        if large.size:
+            raise InputError(
+                f"{where(start + int(large[0]))}: expected a number that double precision holds in "
+                f"column {column.name!r}, found {column[int(large[0])][:40]!r}"
+            )
+    return values, gaps
 
 
 def _without_blank_end(block: bytes) -> bytes:

@@ -1,0 +1,152 @@
+"""What hostile or unlucky input did once, and must not do again; files that readers refuse are in
+``benchmarks/fuzz/corpus``.
+"""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from benchmarks.fuzz.__main__ import CORPUS
+
+import unmask as um
+from unmask.errors import InputError
+from unmask.privacy.similarity import matrix, sessions
+from unmask.report.cache import Cache, Work
+from unmask.report.config import load_config
+from unmask.report.inputs import read_inputs
+from unmask.run import files, scratch_folder
+from unmask.speech import recordings
+from unmask.trials import Embeddings, read_embeddings, read_scores, write
+
+
+def table(path, header, rows):
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return path
+
+
+ROWS = [f"e{i},t{i},{('nontarget', 'target')[i % 2]},f,m,0.{i}" for i in range(1, 7)]
+
+
+def test_columns_that_differ_in_case_alone_do_not_become_one(tmp_path):
+    path = table(tmp_path / "x.csv", "enrol,test,label,Sex,sex,plda", ROWS)
+    with pytest.raises(InputError, match="found 'Sex' and 'sex'"):
+        read_scores(path)
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "9" * 400])
+def test_numbers_that_overflow_are_refused_and_infinite_ones_are_not(tmp_path, number):
+    good = [f"e{i} t{i} 0.{i} target" for i in range(5)]
+    (tmp_path / "x").write_text("\n".join([*good, f"a b {number} nontarget"]) + "\n")
+    with pytest.raises(InputError, match="line 6: expected a number that double precision holds"):
+        read_scores(tmp_path / "x")
+    (tmp_path / "x").write_text("\n".join([*good, "a b -inf nontarget"]) + "\n")
+    assert len(read_scores(tmp_path / "x")) == 6
+
+
+def test_decimal_commas_are_not_taken_for_labels(tmp_path):
+    (tmp_path / "x").write_text("".join(f"a{i},b{i},{i % 2},5{i}\n" for i in range(6)))
+    with pytest.raises(InputError, match="decimal comma"):
+        read_scores(tmp_path / "x")
+    assert len(read_scores(tmp_path / "x", format="speechbrain")) == 6
+
+
+def test_a_key_is_not_taken_for_its_own_scores(tmp_path):
+    (tmp_path / "key").write_text("".join(f"a{i} b{i} {i % 2}\n" for i in range(6)))
+    with pytest.raises(InputError, match="found the key itself"):
+        read_scores(tmp_path / "key", key=tmp_path / "key")
+
+
+def test_columns_called_like_an_option_can_be_written(tmp_path):
+    columns = {"file": ["x", "y", "z"], "allow_pickle": ["1", "2", "3"]}
+    vectors = np.eye(3, 4)
+    made = Embeddings(vectors, ["s", "s", "t"], ["a", "b", "c"], columns=columns)
+    write(made, tmp_path / "x.npz")
+    again = read_embeddings(tmp_path / "x.npz")
+    np.testing.assert_array_equal(again.vectors, vectors)
+    assert again.columns["file"].to_series().to_list() == ["x", "y", "z"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
+def test_file_names_that_are_no_utf8_are_refused_by_name(tmp_path):
+    (tmp_path / "s").mkdir()
+    with open(os.fsencode(tmp_path) + b"/s/\xff.wav", "wb"):
+        pass
+    with pytest.raises(InputError, match=r"file names in UTF-8, found .*udcff") as caught:
+        recordings(tmp_path)
+    str(caught.value).encode()
+
+
+def test_memory_of_similarity_matrices_is_asked_for_before_work(monkeypatch):
+    rng = np.random.default_rng(0)
+    speakers = [f"s{i // 2}" for i in range(40)]
+    voices = um.Embeddings(rng.normal(size=(40, 4)), speakers, [f"u{i}" for i in range(40)])
+    monkeypatch.setattr(files, "memory_left", lambda: 20 * 20 * matrix.CELL)
+    with pytest.raises(InputError, match=r"20 speakers: expected at most .* 20 × 20 pairs"):
+        um.privacy.pseudonymisation(voices, voices, replicates=0)
+
+
+def test_what_libraries_print_of_damaged_tables_is_not_shown(capfd):
+    with pytest.raises(InputError, match="parquet file is damaged"):
+        read_scores(CORPUS / "parquet-page-declares-more")
+    assert capfd.readouterr().err == ""
+
+
+def test_one_bad_recording_of_an_assessment_costs_itself_and_is_named(tmp_path, monkeypatch):
+    soundfile = pytest.importorskip("soundfile")
+    (tmp_path / "given.py").write_text("def encode(x): return abs(x[:1600]).reshape(8, 200).sum(1)")
+    monkeypatch.syspath_prepend(tmp_path)
+    rng = np.random.default_rng(0)
+    for folder in ("original", "protected"):
+        for speaker in "ab":
+            (tmp_path / folder / speaker / "chapter").mkdir(parents=True)
+            for n in range(3):
+                path = tmp_path / folder / speaker / "chapter" / f"{speaker}{n}.wav"
+                soundfile.write(path, 0.1 * rng.normal(size=1600), 16000)
+    (tmp_path / "protected" / "b" / "chapter" / "b1.wav").write_bytes(b"RIFF")
+    (tmp_path / "a.toml").write_text(
+        '[original]\naudio = "original"\nencoder = "given:encode"\n'
+        '[[safeguards]]\nname = "p"\naudio = "protected"\nencoder = "given:encode"\n'
+    )
+    config = load_config(tmp_path / "a.toml")
+    found = read_inputs(config, Work(Cache(tmp_path / "kept")), base=tmp_path, allow_code=True)
+    for voices in (found.original, found.protected["p"]):
+        assert sorted(voices.utterances.to_series()) == ["a0", "a1", "a2", "b0", "b2"]
+    assert len(found.lost) == 1
+    assert "safeguards.p: 1 recordings cannot be read" in found.lost[0]
+    assert "b1.wav" in found.lost[0]
+    hidden = config.model_copy(update={"redact": True})
+    found = read_inputs(hidden, Work(Cache(tmp_path / "kept")), base=tmp_path, allow_code=True)
+    assert "b1" not in found.lost[0]
+
+
+def test_steps_that_others_could_have_written_are_not_trusted(tmp_path):
+    tmp_path.chmod(0o777)
+    with pytest.raises(InputError, match="not trusted"):
+        Cache(tmp_path)
+    tmp_path.chmod(0o700)
+    Cache(tmp_path)
+
+
+def test_sessions_of_one_speaker_each_say_so():
+    speakers, names = [f"s{i // 4}" for i in range(16)], [f"u{i}" for i in range(16)]
+    vectors = np.random.default_rng(0).normal(size=(16, 4))
+    voices = um.Embeddings(vectors, speakers, names, [f"{i // 2}" for i in range(16)])
+    with pytest.raises(InputError, match="two speakers or more in some session, found one in each"):
+        sessions(voices, voices, replicates=0)
+
+
+def test_a_killed_run_leaves_a_scratch_folder_that_the_next_one_removes(tmp_path, monkeypatch):
+    code = (
+        "import os, signal; from unmask.run import scratch_folder\n"
+        "with scratch_folder() as folder:\n"
+        "    (folder / 'x').write_text('x'); os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    options = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=options, check=False)
+    assert done.returncode == -9
+    assert len(list(tmp_path.iterdir())) == 1
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with scratch_folder() as folder:
+        assert list(tmp_path.iterdir()) == [folder]
