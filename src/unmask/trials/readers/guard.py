@@ -15,21 +15,22 @@ from pathlib import Path
 from unmask.errors import InputError
 from unmask.run import memory_left
 from unmask.trials.readers.decoder import ANSWER, REQUEST
-from unmask.trials.readers.files import Input
 
 PATIENCE, BYTES_A_SECOND = 5.0, 5e6
 
 
-def decoded(source: Input, kind: str, named: str) -> bytes:
-    """What the decoder of a kind makes of an input; ``named`` is told where it refuses."""
-    code, answer = _DECODERS[kind].answer(source.read_all())
+def decoded(data: bytes, name: str, kind: str, named: str) -> bytes:
+    """What the decoder of a kind makes of ``data``, the content of the file ``name``; ``named`` is
+    what a refusal calls its format.
+    """
+    code, answer = _DECODERS[kind].answer(data)
     if code == 2:
         raise InputError(
-            f"{source.name}: the {named} file is damaged: the library that reads it hung or ended"
+            f"{name}: the {named} file is damaged: the library that reads it hung or ended"
         )
     if code == 0:
         said = answer.decode("utf-8", "replace").split("\n")[0]
-        raise InputError(f"{source.name}: the {named} file cannot be read ({said})")
+        raise InputError(f"{name}: the {named} file cannot be read ({said})")
     return answer
 
 

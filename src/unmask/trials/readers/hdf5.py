@@ -64,7 +64,9 @@ def datasets(source: Input) -> dict[str, Dataset]:
     """Every dataset of an HDF5 input by its path."""
     if find_spec("h5py") is None:
         raise InputError(f"{source.name}: reading HDF5 needs h5py (pip install 'unmask[formats]')")
-    arrays = load_arrays(io.BytesIO(decoded(source, "hdf5", "HDF5")), source.name)
+    arrays = load_arrays(
+        io.BytesIO(decoded(source.read_all(), source.name, "hdf5", "HDF5")), source.name
+    )
     about = json.loads(arrays["about"].tobytes())
     return {
         name: Dataset(name, kind, arrays[f"a{n}"], speaker)

@@ -70,7 +70,7 @@ def load_parquet(source: Input) -> pl.DataFrame:
     data = source.read_all()
     with reading_parquet(source.name):
         if len(data) <= GUARDED:
-            return pl.read_ipc(io.BytesIO(decoded(source, "parquet", "parquet")))
+            return pl.read_ipc(io.BytesIO(decoded(data, source.name, "parquet", "parquet")))
         rows = check_declared(source.name, pl.scan_parquet(io.BytesIO(data)))
         frame = pl.read_parquet(io.BytesIO(data))
         if frame.height != rows:
