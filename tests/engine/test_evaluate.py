@@ -180,7 +180,7 @@ def test_comparison_of_two_systems():
     assert row.difference.value == pytest.approx(row.second.value - row.first.value)
     assert row.difference.value > 0
     assert row.second_better < 0.2
-    assert found.verdict.startswith("The EER of good is")
+    assert found.verdict.startswith("good is better: the EER of good is")
     turned = compare(scores, "poor", "good", replicates=50)
     assert turned["eer"].difference.value == -row.difference.value
     assert turned["eer"].second_better == pytest.approx(1 - row.second_better)

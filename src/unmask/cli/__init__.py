@@ -31,7 +31,7 @@ COMMANDS: Final = {
     "utility": "What safeguards leave of words, melody and quality, beside unprotected speech.",
     "embed": "Turn recordings into speaker embeddings; a run that was stopped goes on where it"
     " was.",
-    "train": "Train a speaker encoder; a run that was stopped goes on where it was.",
+    "train": "Train a speaker encoder on recordings; a run that was stopped goes on where it was.",
     "anonymise": "Protect recordings; the same folders and names below the output folder.",
     "encoders": "Built-in encoders and their weights.",
     "validate": "Check a file and say what was found in it.",
