@@ -641,7 +641,7 @@ def test_lists_that_do_not_fit_are_named(matrices):
     some = lists[1].select(lists[1].enrol_speaker.to_series().to_numpy() != "c")
     found = pseudonymisation(lists[0], some, lists[2], replicates=0)
     assert "c" not in found.sets["oo"].speakers
-    assert any("1 of " in note and "not on both sides" in note for note in found.warnings)
+    assert any("1 of " in note and "not on both sides" in note for note in found.notes)
     alone = lists[1].select(lists[1].enrol_speaker.to_series().to_numpy() == "c")
     with pytest.raises(InputError, match="two speakers or more on both sides of every list"):
         pseudonymisation(lists[0], alone, lists[2])

@@ -265,7 +265,7 @@ def test_two_runs_of_one_plan_do_not_meet(embeddings, tmp_path, monkeypatch):
     ):
         pass
     (tmp_path / "file").write_text("")
-    with pytest.raises(um.InputError, match="cannot be used"), workplace("a", tmp_path / "file"):
+    with pytest.raises(um.InputError, match="expected a folder"), workplace("a", tmp_path / "file"):
         pass
 
 

@@ -383,7 +383,7 @@ def test_the_command_counts_scores_elsewhere_as_well(
         (("--min-impostors", "3"), "--min-impostors: is for score files, found embeddings"),
         (("--on", "moon"), "found moon"),
         (("--on", "cuda"), "no CUDA device"),
-        (("--backend", "none.npz"), "none.npz: expected a"),
+        (("--backend", "none.npz"), "none.npz: no such file"),
     ],
 )
 def test_options_without_use_for_embeddings_are_refused(

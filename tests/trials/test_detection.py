@@ -32,9 +32,12 @@ def test_the_role_decides_and_says_so(tmp_path: Path) -> None:
     assert key.label.tolist() == [1, 0]
     assert key.source is not None
     assert "read as a key, so not as kaldi-scores" in key.source.detected
-    scores = read_scores(path, key=key)
+    scored = put(tmp_path / "y", "a c 0", "a b 1")
+    scores = read_scores(scored, key=key)
     assert scores.targets().tolist() == [1]
     assert "not as kaldi-trials" in scores.sources[0].detected
+    with pytest.raises(InputError, match="found the key itself"):
+        read_scores(path, key=key)
 
 
 def test_the_whole_file_decides_where_the_sample_does_not(

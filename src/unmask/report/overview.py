@@ -18,7 +18,7 @@ from unmask.trials import Scores
 
 COLUMNS = ("eer", "d_ece", "l_w", "tag", "deid", "g_vd", "linkability", "singling_out")
 AVERAGED = ("eer", "d_ece", "deid", "g_vd", "linkability")
-ALL, STRONGEST = "mean of all sets", "strongest attack"
+ALL, STRONGEST = "mean of all sets", "strongest"
 _GENDER = re.compile(r"(?:^|[_-])(f|m)(?:$|[_-])")
 _FROM = {"deid": "OP", "g_vd": "PP"}
 """Which trials a number of all three lists stands beside."""

@@ -142,6 +142,7 @@ _CONDITIONS = {
     "metric": "Metric",
 }
 SHOWN_PARAMETERS = ("p_target", "fpr", "length", "count", "below")
+_FEW_ROWS = 4
 _METRICS_ACROSS = 7
 
 
@@ -226,7 +227,7 @@ def grid(rows: Sequence[Row]) -> Grid:
         + tuple(found.get(heading, "") for heading in headings)
         for row, found in zip(rows, cells, strict=True)
     ]
-    if len(headings) <= _METRICS_ACROSS or len(rows) > len(headings):
+    if len(headings) <= _METRICS_ACROSS or len(rows) > min(len(headings), _FEW_ROWS):
         return Grid((*names, *headings), tuple(lines), len(names))
     columns = [
         " ".join(value for value in line[: len(names)] if value) or "value" for line in lines
