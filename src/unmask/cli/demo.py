@@ -20,5 +20,5 @@ def demo(
     seed: common.SeedOption = 0,
     quiet: common.QuietOption = False,
 ) -> None:
-    """Assess four safeguards on sixty real voices with every framework; two or three minutes."""
+    """Assess four safeguards on sixty real voices with every framework; some minutes."""
     run(demo_config(output, seed=seed, replicates=ci), output, quiet=quiet)
