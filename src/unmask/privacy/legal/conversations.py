@@ -188,7 +188,7 @@ def _refuse_shared(enrol: Embeddings, test: Embeddings) -> None:
     if len(shared):
         raise InputError(
             f"utterances: expected none on both sides, found {len(shared)} in enrolment and in"
-            f" test (first: {shared[0]}); allow_shared_utterances lets this leak pass"
+            f" test (first: {shared[0]}); allow_shared_utterances=True lets this leak pass"
         )
 
 
