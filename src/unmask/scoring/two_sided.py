@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,12 +18,12 @@ COHORT = 200
 _LEAST = 1e-9
 
 
-class TwoSided:
+class TwoSided(ABC):
     """A back-end whose prepared rows hold the row for enrolment, then that for the test side."""
 
+    @abstractmethod
     def sides(self, vectors: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Rows for the enrolment and for the test side; their inner product is the score."""
-        raise NotImplementedError
 
     def prepare(self, vectors: npt.ArrayLike) -> FloatArray:
         """Both rows of each vector, one after the other."""

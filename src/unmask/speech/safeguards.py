@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -58,7 +59,7 @@ class Protected:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawn(ABC):
     """One number drawn uniformly from [low, high], once per ``per`` and seed, and done to a voice.
 
     It depends on the seed and on the names of the speaker and the session alone: not on which
@@ -82,13 +83,13 @@ class Drawn:
             raise InputError(f"{self.name}: expected low ≤ high, found {self.low} to {self.high}")
 
     @property
+    @abstractmethod
     def what(self) -> str:
         """What the number is called."""
-        raise NotImplementedError
 
+    @abstractmethod
     def transformed(self, samples: FloatArray, coefficient: float) -> Transformed:
         """The samples after what the number does to them."""
-        raise NotImplementedError
 
     def coefficient(self, recording: Recording) -> float:
         """The number of a recording."""
