@@ -12,7 +12,7 @@ import typer
 from unmask.cli import common
 from unmask.cli.scores import load
 from unmask.errors import InputError
-from unmask.report import render_cp_maps
+from unmask.report import document
 from unmask.run import write_whole
 from unmask.stress import cells_table, cp_maps
 from unmask.trials import Scores, read_key
@@ -152,11 +152,8 @@ def cpmap(
         common.remark(f"cells in {cells}", quiet=quiet)
     further = {"further": assessments[1:]}
     common.draw(assessments[0], figures, formats=figure_formats, quiet=quiet, **further)
-    text = render_cp_maps(assessments[0], format.value, **further)
-    common.show(text, output, quiet=quiet)
-    if format is common.OutputFormat.csv:
-        for line in dict.fromkeys(line for one in assessments for line in one.warnings):
-            common.remark(f"warning: {line}", quiet=quiet)
+    found = document(assessments[0], **further)
+    common.give(found, format=format, output=output, quiet=quiet)
 
 
 def _references(given: list[str], table: Scores) -> tuple[list[str], list[str]]:

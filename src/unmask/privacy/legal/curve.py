@@ -249,7 +249,7 @@ class RiskCurve(Curve):
         if self.tells_persons:
             return super().remarks
         sentence = (
-            f"one conversation of {spoken(self.length)} of each speaker cannot tell a person at risk"
+            f"one conversation of {spoken(self.length)} of a speaker cannot tell a person at risk"
             " from bad luck: no worst decile is given"
         )
         return (*super().remarks, self._notice("no-worst-decile", sentence))
