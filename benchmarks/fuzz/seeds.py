@@ -8,6 +8,7 @@ import io
 import json
 import struct
 from functools import cache
+from importlib.util import find_spec
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,12 @@ from unmask.utility import COLUMNS
 
 ROWS = 8
 _WORDS = ("nontarget", "target")
+
+
+@cache
+def installed(package: str) -> bool:
+    """Whether a package can be imported."""
+    return find_spec(package) is not None
 
 
 @cache
@@ -153,10 +160,10 @@ def _parquet() -> list[bytes]:
 
 
 def _hdf5() -> list[bytes]:
-    try:
-        import h5py
-    except ImportError:
+    if not installed("h5py"):
         return []
+    import h5py
+
     scores = np.outer(np.arange(ROWS), np.arange(ROWS)) / 7
     contents = [
         {"ID/row_ids": _names("e"), "ID/column_ids": _names("t"), "scores": scores,
@@ -228,10 +235,10 @@ def _configs() -> list[bytes]:
 
 
 def _audio() -> list[bytes]:
-    try:
-        import soundfile
-    except ImportError:
+    if not installed("soundfile"):
         return []
+    import soundfile
+
     samples = 0.3 * np.sin(np.arange(400) / 9)
     made = []
     for kind, subtype, rate, channels in (
@@ -276,10 +283,10 @@ def _sheets(column: str, cell: str) -> list[bytes]:
 
 def _encoders() -> dict[str, list[bytes]]:
     """A trained encoder: its weights, and cards that name them."""
-    try:
-        import safetensors.numpy
-    except ImportError:
+    if not installed("safetensors"):
         return {"card": [], "weights": []}
+    import safetensors.numpy
+
     from unmask.speech.training.card import KIND
     from unmask.speech.training.recipe import Recipe
 

@@ -13,18 +13,14 @@ import random
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from benchmarks.fuzz.seeds import ROWS, seeds
-from unmask.privacy.similarity.pseudonyms import read_matrices
+from benchmarks.fuzz.seeds import ROWS, installed, seeds
 from unmask.run import store
 from unmask.run.job import Ledger, Total
-from unmask.scoring.plda import Plda
-from unmask.scoring.shards import shards_of
 from unmask.trials import (
     Embeddings,
     read_any,
@@ -45,7 +41,8 @@ Count = Callable[[bytes, int], int | None]
 class Target:
     """One kind of file: how it is damaged, read and counted, and how often it is drawn.
 
-    ``read`` gives the rows it took and how many of the lines are no rows (a header).
+    ``read`` gives the rows it took and how many of the lines are no rows (a header); ``needs`` is
+    the package that reads it, if not every installation has it.
     """
 
     name: str
@@ -54,23 +51,38 @@ class Target:
     weight: int
     read: Read
     count: Count
+    needs: str = ""
+
+    @property
+    def missing(self) -> bool:
+        """Whether the package that reads it is not installed."""
+        return bool(self.needs) and not installed(self.needs)
 
 
 def targets() -> dict[str, Target]:
     """All kinds that can be read here."""
-    known = (
+    return {one.name: one for one in _known() if not one.missing}
+
+
+def left_out() -> dict[str, str]:
+    """Kinds that cannot be read here, and the package that is missing."""
+    return {one.name: one.needs for one in _known() if one.missing}
+
+
+def _known() -> tuple[Target, ...]:
+    return (
         Target("text", "x.txt", "text", 60, _table, _lines),
         Target("gzip", "x.txt.gz", "gzip", 8, _table, _packed_lines),
         Target("pairs", "utt2spk.txt", "text", 6, _pairs, _lines),
         Target("npz", "x.npz", "zip", 12, _any, _npz_rows),
         Target("npy", "x.npy", "binary", 4, _matrix, _npy_rows),
         Target("parquet", "x.parquet", "binary", 6, _any, _parquet_rows),
-        Target("hdf5", "x.h5", "binary", 3, _any, _hdf5_rows),
+        Target("hdf5", "x.h5", "binary", 3, _any, _hdf5_rows, "h5py"),
         Target("ark", "x.ark", "binary", 10, _vectors, _ark_rows),
         Target("scp", "x.scp", "text", 8, _vectors, _lines),
-        Target("config", "x.toml", "text", 8, _config, _uncounted),
+        Target("config", "x.toml", "text", 8, _config, _uncounted, "pydantic"),
         Target("list", "x.lst", "text", 4, _list, _filled_lines),
-        Target("audio", "x.wav", "binary", 12, _audio, _frames),
+        Target("audio", "x.wav", "binary", 12, _audio, _frames, "soundfile"),
         Target("ledger", "results-00000000.npz", "zip", 6, _kept, _uncounted),
         Target("plan", "tree.json", "text", 4, _plan, _uncounted),
         Target("model", "model.npz", "zip", 4, _model, _uncounted),
@@ -80,16 +92,17 @@ def targets() -> dict[str, Target]:
         Target("sheet", "words.csv", "text", 6, _words, _filled_lines),
         Target("labels", "labels.csv", "text", 4, _labels, _filled_lines),
         Target("genders", "spk2gender", "text", 3, _genders, _uncounted),
-        Target("card", "encoder/card.json", "text", 6, _encoder, _uncounted),
-        Target("weights", "encoder/weights.safetensors", "binary", 4, _encoder, _uncounted),
+        Target("card", "encoder/card.json", "text", 6, _encoder, _uncounted, "safetensors"),
+        Target(
+            "weights",
+            "encoder/weights.safetensors",
+            "binary",
+            4,
+            _encoder,
+            _uncounted,
+            "safetensors",
+        ),
     )
-    return {one.name: one for one in known if seeds()[one.name]}
-
-
-def left_out() -> dict[str, str]:
-    """Kinds that cannot be read here, and the package that is missing."""
-    needs = {"hdf5": "h5py", "audio": "soundfile", "card": "safetensors", "weights": "safetensors"}
-    return {name: needs[name] for name, made in seeds().items() if not made}
 
 
 def prepare(folder: Path) -> None:
@@ -178,6 +191,9 @@ def _plan(path: Path, rng: random.Random) -> tuple[None, int]:
 
 
 def _model(path: Path, rng: random.Random) -> tuple[None, int]:
+    from unmask.privacy.similarity.pseudonyms import read_matrices
+    from unmask.scoring.plda import Plda
+
     if rng.random() < 0.5:
         Plda.load(path)
     else:
@@ -186,6 +202,8 @@ def _model(path: Path, rng: random.Random) -> tuple[None, int]:
 
 
 def _slices(path: Path, rng: random.Random) -> tuple[int, int]:
+    from unmask.scoring.shards import shards_of
+
     shards = shards_of(path)
     return sum(len(vectors) for one in shards for _, vectors in one.slices()), 0
 
@@ -226,7 +244,7 @@ def _encoder(path: Path, rng: random.Random) -> tuple[None, int]:
     card.recipe_of(path.parent)
     fingerprint_of(str(path.parent))
     card.weights_of_folder(path.parent)
-    if rng.random() < 0.01 and find_spec("torch") is not None:
+    if rng.random() < 0.01 and installed("torch"):
         load_encoder(str(path.parent))
     return None, 0
 
