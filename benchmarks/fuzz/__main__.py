@@ -10,6 +10,7 @@ file whose library is not installed is left out, by name.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import mmap
 import os
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import TextIO
 
 from benchmarks.fuzz.mutation import mutated
-from benchmarks.fuzz.seeds import seeds
+from benchmarks.fuzz.seeds import installed, seeds
 from benchmarks.fuzz.targets import Target, left_out, prepare, targets
 from unmask.errors import InputError
 
@@ -73,6 +74,8 @@ def child(folder: Path, state: Path, seed: int, first: int, last: int, names: li
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     prepare(folder)
+    if installed("torch") and (not names or {"card", "weights"} & set(names)):
+        importlib.import_module("torch")  # not in the time of a case
     accepted = refused = 0
     parent = os.getppid()
     with open(state, "r+b") as file, mmap.mmap(file.fileno(), _STATE.size) as shared:
