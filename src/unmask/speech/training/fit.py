@@ -298,8 +298,9 @@ def _finished(folder: Path, run: dict[str, Any]) -> Trained:
     from unmask.speech.training.checkpoint import short
 
     card = read_card(folder)
+    known = card.get("run")
     for name, value in run.items():
-        found = card.get("run", {}).get(name)
+        found = known.get(name) if isinstance(known, dict) else None
         if found != value:
             raise InputError(
                 f"{folder}: expected no encoder, or one with {name} {short(value)}, found one with"
@@ -309,14 +310,17 @@ def _finished(folder: Path, run: dict[str, Any]) -> Trained:
 
 
 def _told(folder: Path, card: dict[str, Any]) -> Trained:
-    return Trained(
-        folder,
-        int(card["steps"]),
-        int(card["data"]["speakers"]),
-        card["eer"],
-        tuple((int(step), float(loss), eer) for step, loss, eer in card["curve"]),
-        float(card["seconds"]),
-    )
+    try:
+        return Trained(
+            folder,
+            int(card["steps"]),
+            int(card["data"]["speakers"]),
+            card["eer"],
+            tuple((int(step), float(loss), eer) for step, loss, eer in card["curve"]),
+            float(card["seconds"]),
+        )
+    except (LookupError, TypeError, ValueError) as error:
+        raise InputError(f"{folder}: expected the whole card of a run, lacks {error}") from None
 
 
 def _data(corpus: Corpus, apart: Corpus | None) -> dict[str, Any]:
