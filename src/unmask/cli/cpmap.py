@@ -8,7 +8,7 @@ from typing import Literal
 from unmask.cli.common import Intervals, Output, Tables, Where
 from unmask.cli.options import argument, group, option
 from unmask.errors import InputError
-from unmask.report import render_cp_maps
+from unmask.report import document
 from unmask.run import write_whole
 from unmask.stress import cells_table, cp_maps
 from unmask.trials import Scores, read_key
@@ -83,8 +83,7 @@ def cpmap(
         output.remark(f"cells in {cells}")
     further = {"further": assessments[1:]}
     output.draw(assessments[0], **further)
-    warnings = dict.fromkeys(line for one in assessments for line in one.warnings)
-    output.show(render_cp_maps(assessments[0], output.format, **further), warnings)
+    output.give(document(assessments[0], **further))
 
 
 def _references(given: tuple[str, ...], table: Scores) -> tuple[list[str], list[str]]:
