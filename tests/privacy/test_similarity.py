@@ -5,16 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit
 
 from unmask import InputError, Plda, Whitening
 from unmask.engine import Roc
 from unmask.privacy import pseudonymisation
-from unmask.privacy.similarity import bins as similarity_bins
-from unmask.privacy.similarity import pseudonyms
+from unmask.privacy.similarity import bins as similarity_bins, pseudonyms
 from unmask.privacy.similarity.resampling import Statistic, decibels, lost
 from unmask.privacy.similarity.result import assessed
 from unmask.run import place, reporting

@@ -124,8 +124,7 @@ class Extractors:
         """Recordings of those attacked, or of training people, as the safeguard makes them under
         the attacker's own key. What is there already is not made again.
         """
-        from unmask.speech import External, anonymise
-        from unmask.speech import safeguard as method_named
+        from unmask.speech import External, anonymise, safeguard as method_named
 
         found = self.training if training else self.tested
         key = int(_digest(self.config.seed, "key of the attacker", safeguard.name)[:15], 16)

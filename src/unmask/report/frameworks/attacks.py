@@ -17,11 +17,11 @@ from unmask.privacy.legal import (
     LEARNT,
     NEGATED,
     PLAIN,
+    Attacker as LegalAttacker,
     Pairs,
     pooled,
     variant_name,
 )
-from unmask.privacy.legal import Attacker as LegalAttacker
 from unmask.report.cache import digest_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
 from unmask.report.extractors import Speech
