@@ -39,6 +39,7 @@ from unmask.base.properties import lazy
 from unmask.base.resampling import (
     MetricRange,
     Replicates,
+    check_replicates,
     draw,
     draws,
     generator,
@@ -72,6 +73,7 @@ __all__ = [
     "as_weights",
     "bias_corrected",
     "ceiling",
+    "check_replicates",
     "draw",
     "draws",
     "estimate_row",
