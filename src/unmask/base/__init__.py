@@ -43,6 +43,7 @@ from unmask.base.properties import lazy as lazy
 from unmask.base.resampling import (
     MetricRange as MetricRange,
     Replicates as Replicates,
+    check_replicates as check_replicates,
     draw as draw,
     draws as draws,
     generator as generator,
