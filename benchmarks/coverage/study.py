@@ -189,30 +189,33 @@ def table(made: Iterable[Cell]) -> list[str]:
     share that lies outside what is wanted is marked ``<`` or ``>``, ``<<`` or ``>>`` where the
     simulation's own error cannot explain it.
     """
-    rows: dict[tuple[str, str], dict[int, Cell]] = {}
+    rows: dict[tuple[str, str], list[Cell]] = {}
     for one in made:
-        rows.setdefault((one.law, one.number), {})[one.speakers] = one
-    sizes = sorted({size for row in rows.values() for size in row})
-    head = "".join(f"{f'{size} speakers':>34}" for size in sizes)
-    lines = [f"{'law':<22}{'number':<24}{'truth':>9}{head}"]
-    lines.append(" " * 55 + len(sizes) * f"{'held':>12}{'above':>7}{'below':>6}{'width':>9}")
+        rows.setdefault((one.law, one.number), []).append(one)
+    lines: list[str] = []
+    shown: list[int] = []
     for (law, number), row in rows.items():
-        truth = next(iter(row.values())).truth
-        lines.append(f"{law:<22}{number:<24}{truth:>9.4f}" + "".join(_shown(row, sizes)))
+        sizes = [one.speakers for one in row]
+        if sizes != shown[: len(sizes)]:
+            shown = sizes
+            head = "".join(f"{f'{size} speakers':>34}" for size in sizes)
+            lines.append(f"{'law':<22}{'number':<24}{'truth':>9}{head}")
+            lines.append(
+                " " * 55 + len(sizes) * f"{'held':>12}{'above':>7}{'below':>6}{'width':>9}"
+            )
+        truth = f"{row[0].truth:>9.4f}"
+        lines.append(f"{law:<22}{number:<24}{truth}" + "".join(map(_shown, row)))
     return lines
 
 
-def _shown(row: Mapping[int, Cell], sizes: Sequence[int]) -> Iterable[str]:
-    for size in sizes:
-        one = row.get(size)
-        if one is None or not one.given:
-            yield f"{'':>34}" if one is None else f"{'none':>11}{'':23}"
-            continue
-        mark = ("", ">", "<")[one.side] * (2 if one.sure else 1)
-        yield (
-            f"{100 * one.coverage:>10.1f}{mark:<2}{100 * one.above:>7.1f}{100 * one.below:>6.1f}"
-            f"{one.width:>9.4f}"
-        )
+def _shown(one: Cell) -> str:
+    if not one.given:
+        return f"{'none':>11}{'':23}"
+    mark = ("", ">", "<")[one.side] * (2 if one.sure else 1)
+    return (
+        f"{100 * one.coverage:>10.1f}{mark:<2}{100 * one.above:>7.1f}{100 * one.below:>6.1f}"
+        f"{one.width:>9.4f}"
+    )
 
 
 def summary(made: Sequence[Cell]) -> list[str]:

@@ -26,7 +26,7 @@ APART = "households"
 """A law that no constant of an interval was chosen on: it only checks them."""
 
 SEEN, SCORES = 150, 12
-LEVELS = (0.95, 0.99)
+LEVELS = {0.95: "", 0.99: ", 99 %"}
 _RANKS = 60
 
 
@@ -193,7 +193,7 @@ def near_truth(law: Law, speakers: int, draws: int = 20_000) -> dict[str, float]
     rates = law.small_truth(near_thresholds(law), counts_of(speakers), draws)
     found = {}
     for level in LEVELS:
-        named = by_cell(speakers, rates, level="" if level == 0.95 else f", {level:.0%}")
+        named = by_cell(speakers, rates, level=LEVELS[level])
         found.update({name: value[0] for name, value in named.items()})
     return found
 
@@ -204,8 +204,7 @@ def measured(law: Law, speakers: int, number: int, scores: int = SCORES) -> Draw
     found: dict[str, tuple[float, ...]] = {}
     for level in LEVELS:
         one = worst_case(seen, near_thresholds(law), counts=counts_of(speakers), level=level)
-        suffix = "" if level == 0.95 else f", {level:.0%}"
-        found |= by_cell(speakers, one.values, one.low, one.high, level=suffix)
+        found |= by_cell(speakers, one.values, one.low, one.high, level=LEVELS[level])
     return found  # type: ignore[return-value]
 
 
@@ -223,7 +222,7 @@ def far_truth(law: Law, targets: int = 4000) -> dict[str, FloatArray]:
     rates = law.truth(far_thresholds(law), counts, targets)
     rates = np.where((rates > 0.02) & (rates < 0.98), rates, np.nan)
     return {
-        f"N = {count:,}, {level:.0%}": rate
+        f"N = {count:,}{LEVELS[level]}": rate
         for count, rate in zip(counts, rates, strict=True)
         for level in LEVELS
     }
@@ -238,14 +237,14 @@ def extrapolated(law: Law, number: int) -> Drawn:
     for level in LEVELS:
         one = fit.predict_interval(counts, far_thresholds(law), level=level)
         for k, count in enumerate(counts):
-            found[f"N = {count:,}, {level:.0%}"] = values[k], one.low[k], one.high[k]
+            found[f"N = {count:,}{LEVELS[level]}"] = values[k], one.low[k], one.high[k]
     return found
 
 
 def remarks(made: Sequence[Cell]) -> list[str]:
     """Errors of the predictions, in points."""
     return [
-        f"{one.law}, {one.number.rsplit(',', 1)[0]}: {one.samples} samples, mean absolute error"
+        f"{one.law}, {one.number}: {one.samples} samples, mean absolute error"
         f" {100 * one.error:.1f}, bias {100 * one.bias:+.1f} points; short in {one.short:.0%} of"
         f" samples, at worst by {100 * one.shortest:.0f}"
         for one in made
