@@ -189,9 +189,9 @@ def table(made: Iterable[Cell]) -> list[str]:
     share that lies outside what is wanted is marked ``<`` or ``>``, ``<<`` or ``>>`` where the
     simulation's own error cannot explain it.
     """
-    rows: dict[tuple[str, str], list[Cell]] = {}
+    rows: dict[tuple[str, str], dict[int, Cell]] = {}
     for one in made:
-        rows.setdefault((one.law, one.number), []).append(one)
+        rows.setdefault((one.law, one.number), {})[one.speakers] = one
     lines: list[str] = []
     shown: list[int] = []
     for (law, number), row in rows.items():
