@@ -195,20 +195,22 @@ def table(made: Iterable[Cell]) -> list[str]:
     lines: list[str] = []
     shown: list[int] = []
     for (law, number), row in rows.items():
-        sizes = [one.speakers for one in row]
-        if sizes != shown[: len(sizes)]:
-            shown = sizes
-            head = "".join(f"{f'{size} speakers':>34}" for size in sizes)
+        if not row.keys() <= set(shown):
+            shown = list(row)
+            head = "".join(f"{f'{size} speakers':>34}" for size in shown)
             lines.append(f"{'law':<22}{'number':<24}{'truth':>9}{head}")
             lines.append(
-                " " * 55 + len(sizes) * f"{'held':>12}{'above':>7}{'below':>6}{'width':>9}"
+                " " * 55 + len(shown) * f"{'held':>12}{'above':>7}{'below':>6}{'width':>9}"
             )
-        truth = f"{row[0].truth:>9.4f}"
-        lines.append(f"{law:<22}{number:<24}{truth}" + "".join(map(_shown, row)))
+        truth = f"{next(iter(row.values())).truth:>9.4f}"
+        line = f"{law:<22}{number:<24}{truth}" + "".join(_shown(row.get(size)) for size in shown)
+        lines.append(line.rstrip())
     return lines
 
 
-def _shown(one: Cell) -> str:
+def _shown(one: Cell | None) -> str:
+    if one is None:
+        return " " * 34
     if not one.given:
         return f"{'none':>11}{'':23}"
     mark = ("", ">", "<")[one.side] * (2 if one.sure else 1)
