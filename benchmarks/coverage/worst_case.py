@@ -26,7 +26,9 @@ APART = "households"
 """A law that no constant of an interval was chosen on: it only checks them."""
 
 SEEN, SCORES = 150, 12
+FAR = (10 * SEEN, 100 * SEEN)
 LEVELS = {0.95: "", 0.99: ", 99 %"}
+_MEASURED = ", measured"
 _RANKS = 60
 
 
@@ -109,18 +111,25 @@ class Law:
         cube = np.einsum("ild,jld->ijl", left, right)
         return PairScores.from_array(cube, present=~np.eye(speakers, dtype=np.bool_))
 
-    def truth(self, thresholds: FloatArray, counts: list[int], targets: int = 4000) -> FloatArray:
-        """P_FA^N(τ) for N of a twentieth of the population or more, chosen by the true means."""
+    def truth(
+        self, thresholds: FloatArray, counts: list[int], targets: IntArray | None = None
+    ) -> FloatArray:
+        """P_FA^N(τ) for N of a twentieth of the population or more, chosen by the true means.
+
+        ``targets`` are 4,000 of all speakers unless given.
+        """
         rng = np.random.default_rng(3)
+        if targets is None:
+            targets = rng.choice(self.speakers, 4000, replace=False)
         weights = closest_weights(self.speakers - 1, counts)[:, :_RANKS]
         total = np.zeros((len(counts), thresholds.size))
-        for target in rng.choice(self.speakers, targets, replace=False):
+        for target in targets:
             similarity = self.means[1] @ self.means[0][target]
             similarity[target] = -np.inf
             near = np.argpartition(-similarity, _RANKS)[:_RANKS]
             near = near[np.argsort(-similarity[near])]
             total += weights @ self._rates(target, near, thresholds, rng)
-        return total / targets
+        return total / len(targets)
 
     def small_truth(
         self, thresholds: FloatArray, counts: list[int], draws: int = 20_000
@@ -168,6 +177,12 @@ def studies() -> list[Study]:
 
 
 @cache
+def same(law: Law) -> Law:
+    """One of all equal laws: it holds its voices."""
+    return law
+
+
+@cache
 def near_thresholds(law: Law) -> FloatArray:
     """Thresholds of false-alarm rates of 5, 1 and 0.1 %."""
     return np.asarray(np.quantile(law.seen(SEEN, SCORES, 0).scores, [0.95, 0.99, 0.999]))
@@ -200,7 +215,7 @@ def near_truth(law: Law, speakers: int, draws: int = 20_000) -> dict[str, float]
 
 def measured(law: Law, speakers: int, number: int, scores: int = SCORES) -> Drawn:
     """Measured rates of one sample, with intervals of both levels."""
-    seen = law.seen(speakers, scores, 100 + number)
+    seen = same(law).seen(speakers, scores, 100 + number)
     found: dict[str, tuple[float, ...]] = {}
     for level in LEVELS:
         one = worst_case(seen, near_thresholds(law), counts=counts_of(speakers), level=level)
@@ -216,37 +231,45 @@ def far_thresholds(law: Law) -> FloatArray:
     return np.linspace(np.quantile(scores, 0.5), top, 60)
 
 
-def far_truth(law: Law, targets: int = 4000) -> dict[str, FloatArray]:
+def far_truth(law: Law) -> dict[str, FloatArray]:
     """Rates at 10 and 100 times as many voices where they are hard (2 % to 98 %), NaN elsewhere."""
-    counts = [10 * SEEN, 100 * SEEN]
-    rates = law.truth(far_thresholds(law), counts, targets)
+    rates = law.truth(far_thresholds(law), list(FAR))
     rates = np.where((rates > 0.02) & (rates < 0.98), rates, np.nan)
     return {
-        f"N = {count:,}{LEVELS[level]}": rate
-        for count, rate in zip(counts, rates, strict=True)
-        for level in LEVELS
+        f"N = {count:,}{kind}": rate
+        for count, rate in zip(FAR, rates, strict=True)
+        for kind in (*LEVELS.values(), _MEASURED)
     }
 
 
 def extrapolated(law: Law, number: int) -> Drawn:
-    """The prediction of one sample and its intervals, at all thresholds."""
-    counts = [10 * SEEN, 100 * SEEN]
-    fit = extrapolate(law.seen(SEEN, SCORES, 1000 * (1 + law.seed) + number))
-    values = fit.predict(counts, far_thresholds(law))
-    found = {}
-    for level in LEVELS:
-        one = fit.predict_interval(counts, far_thresholds(law), level=level)
-        for k, count in enumerate(counts):
-            found[f"N = {count:,}{LEVELS[level]}"] = values[k], one.low[k], one.high[k]
+    """The prediction of one sample and its intervals, at all thresholds.
+
+    Beside it, without an interval, what measuring the same speakers against the whole population
+    would give: no prediction can know more of the targets than that.
+    """
+    law, seed = same(law), 1000 * (1 + law.seed) + number
+    fit = extrapolate(law.seen(SEEN, SCORES, seed))
+    thresholds = far_thresholds(law)
+    some = np.random.default_rng(seed).choice(law.speakers, SEEN, replace=False)
+    measured = law.truth(thresholds, list(FAR), some)
+    values, none = fit.predict(FAR, thresholds), np.full(thresholds.size, np.nan)
+    found = {f"N = {n:,}{_MEASURED}": (measured[k], none, none) for k, n in enumerate(FAR)}
+    for level, suffix in LEVELS.items():
+        one = fit.predict_interval(FAR, thresholds, level=level)
+        for k, count in enumerate(FAR):
+            found[f"N = {count:,}{suffix}"] = values[k], one.low[k], one.high[k]
     return found
 
 
 def remarks(made: Sequence[Cell]) -> list[str]:
     """Errors of the predictions, in points."""
+    far = {(one.law, one.number): one for one in made if one.law.startswith("far")}
     return [
-        f"{one.law}, {one.number}: {one.samples} samples, mean absolute error"
-        f" {100 * one.error:.1f}, bias {100 * one.bias:+.1f} points; short in {one.short:.0%} of"
-        f" samples, at worst by {100 * one.shortest:.0f}"
-        for one in made
-        if one.law.startswith("far") and one.level == 0.95
+        f"{law}, {number}: {one.samples} samples, mean absolute error {100 * one.error:.1f}, bias"
+        f" {100 * one.bias:+.1f} points; short in {one.short:.0%} of samples, at worst by"
+        f" {100 * one.shortest:.0f}; error where the same targets are measured against all voices"
+        f" {100 * far[law, number + _MEASURED].error:.1f}"
+        for (law, number), one in far.items()
+        if (law, number + _MEASURED) in far
     ]
