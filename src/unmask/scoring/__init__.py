@@ -35,7 +35,7 @@ from unmask.scoring.reducers.among import (
 from unmask.scoring.reducers.by_speaker import BySpeaker, CountBySpeaker
 from unmask.scoring.shards import shards_of
 from unmask.scoring.sides import Layout
-from unmask.scoring.two_sided import AsNorm
+from unmask.scoring.two_sided import AsNorm, TwoSided
 
 __all__ = [
     "BLOCK",
@@ -56,6 +56,7 @@ __all__ = [
     "Plda",
     "Tally",
     "TargetScores",
+    "TwoSided",
     "Whitening",
     "add_counts",
     "average_groups",
