@@ -274,7 +274,7 @@ def test_few_utterances_are_counted():
     asked = um.linkability(enrol, test, counts=[30], length=3, enrol_length=3)
     assert asked.short == 5
     assert result.attacks.tolist() == [20]
-    assert "10 speakers with too few utterances" in " ".join(result.warnings)
+    assert "10 speakers without conversations of 3" in " ".join(result.warnings)
 
 
 def test_one_speaker_has_no_interval():

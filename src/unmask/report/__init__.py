@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from unmask.report.assessment import Assessment, assess
     from unmask.report.cache import Told
     from unmask.report.config import Config, check_config, config_schema, load_config
-    from unmask.report.frameworks.cpmap import render_cp_maps
     from unmask.report.frameworks.legal import legal_attackers
     from unmask.report.inputs import check_inputs
     from unmask.report.starter import demo_config, starter_config
@@ -24,7 +23,6 @@ _HOMES = {
     "assessment": ("Assessment", "assess"),
     "cache": ("Told",),
     "config": ("Config", "check_config", "config_schema", "load_config"),
-    "frameworks.cpmap": ("render_cp_maps",),
     "frameworks.legal": ("legal_attackers",),
     "inputs": ("check_inputs",),
     "starter": ("demo_config", "starter_config"),
@@ -57,7 +55,6 @@ __all__ = [
     "legal_attackers",
     "load_config",
     "render",
-    "render_cp_maps",
     "starter_config",
     "summary_table",
     "write_report",

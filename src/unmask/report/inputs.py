@@ -25,6 +25,7 @@ from unmask.report.extractors import (
     recordings_of,
 )
 from unmask.report.redact import Labels, redaction_key
+from unmask.run import text_lines
 from unmask.speech import Recording
 from unmask.trials import (
     Embeddings,
@@ -404,7 +405,7 @@ def set_tables(sets: Mapping[str, Mapping[str, Scores]]) -> dict[str, Scores]:
 def _sessions(path: Path, embeddings: Embeddings) -> list[str]:
     assert embeddings.utterances is not None
     known = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(text_lines(path), start=1):
         parts = line.split()
         if len(parts) != 2:
             raise InputError(f"{path}, line {number}: expected utterance and session")
@@ -425,8 +426,8 @@ def _enrolling(config: Config, original: Embeddings) -> frozenset[str]:
     """
     assert original.utterances is not None
     if config.split.utterances is not None:
-        text = config.split.utterances.read_text(encoding="utf-8")
-        return frozenset(line.strip() for line in text.splitlines() if line.strip())
+        lines = text_lines(config.split.utterances)
+        return frozenset(line.strip() for line in lines if line.strip())
     share = config.split.enrol
     names = original.utterances.to_series().to_list()
     order = [hashlib.sha256(f"{config.seed}\0{name}".encode()).digest() for name in names]

@@ -8,6 +8,7 @@ from unmask.run.files import (
     check_room,
     locked,
     memory_left,
+    text_lines,
     write_whole,
 )
 from unmask.run.job import Range, accumulate, ranges_of, run
@@ -61,6 +62,7 @@ __all__ = [
     "reporting",
     "run",
     "scratch_folder",
+    "text_lines",
     "within",
     "workplace",
     "write_arrays",

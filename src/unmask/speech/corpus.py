@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from unmask.errors import InputError
+from unmask.run import text_lines
 from unmask.speech.audio import SUFFIXES
 from unmask.trials import read_speakers
 
@@ -197,11 +198,7 @@ def _placed(path: Path, utterance: str, speaker: str, session: str | None) -> Re
 
 
 def _lines(path: Path) -> Iterable[tuple[int, str]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not readable as a text file: {error}") from None
-    return [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    return [(n, line.strip()) for n, line in enumerate(text_lines(path), 1) if line.strip()]
 
 
 def _refuse_repeated(found: Sequence[Recording], place: Path) -> None:

@@ -49,18 +49,18 @@ def analysed(samples: npt.ArrayLike) -> Speech:
     """WORLD's analysis of 16 kHz ``samples``: DIO and StoneMask, CheapTrick, D4C.
 
     DIO looks twice, the second time within an octave of the median that it finds first, which keeps
-    it from errors of an octave.
+    it from errors of an octave. Where it finds no voice at all, Harvest looks: four times slower,
+    and surer of noisy speech.
     """
     world = _world()
     signal = np.ascontiguousarray(samples, dtype=np.float64)
-    floor, ceiling = FLOOR, CEILING
-    for _ in range(2):
-        rough, times = world.dio(signal, SAMPLE_RATE, f0_floor=floor, f0_ceil=ceiling)
-        if not (rough > 0.0).any():
-            break
-        middle = float(np.median(rough[rough > 0.0]))
-        floor, ceiling = max(FLOOR, middle / 2), min(CEILING, 2 * middle)
-    f0 = world.stonemask(signal, rough, times, SAMPLE_RATE)
+    f0, times = world.dio(signal, SAMPLE_RATE, f0_floor=FLOOR, f0_ceil=CEILING)
+    if (f0 > 0.0).any():
+        middle = float(np.median(f0[f0 > 0.0]))
+        ends = {"f0_floor": max(FLOOR, middle / 2), "f0_ceil": min(CEILING, 2 * middle)}
+        f0 = world.stonemask(signal, world.dio(signal, SAMPLE_RATE, **ends)[0], times, SAMPLE_RATE)
+    else:
+        f0, times = world.harvest(signal, SAMPLE_RATE, f0_floor=FLOOR, f0_ceil=CEILING)
     envelope = world.cheaptrick(signal, f0, times, SAMPLE_RATE)
     noise = world.d4c(signal, f0, times, SAMPLE_RATE, fft_size=_size(envelope))
     return Speech(

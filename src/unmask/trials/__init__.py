@@ -9,6 +9,7 @@ from unmask.trials.problems import two_speakers
 from unmask.trials.readers.detect import normalise
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.kaldi import check_archive_folder
+from unmask.trials.readers.parquet import ParquetFile
 from unmask.trials.reading import (
     SPEAKERS,
     UTTERANCES,
@@ -36,6 +37,7 @@ __all__ = [
     "Ids",
     "Input",
     "OnProblem",
+    "ParquetFile",
     "ScoreBatch",
     "Scores",
     "Source",

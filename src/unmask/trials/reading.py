@@ -178,7 +178,7 @@ def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
     if not isinstance(data, pl.DataFrame):
         data = pl.DataFrame({str(name): list(data[name]) for name in data.columns})
     digest = hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest()
-    rows = TypedRows("table", data.lazy(), lambda: nullcontext(SimpleNamespace(sha256=digest)))  # type: ignore[arg-type]
+    rows = TypedRows("table", data, lambda: nullcontext(SimpleNamespace(sha256=digest)))  # type: ignore[arg-type]
     parsed = open_typed(rows, "system", PARQUET, as_key=False, systems=systems).in_memory()
     check_systems("table", list(parsed.systems), systems)
     return replace(parsed, sha256=digest)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 import os
@@ -17,11 +16,12 @@ import numpy as np
 from unmask.base import FloatArray, no_formula
 from unmask.errors import InputError
 from unmask.estimate import Notice
-from unmask.run import Arrays, Range, Xp, current_place, ranges_of, run, write_whole
+from unmask.run import Arrays, Range, Xp, current_place, ranges_of, run, text_lines, write_whole
 from unmask.speech import SAMPLE_RATE, Recording, file_workers, read_audio, unexpected
 from unmask.utility.melody import melody, pitch
 from unmask.utility.quality import CLIPPED, clipped, dnsmos, level
 from unmask.utility.recognisers import Recogniser
+from unmask.utility.transcripts import sheet
 from unmask.utility.words import errors, normalised
 
 ORIGINAL = "original"
@@ -326,23 +326,14 @@ def _cell(value: float) -> str:
 
 def read_measurements(path: str | os.PathLike[str]) -> Measurements:
     """Read what :func:`write_measurements` wrote; gzipped where the name ends so."""
-    try:
-        content = Path(path).read_bytes()
-        lines = (
-            (gzip.decompress(content) if str(path).endswith(".gz") else content)
-            .decode("utf-8-sig")
-            .splitlines()
-        )
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not readable as a text file: {error}") from None
-    who = lines.pop(0).removeprefix(_COMMENT) if lines and lines[0].startswith("#") else ""
-    reader = csv.DictReader(lines)
+    lines = text_lines(path)
+    who = lines.pop(0).removeprefix(_COMMENT) if lines[0].startswith("#") else ""
+    rows = sheet(path, lines)
     wanted = {"condition", "utterance", "speaker", *COLUMNS}
-    missing = wanted - set(reader.fieldnames or ())
-    if missing:
+    if missing := wanted - next(rows, (1, {}))[1].keys():
         raise InputError(f"{path}: expected the column {min(missing)}, found none")
     found: dict[str, dict[str, dict[str, str]]] = {}
-    for row in reader:
+    for _, row in rows:
         of_condition = found.setdefault(row["condition"], {})
         if row["utterance"] in of_condition:
             raise InputError(f"{path}: {row['condition']}: {row['utterance']} stands there twice")
@@ -350,9 +341,9 @@ def read_measurements(path: str | os.PathLike[str]) -> Measurements:
     if ORIGINAL not in found:
         raise InputError(f"{path}: expected the condition {ORIGINAL}, found none")
     names = tuple(found[ORIGINAL])
-    for condition, rows in found.items():
-        if set(rows) != set(names):
-            other = min(set(rows) ^ set(names))
+    for condition, given in found.items():
+        if set(given) != set(names):
+            other = min(set(given) ^ set(names))
             raise InputError(
                 f"{path}: {condition}: expected the originals' utterances, see {other}"
             )
@@ -360,8 +351,8 @@ def read_measurements(path: str | os.PathLike[str]) -> Measurements:
         names,
         tuple(found[ORIGINAL][name]["speaker"] for name in names),
         {
-            condition: {c: _column(path, rows, names, c) for c in COLUMNS}
-            for condition, rows in {ORIGINAL: found[ORIGINAL], **found}.items()
+            condition: {c: _column(path, given, names, c) for c in COLUMNS}
+            for condition, given in {ORIGINAL: found[ORIGINAL], **found}.items()
         },
         who,
     )

@@ -16,6 +16,7 @@ from unmask.privacy.legal.curve import (
     CENTRED_NEGATED,
     NEGATED,
     PLAIN,
+    TITLES,
     VARIANTS,
     Curve,
     RiskCurve,
@@ -50,7 +51,7 @@ from unmask.privacy.legal.strength import (
     strongest_of,
     sweep_notices,
 )
-from unmask.privacy.legal.sweep import METRICS, TITLES, LegalSweep, default_counts, legal
+from unmask.privacy.legal.sweep import METRICS, LegalSweep, default_counts, legal
 from unmask.privacy.legal.verification import one_minus_eer
 
 __all__ = [

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, overload
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -39,9 +38,9 @@ from unmask.privacy.similarity.resampling import Setup
 from unmask.privacy.similarity.result import SETS, Pseudonymisation, assessed
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
 from unmask.privacy.zebra import CalibrationDistortion
-from unmask.run import part, reporting
+from unmask.run import load_arrays, part, reporting
 from unmask.scoring import Backend, backend_named
-from unmask.trials import Embeddings, Ids, Scores
+from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 ALL = "all"
 SPEAKERS = ("speakers", "speaker_ids", "spk")
@@ -202,11 +201,7 @@ def read_matrices(path: str | Path) -> tuple[Block, Block, Block, Ids]:
 
     Speakers stand under ``speakers``, ``speaker_ids`` or ``spk``.
     """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, BadZipFile, AttributeError) as error:
-        raise InputError(f"{path}: expected an npz file of score matrices: {error}") from None
+    arrays = load_arrays(path, str(path))
     named = next((name for name in SPEAKERS if name in arrays), None)
     missing = [name for name in ("oo", "op", "pp") if name not in arrays]
     if named is None or missing:
@@ -214,7 +209,8 @@ def read_matrices(path: str | Path) -> tuple[Block, Block, Block, Ids]:
             f"{path}: expected the arrays oo, op, pp and one of {', '.join(SPEAKERS)},"
             f" found {', '.join(arrays) or 'nothing'}"
         )
-    return arrays["oo"], arrays["op"], arrays["pp"], Ids.from_strings(arrays[named])
+    speakers = text_ids(arrays[named], "speakers", str(path))
+    return arrays["oo"], arrays["op"], arrays["pp"], speakers
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from unmask.privacy.legal import (
     Worst,
     inference,
     legal,
+    strongest_of,
 )
 from unmask.privacy.legal import Attacker as LegalAttacker
 from unmask.report.cache import Cache, Step, Work, cache_of
@@ -37,6 +39,10 @@ _VALIDATED = (
     "The French data protection authority validated Linkability, Singling Out and their protocol,"
     " not this software; residual risk, ranks, worst deciles and inference were validated by"
     " nobody."
+)
+_MORE = (
+    "Each attacker reads its scores as they are, negated and centred; the strongest reading is"
+    " shown. Every reading, residual risks and worst deciles stand in the formats csv and json."
 )
 _NO_VERDICT = (
     "These are risks under the named attackers on this data; whether they are acceptable is for the"
@@ -63,11 +69,50 @@ def _(sweep: LegalSweep) -> Document:
     ]
     return Document(
         tuple(rows),
+        tables=_shown(sweep),
         inputs=sweep.sources,
-        notes=(*sweep.sentences, *_how(sweep), _VALIDATED, _NO_VERDICT),
+        notes=(*sweep.sentences, *_how(sweep), _MORE, _VALIDATED, _NO_VERDICT),
         warnings=sweep.warnings,
         seed=sweep.seed,
     )
+
+
+def _shown(sweep: LegalSweep) -> tuple[tuple[Row, ...], ...]:
+    """What people read: each attacker's strongest reading of its scores beside chance; inference;
+    the rank of the true speaker.
+    """
+    risks: dict[tuple[str, str, str], list[Estimate]] = {}
+    for attacker in sweep.attackers:
+        for metric, length in product(sweep.metrics, sweep.lengths):
+            curves = sweep.competing(metric, length, [attacker])
+            for count in sorted({int(n) for curve in curves.values() for n in curve.counts}):
+                found = strongest_of(curves, count, seed=sweep.seed).estimate
+                risks.setdefault((attacker, str(length), f"{count:,}"), []).append(found)
+                chance = risks.setdefault(("chance", "", f"{count:,}"), [])
+                if metric not in {estimate.metric for estimate in chance}:
+                    chance.append(_by_chance(found))
+    order = sorted(risks, key=lambda key: key[0] == "chance")
+    names = ("attacker", "utterances", "speakers")
+    inferred = [
+        Row({"attacker": attacker, "attribute": attribute}, result.estimates)
+        for (attacker, attribute), result in sweep.inferences.items()
+    ]
+    guessed = {one: result for (_, one), result in sweep.inferences.items()}
+    inferred += [
+        Row({"attacker": "chance", "attribute": one}, (_by_chance(result.estimates[0]),))
+        for one, result in guessed.items()
+    ]
+    ranked = [
+        Row({"attacker": a, "utterances": str(n), "speakers": f"{r.candidates:,}"}, r.estimates)
+        for (a, n), r in sweep.ranks.items()
+    ]
+    table = tuple(Row(dict(zip(names, key, strict=True)), tuple(risks[key])) for key in order)
+    return table, tuple(inferred), tuple(ranked)
+
+
+def _by_chance(estimate: Estimate) -> Estimate:
+    """What chance reaches, under the name of what is measured."""
+    return replace(estimate, value=float(estimate.chance or 0), interval=None, no_interval="")
 
 
 def _estimates(sweep: LegalSweep, attacker: str, length: int, count: int) -> tuple[Estimate, ...]:

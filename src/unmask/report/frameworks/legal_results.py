@@ -76,13 +76,13 @@ class LegalResults:
         return self._found[key]
 
     def worst(self, safeguard: str, metric: str) -> Worst:
-        """The largest risk of all points: most often many utterances and few candidates."""
+        """The largest risk of all points, the surest of equal ones."""
         points = [
             self.strongest(safeguard, metric, length, count)
             for length in self.lengths
             for count in self.counts(safeguard, metric, length)
         ]
-        return max(points, key=lambda risk: float(risk.strongest.estimate.value))
+        return max(points, key=lambda risk: risk.strongest.estimate.extent)
 
     def crowd(self, safeguard: str, metric: str) -> Worst:
         """The fewest utterances and all candidates."""
