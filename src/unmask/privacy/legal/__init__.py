@@ -48,6 +48,7 @@ from unmask.privacy.legal.strength import (
     STRONG_ENOUGH,
     Strongest,
     Worst,
+    extent,
     strongest_of,
     sweep_notices,
 )
@@ -87,6 +88,7 @@ __all__ = [
     "centred",
     "count_above_in_scores",
     "default_counts",
+    "extent",
     "inference",
     "learning_curve",
     "legal",
