@@ -659,9 +659,7 @@ def worst_case_measured(
 ) -> Numbers:
     """The same with intervals, from the pairs of embeddings."""
     pairs = um.stress.pairs(voices(data))
-    return _worst(um.worst_case(
-        pairs, thresholds, counts=counts, seed=1, level=0.99, **options
-    ))
+    return _worst(um.worst_case(pairs, thresholds, counts=counts, seed=1, level=0.99, **options))
 
 
 def worst_case_of_scores(

@@ -20,10 +20,10 @@ from unmask.estimate import Estimate, Interval
 from unmask.report import cache, json_schema
 from unmask.report.assessment import assess
 from unmask.report.config import Config, load_config
+from unmask.report.documents import Row
 from unmask.report.filing import browser
 from unmask.report.frameworks.attacks import Attack
 from unmask.report.frameworks.legal import with_fitting_lengths
-from unmask.report.documents import Row
 from unmask.report.headline import find, largest, people
 from unmask.report.html import merged, symbols
 from unmask.report.redact import Labels

@@ -38,7 +38,7 @@ from unmask.privacy.legal.links import (
     linkability_from_scores,
     ranks_from_scores,
 )
-from unmask.privacy.legal.matrix import matrix_linkability
+from unmask.privacy.legal.matrix import matrix_risks
 from unmask.privacy.legal.overlap import Overlap, overlaps
 from unmask.privacy.legal.probe import Inference, inference
 from unmask.privacy.legal.ranks import Ranks, ranks_of
@@ -95,7 +95,7 @@ __all__ = [
     "linkability",
     "linkability_from_scores",
     "linked",
-    "matrix_linkability",
+    "matrix_risks",
     "of_people",
     "on_fewer",
     "one_minus_eer",
