@@ -46,6 +46,7 @@ from unmask.base.places import Places as Places, ceiling as ceiling
 from unmask.base.resampling import (
     MetricRange as MetricRange,
     Replicates as Replicates,
+    check_replicates as check_replicates,
     draw as draw,
     draws as draws,
     generator as generator,

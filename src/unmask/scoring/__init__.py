@@ -38,4 +38,4 @@ from unmask.scoring.reducers.by_speaker import (
 )
 from unmask.scoring.shards import shards_of as shards_of
 from unmask.scoring.sides import Layout as Layout
-from unmask.scoring.two_sided import AsNorm as AsNorm
+from unmask.scoring.two_sided import AsNorm as AsNorm, TwoSided as TwoSided

@@ -276,11 +276,14 @@ def _imported(module: str, attribute: str) -> Function:
 
 
 def _source(function: Function) -> str:
-    """A hash of the function's own lines, where they can be had."""
-    try:
-        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()
-    except (OSError, TypeError):
-        return "unknown"
+    """A hash of the module that a function is in, or of its own lines, where they can be had."""
+    kind = function if hasattr(function, "__code__") else type(function)
+    for part in (inspect.getmodule(kind), kind):
+        try:
+            return hashlib.sha256(inspect.getsource(part).encode()).hexdigest()  # type: ignore[arg-type]
+        except (OSError, TypeError):
+            continue
+    return "unknown"
 
 
 def _torch() -> Any:
