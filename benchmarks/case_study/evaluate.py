@@ -214,7 +214,8 @@ def tables(rows: list[dict]) -> str:
         ends = " to ".join(f"{100 * change[end]:+.1f}" for end in ("low", "high"))
         lines.append(
             f"| {head} | {best['attacker']} {100 * best['eer'][0]:.1f} % |"
-            f" {100 * trained['eer'][0]:.1f} % | {100 * change['difference']:+.1f} ({ends}) points |"
+            f" {100 * trained['eer'][0]:.1f} % |"
+            f" {100 * change['difference']:+.1f} ({ends}) points |"
         )
     return "\n".join(lines)
 
