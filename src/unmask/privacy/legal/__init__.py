@@ -42,7 +42,7 @@ from unmask.privacy.legal.links import (
     linkability_from_scores as linkability_from_scores,
     ranks_from_scores as ranks_from_scores,
 )
-from unmask.privacy.legal.matrix import matrix_linkability as matrix_linkability
+from unmask.privacy.legal.matrix import matrix_risks as matrix_risks
 from unmask.privacy.legal.overlap import Overlap as Overlap, overlaps as overlaps
 from unmask.privacy.legal.probe import Inference as Inference, inference as inference
 from unmask.privacy.legal.ranks import Ranks as Ranks, ranks_of as ranks_of
@@ -56,6 +56,7 @@ from unmask.privacy.legal.strength import (
     STRONG_ENOUGH as STRONG_ENOUGH,
     Strongest as Strongest,
     Worst as Worst,
+    extent as extent,
     strongest_of as strongest_of,
     sweep_notices as sweep_notices,
 )

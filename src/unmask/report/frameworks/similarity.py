@@ -226,7 +226,6 @@ def _zoo(sets: Mapping[str, SimilaritySet], system: str, order: str, suffix: str
         {name: zoo(own) for name, own in sets.items()},
         matrices={name: single(own, order=order) for name, own in sets.items()},
         name=f"zoo_{_plain(system)}{suffix}",
-        title=f"Zoo plot of {system}: who is recognised, who is confused with others",
     )
 
 
@@ -295,11 +294,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     zoos = tuple(
         (
             name,
-            zoo_plots(
-                {name: zoo(result.sets["pp"])},
-                name=f"zoo_{number}",
-                title=f"{name}: who is recognised and who is confused among protected voices",
-            ),
+            zoo_plots({name: zoo(result.sets["pp"])}, name=f"zoo_{number}"),
         )
         for number, name, result in numbered
     )
