@@ -85,8 +85,9 @@ def assess(
     That folder belongs to ``output`` and lies outside it (:func:`unmask.report.cache.cache_of`
     unless given), since steps hold names and voiceprints. ``allow_code`` lets the config name
     Python to import as an encoder, or a safeguard as a command; ``listener`` hears what is being
-    done and how far the whole is, ``say`` how long training will take, before it starts. Work runs where ``unmask.run.place`` says. Nothing but the cache is written:
-    :func:`unmask.write_report` does the rest.
+    done and how far the whole is, ``say`` how long training will take, before it starts. Work runs
+    where ``unmask.run.place`` says. Nothing but the cache is written: :func:`unmask.write_report`
+    does the rest.
     """
     check_code(config, allow_code=allow_code)
     folder = Path(output)
