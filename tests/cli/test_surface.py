@@ -169,7 +169,7 @@ def test_validate_finds_what_assess_would(unmask, folder):
     (folder / "c.toml").write_text(
         '[original]\naudio = "flat"\n[[safeguards]]\nname = "x"\naudio = "flat"\n'
     )
-    assert unmask("assess", "c.toml", "--validate").code == 1
+    assert unmask("assess", "c.toml", "--validate").returncode == 1
 
 
 def scores_of_two(strength=2.0):
