@@ -18,7 +18,7 @@ from unmask.report.table import FORMATS as FORMATS, render as render
 
 if TYPE_CHECKING:
     from unmask.report.assessment import Assessment as Assessment, assess as assess
-    from unmask.report.cache import Told as Told
+    from unmask.report.cache import Listener as Listener
     from unmask.report.config import (
         Config as Config,
         check_config as check_config,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "assessment": ("Assessment", "assess"),
-    "cache": ("Told",),
+    "cache": ("Listener",),
     "config": ("Config", "check_config", "config_schema", "load_config"),
     "frameworks.legal": ("legal_attackers",),
     "inputs": ("check_inputs",),
