@@ -2,22 +2,22 @@
 
     python scripts/make_utility.py ../shared/data/audio --work ../utility
 
-AUDIO is that of ``make_case_study.py``. All utterances are protected with b1 (twice, under other
-keys) and pitch and embedded by CAM++. The first utterances of each speaker are protected with b2,
-b2r and b2w as well (the case study's own keys) and heard by pocketsphinx with a grammar of digits.
-The audio itself is not part of the result. A run that was stopped goes on where it was.
+AUDIO is that of ``make_case_study.py``. The first utterances of each speaker are protected with b1
+(twice, under different keys), pitch, b2, b2r and b2w (the case study's own keys), and heard by
+pocketsphinx with a grammar of digits; b1 and pitch are embedded by CAM++. The audio itself is not
+part of the result. A run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import gzip
 import hashlib
 import io
 import json
 import resource
 import time
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
@@ -27,27 +27,29 @@ import polars as pl
 from unmask._version import __version__
 from unmask.run import place
 from unmask.speech import (
-    Anonymised,
     PooledVoices,
     Recording,
     anonymise,
     embed,
+    pooled,
     pooled_voices,
-    read_audio,
     read_gender,
     recordings,
     safeguard,
-    write_audio,
 )
-from unmask.speech.safeguards import METADATA, SEMITONES, Protected
-from unmask.speech.world import analysed, moved, shifted, synthesised
+from unmask.speech.safeguards import METADATA, SEMITONES
 from unmask.utility import measure, recogniser, write_measurements
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 OWN, CHILDREN, START = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN, time.monotonic()
 NEW = ("b1", "b1-again", "pitch")
 HEARD = ("b2", "b2r", "b2w", "b1", "pitch")
-KEPT = {"b2": safeguard("b2"), "b2r": safeguard("b2r", seed=1), "b2w": safeguard("b2w", seed=3)}
+SAFEGUARDS = {
+    "b2": safeguard("b2"),
+    "b2r": safeguard("b2r", seed=1),
+    "b2w": safeguard("b2w", seed=3),
+    "pitch": safeguard("pitch"),
+}
 SEEDS = {"b1": 7, "b1-again": 8}
 RESULT = Path(__file__).resolve().parents[1] / "src" / "unmask" / "data" / "case_study"
 
@@ -60,25 +62,26 @@ def main() -> None:
     arguments.add_argument("--dnsmos", type=int, default=1)
     arguments.add_argument("--workers", type=int, default=None)
     options = arguments.parse_args()
-    original = recordings(options.audio / "audiomnist_5digit_16k")
-    some = first(original, options.utterances)
-    folders = {name: options.work / name for name in (*NEW, *KEPT)}
+    original = first(recordings(options.audio / "audiomnist_5digit_16k"), options.utterances)
+    sets = {}
     with place(workers=options.workers):
-        if not (folders["pitch"] / METADATA).exists():
-            done(anonymise(original, folders["pitch"], vocoded(options.audio, original, folders)))
-        log("protected with b1, b1-again and pitch")
+        plans = {**SAFEGUARDS, **pooled_plans(options.audio, original, options.work)}
+        log("pseudo-voices chosen")
+        for name, method in plans.items():
+            folder = options.work / name
+            if not (folder / METADATA).exists():
+                failures = anonymise(original, folder, method).failures
+                if failures:
+                    raise SystemExit("\n".join(failures))
+            sets[name] = recordings(folder)
+            log(f"protected with {name}")
         vectors = {
-            name: embed(recordings(folders[name]), parts=options.work / f"parts-{name}")
-            for name in NEW
+            name: embed(sets[name], parts=options.work / f"parts-{name}").embeddings for name in NEW
         }
         log("embedded")
-        for name, method in KEPT.items():
-            if not (folders[name] / METADATA).exists():
-                done(anonymise(some, folders[name], method))
-        log("protected with b2, b2r and b2w")
         found = measure(
-            some,
-            {name: first(recordings(folders[name]), options.utterances) for name in HEARD},
+            original,
+            {name: sets[name] for name in HEARD},
             transcripts=transcripts(options.audio / "audiomnist_manifest.tsv"),
             recogniser=recogniser(grammar="digits"),
             mos=options.dnsmos,
@@ -98,7 +101,7 @@ def note(utterances: int, files: dict[str, bytes]) -> dict[str, object]:
     """Where the numbers come from."""
     return {
         "what": f"Utility of the first {utterances} utterances of 60 voices; voices of b1,"
-        " b1-again and pitch, all utterances (CAM++, unit vectors, float16)",
+        " b1-again and pitch (CAM++, unit vectors, float16)",
         "made by": "scripts/make_utility.py",
         "tool": f"unmask {__version__}",
         "packages": {
@@ -115,52 +118,21 @@ def note(utterances: int, files: dict[str, bytes]) -> dict[str, object]:
     }
 
 
-def vocoded(audio: Path, original: tuple[Recording, ...], folders: dict[str, Path]) -> Vocoded:
-    """The safeguards that WORLD makes, with the pool's voices."""
+def pooled_plans(
+    audio: Path, original: tuple[Recording, ...], work: Path
+) -> dict[str, PooledVoices]:
+    """b1 under two keys, whose pool is embedded and analysed once."""
     pool = recordings(audio / "librispeech_train-clean-100", speakers="name")
     people = pl.read_csv(audio / "audiomnist_manifest.tsv", separator="\t")
     gender = read_gender(audio / "librispeech_train-clean-100" / "SPEAKERS.TXT")
     gender |= dict(people.select("speaker_id", "gender").unique().rows())
-    embeddings = embed(pool).embeddings
+    embeddings = embed(pool, parts=work / "parts-pool").embeddings
     log("pool embedded")
-    plans = {
+    pooled._voices = functools.cache(pooled._voices)
+    return {
         name: pooled_voices(original, pool, gender=gender, embeddings=embeddings, seed=seed)
         for name, seed in SEEDS.items()
     }
-    log("pseudo-voices chosen")
-    return Vocoded(plans, folders)
-
-
-@dataclass(frozen=True)
-class Vocoded:
-    """b1 under two keys, and pitch, of one analysis of each recording: the same bits as one by one.
-
-    The output is that of pitch; those of ``plans`` lie beside it, in ``folders``.
-    """
-
-    plans: dict[str, PooledVoices]
-    folders: dict[str, Path]
-    name = "pitch"
-
-    def protect(self, recording: Recording, output: Path) -> Protected:
-        audio = read_audio(recording.path)
-        speech = analysed(audio.samples)
-        for name, plan in self.plans.items():
-            own, pseudo = plan.voices[recording.speaker]
-            target = self.folders[name] / output.relative_to(self.folders["pitch"])
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_audio(target, synthesised(moved(speech, own, pseudo), audio.samples).samples)
-        made = synthesised(shifted(speech, SEMITONES), audio.samples)
-        write_audio(output, made.samples)
-        return Protected(audio.seconds, made.guarded_db, audio.remarks)
-
-    def describe(self, *, key: bool = False) -> dict[str, object]:
-        return {"method": "pitch", "semitones": SEMITONES}
-
-
-def done(result: Anonymised) -> None:
-    if result.failures:
-        raise SystemExit("\n".join(result.failures))
 
 
 def log(what: str) -> None:
@@ -189,7 +161,7 @@ def transcripts(manifest: Path) -> dict[str, str]:
 def compact(vectors: dict[str, object]) -> bytes:
     arrays = {}
     for name, one in vectors.items():
-        arrays[name] = one.embeddings.normalised().vectors.astype(np.float16)
+        arrays[name] = one.normalised().vectors.astype(np.float16)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()

@@ -341,7 +341,6 @@ class WorstCase(_Part):
     """Worst-case false alarms (Sholokhov 2020)."""
 
     counts: tuple[Count, ...] | None = None
-    level: Share = 0.99
     by: str | None = Field(default=None, description="Impostors of the target's own group only.")
     population: Count | None = Field(
         default=None,

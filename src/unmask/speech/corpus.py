@@ -102,7 +102,7 @@ def _labeller(
         if flat:
             raise InputError(
                 f"{root}: {flat[0]} lies in no speaker's folder: say whose the files are"
-                " (name, pattern:REGEX or an utt2spk file)"
+                " with --speakers (a pool's: --pool-speakers): name, pattern:REGEX or an utt2spk"
             )
         return _by_folder
     if speakers == "folder":

@@ -16,12 +16,12 @@ from unmask.errors import InputError
 from unmask.speech.audio import SAMPLE_RATE, needed
 from unmask.speech.encoders.lengths import batch_on, by_length, one_thread
 from unmask.speech.encoders.weights import (
-    WEIGHTS,
-    install,
-    installed,
+    WEIGHTS as WEIGHTS,
+    install as install,
+    installed as installed,
     installed_path,
     weights_of,
-    weights_path,
+    weights_path as weights_path,
 )
 from unmask.speech.features import (
     Float32Array,
@@ -30,19 +30,6 @@ from unmask.speech.features import (
     mel_spectrogram,
     without_pauses,
 )
-
-__all__ = [
-    "WEIGHTS",
-    "Encoder",
-    "Function",
-    "Wrapped",
-    "fingerprint_of",
-    "install",
-    "installed",
-    "load_encoder",
-    "runs_code",
-    "weights_path",
-]
 
 Function = Callable[[Float32Array], npt.ArrayLike]
 
