@@ -312,7 +312,11 @@ def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
             said.append(f"{key}: {len(files):,} recordings of {people:,} speakers")
         else:
             assert part.embeddings is not None
-            found = read_embeddings(part.embeddings, speakers=part.speakers)
+            found = _in_sessions(read_embeddings(part.embeddings, speakers=part.speakers), part)
+            for name in config.legal.attributes:
+                if "legal" in (config.frameworks or ("legal",)) and name not in found.columns:
+                    known = ", ".join(found.columns) or "none"
+                    raise InputError(f"legal.attributes: {key}: no column {name}, found {known}")
             said.append(f"{key}: {len(found):,} vectors of {found.n_speakers:,} speakers")
     tables = {one.name: _table(one) for one in config.scores}
     sets = {
@@ -353,9 +357,14 @@ def _voices(
     else:
         assert part.embeddings is not None
         found = read_embeddings(part.embeddings, speakers=part.speakers)
-    if part.sessions is not None:
-        found = _with(found, sessions=_sessions(part.sessions, found))
-    return found, failures
+    return _in_sessions(found, part), failures
+
+
+def _in_sessions(found: Embeddings, part: Voices) -> Embeddings:
+    """Embeddings in the sessions that another file names, where there is one."""
+    if part.sessions is None:
+        return found
+    return _with(found, sessions=_sessions(part.sessions, found))
 
 
 def _table(one: ScoreTable) -> Scores:
