@@ -25,8 +25,12 @@ from unmask.stress.cpmap.maps import (
     cp_map,
 )
 from unmask.stress.cpmap.systems import CpAssessment, cells_table, cp_maps
-from unmask.stress.extrapolation.choose import extrapolate
-from unmask.stress.extrapolation.compare import ModelComparison, compare_models, truth_of
+from unmask.stress.extrapolation.choose import (
+    ModelComparison,
+    compare_models,
+    extrapolate,
+    truth_of,
+)
 from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
 from unmask.stress.extrapolation.models import MODELS
 from unmask.stress.impostors.inputs import groups_of, pairs
