@@ -64,6 +64,12 @@ def test_every_format(files, format):
     assert result.exit_code == 0, result.output
     assert "informed" in result.stdout
     assert "anonymous" not in result.stdout.lower()
+    if format == "text":
+        for word in ("singling_out", "one minus eer", "length 1"):
+            assert word not in result.stdout
+        lines = result.stdout.splitlines()
+        (chance,) = [line.split() for line in lines if line.startswith("chance")][:1]
+        assert chance == ["chance", "20", "36.79", "5.00"]
 
 
 def test_figures_output_and_attributes(files, tmp_path):

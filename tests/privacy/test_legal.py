@@ -82,7 +82,7 @@ def test_the_strongest_is_named_beside_the_one_asked_for(sweep):
 def test_a_weak_attacker_is_not_believed(sweep):
     assert not any("weak attacker" in line for line in sweep.warnings)
     weak = um.legal(attackers(original=8.0, informed=9.0), counts=[20], lengths=[1], **OPTIONS)
-    assert any("weak attacker: on unprotected speech linkability" in w for w in weak.warnings)
+    assert any("weak attacker: Linkability on unprotected speech" in w for w in weak.warnings)
     assert any("no better than chance" in w for w in weak.warnings)
     alone = um.legal(attackers(informed=1.0), counts=[20], lengths=[1], **OPTIONS)
     assert alone.warnings[0].startswith("no attacker on unprotected speech was given")
@@ -93,7 +93,7 @@ def test_reversed_evidence_is_told():
     one = attackers(x=0.5)["x"]
     turned = um.Embeddings(-one.test.vectors, one.test.speakers)
     result = um.legal({"x": um.Attacker(one.enrol, turned)}, counts=[20], lengths=[1], **OPTIONS)
-    assert any("linkability: the negated score succeeds more often" in w for w in result.warnings)
+    assert any("Linkability: the negated score succeeds more often" in w for w in result.warnings)
     best = result.strongest("linkability", 1, 20)
     assert best.attacker in ("x, negated", "x, centred negated")
     assert best.of == 4
@@ -269,10 +269,10 @@ def test_an_ideal_pseudonymiser_protects_against_every_attacker():
         assert result.strongest("one_minus_eer", 1, count).estimate.value < 0.62
     said = " ".join(result.warnings)
     for name in result.protected:
-        assert f"{name}, length 1: linkability: no better than chance with 20, 60" in said
-    assert "control on unprotected speech 100 %" in said
+        assert f"{name}, 1 utterance: Linkability is no better than chance with 20, 60" in said
+    assert "on unprotected speech the same attack reaches 100 %" in said
     assert "whether pseudonyms are consistent" in said
-    assert "singling_out: isolates voices of people who cannot be linked" in said
+    assert "people who cannot be linked are isolated all the same" in said
 
 
 def test_an_unrelated_voice_isolates_consistent_pseudonyms_as_well_as_an_attacker():
@@ -325,7 +325,7 @@ def test_usual_counts_and_lengths():
     assert default_counts(7) == (7,)
     result = um.legal(attackers(a=1.0), metrics=["linkability"], **OPTIONS)
     assert result.lengths == (1, 3)
-    assert any("length 30" in w for w in result.warnings)
+    assert any("conversations of 30 utterances" in w for w in result.warnings)
 
 
 def test_backends_of_an_attacker_with_training_speech():
@@ -366,8 +366,8 @@ def test_notices_are_told_by_code(sweep):
     assert alone.notices[0].code == "no-control"
     weak = um.legal(attackers(original=8.0, informed=9.0), counts=[20], lengths=[1], **OPTIONS)
     told = {notice.code: notice for notice in weak.notices}
-    assert told["weak-control"].subject == "original, length 1"
-    assert told["chance"].subject == "informed, length 1"
+    assert told["weak-control"].subject == "original, 1 utterance"
+    assert told["chance"].subject == "informed, 1 utterance"
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs the real embeddings")

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from tests.helpers.populations import population
 
@@ -274,7 +273,7 @@ def test_few_utterances_are_counted():
     asked = um.linkability(enrol, test, counts=[30], length=3, enrol_length=3)
     assert asked.short == 5
     assert result.attacks.tolist() == [20]
-    assert "10 speakers with too few utterances" in " ".join(result.warnings)
+    assert "10 speakers without conversations of 3" in " ".join(result.warnings)
 
 
 def test_one_speaker_has_no_interval():

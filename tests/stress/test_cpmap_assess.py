@@ -8,7 +8,7 @@ import pytest
 
 import unmask as um
 from unmask.engine import Units
-from unmask.report.frameworks.cpmap import render_cp_maps
+from unmask.report import render
 from unmask.stress import contour
 from unmask.trials import Ids
 
@@ -232,11 +232,11 @@ def test_documents_and_tables():
     metrics = [e.metric for row in document.rows for e in row.estimates]
     assert {"eer", "cp_mean", "cp_x", "cp_gap", "cp_win", "cp_tie", "cp_lose"} <= set(metrics)
     assert "not well-defined" in document.warnings[-1]
-    text = render_cp_maps(found)
+    text = render(um.document(found))
     assert text.count("───") >= 3
     assert "old → new" in text
     single = um.cp_maps(table(), systems=["old"], grid=4, replicates=5)
-    assert "full cross-pairing" in render_cp_maps(single, "md")
+    assert "full cross-pairing" in render(um.document(single), "md")
 
 
 def test_contours_separate_the_cells():

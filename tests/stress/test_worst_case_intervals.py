@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from benchmarks.coverage.study import Study, cell
 from benchmarks.coverage.worst_case import Law, measured, near_truth
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from unmask.errors import InputError
 from unmask.stress import PairScores, worst_case, worst_case_false_alarms

@@ -44,6 +44,7 @@ class Document:
 
     ``conditions`` hold what all rows share; ``notes`` are sentences that belong to the result, such
     as a verdict, while ``warnings`` tell what to be careful about. ``title`` heads it in print.
+    ``tables`` are what people are shown, where that is not all ``rows`` in one table.
     """
 
     rows: tuple[Row, ...]
@@ -53,6 +54,12 @@ class Document:
     warnings: tuple[str, ...] = ()
     seed: int = 0
     title: str = ""
+    tables: tuple[tuple[Row, ...], ...] = ()
+
+    @property
+    def shown(self) -> tuple[tuple[Row, ...], ...]:
+        """Tables for people, those without a row left out."""
+        return tuple(rows for rows in self.tables if rows) or (self.rows,)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values as in the published JSON Schema: NaN as null, infinities as strings."""

@@ -103,9 +103,9 @@ def find(rows: Iterable[Row], metric: str, **conditions: str) -> list[Found]:
 
 
 def largest(found: Sequence[Found]) -> Found | None:
-    """The largest value; None where there is none."""
+    """The largest value, of equal ones that of the higher low end; None where there is none."""
     defined = [f for f in found if isinstance(f.estimate.value, float)]
-    return max(defined, key=lambda f: float(f.estimate.value), default=None)
+    return max(defined, key=lambda f: f.estimate.extent, default=None)
 
 
 def legal_number(rows: Sequence[Row], metric: str, safeguard: str) -> Headline | None:

@@ -30,27 +30,32 @@ def latex(document: Document) -> str:
     Where more than three columns of numbers have intervals, these stand below their values. What to
     be careful about follows as comments.
     """
-    whole = grid(document.rows)
-    stacked = sum(_has_intervals(whole, i) for i in range(whole.keys, len(whole.header))) > _STACKED
-    columns = "l" * whole.keys + "r" * (len(whole.header) - whole.keys)
-    body = "\n".join(_line([_cell(v, stacked) for v in row]) for row in whole.rows)
     caption = " ".join(f"{part.rstrip('.')}." for part in (document.title, *document.notes) if part)
     lines = [
         r"\begin{table}",
         r"\centering",
         *([rf"\caption{{{escaped(caption)}}}"] if caption else []),
         rf"\label{{tab:{_slug(document.title) or 'unmask'}}}",
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        _line([escaped(value) for value in whole.header]),
-        r"\midrule",
-        body,
-        r"\bottomrule",
-        r"\end{tabular}",
+        "\n\\par\\medskip\n".join(_tabular(grid(rows)) for rows in document.shown),
         r"\end{table}",
         *(f"% {one_line(said)}" for said in (*reasons(document), *document.warnings)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _tabular(whole: Grid) -> str:
+    stacked = sum(_has_intervals(whole, i) for i in range(whole.keys, len(whole.header))) > _STACKED
+    columns = "l" * whole.keys + "r" * (len(whole.header) - whole.keys)
+    lines = [
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        _line([escaped(value) for value in whole.header]),
+        r"\midrule",
+        *(_line([_cell(v, stacked) for v in row]) for row in whole.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines)
 
 
 def escaped(text: str) -> str:

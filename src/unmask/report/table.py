@@ -45,6 +45,10 @@ LABELS = {
     "mean_d": "MeanD",
     "max_d": "MaxD",
     "inference": "Inference",
+    "inference_balanced": "Inference, balanced",
+    "inference_unprotected": "Inference, unprotected",
+    "extrapolate": "Worst-case false alarms",
+    "worst_case_false_alarms": "Worst-case false alarms",
     "deid_d_ece": "DeID of D_ECE",
     "deid_min_cllr": "DeID of C_llr^min",
     "g_d_ece": "G of D_ECE",
@@ -144,6 +148,7 @@ _CONDITIONS = {
 SHOWN_PARAMETERS = ("p_target", "fpr", "length", "count", "below")
 _FEW_ROWS = 4
 _METRICS_ACROSS = 7
+_GAP = 3
 
 
 def label(estimate: Estimate) -> str:
@@ -192,12 +197,11 @@ def shown_value(value: float, unit: str) -> str:
 def reasons(document: Document) -> list[str]:
     """Which numbers have no interval and why, in a sentence for each reason."""
     found: dict[str, list[str]] = {}
-    for row in document.rows:
-        for estimate in row.estimates:
-            if estimate.no_interval:
-                names = found.setdefault(estimate.no_interval, [])
-                name = LABELS.get(estimate.metric, estimate.metric.replace("_", " "))
-                names += [] if name in names else [name]
+    for estimate in (e for rows in document.shown for row in rows for e in row.estimates):
+        if estimate.no_interval:
+            names = found.setdefault(estimate.no_interval, [])
+            name = LABELS.get(estimate.metric, estimate.metric.replace("_", " "))
+            names += [] if name in names else [name]
     return [f"No interval: {', '.join(names)} ({reason})." for reason, names in found.items()]
 
 
@@ -257,7 +261,7 @@ def text(document: Document, *, width: int | None = None) -> str:
     Where a width is given, as that of a terminal, sentences are broken at words as well.
     """
     across = width or WIDTH
-    parts = [_rich(part, across) for part in _split(grid(document.rows), across)]
+    parts = [_rich(part, across) for rows in document.shown for part in _split(grid(rows), across)]
     told = [
         *document.notes,
         *reasons(document),
@@ -269,11 +273,8 @@ def text(document: Document, *, width: int | None = None) -> str:
 
 
 def _split(whole: Grid, width: int) -> list[Grid]:
-    sizes = [
-        max(len(line[i]) for line in (whole.header, *whole.rows)) + 2
-        for i in range(len(whole.header))
-    ]
-    fixed = sum(sizes[: whole.keys]) + 2
+    sizes = [size + _GAP for size in _sizes(whole)]
+    fixed = sum(sizes[: whole.keys])
     parts: list[list[int]] = [[]]
     used = fixed
     for i in range(whole.keys, len(whole.header)):
@@ -319,26 +320,31 @@ def _rich(part: Grid, width: int) -> str:
 
 def _needed(part: Grid, *, of_keys: int | None = None) -> int:
     """Columns that a table takes; text may be broken to columns ``of_keys`` wide."""
-    sizes = [
-        max(len(line[i]) for line in (part.header, *part.rows)) for i in range(len(part.header))
-    ]
+    sizes = _sizes(part)
     if of_keys is not None:
         sizes[: part.keys] = [min(size, of_keys) for size in sizes[: part.keys]]
-    return sum(size + 3 for size in sizes)
+    return sum(size + _GAP for size in sizes) - _GAP
+
+
+def _sizes(whole: Grid) -> list[int]:
+    """How wide each column is."""
+    return [max(map(len, column)) for column in zip(whole.header, *whole.rows, strict=True)]
 
 
 def markdown(document: Document) -> str:
     """A pipe table, numbers to the right."""
-    whole = grid(document.rows)
 
     def line(values: Sequence[str]) -> str:
         return "| " + " | ".join(_MARKDOWN.sub(r"\\\g<0>", one_line(v)) for v in values) + " |"
 
-    rule = ["---" if i < whole.keys else "---:" for i in range(len(whole.header))]
-    lines = [line(whole.header), line(rule), *(line(row) for row in whole.rows)]
+    parts = []
+    for whole in map(grid, document.shown):
+        rule = ["---" if i < whole.keys else "---:" for i in range(len(whole.header))]
+        lines = (line(values) for values in (whole.header, rule, *whole.rows))
+        parts.append("".join(f"{one}\n" for one in lines))
     warned = (f"Warning: {text}" for text in document.warnings)
     told = [*document.notes, *reasons(document), *warned]
-    return "\n".join(lines) + "\n" + "".join(f"\n{text}\n" for text in told)
+    return "\n".join(parts) + "".join(f"\n{text}\n" for text in told)
 
 
 _MARKDOWN = re.compile(r"\||<|\](?=\()")

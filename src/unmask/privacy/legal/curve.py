@@ -30,6 +30,7 @@ BOTH_SIDES = "enrolment and test speaker,score"
 CORRECTED = "speaker,corrected"
 PLAIN, NEGATED, CENTRED, CENTRED_NEGATED = "plain", "negated", "centred", "centred negated"
 VARIANTS = (PLAIN, NEGATED, CENTRED, CENTRED_NEGATED)
+TITLES = {"singling_out": "Singling Out", "linkability": "Linkability", "one_minus_eer": "1 − EER"}
 _DECILE_REPLICATES = 200
 _LEAST_RECORDINGS = 1.5
 
@@ -137,8 +138,8 @@ class Curve(Tabular):
                 remarks.append(self._notice("negated", sentence))
         if self.left_out:
             sentence = (
-                f"{self.left_out} speakers with too few utterances for length {self.length} are"
-                " left out"
+                f"{self.left_out} speakers without conversations of {spoken(self.length)} are left"
+                " out"
             )
             remarks.append(self._notice("left-out", sentence))
         if self.short:
@@ -150,7 +151,7 @@ class Curve(Tabular):
         return tuple(remarks)
 
     def _notice(self, code: str, sentence: str) -> Notice:
-        return Notice(code, self.metric, f"{self.metric}: {sentence}")
+        return Notice(code, self.metric, f"{TITLES[self.metric]}: {sentence}")
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -248,7 +249,7 @@ class RiskCurve(Curve):
         if self.tells_persons:
             return super().remarks
         sentence = (
-            f"one conversation of each speaker at length {self.length} cannot tell a person at risk"
+            f"one conversation of {spoken(self.length)} of a speaker cannot tell a person at risk"
             " from bad luck: no worst decile is given"
         )
         return (*super().remarks, self._notice("no-worst-decile", sentence))
@@ -354,6 +355,11 @@ def one_speaker_note(speakers: int) -> tuple[Notice, ...]:
 
 
 C = TypeVar("C", bound=Curve)
+
+
+def spoken(*lengths: int) -> str:
+    """``1 utterance``, ``1, 3 utterances``: lengths of conversations as sentences have them."""
+    return f"{', '.join(map(str, lengths))} utterance{'' if lengths == (1,) else 's'}"
 
 
 def variant_name(attacker: str, variant: str) -> str:

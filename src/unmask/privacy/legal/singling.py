@@ -278,7 +278,7 @@ def _absent_note(known: pl.Series, tested: pl.Series) -> tuple[Notice, ...]:
     if not absent:
         return ()
     sentence = (
-        f"singling_out: {absent} of {len(known)} enrolment speakers have no two test conversations"
+        f"Singling Out: {absent} of {len(known)} enrolment speakers have no two test conversations"
         " and are left out"
     )
     return (Notice("left-out", "singling_out", sentence),)

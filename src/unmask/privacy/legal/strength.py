@@ -16,7 +16,7 @@ import polars as pl
 from unmask.base import FEW_SPEAKERS, FloatArray, few_speakers, score_interval
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
-from unmask.privacy.legal.curve import Curve, RiskCurve, base_name
+from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, base_name, spoken
 from unmask.privacy.legal.probe import Inference
 from unmask.privacy.legal.ranks import Ranks
 
@@ -77,7 +77,7 @@ def strongest_of(
     at = {name: i for name, curve in curves.items() if (i := curve.index(count)) is not None}
     if not at:
         raise InputError(f"strongest attacker: no value for {count} speakers")
-    largest = max(at, key=lambda name: float(curves[name].value[at[name]]))
+    largest = max(at, key=lambda name: curves[name].estimate(at[name]).extent)
     risks = {name: curve for name in at if isinstance(curve := curves[name], RiskCurve)}
     alone = Strongest(largest, curves[largest].estimate(at[largest]), 1.0, len(at), False)
     if len(risks) < len(at) or len(at) == 1:
@@ -148,21 +148,24 @@ def sweep_notices(
     ``curves``, ``inferences`` and ``ranks`` are those of a sweep, ``original`` its attacker on
     unprotected speech, ``consistency`` the names of what is no attack.
     """
-    conditions: dict[Notice, dict[str, list[str]]] = {}
+    conditions: dict[Notice, dict[str, list[int]]] = {}
     for (name, _, length), curve in curves.items():
         for notice in curve.remarks if name == base_name(name, curve) else ():
-            conditions.setdefault(notice, {}).setdefault(name, []).append(str(length))
+            conditions.setdefault(notice, {}).setdefault(name, []).append(length)
     for (name, length), rank in ranks.items():
         for notice in rank.notices:
-            conditions.setdefault(notice, {}).setdefault(name, []).append(str(length))
+            conditions.setdefault(notice, {}).setdefault(name, []).append(length)
     for (name, _), probe in inferences.items():
         for notice in probe.notices:
             conditions.setdefault(notice, {}).setdefault(name, [])
     joined = []
     for notice, names in conditions.items():
+        alike: dict[tuple[int, ...], list[str]] = {}
+        for name, lengths in names.items():
+            alike.setdefault(tuple(lengths), []).append(name)
         subject = "; ".join(
-            f"{name}, length {', '.join(lengths)}" if lengths else name
-            for name, lengths in names.items()
+            f"{', '.join(some)}{f', {spoken(*lengths)}' if lengths else ''}"
+            for lengths, some in alike.items()
         )
         joined.append(Notice(notice.code, subject, f"{subject}: {notice.sentence}"))
     return [
@@ -208,12 +211,12 @@ def strength_notices(curves: Curves, original: str | None) -> list[Notice]:
         least = int(curve.counts.argmin())
         if not curve.residual[least] >= STRONG_ENOUGH:
             sentence = (
-                f"weak attacker: on unprotected speech {metric} reaches"
-                f" {100 * curve.value[least]:.1f} % with {curve.counts[least]:,} speakers, length"
-                f" {length} (chance {100 * curve.chance[least]:.1f} %); low risks at this length"
-                " cannot be believed"
+                f"weak attacker: {TITLES[metric]} on unprotected speech reaches"
+                f" {100 * curve.value[least]:.1f} % with {curve.counts[least]:,} speakers and"
+                f" {spoken(length)} (chance {100 * curve.chance[least]:.1f} %); low risks with"
+                f" {spoken(length)} cannot be believed"
             )
-            notices.append(Notice("weak-control", f"{name}, length {length}", sentence))
+            notices.append(Notice("weak-control", f"{name}, {spoken(length)}", sentence))
     return notices
 
 
@@ -234,9 +237,9 @@ def chance_notices(curves: Curves, original: str | None) -> list[Notice]:
         control = variants.get((str(original), metric, length), [])
         counts = readings[0].counts[at_chance].tolist()
         for verdict, some in _by_control(control, counts).items():
-            subject = f"{name}, length {length}"
+            subject = f"{name}, {spoken(length)}"
             sentence = (
-                f"{subject}: {metric}: no better than chance with"
+                f"{subject}: {TITLES[metric]} is no better than chance with"
                 f" {', '.join(f'{n:,}' for n in some)} speakers; {verdict}"
             )
             notices.append(Notice("chance", subject, sentence))
@@ -259,12 +262,12 @@ def _by_control(control: Sequence[Curve], counts: Sequence[int]) -> dict[str, li
                     residual = (curve.value[i] - chance) / (1 - chance)
                 strength.append((float(residual), float(curve.value[i])))
         if not strength:
-            verdict = "without a control on unprotected speech this is uninformative"
+            verdict = "without the same attack on unprotected speech this tells nothing"
         else:
             above, value = max(strength)
-            verdict = f"control on unprotected speech {100 * value:.0f} %"
+            verdict = f"on unprotected speech the same attack reaches {100 * value:.0f} %"
             if not above >= STRONG_ENOUGH:
-                verdict += ": too weak, this is uninformative"
+                verdict += ": too weak, this tells nothing"
         verdicts.setdefault(verdict, []).append(int(count))
     return verdicts
 
@@ -281,10 +284,10 @@ def isolation_notices(curves: Curves, original: str | None) -> list[Notice]:
         if metric != "singling_out" or linked is None or name == original:
             continue
         if base_name(name, curve) == name and linked.at_chance.all() and not curve.at_chance.all():
-            subject = f"{name}, length {length}"
+            subject = f"{name}, {spoken(length)}"
             sentence = (
-                f"{subject}: singling_out: isolates voices of people who cannot be linked:"
-                " protected voices that stay the same stand out whoever is enrolled"
+                f"{subject}: people who cannot be linked are isolated all the same: protected"
+                " voices that stay the same stand out whoever is enrolled"
             )
             notices.append(Notice("isolated", subject, sentence))
     return notices

@@ -18,10 +18,12 @@ from unmask.privacy.legal.conversations import EnrolLength
 from unmask.privacy.legal.curve import (
     CENTRED,
     PLAIN,
+    TITLES,
     VARIANTS,
     Curve,
     base_name,
     of_centred,
+    spoken,
     variant_name,
 )
 from unmask.privacy.legal.links import Linkability, linkability
@@ -38,7 +40,6 @@ METRICS: Mapping[str, Callable[..., Curve]] = {
     "linkability": linkability,
     "one_minus_eer": one_minus_eer,
 }
-TITLES = {"singling_out": "Singling Out", "linkability": "Linkability", "one_minus_eer": "1 − EER"}
 LENGTHS = (1, 3, 30)
 FIRST_COUNT = 20
 _STEPS = (1, 2, 5)
@@ -151,7 +152,7 @@ class LegalSweep(Tabular):
         return strongest_of(curves, count, seed=self.seed)
 
     def worst(self, metric: str) -> Worst:
-        """The largest risk over all lengths and counts, and where it lies."""
+        """The largest risk over all lengths and counts, the surest of equal ones."""
         points = [
             Worst(length, count, self.strongest(metric, length, count))
             for length in self.lengths
@@ -159,7 +160,7 @@ class LegalSweep(Tabular):
                 {int(n) for c in self.competing(metric, length).values() for n in c.counts}
             )
         ]
-        return max(points, key=lambda point: float(point.strongest.estimate.value))
+        return max(points, key=lambda point: point.strongest.estimate.extent)
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -204,8 +205,8 @@ class LegalSweep(Tabular):
     def _sentence(self, metric: str, length: int, count: int, what: str = "") -> str:
         best = self.strongest(metric, length, count)
         text = (
-            f"{TITLES[metric]}, {what}{length} utterance{'s' if length > 1 else ''},"
-            f" {count:,} speakers: strongest attacker {best.attacker}, {_shown(best.estimate)}"
+            f"{TITLES[metric]}, {what}{spoken(length)}, {count:,}"
+            f" speakers: strongest attacker {best.attacker}, {_shown(best.estimate)}"
         )
         if self.asked is not None and self.asked != best.attacker:
             asked = self.estimate(self.asked, metric, length, count)
@@ -371,7 +372,7 @@ def _possible_lengths(
     most = min(int(np.bincount(a.test.speakers.codes).max()) for a in attackers.values())
     possible = [length for length in LENGTHS if conversations * length <= most]
     lost = ", ".join(str(length) for length in LENGTHS if length not in possible)
-    sentence = f"length {lost}: no test speaker has enough utterances, left out"
+    sentence = f"conversations of {lost} utterances left out: no test speaker has enough"
     return possible or [1], [Notice("length-left-out", "", sentence)] if lost else []
 
 
@@ -395,6 +396,6 @@ def _most(metric: str, enrol: Embeddings, test: Embeddings, length: int) -> int:
 
 
 def _lost(name: str, metric: str, length: int, lost: Sequence[int]) -> Notice:
-    subject = f"{metric} of {name}, length {length}"
+    subject = f"{TITLES[metric]} of {name}, {spoken(length)}"
     counts = ", ".join(f"{n:,}" for n in lost)
     return Notice("count-left-out", subject, f"{subject}: too few speakers for {counts}, left out")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from unmask.figures import (
@@ -18,7 +17,6 @@ from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.study import Framework, Plan, Study, Table
 from unmask.report.section import LI_2022, TWO_RATES, Method, Section, TableBlock, percent
-from unmask.report.table import render
 from unmask.stress import Contour, CpAssessment, DeltaCpMap, contour, cp_maps
 
 LEVELS = {"eer": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "min_dcf": (0.1, 0.2, 0.5, 0.8)}
@@ -34,27 +32,12 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> Docu
     parts = [_rows(one, several=bool(further)) for one in every]
     return Document(
         tuple(row for kinds in zip(*parts, strict=True) for rows in kinds for row in rows),
+        tables=tuple(tuple(rows) for kinds in parts for rows in kinds),
         inputs=assessment.sources,
         notes=tuple(dict.fromkeys(note for one in every for note in _notes(one))),
         warnings=tuple(dict.fromkeys(line for one in every for line in one.warnings)),
         seed=assessment.seed,
     )
-
-
-def render_cp_maps(
-    assessment: CpAssessment, format: str = "text", *, further: Sequence[CpAssessment] = ()
-) -> str:
-    """The document in any format; people get a table each of maps, configs and comparisons.
-
-    ``further`` assessments are of the same trials by another metric.
-    """
-    whole = document(assessment, further=further)
-    if format in ("json", "csv"):
-        return render(whole, format)
-    every = [_rows(one, several=bool(further)) for one in (assessment, *further)]
-    *first, last = (tuple(rows) for parts in every for rows in parts if rows)
-    documents = [*(Document(rows) for rows in first), replace(whole, rows=last)]
-    return "\n".join(render(one, format) for one in documents)
 
 
 def _rows(
