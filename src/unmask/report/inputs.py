@@ -13,6 +13,7 @@ import polars as pl
 
 from unmask.base import BoolArray
 from unmask.errors import InputError
+from unmask.privacy.legal import of_people
 from unmask.report.cache import Work
 from unmask.report.config import Config, Safeguard, ScoreSets, ScoreTable, Voices
 from unmask.report.extractors import (
@@ -257,7 +258,7 @@ def with_training(
                 found = extractors.own_run(runnable[name], training=True)
                 what = f"{name}, training people of the attacker"
                 sets["own"] = embedding_step(found, encoder, what, work)
-            learnt[name] = {data: _only(some, apart, inside=True) for data, some in sets.items()}
+            learnt[name] = {data: of_people(some, apart) for data, some in sets.items()}
         inputs = _without_people(inputs, extractors.apart)
     trained = {(a.name, b.name): extractors.trained(a, b) for a, b in able}
     untrained = {key: reason for key, reason in why.items() if reason is not None}
@@ -274,21 +275,16 @@ def _refuse_attacked(training: Embeddings, original: Embeddings | None) -> None:
         )
 
 
-def _only(embeddings: Embeddings, people: frozenset[str], *, inside: bool) -> Embeddings:
-    chosen = embeddings.speakers.to_series().is_in(list(people)).to_numpy()
-    return embeddings.select(chosen if inside else ~chosen)
-
-
 def _without_people(inputs: Inputs, people: frozenset[str]) -> Inputs:
     """The same without some people, who are not attacked."""
 
     def rest(sets: Mapping[str, Embeddings]) -> dict[str, Embeddings]:
-        return {name: _only(one, people, inside=False) for name, one in sets.items()}
+        return {name: of_people(one, people, inside=False) for name, one in sets.items()}
 
     assert inputs.original is not None
     return replace(
         inputs,
-        original=_only(inputs.original, people, inside=False),
+        original=of_people(inputs.original, people, inside=False),
         protected=rest(inputs.protected),
         again=rest(inputs.again),
         related=rest(inputs.related),

@@ -16,9 +16,9 @@ import polars as pl
 from unmask.base import FloatArray, IntArray, Tabular, estimate_row, quantile_t, score_interval
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
+from unmask.privacy.legal.alignments import of_people
 from unmask.privacy.legal.attack import Attacker
 from unmask.privacy.legal.links import Linkability, linkability
-from unmask.trials import Embeddings
 
 FLAT = 0.02
 """A rise below this is none, if its whole interval lies there."""
@@ -226,8 +226,3 @@ def trained_on(attacker: Attacker, people: set[str]) -> Attacker:
     if pairs is not None:
         pairs = of_people(pairs[0], people), of_people(pairs[1], people)
     return replace(attacker, train=of_people(attacker.train, people), pairs=pairs)
-
-
-def of_people(embeddings: Embeddings, people: set[str]) -> Embeddings:
-    """The utterances of some people."""
-    return embeddings.select(embeddings.speakers.to_series().is_in(list(people)).to_numpy())
