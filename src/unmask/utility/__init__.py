@@ -1,17 +1,16 @@
 """What protection costs: words, melody, quality and labels of protected speech."""
 
-from unmask.utility.bundled import case_study_utility
-from unmask.utility.labels import unweighted_average_recall
 from unmask.utility.measuring import (
     COLUMNS,
     ORIGINAL,
     Measurements,
+    case_study_utility,
     measure,
     read_measurements,
     write_measurements,
 )
 from unmask.utility.recognisers import Recogniser, recogniser, runs_code
-from unmask.utility.result import METRICS, WEAK, Utility, utility_of
+from unmask.utility.result import METRICS, WEAK, Utility, unweighted_average_recall, utility_of
 from unmask.utility.transcripts import read_labels, read_transcripts
 from unmask.utility.words import Errors, normalised
 
