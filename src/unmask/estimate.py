@@ -66,13 +66,6 @@ class Estimate:
         object.__setattr__(self, "params", MappingProxyType(dict(self.params)))
 
     @property
-    def extent(self) -> tuple[float, float]:
-        """The value, then the low end of its interval: of equal risks the surer one is larger."""
-        value = float(self.value)
-        made = self.interval
-        return value, value if made is None or made.low != made.low else made.low
-
-    @property
     def signature(self) -> str:
         """How the number was made, in one line, so that two numbers can be compared safely."""
         parts = [self.metric.upper()]

@@ -103,7 +103,7 @@ def test_det_holds_the_vertices_and_marks(three):
     assert point["p_fa"] == pytest.approx(curve.min_dcf_p_fa, rel=1e-5)
     assert point["p_target"] == 0.01
     entry = f"B3 (EER {100 * curve.eer:.2f} %)"
-    assert any(entry in text for text in every(spec, "labelExpr"))
+    assert rows(spec, label=entry, system="B3")
     assert spec["width"] == spec["height"]
 
 

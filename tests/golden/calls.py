@@ -17,15 +17,12 @@ import numpy as np
 
 import unmask as um
 from unmask.engine import bootstrap, evaluation, pairing, stream, units_of
-from unmask.privacy.legal import links as legal_links
-from unmask.privacy.legal import verification as legal_verification
+from unmask.privacy.legal import links as legal_links, verification as legal_verification
 from unmask.privacy.similarity import passes as similarity_passes
 from unmask.privacy.similarity.distortion import cross_scores
-from unmask.run import Place, within
-from unmask.run import place as opened_place
+from unmask.run import Place, place as opened_place, within
 from unmask.stress import trial_bias, worst_case_by_target
-from unmask.stress.impostors import rates as worst_case_rates
-from unmask.stress.impostors import voices as worst_case_voices
+from unmask.stress.impostors import rates as worst_case_rates, voices as worst_case_voices
 from unmask.trials import write
 
 Numbers = dict[str, Any]
@@ -659,7 +656,7 @@ def worst_case_measured(
 ) -> Numbers:
     """The same with intervals, from the pairs of embeddings."""
     pairs = um.stress.pairs(voices(data))
-    return _worst(um.worst_case(pairs, thresholds, counts=counts, seed=1, **options))
+    return _worst(um.worst_case(pairs, thresholds, counts=counts, seed=1, level=0.99, **options))
 
 
 def worst_case_of_scores(
@@ -668,7 +665,7 @@ def worst_case_of_scores(
     """The same from a list of trials."""
     pairs = um.stress.pairs(trials(data), system=next(iter(data["systems"])))
     found = {"scores": pairs.scores, "start": pairs.start}
-    return found | _worst(um.worst_case(pairs, thresholds, counts=counts))
+    return found | _worst(um.worst_case(pairs, thresholds, counts=counts, level=0.99))
 
 
 def worst_case_of_embeddings(
@@ -689,6 +686,7 @@ def worst_case_of_embeddings(
         backend=backend(scoring, data),
         proxy=None if proxy is None else voices(proxy),
         seed=1,
+        level=0.99,
         **options,
     )
     return _worst(made)
@@ -697,7 +695,7 @@ def worst_case_of_embeddings(
 def extrapolation(scores: Any, model: str, counts: Any, thresholds: Any) -> Numbers:
     """A fitted model: predictions with intervals, and a threshold."""
     made = um.extrapolate(scores, model=model, groups=5, split=False, seed=1)
-    told = made.predict_interval(counts, thresholds)
+    told = made.predict_interval(counts, thresholds, level=0.99)
     return {
         "predicted": made.predict(counts, thresholds),
         "values": told.values,
@@ -720,7 +718,7 @@ def worst_case_study(data: Mapping[str, Any], at: Options) -> Numbers:
     """A study of embeddings: exact rates, predictions, thresholds that would help."""
     made = um.worst_case(
         voices(data), model="gpd", population=1000, p_target=[0.05], target_rates=[0.05],
-        per_pair=4, groups=5, seed=1, split=False,
+        per_pair=4, groups=5, seed=1, split=False, level=0.99,
     )  # fmt: skip
     found = _worst(made.empirical, "empirical/")
     found |= _fields(

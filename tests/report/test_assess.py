@@ -17,13 +17,15 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
+from unmask.estimate import Estimate, Interval
 from unmask.report import cache, json_schema
 from unmask.report.assessment import assess
 from unmask.report.config import Config, load_config
+from unmask.report.documents import Row
 from unmask.report.filing import browser
 from unmask.report.frameworks.attacks import Attack
 from unmask.report.frameworks.legal import with_fitting_lengths
-from unmask.report.headline import find
+from unmask.report.headline import find, largest, people
 from unmask.report.html import merged, symbols
 from unmask.report.redact import Labels
 from unmask.report.writing import write_report
@@ -135,9 +137,12 @@ def test_the_first_screen_states_the_strongest_attack_that_the_results_hold(done
     assert set(linked) == {"weak", "strong"}
     for name, found in linked.items():
         told = [(index, r) for index, r in found if "point" in r["conditions"]]
-        index, worst = max(told, key=lambda one: one[1]["value"])
+        total = told[0][1]["n"]["speakers"]
+        # Of points less than half a person apart, the one whose low end is higher.
+        index, worst = max(
+            told, key=lambda one: (round(total * one[1]["value"]), one[1]["interval"][0])
+        )
         low, high = worst["interval"]
-        total = worst["n"]["speakers"]
         low, high = math.floor(total * low + 1e-9), math.ceil(total * high - 1e-9)
         people = f"{low} to {high} of {total} people" if low < high else f"{low} of {total} people"
         line = first.partition(f"</span>{name}</h3>")[2].partition("</li>")[0]
@@ -153,6 +158,18 @@ def test_the_first_screen_states_the_strongest_attack_that_the_results_hold(done
     assert "What limits this" in first
     assert "12 people were tested" in first
     assert "What to do next" in first
+
+
+def test_of_equal_risks_the_surer_one_is_told():
+    def at(value, low, high):
+        made = Interval(low, high, 0.95, "speaker,score", 0, 0)
+        return Row({}, (Estimate("linkability", value, "%", made, n={"speakers": 60}),))
+
+    rows = [at(1.0, 0.937, 1.0), at(0.9993, 0.974, 0.9999), at(0.98, 0.979, 0.981)]
+    assert largest(find(rows, "linkability")).estimate is rows[1].estimates[0]
+    assert people(rows[1].estimates[0]) == "58 to 60 of 60 people"
+    clear = at(1.0, 0.98, 1.0)
+    assert largest(find([*rows, clear], "linkability")).estimate is clear.estimates[0]
 
 
 def test_bars_are_longer_for_more_risk(done):

@@ -83,7 +83,9 @@ def test_one_table_of_systems_and_sets(tmp_path):
     table = pl.read_csv(io.BytesIO((tables / "overview.csv").read_bytes()), infer_schema=False)
     assert set(table["set"]) == {"libri_dev_f", "libri_dev_m", "mean of all sets"}
     assert set(table["trials"]) == {"OO", "OP", "PP"}
-    assert {"eer", "d_ece", "l_w", "tag", "deid", "g_vd", "linkability"} == set(table["metric"])
+    assert {"eer", "d_ece", "l_w", "tag", "deid", "g_vd", "linkability", "singling_out"} == set(
+        table["metric"]
+    )
     assert set(table.filter(pl.col("metric") == "eer")["unit"]) == {"share"}
 
     def value(name, trials, metric):
@@ -104,7 +106,7 @@ def test_one_table_of_systems_and_sets(tmp_path):
 
 
 def test_linkability_of_a_score_matrix_by_definition(tmp_path):
-    from unmask.privacy.legal import matrix_linkability
+    from unmask.privacy.legal import matrix_risks, singling_out_from_scores
     from unmask.trials import read_scores
 
     voiceprivacy(tmp_path)
@@ -123,11 +125,25 @@ def test_linkability_of_a_score_matrix_by_definition(tmp_path):
                 others = [sign * s for who, s in row.items() if who != own]
                 found.setdefault(own, []).append(sign * row[own] > max(others))
     expected = max(np.mean([np.mean(h) for h in found.values()]) for found in hits.values())
-    (estimate,) = matrix_linkability(scores).values()
+    ((estimate, isolated),) = matrix_risks(scores).values()
     assert estimate.value == pytest.approx(expected)
     assert estimate.chance == 1 / ENROLLED
     assert estimate.n == {"speakers": ENROLLED, "recordings": ENROLLED * UTTERANCES}
-    assert matrix_linkability(scores.select(np.arange(1, len(scores)))) == {}
+    assert matrix_risks(scores.select(np.arange(1, len(scores)))) == {}
+    people = sorted({utterance.split("-")[0] for utterance in best})
+    models = sorted(next(iter(best.values())))
+    matrix = np.array([[row[who] for row in best.values()] for who in models])
+    owner = [people.index(utterance.split("-")[0]) for utterance in best]
+    rows = [people.index(who) for who in models]
+    either = [
+        singling_out_from_scores(sign * matrix, rows, owner, counts=[len(people)])[0]
+        for sign in (1, -1)
+    ]
+    assert isolated.value == pytest.approx(max(either))
+    assert isolated.n == {"speakers": ENROLLED, "recordings": PEOPLE * UTTERANCES}
+    assert isolated.params["count"] == PEOPLE
+    lone = [t.endswith("-0000") for t in scores.test.to_series()]
+    assert [e.metric for e in matrix_risks(scores.select(lone))["scores"]] == ["linkability"]
 
 
 def test_mean_of_independent_sets_recovers_variances():

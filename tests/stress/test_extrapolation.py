@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.coverage.known_voices import Population
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.special import ndtr
 from scipy.stats import genpareto
 
@@ -188,7 +187,7 @@ def test_a_fit_repeats_itself_and_brings_intervals(
     np.testing.assert_array_equal(first.low, second.low)
     assert (first.low < first.values).all()
     assert (first.values < first.high).all()
-    assert first.level == 0.99
+    assert first.level == 0.95
     assert len(first.estimates) == 6
     assert seen[-1][0] == seen[-1][1]
 
@@ -238,7 +237,7 @@ def test_the_interval_grows_with_the_reach_and_holds_the_models(fitted: Extrapol
     assert width[0] < width[1] < width[2]
     assert (far.low <= far.spread_low).all()
     assert (far.spread_high <= far.high).all()
-    narrower = fitted.predict_interval([1190], [0.45], level=0.95)
+    narrower = fitted.predict_interval([1190], [0.45], level=0.9)
     assert narrower.high[0, 0] < far.high[1, 0]
 
 
@@ -306,7 +305,8 @@ def test_above_every_score_the_upper_end_is_that_of_no_case_in_so_many(
     low, high = fitted.measured.ends(np.array([top, top + 1]), 0.99)
     np.testing.assert_array_equal(low, 0.0)
     np.testing.assert_allclose(high, 1 - 0.005 ** (1 / 120), rtol=1e-6)
-    assert fitted.predict_interval([119, 10**5], [50.0]).high.min() >= high[1] - 1e-12
+    far = fitted.predict_interval([119, 10**5], [50.0], level=0.99)
+    assert far.high.min() >= high[1] - 1e-12
     assert fitted.threshold_for(0.01, 1000, level=0.99) == np.inf
 
 

@@ -14,12 +14,12 @@ from unmask.errors import InputError
 from unmask.speech import (
     External,
     Safeguard,
+    anonymise as anonymise_recordings,
     pooled_voices,
     read_gender,
     recordings,
     safeguard,
 )
-from unmask.speech import anonymise as anonymise_recordings
 from unmask.trials import read_embeddings
 
 

@@ -17,13 +17,13 @@ from unmask.errors import InputError
 from unmask.report import (
     Config,
     Told,
+    assess as run_assessment,
     check_inputs,
     config_schema,
     load_config,
     summary_table,
     write_report,
 )
-from unmask.report import assess as run_assessment
 from unmask.run import place
 
 

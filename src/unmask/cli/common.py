@@ -19,8 +19,7 @@ from unmask.base import visible
 from unmask.cli.options import option
 from unmask.errors import InputError
 from unmask.report import Document, figures_of, render
-from unmask.run import Place, place, reporting, write_whole
-from unmask.run import Progress as Callback
+from unmask.run import Place, Progress as Callback, place, reporting, write_whole
 from unmask.trials import Scores, Source, read_scores
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from unmask.cli.common import Intervals, Output, Tables, Where
 from unmask.cli.options import argument, group, option
-from unmask.engine import Battery
-from unmask.engine import compare as compare_systems
+from unmask.engine import Battery, compare as compare_systems
 from unmask.errors import InputError
 from unmask.report import document
 

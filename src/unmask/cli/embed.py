@@ -13,8 +13,7 @@ import typer
 from unmask.cli.common import Terminal, Where, remark
 from unmask.cli.options import argument, group, option
 from unmask.errors import InputError
-from unmask.speech import Extraction, Recording, forget, recordings
-from unmask.speech import embed as embed_recordings
+from unmask.speech import Extraction, Recording, embed as embed_recordings, forget, recordings
 from unmask.trials import check_archive_folder, embedding_format, write
 
 

@@ -6,8 +6,7 @@ import typer
 
 from unmask.cli.common import Intervals, Output, Tables, Where, refuse, score_files
 from unmask.cli.options import argument, group, option
-from unmask.engine import Battery, cross_pairing
-from unmask.engine import evaluate as evaluate_scores
+from unmask.engine import Battery, cross_pairing, evaluate as evaluate_scores
 from unmask.report import document
 from unmask.scoring import Plda
 

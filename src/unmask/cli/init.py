@@ -23,5 +23,8 @@ def init(
     if path.exists() and not force:
         raise InputError(f"{path}: exists already; --force replaces it")
     text = starter_config(folder, base=path.resolve().parent)
-    write_whole(path, text.encode())
+    try:
+        write_whole(path, text.encode())
+    except UnicodeEncodeError:
+        raise InputError(f"{folder}: expected file names in UTF-8, found others") from None
     sys.stdout.write(f"{path}\n")

@@ -12,8 +12,15 @@ import typer
 from unmask.cli.common import Intervals, Output, Tables, Where, given
 from unmask.cli.options import group, option
 from unmask.errors import InputError
-from unmask.privacy.legal import BACKENDS, FREE, METRICS, VARIANTS, Attacker, with_backends
-from unmask.privacy.legal import legal as attack
+from unmask.privacy.legal import (
+    BACKENDS,
+    FREE,
+    METRICS,
+    VARIANTS,
+    Attacker,
+    legal as attack,
+    with_backends,
+)
 from unmask.report import document, legal_attackers, load_config
 from unmask.trials import Embeddings, read_embeddings
 

@@ -13,8 +13,7 @@ import typer
 from unmask.cli.common import remark
 from unmask.cli.embed import Recorded
 from unmask.cli.options import argument, group, option
-from unmask.speech import Recipe, Status, export_onnx
-from unmask.speech import train as train_encoder
+from unmask.speech import Recipe, Status, export_onnx, train as train_encoder
 
 _LINE_SECONDS = 10.0
 

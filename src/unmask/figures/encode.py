@@ -15,6 +15,7 @@ from unmask.figures.theme import (
     DASHED,
     NARROW,
     ORIGINAL,
+    PAPER,
     SOLID,
     WIDE,
     attacker_dashes,
@@ -39,28 +40,22 @@ def system_colour(
     names: Sequence[str],
     colours: Mapping[str, str] | None,
     *,
-    notes: Mapping[str, str] | None = None,
     width: float = WIDE,
     first: str | None = None,
 ) -> alt.Color:
-    """Colour by the field ``system``; the legend shortens names and adds each system's note.
+    """Colour by the field ``system``; the legend shortens names.
 
     ``first`` is an entry before the systems, in black (a reference everyone is compared with).
     """
     domain = [*([] if first is None else [first]), *names]
     scale = [*([] if first is None else [CHANCE]), *colours_for(names, colours)]
-    note = notes or {}
-    labels = [
-        f"{shorten(name, limit=22)} ({note[name]})" if name in note else shorten(name)
-        for name in domain
-    ]
     return alt.Color(
         "system:N",
         scale=alt.Scale(domain=domain, range=scale),
         legend=legend(
             width=width,
             title="System",
-            labelExpr=lookup(domain, labels),
+            labelExpr=lookup(domain, [shorten(name) for name in domain]),
             symbolType="stroke",
             symbolOpacity=1,
         ),
@@ -185,32 +180,52 @@ def end_labels(
     span: float,
     height: float,
 ) -> list[alt.Chart]:
-    """Names of lines beside their right ends at ``last``, moved apart where they would overlap.
+    """Names of lines beside their right ends at ``last``, where they have the values ``ends``.
 
-    ``ends`` are the values there, ``span`` is how many of them the panel's ``height`` shows.
+    ``span`` is how many of these the panel's ``height`` shows.
     """
-    apart = _LABEL * span / height
-    order = sorted(ends, key=lambda name: ends[name])
+    points = {name: (last, value) for name, value in ends.items()}
+    names = {name: shorten(name, limit=18) for name in ends}
+    return labels_at(points, names, colours, x, y, ends=(0.0, span), height=height)
+
+
+def labels_at(
+    points: Mapping[str, tuple[float, float]],
+    labels: Mapping[str, str],
+    colours: Mapping[str, str],
+    x: alt.X | alt.Y,
+    y: alt.X | alt.Y,
+    *,
+    ends: tuple[float, float],
+    height: float,
+) -> list[alt.Chart]:
+    """Labels beside points, higher or lower where they would overlap.
+
+    The panel shows values between ``ends`` in its ``height``.
+    """
+    apart = _LABEL * (ends[1] - ends[0]) / height
+    order = sorted(points, key=lambda name: points[name][1])
     places: list[float] = []
     for name in order:
-        places.append(max(ends[name], places[-1] + apart) if places else ends[name])
-    ceiling = span
+        floor = places[-1] + apart if places else ends[0] + apart / 2
+        places.append(max(points[name][1], floor))
+    ceiling = ends[1]
     for i in reversed(range(len(places))):
         places[i] = min(places[i], ceiling)
         ceiling = places[i] - apart
+    across, up = (str(one.shorthand).partition(":")[0] for one in (x, y))
     rows = table(
-        count=[last] * len(order),
-        value=places,
+        **{across: [points[name][0] for name in order], up: places},
         system=order,
-        label=[shorten(name, limit=18) for name in order],
+        label=[labels[name] for name in order],
     )
-    scale = alt.Scale(domain=order, range=[colours[name] for name in order])
+    colour = kinds("system", {name: colours[name] for name in order}, legend=None)
     base = alt.Chart(rows).encode(x, y, tooltip=alt.Tooltip("system:N"))
+    words = base.encode(text="label:N")
     return [
-        base.mark_point(filled=True, shape="square", size=26, opacity=1, xOffset=9).encode(
-            alt.Color("system:N", scale=scale, legend=None)
-        ),
-        base.mark_text(align="left", dx=15, fontSize=10.5).encode(text="label:N"),
+        base.mark_point(filled=True, shape="square", size=26, opacity=1, xOffset=9).encode(colour),
+        words.mark_text(align="left", dx=15, fontSize=10.5, stroke=PAPER, strokeWidth=3),
+        words.mark_text(align="left", dx=15, fontSize=10.5),
     ]
 
 

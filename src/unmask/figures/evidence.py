@@ -9,9 +9,19 @@ import numpy as np
 
 from unmask.base import FloatArray
 from unmask.engine import EceProfile
-from unmask.figures.encode import colours_for, in_panel, is_wide, line_kind, system_colour, tips
+from unmask.figures.encode import (
+    colours_for,
+    in_panel,
+    is_wide,
+    kinds,
+    labels_at,
+    line_kind,
+    main_panel,
+    system_colour,
+    tips,
+)
 from unmask.figures.figure import Figure, Layers, join, require_systems, table
-from unmask.figures.theme import DASHED, PALETTE, SOLID, WIDE, shorten
+from unmask.figures.theme import CHANCE, DASHED, PALETTE, SOLID, WIDE, shorten
 from unmask.privacy import CalibrationDistortion, Disclosure
 
 HIGHEST = 1.08
@@ -96,7 +106,6 @@ def _caption(curves: Mapping[str, EceProfile]) -> str:
     return caption
 
 
-HIGHEST = 1.08
 _PRIOR = "perfect privacy"
 
 
@@ -109,7 +118,7 @@ def disclosure_profiles(
     name: str = "zebra_profiles",
     title: str = "ZEBRA: what the scores disclose at every prior",
 ) -> Figure:
-    """Oracle profiles of several systems; the legend tells (D_ECE, l_w, tag) of each.
+    """Oracle profiles of several systems; labels tell (D_ECE, l_w, tag) of each.
 
     ``negated`` holds the disclosure of the negated scores of systems where it is the larger one.
     """
@@ -124,7 +133,7 @@ def disclosure_profiles(
     chart = _profiles(first, lines, colours=shown, notes=notes, width=width, dotted=list(turned))
     caption = (
         "Black, dashed: no evidence at all, perfect privacy. The nearer a profile is to it, the "
-        "less the scores disclose after oracle calibration. In the legend: expected disclosure "
+        "less the scores disclose after oracle calibration. In brackets: expected disclosure "
         "D_ECE in bit (0 is perfect, 0.721 everything), worst case l_w in powers of ten of a "
         "likelihood ratio, and its tag (0 and A best, F worst)."
     )
@@ -181,9 +190,26 @@ def _profiles(
         ]
     )
     ends = float(first.log_odds[0]), float(first.log_odds[-1])
+    x, y = _axes("Prior log-odds of a target, logit π (natural log)", *ends, width=width)
+    shades = dict(zip(lines, colours_for(list(lines), colours), strict=True))
+    peaks = {_PRIOR: (first.log_odds, first.prior), **lines}
+    ratio = 0.78
+    labels = labels_at(
+        {name: (0.0, float(min(bits.max(), HIGHEST))) for name, (_, bits) in peaks.items()},
+        {
+            name: f"{shorten(name, limit=22)} ({notes[name]})" if name in notes else name
+            for name in peaks
+        },
+        {_PRIOR: CHANCE, **shades},
+        x,
+        y,
+        ends=(0.0, HIGHEST),
+        height=ratio * main_panel(width),
+    )
     encoded = alt.Chart(rows).encode(
-        *_axes("Prior log-odds of a target, logit π (natural log)", *ends, width=width),
-        system_colour(list(lines), colours, notes=notes, width=width, first=_PRIOR),
+        x,
+        y,
+        kinds("system", {_PRIOR: CHANCE, **shades}, legend=None),
         tooltip=tips(
             "system:N|Profile; log_odds:Q|Prior log-odds|.2f; bits:Q|Cross-entropy (bits)|.4f"
         ),
@@ -200,9 +226,10 @@ def _profiles(
             )
         ),
         encoded.transform_filter(is_prior).mark_line(clip=True, strokeDash=list(DASHED)),
+        *labels,
     )
     described = f"Empirical cross-entropy profiles of {', '.join(lines)}"
-    drawn: Layers = in_panel(layers, width=width, ratio=0.78, description=described)
+    drawn: Layers = in_panel(layers, width=width, ratio=ratio, description=described)
     return drawn
 
 

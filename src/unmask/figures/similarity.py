@@ -139,6 +139,7 @@ _COLOURS = {
     "": "#6b7280",
 }
 _REST = "none of them"
+_RARE = 0.05
 
 
 def zoo_plots(
@@ -147,9 +148,12 @@ def zoo_plots(
     matrices: Mapping[str, MatrixView] | None = None,
     width: float = WIDE,
     name: str = "zoo",
-    title: str = "Zoo plot: who is recognised, who is confused with others",
+    title: str | None = None,
 ) -> Figure:
-    """One row per set: the similarity matrix where given, and the plot of all speakers."""
+    """One row per set: the similarity matrix where given, and the plot of all speakers.
+
+    The title tells which kinds of speakers are more frequent than by chance unless one is given.
+    """
     require_systems(zoos, chart="zoo plot")
     views = matrices or {}
     side = 250 if is_wide(width) and views else 300 if is_wide(width) else 220
@@ -178,7 +182,18 @@ def zoo_plots(
         "Dashed: outer quartiles; their corners are doves (lower right), chameleons (upper right), "
         f"phantoms (lower left) and worms (upper left). {told}."
     )
-    return Figure(name, title, caption, chart)
+    return Figure(name, title or "; ".join(map(_frequent, zoos.items())), caption, chart)
+
+
+def _frequent(one: tuple[str, Zoo]) -> str:
+    """Kinds of speakers that are more frequent than by chance, at five per cent."""
+    corners = one[1].corners.items()
+    more = [
+        f"{corner.count} {kind} where {corner.expected:.0f} are expected"
+        for kind, corner in corners
+        if corner.p_value < _RARE
+    ]
+    return f"{one[0]}: {', '.join(more) or 'no kind of speaker is more frequent than by chance'}"
 
 
 def _plot(system: str, zoo: Zoo, side: int) -> Layers:

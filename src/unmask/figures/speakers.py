@@ -314,8 +314,8 @@ def speaker_strip(
         title,
         "A dot is a speaker, placed by how many of the speaker's protected recordings the"
         " strongest attacker links to the right person among all enrolled. Dots at the right are"
-        " people whom the safeguard leaves recognisable; point at one to see who. A number counts"
-        " the dots of a stack that overlap. Dashed: chance.",
+        " people whom the safeguard leaves recognisable. A number counts the dots of a stack that"
+        " overlap. Dashed: chance.",
         chart,
     )
 

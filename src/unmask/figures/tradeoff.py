@@ -10,17 +10,20 @@ from scipy.special import ndtr, ndtri
 
 from unmask.engine import Array, DetCurve
 from unmask.figures.encode import (
+    colours_for,
     dashed,
     in_panel,
     is_wide,
-    legend,
+    kinds,
+    labels_at,
     line_kind,
+    main_panel,
     percent,
     system_colour,
     tips,
 )
 from unmask.figures.figure import Figure, join, require_systems, table
-from unmask.figures.theme import DASHED, INK, SOLID, WIDE, shorten
+from unmask.figures.theme import DASHED, SOLID, WIDE, shorten
 
 TICKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
 LOWEST, HIGHEST = 0.0005, 0.6
@@ -43,14 +46,10 @@ def det(
     """DET curves of all systems: polygon solid, hull dashed, EER and minimum DCF marked."""
     require_systems(curves, chart="DET")
     names = list(curves)
-    colour = system_colour(
-        names,
-        colours,
-        width=width,
-        notes={name: f"EER {percent(curve.eer)}" for name, curve in curves.items()},
-    )
-    kinds = {_POLYGON: SOLID, _HULL: DASHED} if hull else {_POLYGON: SOLID}
-    dash = line_kind(kinds, width=width)
+    shades = dict(zip(names, colours_for(names, colours), strict=True))
+    colour = kinds("system", shades, legend=None)
+    # The caption tells dashes and marks; lines have their names beside them.
+    dash = line_kind({_POLYGON: SOLID, _HULL: DASHED} if hull else {_POLYGON: SOLID}, width=0)
     x, y = (
         _axis("x", "False alarms, Pfa (%)", width=width),
         _axis("y", "Misses, Pmiss (%)", width=width),
@@ -66,7 +65,17 @@ def det(
             _line(n, c.hull_p_fa, c.hull_p_miss, _HULL, grid, grid, HIGHEST) for n, c in every
         )
         layers.append(_drawn(hulls, x, y, colour, dash, stroke=1.0))
-    layers.append(_marks(curves, x, y, colour, width=width))
+    layers.append(_marks(curves, x, y, colour))
+    at = {n: float(ndtri(np.clip(c.eer, LOWEST, HIGHEST))) for n, c in every}
+    layers += labels_at(
+        {n: (place, place) for n, place in at.items()},
+        {n: f"{shorten(n, limit=22)} (EER {percent(c.eer)})" for n, c in every},
+        shades,
+        x,
+        y,
+        ends=(float(ndtri(LOWEST)), float(ndtri(HIGHEST))),
+        height=main_panel(width),
+    )
     chart = in_panel(
         alt.layer(*layers),
         width=width,
@@ -145,8 +154,6 @@ def _marks(
     x: alt.X | alt.Y,
     y: alt.X | alt.Y,
     colour: alt.Color,
-    *,
-    width: float,
 ) -> alt.Chart:
     items = list(curves.items())
     eer = [c.eer for _, c in items]
@@ -165,9 +172,7 @@ def _marks(
     shape = alt.Shape(
         "point:N",
         scale=alt.Scale(domain=[_EER, _DCF], range=["circle", "diamond"]),
-        legend=legend(width=width, title="Point", symbolSize=70, symbolStrokeColor=INK)
-        if is_wide(width)
-        else None,
+        legend=None,
     )
     return _on_axes(
         alt.Chart(points).mark_point(filled=True, size=64, opacity=1, stroke="white", strokeWidth=1)

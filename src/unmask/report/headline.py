@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from unmask.estimate import Estimate, Notice
-from unmask.privacy.legal import STRONG_ENOUGH
+from unmask.privacy.legal import STRONG_ENOUGH, extent
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 
@@ -105,7 +105,7 @@ def find(rows: Iterable[Row], metric: str, **conditions: str) -> list[Found]:
 def largest(found: Sequence[Found]) -> Found | None:
     """The largest value, of equal ones that of the higher low end; None where there is none."""
     defined = [f for f in found if isinstance(f.estimate.value, float)]
-    return max(defined, key=lambda f: f.estimate.extent, default=None)
+    return max(defined, key=lambda f: extent(f.estimate), default=None)
 
 
 def legal_number(rows: Sequence[Row], metric: str, safeguard: str) -> Headline | None:

@@ -153,8 +153,13 @@ _SYMBOLS = re.compile(
 )
 
 
+_TOGETHER = re.compile(r"(?<=[\d\]]) (?=%|bit\b|dB\b)|(?<=\d,) (?=[−+]?[\d.]+\])")
+
+
 def symbols(text: str) -> Markup:
-    """The text with powers of ten raised and indices of symbols such as D_ECE lowered."""
+    """The text with powers of ten raised and indices of symbols such as D_ECE lowered; a number
+    keeps its unit and an interval its ends on one line.
+    """
 
     def typeset(match: re.Match[str]) -> str:
         if match["power"]:
@@ -162,19 +167,25 @@ def symbols(text: str) -> Markup:
         raised = f"<sup>{match['sup']}</sup>" if match["sup"] else ""
         return f"{match['base'][:-1]}<sub>{match['sub']}</sub>{raised}"
 
-    return Markup(_SYMBOLS.sub(typeset, str(escape(text))))
+    return Markup(_SYMBOLS.sub(typeset, _TOGETHER.sub("\u00a0", str(escape(text)))))
 
 
 def merged(lines: Sequence[str], names: Collection[str]) -> list[str]:
     """Warnings, those that say the same of several safeguards or systems as one."""
-    subjects: dict[str, list[str]] = {}
+    subjects: dict[tuple[str, str], list[str]] = {}
     for line in dict.fromkeys(lines):
-        name, colon, said = line.partition(": ")
-        known = bool(colon) and name in names
-        subjects.setdefault(said if known else line, []).extend([name] if known else [])
+        parts = line.split(": ")
+        at = next((i for i, part in enumerate(parts[:-1]) if part in names), None)
+        if at is None:
+            subjects[line, ""] = []
+        else:
+            key = ": ".join(parts[:at]), ": ".join(parts[at + 1 :])
+            subjects.setdefault(key, []).append(parts[at])
     return [
-        f"{listed(who)}: {said}" if who else said[:1].upper() + said[1:]
-        for said, who in subjects.items()
+        ": ".join(part for part in (first, listed(who), rest) if part)
+        if who
+        else first[:1].upper() + first[1:]
+        for (first, rest), who in subjects.items()
     ]
 
 
@@ -265,11 +276,13 @@ class View:
         return replace(self.number(shown, digits, of=headline.estimate), place=None)
 
     def section(self, section: Section) -> dict[str, Any]:
-        """What a template needs of a section."""
+        """What a template needs of a section; a warning that is an answer is said once."""
+        said = {line.rstrip(".") for line in section.answer}
+        warnings = [line for line in section.warnings if line.rstrip(".") not in said]
         return {
             "section": section,
             "tables": [table_view(block, self.number) for block in section.tables],
-            "warnings": merged(section.warnings, self.names),
+            "warnings": merged(warnings, self.names),
         }
 
     def render(self, template: str, **more: Any) -> str:

@@ -17,7 +17,7 @@ from unmask.report.inputs import set_label
 from unmask.trials import Scores
 
 COLUMNS = ("eer", "d_ece", "l_w", "tag", "deid", "g_vd", "linkability", "singling_out")
-AVERAGED = ("eer", "d_ece", "deid", "g_vd", "linkability")
+AVERAGED = ("eer", "d_ece", "deid", "g_vd", "linkability", "singling_out")
 ALL, STRONGEST = "mean of all sets", "strongest"
 _GENDER = re.compile(r"(?:^|[_-])(f|m)(?:$|[_-])")
 _FROM = {"deid": "OP", "g_vd": "PP"}
@@ -59,6 +59,9 @@ def overview(
     if counts:
         span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
         notes.insert(0, f"Linkability among all enrolled speakers of a set (N′ = {span})")
+        lone = [row for row in made if any(map(_is_link, row.estimates))]
+        if not all(any(e.metric == "singling_out" for e in row.estimates) for row in lone):
+            notes.append("Singling Out needs two recordings of each speaker that is tested")
     return Document(
         tuple(_without_empty(kept)),
         notes=tuple(dict.fromkeys(notes)),

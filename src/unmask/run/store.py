@@ -119,7 +119,9 @@ def load_arrays(
         raise InputError(f"{name}: no such file") from None
     except Exception as error:
         said = str(error) or type(error).__name__
-        raise InputError(f"{name}: the npz file cannot be read ({said})") from None
+        raise InputError(
+            f"{name}: expected an npz file, found one that cannot be read ({said})"
+        ) from None
 
 
 def npy_array(content: bytes) -> npt.NDArray[Any]:

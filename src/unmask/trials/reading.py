@@ -29,7 +29,7 @@ from unmask.trials.formats import (
     Format,
     format_named,
 )
-from unmask.trials.ids import Ids, text_ids
+from unmask.trials.ids import Ids, as_text, text_ids
 from unmask.trials.problems import check_key, check_scored, check_systems, no_score, only_a_key
 from unmask.trials.readers import hdf5, kaldi
 from unmask.trials.readers.detect import normalise
@@ -400,7 +400,7 @@ def _vectors(source: Input) -> _Vectors:
 def _array(column: pl.Series, source: Input) -> Any:
     """A column of a parquet file: text, or a matrix where it holds vectors."""
     if not column.dtype.is_nested():
-        return column.cast(pl.String, strict=False).fill_null("")
+        return as_text(column).fill_null("")
     lengths = column.list.len() if column.dtype == pl.List else None
     if column.null_count() or (lengths is not None and lengths.n_unique() != 1):
         raise InputError(

@@ -63,6 +63,18 @@ class Worst:
     strongest: Strongest
 
 
+def extent(estimate: Estimate) -> tuple[float, float]:
+    """By which risks are put in order: shares as people, then the low end of the interval.
+
+    Of shares less than half a person apart the surer one counts as larger: of 60 people 100 % may
+    be 56 to 60, and 99.9 %, whose spread is known, 58 to 60.
+    """
+    value, made = float(estimate.value), estimate.interval
+    low = -np.inf if made is None or np.isnan(made.low) else made.low
+    people = estimate.n.get("speakers", 0) if estimate.unit == "%" else 0
+    return round(people * value) if people else value, low
+
+
 def strongest_of(
     curves: Mapping[str, Curve], count: int, *, seed: int = 0, splits: int = SPLITS
 ) -> Strongest:
@@ -77,7 +89,7 @@ def strongest_of(
     at = {name: i for name, curve in curves.items() if (i := curve.index(count)) is not None}
     if not at:
         raise InputError(f"strongest attacker: no value for {count} speakers")
-    largest = max(at, key=lambda name: curves[name].estimate(at[name]).extent)
+    largest = max(at, key=lambda name: float(curves[name].value[at[name]]))
     risks = {name: curve for name in at if isinstance(curve := curves[name], RiskCurve)}
     alone = Strongest(largest, curves[largest].estimate(at[largest]), 1.0, len(at), False)
     if len(risks) < len(at) or len(at) == 1:

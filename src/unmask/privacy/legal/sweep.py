@@ -30,7 +30,7 @@ from unmask.privacy.legal.links import Linkability, linkability
 from unmask.privacy.legal.probe import Inference, inference
 from unmask.privacy.legal.ranks import Ranks
 from unmask.privacy.legal.singling import singling_out
-from unmask.privacy.legal.strength import Strongest, Worst, strongest_of, sweep_notices
+from unmask.privacy.legal.strength import Strongest, Worst, extent, strongest_of, sweep_notices
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.run import advance, part
 from unmask.trials import Embeddings, Source
@@ -160,7 +160,7 @@ class LegalSweep(Tabular):
                 {int(n) for c in self.competing(metric, length).values() for n in c.counts}
             )
         ]
-        return max(points, key=lambda point: point.strongest.estimate.extent)
+        return max(points, key=lambda point: extent(point.strongest.estimate))
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from unmask.base import Tabular, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate
-from unmask.privacy.similarity.attackers import centred
+from unmask.privacy.legal import Attacker
+from unmask.privacy.similarity.attackers import CENTRED, centred
 from unmask.privacy.similarity.distortion import cross_scores, distortions
 from unmask.privacy.similarity.lists import RunScores, sets_of_lists, speaker_trials
 from unmask.privacy.similarity.matrix import similarity_sets
@@ -66,6 +67,7 @@ def pseudonymisation(
     /,
     *,
     backend: Backend | str = ...,
+    attackers: Mapping[str, Attacker] | None = ...,
     **options: Unpack[Options],
 ) -> Pseudonymisation: ...
 
@@ -90,6 +92,7 @@ def pseudonymisation(
 def pseudonymisation(
     *data: Any,
     backend: Backend | str = "cosine",
+    attackers: Mapping[str, Attacker] | None = None,
     system: str | None = None,
     mean: str = "geometric",
     pairs: str = "all",
@@ -103,7 +106,10 @@ def pseudonymisation(
 
     - the ``original`` and the ``protected`` embeddings: all pairs are scored by ``backend``
       (cosine, wccn, plda, …) in blocks and never held together. Segments are matched by utterance
-      name, or by their order where neither set has names;
+      name, or by their order where neither set has names. ``attackers``, by name, compete with the
+      plain, negated and centred score of OP: each holds the same segments as ``enrol`` (original)
+      and ``test`` (protected), aligned or compared by its own back-end, or through an extractor of
+      its own (:class:`~unmask.privacy.legal.Attacker`);
     - three lists of scored trials ``oo``, ``op``, ``pp`` with the speakers on both sides, of which
       ``system`` names the scores. Trials of a segment with itself, or with its own protected
       version (the same name on both sides), do not count, and a note tells how many there were.
@@ -134,6 +140,8 @@ def pseudonymisation(
             name: EmbeddingPairs.of(scorer, enrol, test)
             for name, enrol, test in zip(SETS, (o, o, p), (o, p, p), strict=True)
         }
+        for name, one in (attackers or {}).items():
+            sources[name] = _attack(one.ready(), original, segments)
         return _of_sources(sources, segments, setup, scorer.name)
     if len(data) == 4:
         ids = Ids.from_strings(data[3])
@@ -163,14 +171,25 @@ def _of_sources(
 ) -> Pseudonymisation:
     rule = Upper(segments.order) if setup.mirror else None
     attack = centred(sources["op"], segments)
-    every = {**sources, **({} if attack is None else {"centred": attack})}
+    own = {name: sources[name] for name in SETS}
+    every = {**own, **({} if attack is None else {CENTRED: attack}), **sources}
     sets, drawn = similarity_sets(
         {name: Pairs(source, segments, rule) for name, source in every.items()},
         setup,
-        negated=("op", "centred"),
+        negated=every.keys() - {"oo", "pp"},
         once=() if setup.mirror else ("oo", "pp"),
     )
     return assessed(sets, drawn, setup, backend=backend, trials=_digest(segments))
+
+
+def _attack(ready: Attacker, original: Embeddings, segments: Segments) -> EmbeddingPairs:
+    """OP comparisons of an attacker, in the order of the segments."""
+    backend = ready.backend_in_use
+    sides = (
+        prepared(backend, one, aligned(original, one)[1][segments.order])
+        for one in (ready.enrol, ready.test)
+    )
+    return EmbeddingPairs.of(backend, *sides)
 
 
 def _square(scores: npt.ArrayLike, name: str, size: int) -> Block:

@@ -17,6 +17,7 @@ from unmask.privacy.legal import (
     PLAIN,
     SPLITS,
     TITLES,
+    Attacker as LegalAttacker,
     Inference,
     LegalSweep,
     Worst,
@@ -24,7 +25,6 @@ from unmask.privacy.legal import (
     legal,
     strongest_of,
 )
-from unmask.privacy.legal import Attacker as LegalAttacker
 from unmask.report.cache import Cache, Step, Work, cache_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.documents import Document, Row, document, figures_of

@@ -11,6 +11,7 @@ from unmask.privacy.legal import (
     Overlap,
     RiskCurve,
     Worst,
+    extent,
     overlaps,
     strongest_of,
     sweep_notices,
@@ -82,7 +83,7 @@ class LegalResults:
             for length in self.lengths
             for count in self.counts(safeguard, metric, length)
         ]
-        return max(points, key=lambda risk: risk.strongest.estimate.extent)
+        return max(points, key=lambda risk: extent(risk.strongest.estimate))
 
     def crowd(self, safeguard: str, metric: str) -> Worst:
         """The fewest utterances and all candidates."""

@@ -10,8 +10,8 @@ from typing import Any
 
 from unmask.engine import Battery, Comparison, Evaluation, curves, evaluate
 from unmask.estimate import Estimate
-from unmask.figures import ORIGINAL as GREY
 from unmask.figures import (
+    ORIGINAL as GREY,
     Figure,
     calibration_plot,
     det,
@@ -21,7 +21,7 @@ from unmask.figures import (
     score_histograms,
     system_colours,
 )
-from unmask.privacy.legal import matrix_linkability
+from unmask.privacy.legal import matrix_risks
 from unmask.report.cache import Step
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.study import Framework, Plan, Study
@@ -182,8 +182,13 @@ def _steps(study: Study) -> Plan:
             )
             for name, scores in study.tables.items()
         },
-        "links": {
-            name: Step.of(f"links of {name}", matrix_linkability, scores, **study.config.drawn)
+        "risks": {
+            name: Step.of(
+                f"Linkability and Singling Out of {name}",
+                matrix_risks,
+                scores,
+                **study.config.drawn,
+            )
             for name, scores in study.tables.items()
         },
     }
@@ -250,7 +255,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
                 title=f"{name}: {_best(found)}",
             )
         )
-        blocks += _table_blocks(name, found, results["links"].get(name, {}))
+        blocks += _table_blocks(name, found, results["risks"].get(name, {}))
         warnings += [f"{name}: {line}" for line in found.warnings]
     answer = [
         f"{one.name}: equal error rate {shown(one.result['eer'], 1, scale=100)} %"
@@ -329,8 +334,10 @@ def variant_blocks(
     return [block for block in blocks if block.rows]
 
 
-def _table_blocks(name: str, found: Evaluation, links: Mapping[str, Estimate]) -> list[TableBlock]:
-    def rows(metrics: Sequence[str], *, linked: bool = False) -> tuple[Row, ...]:
+def _table_blocks(
+    name: str, found: Evaluation, risks: Mapping[str, tuple[Estimate, ...]]
+) -> list[TableBlock]:
+    def rows(metrics: Sequence[str], *, attacked: bool = False) -> tuple[Row, ...]:
         return tuple(
             Row(
                 {
@@ -340,11 +347,7 @@ def _table_blocks(name: str, found: Evaluation, links: Mapping[str, Estimate]) -
                 },
                 (
                     *ordered(r.estimates, metrics),
-                    *(
-                        [links[r.system]]
-                        if linked and r.group is None and r.system in links
-                        else []
-                    ),
+                    *(risks.get(r.system, ()) if attacked and r.group is None else ()),
                 ),
             )
             for r in found
@@ -352,7 +355,7 @@ def _table_blocks(name: str, found: Evaluation, links: Mapping[str, Estimate]) -
 
     first = ("eer", "min_dcf", "min_cllr", "d_ece", "l_w", "tag")
     return [
-        TableBlock(name, rows(first, linked=True)),
+        TableBlock(name, rows(first, attacked=True)),
         TableBlock(
             f"{name}: all metrics",
             rows(("eer_raw", "act_dcf", "cllr", "d_sys", "tpr_at_fpr")),

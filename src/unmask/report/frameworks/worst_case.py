@@ -193,6 +193,7 @@ def _step(table: Table, study: Study) -> Step:
     config = study.config
     options = {
         **config.worst_case.model_dump(),
+        "level": config.intervals.level,
         "groups": GROUPS if config.intervals.replicates else 0,
         "seed": config.seed,
         "far": table.name in study.tables,

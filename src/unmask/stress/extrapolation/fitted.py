@@ -22,7 +22,7 @@ from unmask.stress.impostors.ranks import as_thresholds
 from unmask.stress.impostors.rates import WorstCase
 from unmask.stress.impostors.uncertainty import METHOD, Band, check
 
-LEVEL = 0.99
+LEVEL = 0.95
 FAR = 10
 """A warning is due where N exceeds the impostors at hand so many times."""
 

@@ -114,7 +114,12 @@ def datasets(file: Any) -> dict[str, Any]:
             if item.external or item.is_virtual:
                 raise ValueError(f"the dataset {name} lies in other files, which are not read")
             found[name] = item
+            return
+        for part in item:
+            if hasattr(item.get(part, getlink=True), "path"):
+                raise ValueError(f"{part} is a link to elsewhere, which is not followed")
 
+    visit("", file)
     file.visititems(visit)
     return found
 

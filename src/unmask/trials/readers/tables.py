@@ -28,7 +28,7 @@ from unmask.trials.formats import (
     PARQUET,
     Format,
 )
-from unmask.trials.ids import Encoder, Ids
+from unmask.trials.ids import Encoder, Ids, as_text
 from unmask.trials.problems import check_systems, no_label, no_trials
 from unmask.trials.readers.detect import (
     GENERIC_SCORES,
@@ -211,7 +211,7 @@ class TypedRows:
     def text(self, role: str, column: pl.Series, row: int, faults: Faults) -> pl.Series:
         """Names and labels; every row needs one, but not of metadata."""
         whole = column.dtype.is_float() and self._is_whole(column.name)
-        text = (column.cast(pl.Int64, strict=False) if whole else column).cast(pl.String)
+        text = as_text(column.cast(pl.Int64, strict=False) if whole else column)
         if role and text.null_count():
             faults.note(
                 (0, self.schema.names().index(column.name)),
