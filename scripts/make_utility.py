@@ -1,20 +1,23 @@
 """Make the bundled measurements of utility again, and the voices of b1 and pitch.
 
-    python scripts/make_utility.py ../shared/data/audio --work ../utility --utterances 4
+    python scripts/make_utility.py ../shared/data/audio --work ../utility
 
-AUDIO is that of ``make_case_study.py``. Of each speaker the first utterances are protected with b2,
-b2r, b2w (the case study's own keys), b1 (twice, under different keys) and pitch, heard by
-pocketsphinx with a grammar of digits, and embedded by CAM++. The audio itself is not part of the
-result. A run that was stopped goes on where it was.
+AUDIO is that of ``make_case_study.py``. The first utterances of each speaker are protected with b1
+(twice, under different keys), pitch, b2, b2r and b2w (the case study's own keys), and heard by
+pocketsphinx with a grammar of digits; b1 and pitch are embedded by CAM++. The audio itself is not
+part of the result. A run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import gzip
 import hashlib
 import io
 import json
+import resource
+import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -24,21 +27,30 @@ import polars as pl
 from unmask._version import __version__
 from unmask.run import place
 from unmask.speech import (
+    PooledVoices,
     Recording,
-    Safeguard,
     anonymise,
     embed,
+    pooled,
     pooled_voices,
     read_gender,
     recordings,
     safeguard,
 )
+from unmask.speech.safeguards import METADATA, SEMITONES
 from unmask.utility import measure, recogniser, write_measurements
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-METADATA = "unmask-anonymise.json"
+OWN, CHILDREN, START = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN, time.monotonic()
 NEW = ("b1", "b1-again", "pitch")
 HEARD = ("b2", "b2r", "b2w", "b1", "pitch")
+SAFEGUARDS = {
+    "b2": safeguard("b2"),
+    "b2r": safeguard("b2r", seed=1),
+    "b2w": safeguard("b2w", seed=3),
+    "pitch": safeguard("pitch"),
+}
+SEEDS = {"b1": 7, "b1-again": 8}
 RESULT = Path(__file__).resolve().parents[1] / "src" / "unmask" / "data" / "case_study"
 
 
@@ -47,29 +59,35 @@ def main() -> None:
     arguments.add_argument("audio", type=Path)
     arguments.add_argument("--work", type=Path, required=True)
     arguments.add_argument("--utterances", type=int, default=4)
-    arguments.add_argument("--dnsmos", type=int, default=0)
+    arguments.add_argument("--dnsmos", type=int, default=1)
     arguments.add_argument("--workers", type=int, default=None)
     options = arguments.parse_args()
     original = first(recordings(options.audio / "audiomnist_5digit_16k"), options.utterances)
-    sets = {"original": original}
+    sets = {}
     with place(workers=options.workers):
-        for name, method in safeguards(options.audio, original).items():
+        plans = {**SAFEGUARDS, **pooled_plans(options.audio, original, options.work)}
+        log("pseudo-voices chosen")
+        for name, method in plans.items():
             folder = options.work / name
             if not (folder / METADATA).exists():
-                made = method() if callable(method) else method
-                failures = anonymise(original, folder, made).failures
+                failures = anonymise(original, folder, method).failures
                 if failures:
                     raise SystemExit("\n".join(failures))
             sets[name] = recordings(folder)
+            log(f"protected with {name}")
+        vectors = {
+            name: embed(sets[name], parts=options.work / f"parts-{name}").embeddings for name in NEW
+        }
+        log("embedded")
         found = measure(
             original,
-            {name: files for name, files in sets.items() if name in HEARD},
+            {name: sets[name] for name in HEARD},
             transcripts=transcripts(options.audio / "audiomnist_manifest.tsv"),
             recogniser=recogniser(grammar="digits"),
             mos=options.dnsmos,
             state=options.work / "state",
         )
-        vectors = {name: embed(sets[name], parts=options.work / f"parts-{name}") for name in NEW}
+        log("heard")
     write_measurements(found, options.work / "utility.csv")
     content = (options.work / "utility.csv").read_bytes()
     files = {"utility.csv.gz": gzip.compress(content, 9, mtime=0), "subset.npz": compact(vectors)}
@@ -92,29 +110,35 @@ def note(utterances: int, files: dict[str, bytes]) -> dict[str, object]:
         },
         "source": "AudioMNIST (Becker et al., 2018), MIT; pool: LibriSpeech train-clean-100"
         " (Panayotov et al., 2015), CC BY 4.0",
-        "conditions": {"b1": {"seed": 7}, "b1-again": {"seed": 8}, "pitch": {"semitones": 4.0}},
+        "conditions": {
+            **{name: {"seed": seed} for name, seed in SEEDS.items()},
+            "pitch": {"semitones": SEMITONES},
+        },
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in files.items()},
     }
 
 
-def safeguards(audio: Path, original: tuple[Recording, ...]) -> dict[str, object]:
-    """The safeguards; a function makes that which takes long to plan."""
+def pooled_plans(
+    audio: Path, original: tuple[Recording, ...], work: Path
+) -> dict[str, PooledVoices]:
+    """b1 under two keys, whose pool is embedded and analysed once."""
     pool = recordings(audio / "librispeech_train-clean-100", speakers="name")
     people = pl.read_csv(audio / "audiomnist_manifest.tsv", separator="\t")
     gender = read_gender(audio / "librispeech_train-clean-100" / "SPEAKERS.TXT")
     gender |= dict(people.select("speaker_id", "gender").unique().rows())
-
-    def pooled(seed: int) -> Safeguard:
-        return pooled_voices(original, pool, gender=gender, seed=seed)
-
+    embeddings = embed(pool, parts=work / "parts-pool").embeddings
+    log("pool embedded")
+    pooled._voices = functools.cache(pooled._voices)
     return {
-        "b2": safeguard("b2"),
-        "b2r": safeguard("b2r", seed=1),
-        "b2w": safeguard("b2w", seed=3),
-        "pitch": safeguard("pitch"),
-        "b1": lambda: pooled(7),
-        "b1-again": lambda: pooled(8),
+        name: pooled_voices(original, pool, gender=gender, embeddings=embeddings, seed=seed)
+        for name, seed in SEEDS.items()
     }
+
+
+def log(what: str) -> None:
+    """What is finished, after how many seconds, of processor time too."""
+    used = sum(sum(resource.getrusage(who)[:2]) for who in (OWN, CHILDREN))
+    print(f"{what}: {time.monotonic() - START:.0f} s, {used:.0f} s of processors", flush=True)
 
 
 def first(files: tuple[Recording, ...], number: int) -> tuple[Recording, ...]:
@@ -137,7 +161,7 @@ def transcripts(manifest: Path) -> dict[str, str]:
 def compact(vectors: dict[str, object]) -> bytes:
     arrays = {}
     for name, one in vectors.items():
-        arrays[name] = one.embeddings.normalised().vectors.astype(np.float16)
+        arrays[name] = one.normalised().vectors.astype(np.float16)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()

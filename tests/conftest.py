@@ -4,6 +4,8 @@ import os
 
 # Before numpy is loaded: a second thread of a small product only waits, with a core of its own.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Tables are as wide as they are, whatever the terminal that runs the tests.
+os.environ.pop("COLUMNS", None)
 
 import pytest
 from hypothesis import settings

@@ -1,8 +1,10 @@
 """Files that once showed a fault, and a few seconds of new ones (``python -m benchmarks.fuzz``)."""
 
+import time
+
 import pytest
-from benchmarks.fuzz.__main__ import CORPUS, Hunt, case, replay
-from benchmarks.fuzz.targets import targets
+from benchmarks.fuzz.__main__ import CORPUS, Hunt, case, hunted, replay
+from benchmarks.fuzz.targets import left_out, targets
 
 from unmask.trials.readers import guard
 
@@ -22,17 +24,25 @@ def test_a_case_is_known_by_its_number():
 
 
 def test_new_damage_shows_no_fault():
-    hunt = Hunt(2026, [name for name in targets() if name != "hdf5"], None, quiet=True)
-    hunt.run(cases=1500, seconds=60.0)
-    assert hunt.faults == []
-    assert hunt.next > 0
+    names = [name for name in targets() if name not in ("hdf5", "card", "weights")]
+    hunts = [Hunt(2026, names, quiet=True) for _ in range(2)]
+    hunted(hunts, cases=701, seconds=60.0)
+    assert [hunt.faults for hunt in hunts] == [[], []]
+    assert [hunt.cases for hunt in hunts] == [350, 351]
+    assert all(hunt.accepted + hunt.refused == hunt.cases for hunt in hunts)
+
+
+def test_kinds_whose_library_is_missing_are_left_out_by_name(monkeypatch):
+    monkeypatch.setattr("benchmarks.fuzz.targets.installed", lambda name: name != "safetensors")
+    assert left_out() == {"card": "safetensors", "weights": "safetensors"}
+    assert not {"card", "weights"} & targets().keys()
 
 
 @pytest.mark.parametrize(
     ("body", "said"),
     [
         ("time.sleep(60)", "no end after"),
-        ("os.kill(os.getpid(), 11)", "ended with -11"),
+        ("os.kill(os.getpid(), 11)", "the child ended: -11"),
         ("print(json.dumps([first, 'lost']), flush=True)", "lost"),
     ],
 )
@@ -55,9 +65,9 @@ def test_hangs_and_crashes_are_seen_and_the_hunt_goes_on(tmp_path, monkeypatch, 
     monkeypatch.setattr(fuzz.subprocess, "Popen", start)
     monkeypatch.setattr(fuzz, "LONGEST", 1.0)
     hunt = Hunt(0, [], tmp_path / "kept", quiet=True)
-    hunt.run(cases=3, seconds=30.0)
+    hunt.run(0, 3, time.monotonic() + 30.0)
     assert [number for number, _ in hunt.faults] == [0]
     assert said in hunt.faults[0][1]
-    assert hunt.next == 3
+    assert hunt.cases == 3
     assert len(list((tmp_path / "kept").iterdir())) == 1
     assert hunt.accepted == 1

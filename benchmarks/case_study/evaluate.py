@@ -1,27 +1,30 @@
 """Tables and figures of what the other scripts left, with the product's own numbers.
 
-    python -m benchmarks.case_study.evaluate OUT --results docs/data
+    python -m benchmarks.case_study.evaluate OUT --results RESULTS --page docs/case-study.md
 
 OUT holds attackers.npz, training.npz and li2022.npz. Writes ``trained-attackers.json`` and
-``li2022.json`` into the folder of results, and the figures of the six systems beside them.
+``li2022.json`` into the folder of results, the figures of the six systems beside them, and the
+tables onto the page between their marks.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 import unmask as um
-from unmask.privacy import centred
-from unmask.scoring import Cosine, Whitening, score_blocks
+from unmask.privacy.legal import pooled
+from unmask.scoring import Cosine, score_blocks
 from unmask.trials import Embeddings
 
 REPLICATES = 1000
 AMONG = 20
+BACKENDS = ("whitened", "coral", "wasserstein", "wccn", "plda", "procrustes", "asnorm", "fusion")
 SYSTEMS = (
     "1-ivector",
     "2-tdnn-tsp-softmax",
@@ -50,11 +53,14 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--images", type=Path, default=None)
+    parser.add_argument("--page", type=Path, default=None)
     parser.add_argument("--only", choices=["attackers", "li2022"], default=None)
     options = parser.parse_args()
     options.results.mkdir(parents=True, exist_ok=True)
     if options.only != "li2022":
-        write(options.results / "trained-attackers.json", attackers(options.out))
+        rows = attackers(options.out, options.results / "trained-attackers.json")
+        if options.page is not None:
+            put(options.page, "attackers", tables(rows))
     if options.only != "attackers":
         write(
             options.results / "li2022.json",
@@ -67,69 +73,74 @@ def write(path: Path, content) -> None:
     print(f"wrote {path}")
 
 
-def attackers(out: Path) -> list[dict]:
-    """One row for each safeguard, enrolment and attacker."""
+def attackers(out: Path, path: Path) -> list[dict]:
+    """One row for each safeguard, enrolment and attacker, kept in a file: what is there stays."""
     test, training = np.load(out / "attackers.npz"), np.load(out / "training.npz")
-    people, names = test["speaker"], test["utterance"]
-    order = np.argsort(names)
-    half = np.zeros(len(names), dtype=bool)
-    half[order[::2]] = True
-    rows = []
+    rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    done = {(row["safeguard"], row["enrolment"]) for row in rows}
     for method in ("b2", "b2r", "b2w"):
-        if f"{method}/{method}/attacked" not in test.files:
-            continue
-        taught = [k for k in training.files if k.startswith(f"{method}/training")]
-        sets = [training["original/training"], *(training[k] for k in taught)]
-        known = Embeddings(
-            np.concatenate(sets).astype(np.float32),
-            list(np.tile(training["training_speaker"], len(sets))),
-        )
-        backends = {
-            "cosine": um.Cosine(),
-            "centred": um.Cosine(),
-            "wccn": Whitening.fit(known),
-            "plda": um.Plda.fit(known, lda=min(150, len(set(known.speakers.to_series())) - 1)),
-        }
-        own = f"{method}/own" if f"{method}/own" in training.files else f"{method}/attacked"
-        for enrolled, key in (("original", "original/test"), ("own run", own)):
-            table, found = {}, {}
-            tried = [(name, training, "", one) for name, one in backends.items()]
-            tried += [
-                (label, test, f"{name}/", Cosine())
-                for label, name in (
-                    ("trained CAM++", method),
-                    ("trained CAM++, centred", method),
-                    ("trained CAM++, a quarter of the speakers", f"{method}-share25"),
-                )
-                if f"{name}/{key}" in test.files
-            ]
-            for name, arrays, head, backend in tried:
-                sides = [
-                    Embeddings(
-                        arrays[f"{head}{where}"][chosen].astype(np.float32),
-                        list(people[chosen]),
-                        [f"{what} {one}" for one in names[chosen]],
-                    )
-                    for where, chosen, what in (
-                        (key, half, "enrol"),
-                        (f"{method}/attacked", ~half, "test"),
-                    )
-                ]
-                if name.endswith("centred"):
-                    sides = [centred(one) for one in sides]
-                found[name] = (*sides, backend)
-                table[name] = scores_of(*sides, backend)
-            rows += measured(method, enrolled, found, trials(table, people[half], people[~half]))
+        enrolments = {"original": "original/test", "own run": f"{method}/own"}
+        for enrolled, key in enrolments.items():
+            if key not in training.files or (method, enrolled) in done:
+                continue
+            tried = learning_free(test, training, method, key)
+            for label, name in (
+                ("trained CAM++", method),
+                ("trained CAM++, a quarter of the speakers", f"{method}-share25"),
+            ):
+                if f"{name}/{key}" in test.files:
+                    tried[label] = um.Attacker(*sides(test, test, method, key, f"{name}/"))
+            if "trained CAM++" in tried:
+                tried["trained CAM++, centred"] = tried["trained CAM++"].centred()
+            rows += measured(method, enrolled, {name: one.ready() for name, one in tried.items()})
+            write(path, rows)
     return rows
+
+
+def learning_free(test, training, method: str, key: str) -> dict[str, um.Attacker]:
+    """Attackers with CAM++ as it was, by the names of their back-ends.
+
+    Back-ends are trained on all speech of training speakers, original and protected. ``pairs`` are
+    what is enrolled and what is attacked: originals and a protected run, or two protected runs.
+    """
+    taught = [k for k in training.files if k.startswith(f"{method}/training")]
+    enrolled = taught[-1] if key.endswith("own") else "original/training"
+    train = pooled([of_training(training, k) for k in ("original/training", *taught)])
+    pairs = of_training(training, enrolled), of_training(training, taught[0])
+    base = um.Attacker(*sides(test, training, method, key), train=train, pairs=pairs)
+    names = [one for one in BACKENDS if one != "procrustes" or enrolled != taught[0]]
+    found = {name: replace(base, backend=name) for name in names}
+    return {"cosine": base, "centred": replace(base, train=None, pairs=None).centred(), **found}
+
+
+def of_training(training, key: str) -> Embeddings:
+    """A run of the training speech, under the numbers of its utterances."""
+    people = list(training["training_speaker"])
+    return Embeddings(
+        training[key].astype(np.float32), people, [str(n) for n in range(len(people))]
+    )
+
+
+def sides(test, arrays, method: str, key: str, head: str = "") -> tuple[Embeddings, Embeddings]:
+    """Every second utterance by name enrols, the others are attacked."""
+    names = test["utterance"]
+    half = np.zeros(len(names), dtype=bool)
+    half[np.argsort(names)[::2]] = True
+    enrol, asked = (
+        Embeddings(
+            arrays[f"{head}{where}"][chosen].astype(np.float32),
+            list(test["speaker"][chosen]),
+            [f"{what} {one}" for one in names[chosen]],
+        )
+        for where, chosen, what in ((key, half, "enrol"), (f"{method}/attacked", ~half, "test"))
+    )
+    return enrol, asked
 
 
 def scores_of(enrol: Embeddings, test: Embeddings, backend) -> np.ndarray:
     """Scores of all pairs of an enrolment and a test utterance."""
     blocks = score_blocks(backend, backend.prepare(enrol.vectors), backend.prepare(test.vectors))
-    whole = np.zeros((len(enrol), len(test)))
-    for start, stop, block in blocks:
-        whole[start:stop] = block
-    return whole
+    return np.concatenate([block for _, _, block in blocks])
 
 
 def trials(table, enrol, test):
@@ -147,27 +158,81 @@ def trials(table, enrol, test):
     )
 
 
-def measured(method, enrolled, found, table) -> list[dict]:
+def measured(method, enrolled, tried: dict[str, um.Attacker]) -> list[dict]:
     """EER, Linkability among 20 of one and of three utterances, Singling Out."""
-    rates = um.evaluate(table, replicates=REPLICATES)
+    people = [
+        one.speakers.to_series().to_numpy() for one in (tried["cosine"].enrol, tried["cosine"].test)
+    ]
+    table = {n: scores_of(one.enrol, one.test, one.backend_in_use) for n, one in tried.items()}
+    rates = um.evaluate(trials(table, *people), replicates=REPLICATES)
     rows = []
-    for name, (enrol, test, backend) in found.items():
+    for name, one in tried.items():
         row = {"safeguard": method, "enrolment": enrolled, "attacker": name}
         eer = rates[name]["eer"]
         row["eer"] = [eer.value, eer.interval.low, eer.interval.high]
+        known = {"counts": [AMONG], "backend": one.backend_in_use}
         for length in (1, 3):
-            link = um.linkability(enrol, test, counts=[AMONG], length=length, backend=backend)
-            row[f"linked{length}"] = point(link)
-        row["singled"] = point(um.singling_out(enrol, test, counts=[AMONG], backend=backend))
+            row[f"linked{length}"] = point(
+                um.linkability(one.enrol, one.test, length=length, **known)
+            )
+        row["singled"] = point(um.singling_out(one.enrol, one.test, **known))
         rows.append(row)
         print(row, flush=True)
     best = min((r for r in rows if "trained" not in r["attacker"]), key=lambda r: r["eer"][0])
-    if "trained CAM++" in found:
-        change = um.compare(rates.scores, best["attacker"], "trained CAM++", replicates=REPLICATES)
-        lower = next(row for row in change.rows() if row["metric"] == "eer")
-        rows[list(found).index("trained CAM++")]["change"] = lower
-        print(method, enrolled, best["attacker"], lower, flush=True)
+    change = um.compare(rates.scores, best["attacker"], "trained CAM++", replicates=REPLICATES)
+    lower = next(row for row in change.rows() if row["metric"] == "eer")
+    next(r for r in rows if r["attacker"] == "trained CAM++")["change"] = {
+        "best": best["attacker"],
+        **lower,
+    }
+    print(method, enrolled, best["attacker"], lower, flush=True)
     return rows
+
+
+def tables(rows: list[dict]) -> str:
+    """All attackers side by side: a table for each number, and one of the differences of EER."""
+    settings = list(dict.fromkeys((r["safeguard"], r["enrolment"]) for r in rows))
+    names = list(dict.fromkeys(r["attacker"] for r in rows))
+    at = {(r["attacker"], r["safeguard"], r["enrolment"]): r for r in rows}
+    heads = [f"{m[0].upper()}{m[1:]}, {e}" for m, e in settings]
+    lines = []
+    for key, what in (
+        ("eer", "EER"),
+        ("linked1", "Linkability among 20, one utterance"),
+        ("singled", "Singling Out of 20"),
+    ):
+        lines += [f"| {what} | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]
+        for name in names:
+            cells = [cell(at[name, *one][key]) if (name, *one) in at else "" for one in settings]
+            shown = f"**{name}**" if "trained" in name else name
+            lines.append(f"| {shown} | {' | '.join(cells)} |")
+        lines.append("")
+    lines += ["| EER | best back-end | trained CAM++ | difference |", "|---|---|---|---|"]
+    for head, one in zip(heads, settings, strict=True):
+        trained = at["trained CAM++", *one]
+        change, best = trained["change"], at[trained["change"]["best"], *one]
+        ends = " to ".join(f"{100 * change[end]:+.1f}" for end in ("low", "high"))
+        lines.append(
+            f"| {head} | {best['attacker']} {100 * best['eer'][0]:.1f} % |"
+            f" {100 * trained['eer'][0]:.1f} % |"
+            f" {100 * change['difference']:+.1f} ({ends}) points |"
+        )
+    return "\n".join(lines)
+
+
+def cell(three: list[float]) -> str:
+    """Value and interval in percent."""
+    value, low, high = (100 * one for one in three)
+    digits = 1 if value < 10 else 0
+    return f"{value:.{digits}f} ({low:.{digits}f}–{high:.{digits}f})"
+
+
+def put(page: Path, name: str, text: str) -> None:
+    """Replace what stands on a page between the marks of that name."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    before, rest = page.read_text(encoding="utf-8").split(begin)
+    page.write_text(f"{before}{begin}{text}\n{end}{rest.split(end)[1]}", encoding="utf-8")
+    print(f"wrote {page}")
 
 
 def six_systems(out: Path, images: Path) -> dict:

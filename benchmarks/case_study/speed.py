@@ -23,7 +23,7 @@ from unmask.speech.training.batches import Plan, ahead
 from unmask.speech.training.data import decode
 from unmask.speech.training.fit import new_classifier
 from unmask.speech.training.group import Group, checked
-from unmask.speech.training.loop import Loop
+from unmask.speech.training.loop import Loop, placed
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
     rows = {}
     for network in options.networks:
         recipe = Recipe(network=network, batch=options.batch, steps=10**6)
-        model = new_classifier(recipe, len(corpus.speakers)).to(device).train()
+        model = placed(new_classifier(recipe, len(corpus.speakers)), device).train()
         plan = Plan(recipe, corpus.samples, np.arange(len(corpus.samples)), corpus.labels)
         loop = Loop(recipe, model, plan, Group(0, 1, device), options.out, {})
         torch.backends.cudnn.benchmark = device.type == "cuda"

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import unmask as um
+from benchmarks.coverage.study import SPEAKERS, Drawn, Study, ends
 from unmask.engine import Units
-from unmask.estimate import Interval
 from unmask.stress import CpConfig, cp_intervals
 
-SPEAKERS = (20, 40, 60)
+REPLICATES = 200
 GRID = 20
 BELOW = 0.2
 Pair = tuple[np.ndarray, np.ndarray]
@@ -32,15 +32,6 @@ class Law:
     seed: int = 7
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """The truth, how often intervals held it, and their mean width."""
-
-    truth: float
-    held: float
-    width: float
-
-
 LAWS = (
     Law("new clearly better", (2.6, 3.0), (1.0, 0.9)),
     Law("new slightly better", (2.8, 2.95), (1.0, 1.0)),
@@ -48,6 +39,15 @@ LAWS = (
 )
 # No constant of an interval was chosen on samples of this law.
 KEPT_APART = Law("kept apart", (2.2, 2.5), (1.4, 1.1), seed=74)
+
+
+def studies() -> list[Study]:
+    """Every law with every number of speakers."""
+    return [
+        Study(law.name, speakers, (sample, law, speakers), (truth, law, speakers))
+        for law in (KEPT_APART, *LAWS)
+        for speakers in SPEAKERS
+    ]
 
 
 def scores(
@@ -69,7 +69,7 @@ def scores(
     return pairs[0], pairs[1], outsider
 
 
-def sample(
+def speak(
     law: Law, rng: np.random.Generator, speakers: int, utterances: int = 4
 ) -> tuple[tuple[Pair, Pair, Pair], Units]:
     """All pairs of utterances of some speakers."""
@@ -85,12 +85,14 @@ def hard(target: np.ndarray, nontarget: np.ndarray, by: np.ndarray) -> float:
     return um.eer(target, nontarget[by > 0], estimator="raw")
 
 
-def truth(law: Law, cells: np.ndarray, *, trials: int) -> dict[str, float]:
+def truth(law: Law, speakers: int, trials: int = 1_000_000) -> dict[str, float]:
     """The numbers of the law itself, over the cells that are well-defined in a sample."""
     rng = np.random.default_rng(1)
     *systems, by = scores(law, rng, *(rng.normal(0, 1, (6, trials)) for _ in range(3)))
     order = {"target_hardness": by[0], "nontarget_hardness": by[1]}
     maps = [um.cp_map(*pair, grid=GRID, **order) for pair in systems]
+    (first, *_), _ = speak(law, rng, speakers)
+    cells = um.cp_map(*first, grid=GRID).well_defined
     old, new = (cp.values[cells] for cp in maps)
     config = hard(*systems[1], by[1])
     return {
@@ -106,10 +108,9 @@ def truth(law: Law, cells: np.ndarray, *, trials: int) -> dict[str, float]:
     }
 
 
-def intervals(
-    systems: tuple[Pair, Pair, Pair], units: Units, *, replicates: int, seed: int
-) -> dict[str, Interval | None]:
-    """Intervals of the same numbers from a sample."""
+def sample(law: Law, speakers: int, number: int, replicates: int = REPLICATES) -> Drawn:
+    """Intervals of the same numbers from one sample."""
+    systems, units = speak(law, np.random.default_rng([law.seed, speakers, number]), speakers)
     old, new, by = systems
     made = cp_intervals(
         [old, new],
@@ -121,10 +122,10 @@ def intervals(
         grid=GRID,
         below=BELOW,
         replicates=replicates,
-        seed=seed,
+        seed=number,
     )
     summary, delta, placed = made.maps[1], made.deltas[0], made.positions[1][0]
-    return {
+    found = {
         "EER, all trials": summary.full,
         "mean of cells": summary.mean,
         "cells under 20 %": summary.share_below,
@@ -135,45 +136,4 @@ def intervals(
         "tie": delta.tie,
         "lose": delta.lose,
     }
-
-
-def cover(
-    law: Law, speakers: int, *, samples: int, replicates: int, trials: int = 1_000_000
-) -> dict[str, Coverage]:
-    """How often the interval of each number held the truth, which rests on ``trials`` a class."""
-    rng = np.random.default_rng([law.seed, speakers])
-    held: dict[str, list[bool]] = {}
-    widths: dict[str, list[float]] = {}
-    known: dict[str, float] = {}
-    for index in range(samples):
-        systems, units = sample(law, rng, speakers)
-        if not known:
-            cells = um.cp_map(*systems[0], grid=GRID).well_defined
-            known = truth(law, cells, trials=trials)
-        found = intervals(systems, units, replicates=replicates, seed=index)
-        for name, interval in found.items():
-            assert interval is not None
-            inside = interval.low - 1e-9 <= known[name] <= interval.high + 1e-9
-            held.setdefault(name, []).append(inside)
-            widths.setdefault(name, []).append(interval.high - interval.low)
-    return {
-        name: Coverage(known[name], float(np.mean(rows)), float(np.mean(widths[name])))
-        for name, rows in held.items()
-    }
-
-
-def run(*, samples: int = 200, replicates: int = 200) -> None:
-    """Print the coverage of every number for each law and number of speakers."""
-    for law in (KEPT_APART, *LAWS):
-        print(f"{law.name}: truth, then share of {samples} intervals of 95 % that held it (width)")
-        tables = [cover(law, n, samples=samples, replicates=replicates) for n in SPEAKERS]
-        for name in tables[0]:
-            cells = "  ".join(
-                f"{n} speakers {100 * table[name].held:5.1f} % ({table[name].width:.3f})"
-                for n, table in zip(SPEAKERS, tables, strict=True)
-            )
-            print(f"  {name:<17} {tables[-1][name].truth:7.4f}  {cells}", flush=True)
-
-
-if __name__ == "__main__":
-    run()
+    return {name: ends(interval) for name, interval in found.items()}

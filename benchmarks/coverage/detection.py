@@ -1,8 +1,12 @@
-"""Intervals of ``evaluate`` and ``compare``, and those of trials in bins."""
+"""Intervals of ``evaluate`` and ``compare``, and those of trials in bins.
+
+Numbers of the better system, differences of the two (Δ), and the same as if there were more than
+two million trials (bins).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from unittest.mock import patch
 
 import numpy as np
 
@@ -13,74 +17,42 @@ from benchmarks.coverage.populations import (
     Population,
     calibrated_limit,
 )
-from benchmarks.coverage.tally import Tally, header, line
-from unmask.engine import resample
+from benchmarks.coverage.study import SPEAKERS, Drawn, Study, ends
 
 BATTERY = um.Battery()
-SPEAKERS = (20, 40, 60)
-SAMPLES = 200
-REPLICATES = 100
+KEYS = [key for key, about in BATTERY.measured().items() if not about.no_interval]
+REPLICATES = 200
 
 
-def run(*, samples: int = SAMPLES) -> None:
-    """Print coverage for every population, number of speakers and number."""
-    header()
-    for population in (KEPT_APART, *POPULATIONS):
-        for speakers in SPEAKERS:
-            for name, tally in covered(population, speakers, samples=samples).items():
-                line(population.name, speakers, name, tally)
-
-
-def truth(population: Population) -> list[dict[str, float]]:
-    """Every number of both systems on very many speakers."""
+def studies() -> list[Study]:
+    """Every population with every number of speakers."""
     return [
-        BATTERY.values(um.Roc.from_scores(*classes, thresholds=BATTERY.thresholds, cllr=True))
-        for classes in calibrated_limit(population)
+        Study(population.name, speakers, (sample, population, speakers), (truth, population))
+        for population in (KEPT_APART, *POPULATIONS)
+        for speakers in SPEAKERS
     ]
 
 
-def covered(
-    population: Population,
-    speakers: int,
-    *,
-    samples: int = SAMPLES,
-    replicates: int = REPLICATES,
-) -> dict[str, Tally]:
-    """Tallies of the better system's numbers, of differences (Δ) and of intervals in bins."""
-    better, poorer = truth(population)
-    keys = [key for key, about in BATTERY.measured().items() if not about.no_interval]
-    tallies = {key: Tally(better[key]) for key in keys}
-    tallies |= {f"Δ {key}": Tally(poorer[key] - better[key]) for key in keys}
-    tallies |= {f"bins {key}": Tally(better[key]) for key in keys}
-    for scores in _samples(population, speakers, samples):
-        found = um.compare(scores, battery=BATTERY, replicates=replicates)
-        rows = dict(zip(BATTERY.measured(), found.differences, strict=True))
-        binned = _in_bins(scores, replicates)
-        for key in keys:
-            _add(tallies[key], rows[key].first)
-            _add(tallies[f"Δ {key}"], rows[key].difference)
-            _add(tallies[f"bins {key}"], binned[key])
-    return tallies
+def truth(population: Population) -> dict[str, float]:
+    """Every number of both systems on very many speakers."""
+    better, poorer = (
+        BATTERY.values(um.Roc.from_scores(*classes, thresholds=BATTERY.thresholds, cllr=True))
+        for classes in calibrated_limit(population)
+    )
+    known = {key: better[key] for key in KEYS} | {f"bins {key}": better[key] for key in KEYS}
+    return known | {f"Δ {key}": poorer[key] - better[key] for key in KEYS}
 
 
-def _samples(population: Population, speakers: int, samples: int) -> Iterator[um.Scores]:
-    for number in range(samples):
-        rng = np.random.default_rng([population.seed, speakers, number])
-        yield population.scores(rng, speakers)
-
-
-def _in_bins(scores: um.Scores, replicates: int) -> dict[str, um.Estimate]:
-    """The same as if there were more than two million trials."""
-    before = resample.AUTO_TRIALS, resample.AUTO_REPLICATES
-    resample.AUTO_TRIALS, resample.AUTO_REPLICATES = 0, replicates
-    try:
-        found = um.evaluate(scores, systems=["better"], battery=BATTERY).results[0]
-    finally:
-        resample.AUTO_TRIALS, resample.AUTO_REPLICATES = before
-    numbers: Sequence[um.Estimate] = [e for e in found.estimates if e.metric != "tag"]
-    return dict(zip(BATTERY.measured(), numbers, strict=True))
-
-
-def _add(tally: Tally, estimate: um.Estimate) -> None:
-    assert estimate.interval is not None
-    tally.add(estimate.interval.low, estimate.interval.high)
+def sample(population: Population, speakers: int, number: int) -> Drawn:
+    """Intervals of one sample."""
+    rng = np.random.default_rng([population.seed, speakers, number])
+    scores = population.scores(rng, speakers)
+    found = um.compare(scores, battery=BATTERY, replicates=REPLICATES)
+    rows = dict(zip(BATTERY.measured(), found.differences, strict=True))
+    with patch.multiple("unmask.engine.evaluation", AUTO_TRIALS=0, AUTO_REPLICATES=REPLICATES):
+        result = um.evaluate(scores, systems=["better"], battery=BATTERY).results[0]
+    numbers = [estimate for estimate in result.estimates if estimate.metric != "tag"]
+    binned = dict(zip(BATTERY.measured(), numbers, strict=True))
+    shown = {key: rows[key].first for key in KEYS} | {f"bins {key}": binned[key] for key in KEYS}
+    shown |= {f"Δ {key}": rows[key].difference for key in KEYS}
+    return {key: ends(one.interval, float(one.value)) for key, one in shown.items()}

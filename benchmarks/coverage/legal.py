@@ -1,26 +1,23 @@
-"""Coverage of the intervals of Linkability, Singling Out and the worst decile.
+"""Coverage of the intervals of Linkability, Singling Out, 1 − EER and the worst decile.
 
-A sample of speakers is drawn again and again from one law, and the share of intervals counted that
-hold the truth. For a fixed number of speakers the mean over samples is the truth of Linkability and
-Singling Out, which are unbiased; that of the worst decile comes from a sample of very many
-speakers. 1 − EER, which is quick, has a module of its own.
+For a fixed number of speakers the mean over samples is the truth of Linkability and Singling Out,
+which are unbiased; that of 1 − EER and of the worst decile comes from very many speakers: a hull
+through few trials lies too far out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import unmask as um
+from benchmarks.coverage.study import SPEAKERS, Array, Drawn, Study
 
-Array = npt.NDArray[np.float64]
 DIMENSIONS = 24
 ENROL, TEST = 3, 5
 _LARGE, _MANY = 1500, 40
+_PEOPLE, _TESTED, _OTHERS = 20_000, 4, 10
 
 
 @dataclass(frozen=True)
@@ -66,70 +63,58 @@ LAWS = (
 KEPT_APART = Law("kept apart", 0.4, heterogeneity=0.4, unprotected=0.2, seed=73)
 
 
-@cache
-def risks(law: Law) -> Array:
-    """The risks of very many speakers."""
+def studies() -> list[Study]:
+    """Every law with every number of speakers."""
+    return [
+        Study(law.name, speakers, (sample, law, speakers), (truth, law))
+        for law in (KEPT_APART, *LAWS)
+        for speakers in SPEAKERS
+    ]
+
+
+def truth(law: Law) -> dict[str, float]:
+    """What is not the mean over samples."""
     enrol, test = law.sample(np.random.default_rng(99), _LARGE, _MANY)
     linked = um.linkability(enrol, test, counts=[20], replicates=0, max_conversations=_MANY)
-    return np.asarray(linked.per_speaker[:, 0])
+    risks = np.sort(linked.per_speaker[:, 0])
+    return {
+        "worst decile N=20": float(risks[-_LARGE // 10 :].mean()),
+        "one_minus_eer": one_minus_eer(law),
+    }
 
 
-def sampled(law: Law, speakers: int, times: int, seed: int = 0) -> dict[str, Array]:
-    """Value, low and high end of each metric in each sample, at 20 and at all speakers."""
-    rng = np.random.default_rng([seed, speakers])
+def one_minus_eer(law: Law) -> float:
+    """1 − EER of very many speakers, each against ten others."""
+    rng = np.random.default_rng(99)
+    enrol, test = law.sample(rng, _PEOPLE, _TESTED)
+    rows = _unit(test.vectors)
+    known = _unit(_unit(enrol.vectors).reshape(_PEOPLE, ENROL, -1).mean(axis=1))
+    owner = np.repeat(np.arange(_PEOPLE), _TESTED)[:, None]
+    others = (owner + rng.integers(1, _PEOPLE, (len(owner), _OTHERS))) % _PEOPLE
+    same, differ = (np.einsum("id,ijd->ij", rows, known[j]) for j in (owner, others))
+    return float(1 - um.eer(same.ravel(), differ.ravel()))
+
+
+def _unit(rows: Array) -> Array:
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+def sample(law: Law, speakers: int, number: int) -> Drawn:
+    """Value, low and high end of each metric in one sample, at 20 and at all speakers."""
+    rng = np.random.default_rng([law.seed, speakers, number])
+    enrol, test = law.sample(rng, speakers)
     counts = [20] if speakers <= 20 else [20, speakers]
-    found: dict[str, list[Any]] = {}
-    for _ in range(times):
-        enrol, test = law.sample(rng, speakers)
-        curves = {
-            "singling_out": um.singling_out(enrol, test, counts=counts, folds=5),
-            "linkability": um.linkability(enrol, test, counts=counts),
-        }
-        for name, curve in curves.items():
-            for i, count in enumerate(counts):
-                row = [curve.value[i], curve.low[i], curve.high[i]]
-                found.setdefault(f"{name} N={count}", []).append(row)
-        linked = curves["linkability"]
-        assert isinstance(linked, um.privacy.Linkability)
-        limits = linked.worst_decile_limits(0)
-        assert limits is not None
-        found.setdefault("worst decile N=20", []).append([linked.worst_decile[0], *limits])
-    return {name: np.array(rows) for name, rows in found.items()}
-
-
-def coverage(rows: Array, truth: float) -> tuple[float, float, float]:
-    """Share of intervals that hold the truth, lie above it, and lie below it."""
-    low, high = rows[:, 1:3].T
-    near = 1e-9
-    above, below = (low > truth + near).mean(), (high < truth - near).mean()
-    assert (high > low).all()
-    return float(1 - above - below), float(above), float(below)
-
-
-def header() -> None:
-    """The first line of a table."""
-    print(
-        f"{'law':<18}{'speakers':>9}  {'metric':<24}{'truth':>8}{'held':>8}{'above':>8}{'below':>8}"
-    )
-
-
-def line(law: str, speakers: int, name: str, rows: Array, truth: float) -> None:
-    """One line of it."""
-    shown = "".join(f"{share:>8.3f}" for share in (truth, *coverage(rows, truth)))
-    print(f"{law:<18}{speakers:>9}  {name:<24}{shown}", flush=True)
-
-
-def run(*, samples: int = 200) -> None:
-    """Print a table."""
-    header()
-    for law in (KEPT_APART, *LAWS):
-        for speakers in (20, 40, 60):
-            for name, rows in sampled(law, speakers, samples, law.seed).items():
-                truth = float(rows[:, 0].mean())
-                if name.startswith("worst"):
-                    truth = float(np.sort(risks(law))[-_LARGE // 10 :].mean())
-                line(law.name, speakers, name, rows, truth)
-
-
-if __name__ == "__main__":
-    run()
+    linked = um.linkability(enrol, test, counts=counts)
+    singled = um.singling_out(enrol, test, counts=counts, folds=5)
+    found = {
+        f"{name} N={('20', 'all')[i]}": (curve.value[i], curve.low[i], curve.high[i])
+        for name, curve in {"singling_out": singled, "linkability": linked}.items()
+        for i in range(len(counts))
+    }
+    eer = um.privacy.one_minus_eer(enrol, test, counts=[speakers], replicates=300)
+    limits = linked.worst_decile_limits(0)
+    assert limits is not None
+    return found | {
+        "one_minus_eer": (eer.value[0], eer.low[0], eer.high[0]),
+        "worst decile N=20": (linked.worst_decile[0], *limits),
+    }

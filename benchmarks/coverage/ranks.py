@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 import unmask as um
-from benchmarks.coverage.legal import Array, header, line
+from benchmarks.coverage.study import SPEAKERS, Array, Drawn, Study, ends
 from unmask.privacy.legal.curve import Resampling
 from unmask.privacy.legal.ranks import disclosure, ranks_of
 
@@ -48,7 +48,21 @@ LAWS = (
 )
 
 
-def truth(law: Ability) -> tuple[float, float, float]:
+def studies() -> list[Study]:
+    """Every law, and every strength of an attribute, with every number of speakers."""
+    ranked = [
+        Study(law.name, speakers, (sample, law, speakers), (truth, law))
+        for law in LAWS
+        for speakers in SPEAKERS
+    ]
+    return ranked + [
+        Study(f"moved by {shift:g}", speakers, (probed, shift, speakers), (dict,))
+        for shift in SHIFTS
+        for speakers in SPEAKERS
+    ]
+
+
+def truth(law: Ability) -> dict[str, float]:
     """The three numbers of the law, by summing over a fine grid of own scores."""
     grid = np.linspace(-9, 9, 2001)
     weight = np.exp(-(grid**2) / 2)
@@ -57,57 +71,33 @@ def truth(law: Ability) -> tuple[float, float, float]:
     shares = binom.pmf(ranks, CANDIDATES - 1, above[:, None])
     shares = np.asarray((weight / weight.sum()) @ shares)
     mean_d, max_d = disclosure(shares)
-    return float(shares[0]), float(mean_d), float(max_d)
+    return dict(zip(METRICS, map(float, (shares[0], mean_d, max_d)), strict=True))
 
 
-def sampled(law: Ability, speakers: int, times: int) -> dict[str, Array]:
-    """Value, low and high end of each number in each sample."""
-    rng = np.random.default_rng([5, speakers])
-    owner = np.repeat(np.arange(speakers), CONVERSATIONS)
-    rows: dict[str, list[list[float]]] = {name: [] for name in METRICS}
-    for _ in range(times):
-        made = ranks_of(
-            law.ranks(rng, speakers),
-            CANDIDATES,
-            speakers=owner,
-            resampling=Resampling(0.95, 200, 0),
-        )
-        for name in METRICS:
-            interval = made.intervals[name]
-            rows[name].append([getattr(made, name), interval.low, interval.high])
-    return {name: np.array(values) for name, values in rows.items()}
+def sample(law: Ability, speakers: int, number: int) -> Drawn:
+    """Value, low and high end of each number in one sample."""
+    rng = np.random.default_rng([5, speakers, number])
+    made = ranks_of(
+        law.ranks(rng, speakers),
+        CANDIDATES,
+        speakers=np.repeat(np.arange(speakers), CONVERSATIONS),
+        resampling=Resampling(0.95, 200, 0),
+    )
+    return {name: ends(made.intervals[name], getattr(made, name)) for name in METRICS}
 
 
-def probed(shift: float, speakers: int, times: int) -> Array:
+def probed(shift: float, speakers: int, number: int) -> Drawn:
     """Accuracy of a probe of an attribute that moves voices by ``shift``, with its interval."""
-    rng = np.random.default_rng([6, speakers])
+    rng = np.random.default_rng([6, speakers, number])
     owner = np.repeat(np.arange(speakers), CONVERSATIONS)
-    rows = []
-    for _ in range(times):
-        attribute = np.arange(speakers) % 2
-        means = rng.normal(size=(speakers, _DIMENSIONS)) + shift * attribute[:, None]
-        vectors = means[owner] + rng.normal(size=(owner.size, _DIMENSIONS))
-        voices = um.Embeddings(
-            vectors,
-            [f"s{i}" for i in owner],
-            [f"u{i}" for i in range(owner.size)],
-            columns={"sex": [("f", "m")[k] for k in attribute[owner]]},
-        )
-        made = um.inference(voices, "sex")
-        rows.append([made.value, made.low, made.high])
-    return np.array(rows)
-
-
-def run(*, samples: int = 200) -> None:
-    """Print a table."""
-    header()
-    for speakers in (20, 40, 60):
-        for law in LAWS:
-            known = truth(law)
-            for (name, rows), value in zip(
-                sampled(law, speakers, samples).items(), known, strict=True
-            ):
-                line(law.name, speakers, name, rows, value)
-        for shift in SHIFTS:
-            rows = probed(shift, speakers, samples)
-            line(f"moved by {shift:g}", speakers, "inference", rows, float(rows[:, 0].mean()))
+    attribute = np.arange(speakers) % 2
+    means = rng.normal(size=(speakers, _DIMENSIONS)) + shift * attribute[:, None]
+    vectors = means[owner] + rng.normal(size=(owner.size, _DIMENSIONS))
+    voices = um.Embeddings(
+        vectors,
+        [f"s{i}" for i in owner],
+        [f"u{i}" for i in range(owner.size)],
+        columns={"sex": [("f", "m")[k] for k in attribute[owner]]},
+    )
+    made = um.inference(voices, "sex")
+    return {"inference": (made.value, made.low, made.high)}

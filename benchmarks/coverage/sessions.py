@@ -2,42 +2,49 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
 import unmask as um
 from benchmarks.coverage.similarity import KEPT_APART, POPULATIONS, Voices
-from benchmarks.coverage.tally import Tally, header, line
+from benchmarks.coverage.study import SPEAKERS, Drawn, Study, ends
 
-SPEAKERS = (20, 40, 60)
 METRICS = ("g_vd_within", "unlinkability_between", "d_ece_between", "eer_between")
-REPLICATES = 100
+REPLICATES = 200
 _LARGE, _TIMES = 200, 12
+
+
+def studies() -> list[Study]:
+    """Three laws with every number of speakers."""
+    return [
+        Study(voices.name, speakers, (sample, voices, speakers), (truth, voices))
+        for voices in (KEPT_APART, POPULATIONS[0], POPULATIONS[2])
+        for speakers in SPEAKERS
+    ]
 
 
 def assessed(
     voices: Voices, rng: np.random.Generator, speakers: int, *, replicates: int, seed: int = 0
-) -> um.privacy.SessionAssessment:
-    """A sample whose utterances are spoken in two sessions in turn."""
+) -> Drawn:
+    """Numbers of a sample whose utterances are spoken in two sessions in turn."""
     original, *runs = voices.runs(rng, speakers, 2)
     session = np.arange(len(original.vectors)) % 2
     vectors = np.where(session[:, None] == 0, runs[0].vectors, runs[1].vectors)
     protected = um.Embeddings(
         vectors, original.speakers, original.utterances, sessions=[f"t{part}" for part in session]
     )
-    return um.sessions(original, protected, replicates=replicates, seed=seed)
-
-
-@cache
-def truth(voices: Voices, *, large: int = _LARGE, times: int = _TIMES) -> dict[str, float]:
-    """The mean of large samples, or what follows where nothing is kept from session to session."""
-    rng = np.random.default_rng([2028, voices.seed])
-    rows = [assessed(voices, rng, large, replicates=0).estimates for _ in range(times)]
-    found = {
-        metric: np.array([e.value for row in rows for e in row if e.metric == metric], float)
+    found = um.sessions(original, protected, replicates=replicates, seed=seed)
+    values = {e.metric: float(e.value) for e in found.estimates if e.metric in METRICS}
+    return {
+        metric: ends(found.interval(metric) if replicates else None, values[metric])
         for metric in METRICS
     }
+
+
+def truth(voices: Voices) -> dict[str, float]:
+    """The mean of large samples, or what follows where nothing is kept from session to session."""
+    rng = np.random.default_rng([2028, voices.seed])
+    rows = [assessed(voices, rng, _LARGE, replicates=0) for _ in range(_TIMES)]
+    found = {metric: np.array([row[metric][0] for row in rows]) for metric in METRICS}
     known = {metric: float(values.mean()) for metric, values in found.items()}
     known["g_vd_within"] = float(10 * np.log10((10 ** (found["g_vd_within"] / 10)).mean()))
     if voices.share == 0 and voices.spread == 0:
@@ -45,24 +52,7 @@ def truth(voices: Voices, *, large: int = _LARGE, times: int = _TIMES) -> dict[s
     return known
 
 
-def covered(
-    voices: Voices, speakers: int, *, samples: int, replicates: int = REPLICATES
-) -> dict[str, Tally]:
-    """Tallies of all samples of so many speakers."""
-    known = truth(voices)
-    tallies = {metric: Tally(known[metric]) for metric in METRICS}
-    for number in range(samples):
-        rng = np.random.default_rng([voices.seed, speakers, number])
-        found = assessed(voices, rng, speakers, replicates=replicates, seed=number)
-        for metric, tally in tallies.items():
-            tally.add_interval(found.interval(metric))
-    return tallies
-
-
-def run(*, samples: int = 200) -> None:
-    """Print coverage for every population, number of speakers and number."""
-    header()
-    for voices in (KEPT_APART, POPULATIONS[0], POPULATIONS[2]):
-        for speakers in SPEAKERS:
-            for metric, tally in covered(voices, speakers, samples=samples).items():
-                line(voices.name, speakers, metric, tally)
+def sample(voices: Voices, speakers: int, number: int) -> Drawn:
+    """Intervals of one sample."""
+    rng = np.random.default_rng([voices.seed, speakers, number])
+    return assessed(voices, rng, speakers, replicates=REPLICATES, seed=number)

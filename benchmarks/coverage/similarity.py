@@ -8,22 +8,17 @@ bundled case study: samples of its speakers, judged by all of them, which is a l
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 import unmask as um
-from benchmarks.coverage.tally import Tally, header, line
+from benchmarks.coverage.study import SPEAKERS, Array, Drawn, Study, ends
 
-Array = npt.NDArray[np.float64]
 METRICS = ("deid", "g_vd", "d_ece")
 DETAILS = ("deid_d_ece", "deid_min_cllr", "g_d_ece", "g_min_cllr", "deid_log", "g_vd_log")
-SPEAKERS = (20, 40, 60)
-SAMPLES = 200
-REPLICATES = 100
+REPLICATES = 200
 DIMENSIONS = 16
 _LARGE, _TIMES = 300, 12
 
@@ -82,7 +77,20 @@ POPULATIONS = (
 KEPT_APART = Voices("kept apart", 0.35, spread=0.3, heterogeneity=0.5, freedom=5.0, seed=71)
 
 
-@cache
+def studies() -> list[Study]:
+    """Every law with every number of speakers, and speakers of the case study."""
+    made = [
+        Study(voices.name, speakers, (sample, voices, speakers), (truth, voices))
+        for voices in (KEPT_APART, *POPULATIONS)
+        for speakers in SPEAKERS
+    ]
+    real = [
+        Study(f"real, {name}", 20, (real_sample, name, 20), (real_truth, name))
+        for name in ("b2", "b2w")
+    ]
+    return made + real
+
+
 def truth(voices: Voices, *, large: int = _LARGE, times: int = _TIMES) -> dict[str, float]:
     """Every number of the population: the mean of large samples, ratios averaged as ratios."""
     rng = np.random.default_rng([2026, voices.seed])
@@ -98,62 +106,40 @@ def truth(voices: Voices, *, large: int = _LARGE, times: int = _TIMES) -> dict[s
     return known
 
 
-def covered(
-    voices: Voices,
-    speakers: int,
-    *,
-    known: dict[str, float] | None = None,
-    samples: int = SAMPLES,
-    replicates: int = REPLICATES,
-) -> dict[str, Tally]:
-    """Tallies of all samples of so many speakers."""
-    made = (
-        voices.sample(np.random.default_rng([voices.seed, number]), speakers)
-        for number in range(samples)
-    )
-    return _tallied(made, known or truth(voices), replicates)
+def sample(voices: Voices, speakers: int, number: int, replicates: int = REPLICATES) -> Drawn:
+    """Intervals of one sample."""
+    made = voices.sample(np.random.default_rng([voices.seed, number]), speakers)
+    return _intervals(*made, number, replicates)
 
 
-def real(speakers: int, safeguard: str, *, samples: int, replicates: int) -> dict[str, Tally]:
-    """The same for speakers of the case study, drawn without replacement."""
+@cache
+def _real(safeguard: str) -> tuple[um.Embeddings, um.Embeddings]:
     from unmask.speech import case_study
 
     voices = case_study("campplus")
-    both = voices["original"], voices[safeguard]
-    whole = um.pseudonymisation(*both, replicates=0)
-    known = {"deid": whole.deid, "g_vd": whole.g_vd, "d_ece": whole.sets["op"].zebra.d_ece}
-
-    def drawn() -> Iterator[tuple[um.Embeddings, um.Embeddings]]:
-        for number in range(samples):
-            rng = np.random.default_rng(number)
-            names = rng.choice(whole.speakers, speakers, replace=False).tolist()
-            original, protected = (
-                e.select(e.speakers.to_series().is_in(names).to_numpy()) for e in both
-            )
-            yield original, protected
-
-    return _tallied(drawn(), known, replicates)
+    return voices["original"], voices[safeguard]
 
 
-def _tallied(
-    made: Iterator[tuple[um.Embeddings, um.Embeddings]], known: dict[str, float], replicates: int
-) -> dict[str, Tally]:
-    tallies = {metric: Tally(known[metric]) for metric in (*METRICS, *DETAILS) if metric in known}
-    for number, (original, protected) in enumerate(made):
-        result = um.pseudonymisation(original, protected, replicates=replicates, seed=number)
-        for metric, tally in tallies.items():
-            interval = result.interval(metric)
-            tally.add_interval(interval)
-    return tallies
+def real_truth(safeguard: str) -> dict[str, float]:
+    """Numbers of all speakers of the case study."""
+    whole = um.pseudonymisation(*_real(safeguard), replicates=0)
+    known = {metric: float(getattr(whole, metric)) for metric in ("deid", "g_vd", *DETAILS)}
+    return known | {"d_ece": whole.sets["op"].zebra.d_ece}
 
 
-def run(*, samples: int = SAMPLES) -> None:
-    """Print coverage for every population, number of speakers and number."""
-    header()
-    for voices in (KEPT_APART, *POPULATIONS):
-        for speakers in SPEAKERS:
-            for metric, tally in covered(voices, speakers, samples=samples).items():
-                line(voices.name, speakers, metric, tally)
-    for safeguard in ("b2", "b2w"):
-        for metric, tally in real(20, safeguard, samples=samples, replicates=REPLICATES).items():
-            line(f"real, {safeguard}", 20, metric, tally)
+def real_sample(safeguard: str, speakers: int, number: int) -> Drawn:
+    """Intervals of some of them, drawn without replacement."""
+    both = _real(safeguard)
+    every = np.unique(both[0].speakers.to_series().to_numpy())
+    names = np.random.default_rng(number).choice(every, speakers, replace=False).tolist()
+    some = [e.select(e.speakers.to_series().is_in(names).to_numpy()) for e in both]
+    return _intervals(some[0], some[1], number, REPLICATES)
+
+
+def _intervals(
+    original: um.Embeddings, protected: um.Embeddings, seed: int, replicates: int
+) -> Drawn:
+    made = um.pseudonymisation(original, protected, replicates=replicates, seed=seed)
+    values = {metric: getattr(made, metric) for metric in ("deid", "g_vd", *DETAILS)}
+    values["d_ece"] = made.sets["op"].zebra.d_ece
+    return {metric: ends(made.interval(metric), values[metric]) for metric in (*METRICS, *DETAILS)}

@@ -10,11 +10,13 @@ known; samples of it are seen with a few scores a pair.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
+from benchmarks.coverage.study import SPEAKERS, Cell, Drawn, Study
 from unmask.base.arrays import FloatArray, IntArray
 from unmask.stress import PairScores, extrapolate, worst_case
 from unmask.stress.impostors.ranks import closest_weights
@@ -23,7 +25,10 @@ LAWS = ("student", "plda", "hubs", "families")
 APART = "households"
 """A law that no constant of an interval was chosen on: it only checks them."""
 
-_FAR = (("student", 0, 1), ("plda", 0, 1), ("hubs", 0, 2), ("families", 0, 2), ("families", 1, 1))
+SEEN, SCORES = 150, 12
+FAR = (10 * SEEN, 100 * SEEN)
+LEVELS = {0.95: "", 0.99: ", 99 %"}
+_MEASURED = ", measured"
 _RANKS = 60
 
 
@@ -106,18 +111,25 @@ class Law:
         cube = np.einsum("ild,jld->ijl", left, right)
         return PairScores.from_array(cube, present=~np.eye(speakers, dtype=np.bool_))
 
-    def truth(self, thresholds: FloatArray, counts: list[int], targets: int = 4000) -> FloatArray:
-        """P_FA^N(τ) for N of a twentieth of the population or more, chosen by the true means."""
+    def truth(
+        self, thresholds: FloatArray, counts: list[int], targets: IntArray | None = None
+    ) -> FloatArray:
+        """P_FA^N(τ) for N of a twentieth of the population or more, chosen by the true means.
+
+        ``targets`` are 4,000 of all speakers unless given.
+        """
         rng = np.random.default_rng(3)
+        if targets is None:
+            targets = rng.choice(self.speakers, 4000, replace=False)
         weights = closest_weights(self.speakers - 1, counts)[:, :_RANKS]
         total = np.zeros((len(counts), thresholds.size))
-        for target in rng.choice(self.speakers, targets, replace=False):
+        for target in targets:
             similarity = self.means[1] @ self.means[0][target]
             similarity[target] = -np.inf
             near = np.argpartition(-similarity, _RANKS)[:_RANKS]
             near = near[np.argsort(-similarity[near])]
             total += weights @ self._rates(target, near, thresholds, rng)
-        return total / targets
+        return total / len(targets)
 
     def small_truth(
         self, thresholds: FloatArray, counts: list[int], draws: int = 20_000
@@ -142,119 +154,122 @@ class Law:
         return np.asarray((scores[:, :, None] > thresholds).mean(axis=1))
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Coverage (counts, thresholds) of measured intervals at each level."""
+def studies() -> list[Study]:
+    """Measured rates of every law and number of speakers, and rates far beyond 150 speakers."""
+    near = [
+        Study(name, speakers, (measured, Law(name), speakers), (near_truth, Law(name), speakers))
+        for name in (APART, *LAWS)
+        for speakers in SPEAKERS
+    ]
+    beyond = [Law(name, 100 * SEEN + 1) for name in (APART, *LAWS)]
+    beyond.append(Law("families", 100 * SEEN + 1, seed=1))
+    far = [
+        Study(
+            f"far, {law.name}" + (f" {law.seed + 1}" if law.seed else ""),
+            SEEN,
+            (extrapolated, law),
+            (far_truth, law),
+            part=0.2,
+        )
+        for law in beyond
+    ]
+    return near + far
 
-    law: str
-    speakers: int
-    truth: FloatArray
-    bias: FloatArray
-    coverage: dict[float, FloatArray]
+
+@cache
+def same(law: Law) -> Law:
+    """One of all equal laws: it holds its voices."""
+    return law
 
 
-def measured(
-    law: Law, speakers: int, *, populations: int, scores: int = 12, draws: int = 20_000
-) -> Measured:
-    """Samples of some speakers: how often the interval holds the truth at N = 1, M/4 and M."""
-    thresholds = np.quantile(law.seen(150, 12, 0).scores, [0.95, 0.99, 0.999])
-    counts = [1, max(speakers // 4, 2), speakers - 1]
-    truth = law.small_truth(thresholds, counts, draws)
-    found = {
-        level: [
-            worst_case(law.seen(speakers, scores, 100 + k), thresholds, counts=counts, level=level)
-            for k in range(populations)
-        ]
-        for level in (0.99, 0.95)
+@cache
+def near_thresholds(law: Law) -> FloatArray:
+    """Thresholds of false-alarm rates of 5, 1 and 0.1 %."""
+    return np.asarray(np.quantile(law.seen(SEEN, SCORES, 0).scores, [0.95, 0.99, 0.999]))
+
+
+def counts_of(speakers: int) -> list[int]:
+    """N = 1, M/4 and M."""
+    return [1, max(speakers // 4, 2), speakers - 1]
+
+
+def by_cell(speakers: int, *surfaces: FloatArray, level: str = "") -> dict[str, tuple[float, ...]]:
+    """Cells of surfaces (counts, thresholds) by name."""
+    rates = ("5 %", "1 %", "0.1 %")
+    return {
+        f"N = {count}, FA {rates[k]}{level}": tuple(float(one[i, k]) for one in surfaces)
+        for i, count in enumerate(("1", "M/4", "M"))
+        for k in range(len(rates))
     }
-    return Measured(
-        law.name,
-        speakers,
-        truth,
-        np.mean([one.values for one in found[0.99]], axis=0) - truth,
-        {
-            level: np.mean([(one.low <= truth) & (truth <= one.high) for one in some], axis=0)
-            for level, some in found.items()
-        },
-    )
 
 
-@dataclass(frozen=True)
-class Far:
-    """Errors and coverage over hard cells (2 % < truth < 98 %) at each count beyond.
+def near_truth(law: Law, speakers: int, draws: int = 20_000) -> dict[str, float]:
+    """Rates at N = 1, M/4 and M."""
+    rates = law.small_truth(near_thresholds(law), counts_of(speakers), draws)
+    found = {}
+    for level in LEVELS:
+        named = by_cell(speakers, rates, level=LEVELS[level])
+        found.update({name: value[0] for name, value in named.items()})
+    return found
 
-    ``short`` is the share of samples whose mean error is negative, towards less risk than there is,
-    and ``lowest`` the mean error of the worst of them.
+
+def measured(law: Law, speakers: int, number: int, scores: int = SCORES) -> Drawn:
+    """Measured rates of one sample, with intervals of both levels."""
+    seen = same(law).seen(speakers, scores, 100 + number)
+    found: dict[str, tuple[float, ...]] = {}
+    for level in LEVELS:
+        one = worst_case(seen, near_thresholds(law), counts=counts_of(speakers), level=level)
+        found |= by_cell(speakers, one.values, one.low, one.high, level=LEVELS[level])
+    return found  # type: ignore[return-value]
+
+
+@cache
+def far_thresholds(law: Law) -> FloatArray:
+    """Sixty thresholds from the median of the scores seen to beyond the highest."""
+    scores = law.seen(SEEN, SCORES, 0).scores
+    top = scores.max() + 0.25 * np.ptp(scores)
+    return np.linspace(np.quantile(scores, 0.5), top, 60)
+
+
+def far_truth(law: Law) -> dict[str, FloatArray]:
+    """Rates at 10 and 100 times as many voices where they are hard (2 % to 98 %), NaN elsewhere."""
+    rates = law.truth(far_thresholds(law), list(FAR))
+    rates = np.where((rates > 0.02) & (rates < 0.98), rates, np.nan)
+    return {
+        f"N = {count:,}{kind}": rate
+        for count, rate in zip(FAR, rates, strict=True)
+        for kind in (*LEVELS.values(), _MEASURED)
+    }
+
+
+def extrapolated(law: Law, number: int) -> Drawn:
+    """The prediction of one sample and its intervals, at all thresholds.
+
+    Beside it, without an interval, what measuring the same speakers against the whole population
+    would give: no prediction can know more of the targets than that.
     """
-
-    law: str
-    counts: tuple[int, ...]
-    mae: tuple[float, ...]
-    bias: tuple[float, ...]
-    short: tuple[float, ...]
-    lowest: tuple[float, ...]
-    coverage: dict[float, tuple[float, ...]]
-    unsafe: dict[float, tuple[float, ...]]
-    width: dict[float, tuple[float, ...]]
-
-
-def far(law: Law, speakers: int, *, populations: int, scores: int = 12, targets: int = 4000) -> Far:
-    """Samples of some speakers, extrapolated to 10 and 100 times as many."""
-    counts = [10 * speakers, 100 * speakers]
-    first = law.seen(speakers, scores, 0)
-    top = first.scores.max() + 0.25 * np.ptp(first.scores)
-    thresholds = np.linspace(np.quantile(first.scores, 0.5), top, 60)
-    truth = law.truth(thresholds, counts, targets)
-    hard = (truth > 0.02) & (truth < 0.98)
-    first_seed = 1000 * (1 + law.seed)
-    fits = [extrapolate(law.seen(speakers, scores, first_seed + k)) for k in range(populations)]
-
-    def over(cells: list[FloatArray]) -> tuple[float, ...]:
-        every = np.array(cells)
-        return tuple(float(every[:, k][:, hard[k]].mean()) for k in range(len(counts)))
-
-    error = [fit.predict(counts, thresholds) - truth for fit in fits]
-    each = np.array([over([one]) for one in error])
-    found = {
-        level: [fit.predict_interval(counts, thresholds, level=level) for fit in fits]
-        for level in (0.99, 0.95)
-    }
-    return Far(
-        law.name,
-        tuple(counts),
-        over([np.abs(one) for one in error]),
-        over(error),
-        tuple((each < 0).mean(axis=0).tolist()),
-        tuple(each.min(axis=0).tolist()),
-        {k: over([(p.low <= truth) & (truth <= p.high) for p in v]) for k, v in found.items()},
-        {k: over([truth > p.high for p in v]) for k, v in found.items()},
-        {k: over([p.high - p.low for p in v]) for k, v in found.items()},
-    )
+    law, seed = same(law), 1000 * (1 + law.seed) + number
+    fit = extrapolate(law.seen(SEEN, SCORES, seed))
+    thresholds = far_thresholds(law)
+    some = np.random.default_rng(seed).choice(law.speakers, SEEN, replace=False)
+    measured = law.truth(thresholds, list(FAR), some)
+    values, none = fit.predict(FAR, thresholds), np.full(thresholds.size, np.nan)
+    found = {f"N = {n:,}{_MEASURED}": (measured[k], none, none) for k, n in enumerate(FAR)}
+    for level, suffix in LEVELS.items():
+        one = fit.predict_interval(FAR, thresholds, level=level)
+        for k, count in enumerate(FAR):
+            found[f"N = {count:,}{suffix}"] = values[k], one.low[k], one.high[k]
+    return found
 
 
-def run(*, samples: int = 200, seen: int = 150) -> None:
-    """Print both tables."""
-    print("measured: coverage at N = 1, M/4, M x false-alarm rates of 5, 1, 0.1 %; bias in points")
-    for name in LAWS:
-        for speakers in (20, 40, 60):
-            found = measured(Law(name), speakers, populations=max(4, samples // 5))
-            for level, share in found.coverage.items():
-                print(
-                    f"{name:9s}{speakers:4d} speakers {level:.0%}: mean {share.mean():.1%},"
-                    f" least {share.min():.0%}; largest bias {100 * np.abs(found.bias).max():.1f}"
-                )
-    print(f"extrapolated from {seen} speakers, hard thresholds")
-    for name, seed, times in (*_FAR, (APART, 0, 1)):
-        drawn = times * max(4, samples // 16)
-        beyond = far(Law(name, 100 * seen + 1, seed=seed), seen, populations=drawn)
-        for k, count in enumerate(beyond.counts):
-            ends = "; ".join(
-                f"{level:.0%} covers {share[k]:.0%} (above it {beyond.unsafe[level][k]:.0%},"
-                f" width {100 * beyond.width[level][k]:.0f})"
-                for level, share in beyond.coverage.items()
-            )
-            print(
-                f"{name:10s} N = {count:6,}, {drawn} samples: MAE {100 * beyond.mae[k]:.1f}, bias"
-                f" {100 * beyond.bias[k]:+.1f} points, short in {beyond.short[k]:.0%}, at worst"
-                f" {100 * beyond.lowest[k]:+.0f}; {ends}"
-            )
+def remarks(made: Sequence[Cell]) -> list[str]:
+    """Errors of the predictions, in points."""
+    far = {(one.law, one.number): one for one in made if one.law.startswith("far")}
+    return [
+        f"{law}, {number}: {one.samples} samples, mean absolute error {100 * one.error:.1f}, bias"
+        f" {100 * one.bias:+.1f} points; short in {one.short:.0%} of samples, at worst by"
+        f" {100 * one.shortest:.0f}; error where the same targets are measured against all voices"
+        f" {100 * far[law, number + _MEASURED].error:.1f}"
+        for (law, number), one in far.items()
+        if (law, number + _MEASURED) in far
+    ]

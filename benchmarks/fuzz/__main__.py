@@ -1,13 +1,16 @@
-"""``python -m benchmarks.fuzz [--cases N] [--seconds S] [TARGET …]``: damaged files by the million.
+"""``python -m benchmarks.fuzz [--cases N] [--seconds S] [--processes P] [TARGET …]``: damaged files
+by the million.
 
-A child reads case after case; this process watches it. A case that takes more than ten seconds or
-ends the child is a fault as is any exception but InputError, a message of more than one line, and a
-count of rows that a naive reader of the same bytes does not share.
+Children read case after case, each a range of them; this process watches. A case that takes more
+than ten seconds or ends its child is a fault as is any exception but InputError, a message of more
+than one line, and a count of rows that a naive reader of the same bytes does not share. A kind of
+file whose library is not installed is left out, by name.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import mmap
 import os
@@ -18,13 +21,16 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from benchmarks.fuzz.mutation import mutated
-from benchmarks.fuzz.seeds import seeds
-from benchmarks.fuzz.targets import Target, prepare, targets
+from benchmarks.fuzz.seeds import installed, seeds
+from benchmarks.fuzz.targets import Target, left_out, prepare, targets
 from unmask.errors import InputError
 
 LONGEST = 10.0
@@ -68,6 +74,8 @@ def child(folder: Path, state: Path, seed: int, first: int, last: int, names: li
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     prepare(folder)
+    if installed("torch") and (not names or {"card", "weights"} & set(names)):
+        importlib.import_module("torch")  # not in the time of a case
     accepted = refused = 0
     parent = os.getppid()
     with open(state, "r+b") as file, mmap.mmap(file.fileno(), _STATE.size) as shared:
@@ -84,27 +92,35 @@ def child(folder: Path, state: Path, seed: int, first: int, last: int, names: li
 
 
 class Hunt:
-    """Children one after the other, and what they met."""
+    """Children one after the other over a range of cases, and what they met.
 
-    def __init__(self, seed: int, names: list[str], keep: Path | None, *, quiet: bool) -> None:
+    ``names`` are the targets (all if empty), ``keep`` a folder for files that show faults.
+    """
+
+    def __init__(
+        self, seed: int, names: list[str], keep: Path | None = None, *, quiet: bool = False
+    ) -> None:
         self.seed, self.names, self.keep, self.quiet = seed, names, keep, quiet
-        self.accepted = self.refused = self.next = 0
+        self.accepted = self.refused = self.cases = 0
         self.faults: list[tuple[int, str]] = []
+        self.stopped = False
 
-    def run(self, cases: int, seconds: float) -> None:
-        """All cases, or as many as fit into the time."""
-        end = time.monotonic() + seconds
+    def run(self, first: int, last: int, end: float) -> None:
+        """The cases from ``first`` to before ``last``, or as many as fit until the time ``end``."""
+        following = first
         with tempfile.TemporaryDirectory(dir=_memory_folder()) as folder:
-            while self.next < cases and time.monotonic() < end:
-                self._watched(Path(folder), cases, end)
+            while following < last and time.monotonic() < end and not self.stopped:
+                following = self._watched(Path(folder), following, last, end)
+        self.cases = following - first
 
-    def _watched(self, folder: Path, cases: int, end: float) -> None:
-        state = folder / "state"
-        state.write_bytes(_STATE.pack(self.next, 0, 0, time.time() + 60))
+    def _watched(self, folder: Path, first: int, last: int, end: float) -> int:
+        """Watch one child from a case on; the case that the next one begins with."""
+        state, told = folder / "state", folder / "faults"
+        state.write_bytes(_STATE.pack(first, 0, 0, time.time() + 60))
         command = [sys.executable, "-m", "benchmarks.fuzz", "--child", str(folder / "files")]
-        command += [str(state), str(self.seed), str(self.next), str(cases), *self.names]
+        command += [str(state), str(self.seed), str(first), str(last), *self.names]
         single = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS"), "1")
-        with open(folder / "faults", "wb") as output:
+        with open(told, "wb") as output, open(told, encoding="utf-8") as faults:
             process = subprocess.Popen(
                 command, stdout=output, stderr=subprocess.DEVNULL, env={**os.environ, **single}
             )
@@ -112,25 +128,31 @@ class Hunt:
             try:
                 while process.poll() is None and not hung and not ended:
                     time.sleep(0.1)
-                    number, *_, began = _STATE.unpack(state.read_bytes())
+                    self._note(faults)
+                    *_, began = _STATE.unpack(state.read_bytes())
                     hung = time.time() - began > LONGEST
-                    ended = time.monotonic() > end
+                    ended = time.monotonic() > end or self.stopped
             finally:
                 process.send_signal(signal.SIGKILL)
                 process.wait()
-        number, accepted, refused, _ = _STATE.unpack(state.read_bytes())
+                self._note(faults)
+        number, accepted, refused, began = _STATE.unpack(state.read_bytes())
         self.accepted, self.refused = self.accepted + accepted, self.refused + refused
-        for line in (folder / "faults").read_text().splitlines():
-            self._note(*json.loads(line))
-        if hung:
-            self._note(number, f"no end after {LONGEST:g} s")
-        elif not ended and process.returncode:
-            self._note(number, f"the process ended with {process.returncode}")
-        self.next = number + 1 if hung or process.returncode else number
-        if ended:
-            self.next = number
+        if ended or not (hung or process.returncode):
+            return number
+        said = f"no end after {LONGEST:g} s" if hung else f"the child ended: {process.returncode}"
+        self._fault(number, said)
+        return last if began > time.time() else number + 1  # none was read: it cannot start
 
-    def _note(self, number: int, said: str) -> None:
+    def _note(self, faults: TextIO) -> None:
+        """The lines that a child has finished since."""
+        place = faults.tell()
+        while (line := faults.readline()).endswith("\n"):
+            self._fault(*json.loads(line))
+            place = faults.tell()
+        faults.seek(place)
+
+    def _fault(self, number: int, said: str) -> None:
         self.faults.append((number, said))
         target, data, _ = case(self.seed, number, tuple(self.names))
         if not self.quiet:
@@ -138,6 +160,24 @@ class Hunt:
         if self.keep is not None:
             self.keep.mkdir(parents=True, exist_ok=True)
             (self.keep / f"{target.name}-{self.seed}-{number}").write_bytes(data)
+
+
+def hunted(hunts: Sequence[Hunt], cases: int, seconds: float) -> None:
+    """All cases, or as many as fit into the time, in as many ranges as there are hunts."""
+    end = time.monotonic() + seconds
+    edges = [cases * n // len(hunts) for n in range(len(hunts) + 1)]
+    threads = [
+        threading.Thread(target=hunt.run, args=(first, last, end))
+        for hunt, first, last in zip(hunts, edges, edges[1:], strict=False)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            thread.join()
+    finally:
+        for hunt in hunts:
+            hunt.stopped = True
 
 
 def replay(path: Path, folder: Path, *, tries: int = 8) -> str:
@@ -162,19 +202,28 @@ def main() -> None:
     words.add_argument("--cases", type=int, default=1_000_000)
     words.add_argument("--seconds", type=float, default=3600.0)
     words.add_argument("--seed", type=int, default=0)
+    words.add_argument("--processes", type=int, default=1, help="children at a time")
     words.add_argument("--keep", type=Path, help="folder for the files that show faults")
     options = words.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    unknown = set(options.targets) - set(targets())
+    if unknown:
+        words.error(f"{', '.join(sorted(unknown))}: expected targets of {', '.join(targets())}")
+    for name, missing in left_out().items():
+        print(f"left out: {name}, which needs {missing}")
     began = time.monotonic()
-    hunt = Hunt(options.seed, options.targets, options.keep, quiet=False)
-    hunt.run(options.cases, options.seconds)
+    hunts = [
+        Hunt(options.seed, options.targets, options.keep) for _ in range(max(options.processes, 1))
+    ]
+    hunted(hunts, options.cases, options.seconds)
     taken = time.monotonic() - began
+    cases, faults = sum(one.cases for one in hunts), sum(len(one.faults) for one in hunts)
     print(
-        f"{hunt.next:,} cases in {taken:.0f} s ({hunt.next / taken:.0f} a second), seed"
-        f" {options.seed}: {hunt.accepted:,} accepted, {hunt.refused:,} refused,"
-        f" {len(hunt.faults)} faults"
+        f"{cases:,} cases in {taken:.0f} s ({cases / taken:.0f} a second), seed {options.seed},"
+        f" {len(options.targets or targets())} kinds: {sum(one.accepted for one in hunts):,}"
+        f" accepted, {sum(one.refused for one in hunts):,} refused, {faults} faults"
     )
-    sys.exit(1 if hunt.faults else 0)
+    sys.exit(1 if faults else 0)
 
 
 if __name__ == "__main__":

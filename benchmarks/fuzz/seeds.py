@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import struct
 from functools import cache
+from importlib.util import find_spec
 
 import numpy as np
 import polars as pl
 
 from unmask.trials import FORMATS
+from unmask.utility import COLUMNS
 
 ROWS = 8
 _WORDS = ("nontarget", "target")
+
+
+@cache
+def installed(package: str) -> bool:
+    """Whether a package can be imported."""
+    return find_spec(package) is not None
 
 
 @cache
@@ -35,7 +44,32 @@ def seeds() -> dict[str, list[bytes]]:
         "list": ["".join(f"u{i}\ts{i % 3}\tf{i}.wav\n" for i in range(ROWS)).encode()],
         "audio": _audio(),
         "ledger": _ledgers(),
+        "plan": [json.dumps(_PLAN).encode()],
+        "model": _models(),
+        "slices": [_npz()[4]],
+        "measured": [_MEASURED.encode()],
+        "words": ["".join(f"u{i} THE {i}TH WORD\n" for i in range(ROWS)).encode()],
+        "sheet": _sheets("text", "Well, the word"),
+        "labels": _sheets("emotion", "calm"),
+        "genders": ["".join(f"s{i} {'fm'[i % 2]}\n" for i in range(ROWS)).encode()],
+        **_encoders(),
     }
+
+
+_PLAN = {
+    "$": "mapping",
+    "v": [
+        ["rows", {"$": "array", "v": "a0", "shape": [8, 4]}],
+        ["names", {"$": "names", "v": ["s0", "s1"]}],
+        ["rest", {"$": "tuple", "v": [1, 2.5, None, {"$": "float", "v": "inf"}]}],
+    ],
+}
+_MEASURED = "# recogniser: none\ncondition,utterance,speaker," + ",".join(COLUMNS) + "\n"
+_MEASURED += "".join(
+    f"{c},u{i},s{i % 2},{','.join(str(n + i) for n in range(len(COLUMNS)))}\n"
+    for c in ("original", "p")
+    for i in range(ROWS // 2)
+)
 
 
 def _layouts() -> list[bytes]:
@@ -126,10 +160,10 @@ def _parquet() -> list[bytes]:
 
 
 def _hdf5() -> list[bytes]:
-    try:
-        import h5py
-    except ImportError:
+    if not installed("h5py"):
         return []
+    import h5py
+
     scores = np.outer(np.arange(ROWS), np.arange(ROWS)) / 7
     contents = [
         {"ID/row_ids": _names("e"), "ID/column_ids": _names("t"), "scores": scores,
@@ -201,10 +235,10 @@ def _configs() -> list[bytes]:
 
 
 def _audio() -> list[bytes]:
-    try:
-        import soundfile
-    except ImportError:
+    if not installed("soundfile"):
         return []
+    import soundfile
+
     samples = 0.3 * np.sin(np.arange(400) / 9)
     made = []
     for kind, subtype, rate, channels in (
@@ -231,3 +265,36 @@ def _ledgers() -> list[bytes]:
         store.to_bytes({"a": np.arange(8.0), "b": (1, float("inf"), "x"), "c": [None, True]}),
         json.dumps({"$": "tuple", "v": [1, {"$": "float", "v": "nan"}]}).encode(),
     ]
+
+
+def _models() -> list[bytes]:
+    square = np.eye(4)
+    whole = {"centre": np.zeros(4), "mean": np.zeros(4), "between": square, "within": square}
+    return [
+        _zipped(**whole, iterations=np.asarray(3), format=np.asarray("unmask-plda-1")),
+        _zipped(oo=square, op=square, pp=square, speakers=_names("s")[:4]),
+    ]
+
+
+def _sheets(column: str, cell: str) -> list[bytes]:
+    rows = "".join(f'u{i}.wav,s{i % 3},"{cell}"\n' for i in range(ROWS))
+    return [f"utterance,speaker,{column}\n{rows}".encode()]
+
+
+def _encoders() -> dict[str, list[bytes]]:
+    """A trained encoder: its weights, and cards that name them."""
+    if not installed("safetensors"):
+        return {"card": [], "weights": []}
+    import safetensors.numpy
+
+    from unmask.speech.training.card import KIND
+    from unmask.speech.training.recipe import Recipe
+
+    tensors = {"mean": _vectors().astype("<f4"), "steps": np.asarray(3)}
+    weights = safetensors.numpy.save(tensors, {"note": "a line"})
+    digest = hashlib.sha256(weights).hexdigest()
+    cards = [
+        {"kind": KIND, "weights": digest, "recipe": Recipe(network=name).to_dict(), "curve": []}
+        for name in ("tdnn", "ivector")
+    ]
+    return {"card": [json.dumps(one, indent=1).encode() for one in cards], "weights": [weights]}

@@ -7,6 +7,7 @@ Its naive count knows nothing of this package; where both count, they must agree
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import random
 import struct
@@ -17,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from benchmarks.fuzz.seeds import ROWS, seeds
+from benchmarks.fuzz.seeds import ROWS, installed, seeds
 from unmask.run import store
 from unmask.run.job import Ledger, Total
 from unmask.trials import (
@@ -29,7 +30,9 @@ from unmask.trials import (
     read_speakers,
     streamed_scores,
 )
+from unmask.utility import read_labels, read_measurements, read_transcripts
 
+_DIGEST = hashlib.sha256(b"".join(seeds()["weights"])).hexdigest().encode()
 Read = Callable[[Path, random.Random], tuple[int | None, int]]
 Count = Callable[[bytes, int], int | None]
 
@@ -38,7 +41,8 @@ Count = Callable[[bytes, int], int | None]
 class Target:
     """One kind of file: how it is damaged, read and counted, and how often it is drawn.
 
-    ``read`` gives the rows it took and how many of the lines are no rows (a header).
+    ``read`` gives the rows it took and how many of the lines are no rows (a header); ``needs`` is
+    the package that reads it, if not every installation has it.
     """
 
     name: str
@@ -47,26 +51,58 @@ class Target:
     weight: int
     read: Read
     count: Count
+    needs: str = ""
+
+    @property
+    def missing(self) -> bool:
+        """Whether the package that reads it is not installed."""
+        return bool(self.needs) and not installed(self.needs)
 
 
 def targets() -> dict[str, Target]:
     """All kinds that can be read here."""
-    known = (
+    return {one.name: one for one in _known() if not one.missing}
+
+
+def left_out() -> dict[str, str]:
+    """Kinds that cannot be read here, and the package that is missing."""
+    return {one.name: one.needs for one in _known() if one.missing}
+
+
+def _known() -> tuple[Target, ...]:
+    return (
         Target("text", "x.txt", "text", 60, _table, _lines),
         Target("gzip", "x.txt.gz", "gzip", 8, _table, _packed_lines),
         Target("pairs", "utt2spk.txt", "text", 6, _pairs, _lines),
         Target("npz", "x.npz", "zip", 12, _any, _npz_rows),
         Target("npy", "x.npy", "binary", 4, _matrix, _npy_rows),
         Target("parquet", "x.parquet", "binary", 6, _any, _parquet_rows),
-        Target("hdf5", "x.h5", "binary", 3, _any, _hdf5_rows),
+        Target("hdf5", "x.h5", "binary", 3, _any, _hdf5_rows, "h5py"),
         Target("ark", "x.ark", "binary", 10, _vectors, _ark_rows),
         Target("scp", "x.scp", "text", 8, _vectors, _lines),
-        Target("config", "x.toml", "text", 8, _config, _uncounted),
-        Target("list", "x.lst", "text", 4, _list, _list_rows),
-        Target("audio", "x.wav", "binary", 12, _audio, _frames),
+        Target("config", "x.toml", "text", 8, _config, _uncounted, "pydantic"),
+        Target("list", "x.lst", "text", 4, _list, _filled_lines),
+        Target("audio", "x.wav", "binary", 12, _audio, _frames, "soundfile"),
         Target("ledger", "results-00000000.npz", "zip", 6, _kept, _uncounted),
+        Target("plan", "tree.json", "text", 4, _plan, _uncounted),
+        Target("model", "model.npz", "zip", 4, _model, _uncounted),
+        Target("slices", "slices.npz", "zip", 4, _slices, _slice_rows),
+        Target("measured", "x.csv", "text", 4, _measured, _filled_lines),
+        Target("words", "text", "text", 4, _words, _filled_lines),
+        Target("sheet", "words.csv", "text", 6, _words, _filled_lines),
+        Target("labels", "labels.csv", "text", 4, _labels, _filled_lines),
+        Target("genders", "spk2gender", "text", 3, _genders, _uncounted),
+        Target("card", "encoder/card.json", "text", 6, _encoder, _uncounted, "safetensors"),
+        Target(
+            "weights",
+            "encoder/weights.safetensors",
+            "binary",
+            4,
+            _encoder,
+            _uncounted,
+            "safetensors",
+        ),
     )
-    return {one.name: one for one in known if seeds()[one.name]}
 
 
 def prepare(folder: Path) -> None:
@@ -76,6 +112,8 @@ def prepare(folder: Path) -> None:
     (folder / "a.ark").write_bytes(made["ark"][0])
     (folder / "utt2spk").write_bytes(made["pairs"][0])
     (folder / "a.npz").write_bytes(made["npz"][4])
+    (folder / "a0.npy").write_bytes(made["npy"][0])
+    (folder / "encoder").mkdir(exist_ok=True)
 
 
 def _table(path: Path, rng: random.Random) -> tuple[int, int]:
@@ -147,6 +185,70 @@ def _kept(path: Path, rng: random.Random) -> tuple[None, int]:
     return None, 0
 
 
+def _plan(path: Path, rng: random.Random) -> tuple[None, int]:
+    store.read_folder(path.parent)
+    return None, 0
+
+
+def _model(path: Path, rng: random.Random) -> tuple[None, int]:
+    from unmask.privacy.similarity.pseudonyms import read_matrices
+    from unmask.scoring.plda import Plda
+
+    if rng.random() < 0.5:
+        Plda.load(path)
+    else:
+        read_matrices(path)
+    return None, 0
+
+
+def _slices(path: Path, rng: random.Random) -> tuple[int, int]:
+    from unmask.scoring.shards import shards_of
+
+    shards = shards_of(path)
+    return sum(len(vectors) for one in shards for _, vectors in one.slices()), 0
+
+
+def _measured(path: Path, rng: random.Random) -> tuple[int, int]:
+    kept = read_measurements(path)
+    commented = path.read_bytes().removeprefix(b"\xef\xbb\xbf").startswith(b"#")
+    return len(kept.utterances) * len(kept.values), 1 + commented
+
+
+def _words(path: Path, rng: random.Random) -> tuple[int, int]:
+    return len(read_transcripts(path, empty=rng.random() < 0.5)), int(path.suffix == ".csv")
+
+
+def _labels(path: Path, rng: random.Random) -> tuple[int, int]:
+    return len(read_labels(path)), 1
+
+
+def _genders(path: Path, rng: random.Random) -> tuple[None, int]:
+    from unmask.speech import read_gender
+
+    read_gender(path)
+    return None, 0
+
+
+def _encoder(path: Path, rng: random.Random) -> tuple[None, int]:
+    """A folder of a card and weights, of which one is damaged; the hash on the card may fit."""
+    from unmask.speech.encoders import fingerprint_of, load_encoder
+    from unmask.speech.training import card
+
+    weights, note = path.with_name(card.WEIGHTS), path.with_name(card.CARD)
+    if path == weights:
+        digest = hashlib.sha256(weights.read_bytes()).hexdigest()
+        fitting = rng.choice(seeds()["card"]).replace(_DIGEST, digest.encode())
+        note.write_bytes(fitting if rng.random() < 0.9 else seeds()["card"][0])
+    else:
+        weights.write_bytes(seeds()["weights"][0])
+    card.recipe_of(path.parent)
+    fingerprint_of(str(path.parent))
+    card.weights_of_folder(path.parent)
+    if rng.random() < 0.01 and installed("torch"):
+        load_encoder(str(path.parent))
+    return None, 0
+
+
 def _uncounted(data: bytes, header: int) -> None:
     return None
 
@@ -158,13 +260,14 @@ def _lines(data: bytes, header: int) -> int:
     return len(lines) - header
 
 
+def _filled_lines(data: bytes, header: int) -> int:
+    lines = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r", b"\n").split(b"\n")
+    return sum(1 for line in lines if line.decode().strip()) - header
+
+
 def _packed_lines(data: bytes, header: int) -> int:
     content = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
     return _lines(content, header)
-
-
-def _list_rows(data: bytes, header: int) -> int:
-    return sum(1 for line in data.decode("utf-8-sig").splitlines() if line.strip())
 
 
 def _npz_rows(data: bytes, header: int) -> int | None:
@@ -176,6 +279,11 @@ def _npz_rows(data: bytes, header: int) -> int | None:
     if "scores" in arrays and arrays["scores"].ndim == 2:
         return None if {"mask", "labels"} & arrays.keys() else arrays["scores"].size
     return max(len(array) for array in arrays.values() if array.ndim)
+
+
+def _slice_rows(data: bytes, header: int) -> int | None:
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        return len(archive["embeddings"]) if "embeddings" in archive.files else None
 
 
 def _npy_rows(data: bytes, header: int) -> int:

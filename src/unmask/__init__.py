@@ -9,6 +9,7 @@ for charts who wants an EER. ``__init__.pyi`` says the same to type checkers.
 from importlib import import_module
 from typing import Any
 
+from unmask import _drawing
 from unmask._version import __version__ as __version__
 
 _ROOMS = ("engine", "privacy", "report", "speech", "stress", "trials", "utility")
@@ -36,60 +37,7 @@ _NAMES = {
 }
 _ROOM_OF = {name: f"unmask.{room}" for room, names in _NAMES.items() for name in names.split()}
 
-__all__ = [
-    "Attacker",
-    "Battery",
-    "Cosine",
-    "Embeddings",
-    "Estimate",
-    "Ids",
-    "InputError",
-    "Interval",
-    "Plda",
-    "Roc",
-    "Scores",
-    "Trials",
-    "Whitening",
-    "__version__",
-    "act_dcf",
-    "assess",
-    "calibrate",
-    "cllr",
-    "compare",
-    "cp_map",
-    "cp_maps",
-    "d_sys",
-    "delta_cp_map",
-    "detection",
-    "document",
-    "ece",
-    "eer",
-    "evaluate",
-    "extrapolate",
-    "inference",
-    "legal",
-    "linkability",
-    "linkability_from_scores",
-    "load_config",
-    "min_cllr",
-    "min_dcf",
-    "place",
-    "pseudonymisation",
-    "read_embeddings",
-    "read_key",
-    "read_scores",
-    "render",
-    "reporting",
-    "safeguards",
-    "sessions",
-    "singling_out",
-    "tpr_at_fpr",
-    "worst_case",
-    "worst_case_false_alarms",
-    "write",
-    "zebra",
-    "zoo",
-]
+__all__ = sorted([*_ROOM_OF, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
@@ -99,6 +47,14 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'unmask' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_ROOM_OF[name]), name)
     return value
+
+
+def _figures_of(result: Any, **options: Any) -> list[Any]:
+    """Charts of a result; the report and its charts are loaded when somebody asks."""
+    return list(import_module("unmask.report").figures_of(result, **options))
+
+
+_drawing.figures_of = _figures_of
 
 
 def __dir__() -> list[str]:

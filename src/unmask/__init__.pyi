@@ -1,61 +1,69 @@
-from unmask import engine as engine
-from unmask import privacy as privacy
-from unmask import report as report
-from unmask import speech as speech
-from unmask import stress as stress
-from unmask import trials as trials
-from unmask import utility as utility
+from unmask import (
+    engine as engine,
+    privacy as privacy,
+    report as report,
+    speech as speech,
+    stress as stress,
+    trials as trials,
+    utility as utility,
+)
 from unmask._version import __version__ as __version__
-from unmask.engine import Battery as Battery
-from unmask.engine import Roc as Roc
-from unmask.engine import act_dcf as act_dcf
-from unmask.engine import calibrate as calibrate
-from unmask.engine import cllr as cllr
-from unmask.engine import compare as compare
-from unmask.engine import d_sys as d_sys
-from unmask.engine import detection as detection
-from unmask.engine import ece as ece
-from unmask.engine import eer as eer
-from unmask.engine import evaluate as evaluate
-from unmask.engine import min_cllr as min_cllr
-from unmask.engine import min_dcf as min_dcf
-from unmask.engine import tpr_at_fpr as tpr_at_fpr
-from unmask.engine import zebra as zebra
+from unmask.engine import (
+    Battery as Battery,
+    Roc as Roc,
+    act_dcf as act_dcf,
+    calibrate as calibrate,
+    cllr as cllr,
+    compare as compare,
+    d_sys as d_sys,
+    detection as detection,
+    ece as ece,
+    eer as eer,
+    evaluate as evaluate,
+    min_cllr as min_cllr,
+    min_dcf as min_dcf,
+    tpr_at_fpr as tpr_at_fpr,
+    zebra as zebra,
+)
 from unmask.errors import InputError as InputError
-from unmask.estimate import Estimate as Estimate
-from unmask.estimate import Interval as Interval
-from unmask.privacy import Attacker as Attacker
-from unmask.privacy import inference as inference
-from unmask.privacy import linkability as linkability
-from unmask.privacy import linkability_from_scores as linkability_from_scores
-from unmask.privacy import pseudonymisation as pseudonymisation
-from unmask.privacy import safeguards as safeguards
-from unmask.privacy import sessions as sessions
-from unmask.privacy import singling_out as singling_out
-from unmask.privacy import zoo as zoo
+from unmask.estimate import Estimate as Estimate, Interval as Interval
+from unmask.privacy import (
+    Attacker as Attacker,
+    inference as inference,
+    linkability as linkability,
+    linkability_from_scores as linkability_from_scores,
+    pseudonymisation as pseudonymisation,
+    safeguards as safeguards,
+    sessions as sessions,
+    singling_out as singling_out,
+    zoo as zoo,
+)
 from unmask.privacy.legal import legal as legal
-from unmask.report import assess as assess
-from unmask.report import document as document
-from unmask.report import load_config as load_config
-from unmask.report import render as render
-from unmask.run import place as place
-from unmask.run import reporting as reporting
-from unmask.scoring import Cosine as Cosine
-from unmask.scoring import Plda as Plda
-from unmask.scoring import Whitening as Whitening
-from unmask.stress import cp_map as cp_map
-from unmask.stress import cp_maps as cp_maps
-from unmask.stress import delta_cp_map as delta_cp_map
-from unmask.stress import extrapolate as extrapolate
-from unmask.stress import worst_case as worst_case
-from unmask.stress import worst_case_false_alarms as worst_case_false_alarms
-from unmask.trials import Embeddings as Embeddings
-from unmask.trials import Ids as Ids
-from unmask.trials import Scores as Scores
-from unmask.trials import Trials as Trials
-from unmask.trials import read_embeddings as read_embeddings
-from unmask.trials import read_key as read_key
-from unmask.trials import read_scores as read_scores
-from unmask.trials import write as write
+from unmask.report import (
+    assess as assess,
+    document as document,
+    load_config as load_config,
+    render as render,
+)
+from unmask.run import place as place, reporting as reporting
+from unmask.scoring import Cosine as Cosine, Plda as Plda, Whitening as Whitening
+from unmask.stress import (
+    cp_map as cp_map,
+    cp_maps as cp_maps,
+    delta_cp_map as delta_cp_map,
+    extrapolate as extrapolate,
+    worst_case as worst_case,
+    worst_case_false_alarms as worst_case_false_alarms,
+)
+from unmask.trials import (
+    Embeddings as Embeddings,
+    Ids as Ids,
+    Scores as Scores,
+    Trials as Trials,
+    read_embeddings as read_embeddings,
+    read_key as read_key,
+    read_scores as read_scores,
+    write as write,
+)
 
 __all__: list[str]

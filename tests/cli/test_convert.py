@@ -7,11 +7,12 @@ import typer
 from typer.testing import CliRunner
 
 from unmask.cli.convert import convert
+from unmask.cli.options import flat
 from unmask.errors import InputError
 from unmask.trials import read_embeddings, read_scores
 
 app = typer.Typer()
-app.command()(convert)
+app.command()(flat(convert))
 LONG = "enrol\ttest\tlabel\tplda\tcosine\na\tb\t1\t0.5\t1.5\na\tc\t0\t0.25\t2.5\n"
 
 

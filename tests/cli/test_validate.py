@@ -6,11 +6,12 @@ import numpy as np
 import typer
 from typer.testing import CliRunner
 
+from unmask.cli.options import flat
 from unmask.cli.validate import validate
 from unmask.errors import InputError
 
 app = typer.Typer()
-app.command()(validate)
+app.command()(flat(validate))
 
 
 def run(*arguments: object, **options: object) -> str:

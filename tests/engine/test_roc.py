@@ -6,8 +6,7 @@ from dataclasses import replace
 import brute
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import unmask as um

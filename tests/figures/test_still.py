@@ -10,8 +10,7 @@ import zlib
 import numpy as np
 import pytest
 
-from unmask.figures import image as module
-from unmask.figures import save
+from unmask.figures import image as module, save
 from unmask.figures.image import png_of, still, svg
 from unmask.figures.similarity import similarity_matrices
 from unmask.privacy.similarity.view import MatrixView

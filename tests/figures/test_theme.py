@@ -3,8 +3,7 @@ from __future__ import annotations
 import altair as alt
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from unmask.errors import InputError
 from unmask.figures import Figure, attacker_dashes, shorten, system_colours, table

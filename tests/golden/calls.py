@@ -17,15 +17,12 @@ import numpy as np
 
 import unmask as um
 from unmask.engine import bootstrap, evaluation, pairing, stream, units_of
-from unmask.privacy.legal import links as legal_links
-from unmask.privacy.legal import verification as legal_verification
+from unmask.privacy.legal import links as legal_links, verification as legal_verification
 from unmask.privacy.similarity import passes as similarity_passes
 from unmask.privacy.similarity.distortion import cross_scores
-from unmask.run import Place, within
-from unmask.run import place as opened_place
+from unmask.run import Place, place as opened_place, within
 from unmask.stress import trial_bias, worst_case_by_target
-from unmask.stress.impostors import rates as worst_case_rates
-from unmask.stress.impostors import voices as worst_case_voices
+from unmask.stress.impostors import rates as worst_case_rates, voices as worst_case_voices
 from unmask.trials import write
 
 Numbers = dict[str, Any]

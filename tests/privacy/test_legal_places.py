@@ -14,9 +14,11 @@ import pytest
 from tests.helpers.populations import population
 
 import unmask as um
-from unmask.privacy.legal import links as legal_links
-from unmask.privacy.legal import lists as legal_lists
-from unmask.privacy.legal import predicates as legal_predicates
+from unmask.privacy.legal import (
+    links as legal_links,
+    lists as legal_lists,
+    predicates as legal_predicates,
+)
 from unmask.privacy.legal.isolation import Population
 from unmask.privacy.legal.lists import Lists
 from unmask.privacy.legal.predicates import Predicates, Protocol

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import unmask as um
-from unmask.privacy.similarity import pairs as similarity_pairs
-from unmask.privacy.similarity import passes
+from unmask.privacy.similarity import pairs as similarity_pairs, passes
 from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import (
     EmbeddingPairs,

@@ -10,8 +10,7 @@ from tests.helpers.populations import population
 import unmask as um
 from unmask.privacy.legal import predicates
 from unmask.privacy.legal.isolation import Best, Draw, Population, single_out
-from unmask.privacy.legal.predicates import Protocol
-from unmask.privacy.legal.predicates import test_slots as fold_slots
+from unmask.privacy.legal.predicates import Protocol, test_slots as fold_slots
 from unmask.privacy.legal.singling import calibrated_chance, mean_calibrated_chance
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "embeddings"

@@ -9,6 +9,7 @@ import re
 import shutil
 import zlib
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -492,6 +493,13 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
     assert config.legal.lengths == (1, 3)
     assert fitted.legal.lengths == (1,)
     assert notes == ("conversations of 3 utterances left out: nobody has two of them to attack",)
+    longer = Embeddings(rng.normal(size=(18, 5)), [f"s{i // 6}" for i in range(18)])
+    other = replace(attack, test=longer)
+    fitted, notes = with_fitting_lengths(config, {"b1": [attack], "b2": [other]})
+    assert fitted.legal.lengths == (1, 3)
+    assert notes == (
+        "conversations of 3 utterances left out of b1: nobody has two of them to attack",
+    )
 
 
 def test_another_place_gives_the_same_report(small, tmp_path):

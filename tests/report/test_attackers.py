@@ -184,7 +184,11 @@ def test_other_people_train_back_ends_that_may_not_see_the_attacked(ideal, tmp_p
         utterances = [f"t{utterance[1:]}" for utterance in UTTERANCES]
         write(Embeddings(crowd(seed), people, utterances), tmp_path / f"{name}.npz")
     data = 'again = "again.npz"\ntraining = "others-protected.npz"\n'
-    quick = ['frameworks=["legal"]', 'legal.metrics=["linkability"]', "legal.lengths=[1]"]
+    quick = [
+        'frameworks=["legal", "similarity"]',
+        'legal.metrics=["linkability"]',
+        "legal.lengths=[1]",
+    ]
     found = run(tmp_path, data + '[training]\nembeddings = "others.npz"\n', changes=quick)
     rows = rows_of(found, "legal")
     named = {row.conditions.get("attacker", "") for row in rows}
@@ -192,6 +196,12 @@ def test_other_people_train_back_ends_that_may_not_see_the_attacked(ideal, tmp_p
         assert f"informed with originals ({backend})" in named
     (worst,) = find(rows, "linkability", safeguard="new voice", point=WORST)
     assert worst.estimate.interval.low <= worst.estimate.chance
+    matrices = rows_of(found, "similarity")
+    for backend in ("whitened", "wasserstein", "procrustes", "asnorm", "fusion", "wccn", "plda"):
+        (tried,) = find(matrices, f"deid_{backend}", safeguard="new voice")
+        assert tried.estimate.interval.high > 0.95, backend
+    (strongest,) = find(matrices, "deid_strongest", safeguard="new voice")
+    assert strongest.estimate.value > 0.85
     facts = dict(found.facts)
     assert "of other people" in facts["Attacker informed with originals"]
     with pytest.raises(InputError, match="expected other people than those attacked, found 32"):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
+from benchmarks.faults import state_of, watched
 
 from unmask.errors import InputError
 from unmask.report.assessment import assess
+from unmask.report.cache import Cache, Work
 from unmask.report.config import check_config, load_config
 from unmask.report.extractors import NOT_RUNNABLE
+from unmask.report.inputs import read_inputs
 from unmask.report.writing import write_report
 from unmask.run import place
 from unmask.speech import Recipe, anonymise, recordings, safeguard, train
@@ -170,3 +174,31 @@ def test_people_who_are_attacked_train_nobody(study, tmp_path):
     )
     with pytest.raises(InputError, match="expected other people than those attacked, found 8"):
         assess(changed, tmp_path / "out", cache=tmp_path / "cache")
+
+
+def test_a_kill_at_any_stage_ends_with_the_same_bytes(study, tmp_path):
+    """What a kill leaves while protecting, training or embedding is put in place; it goes on."""
+    config, cache = config_of(study, name="killed.toml"), tmp_path / "cache"
+    left = {"protecting": "runs/*/*/*.flac", "training": "*/*/work/ch*", "embedding": "*/*/card*"}
+    changes = dict.fromkeys(left, 0)
+
+    def keep():
+        there = [stage for stage, file in left.items() if any(cache.glob(file))]
+        for stage in there[-1:]:
+            changes[stage] += 1
+            if changes[stage] == 3:
+                shutil.copytree(cache, tmp_path / stage)
+
+    def run():
+        read_inputs(config, Work(Cache(cache)), base=study)
+        kept, began = (".flac", ".safetensors", ".npz"), ".unmask-"
+        found = state_of(cache).items()
+        return {name: sha for name, sha in found if name.endswith(kept) and began not in name}
+
+    cache.mkdir()
+    with watched(cache, keep):
+        whole = run()
+    for stage in left:
+        shutil.rmtree(cache)
+        shutil.copytree(tmp_path / stage, cache)
+        assert run() == whole, stage

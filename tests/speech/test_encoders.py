@@ -8,8 +8,14 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.run import cache_directory
-from unmask.speech.encoders import Encoder, Wrapped, fingerprint_of, load_encoder, runs_code
-from unmask.speech.encoders import weights as weights_module
+from unmask.speech.encoders import (
+    Encoder,
+    Wrapped,
+    fingerprint_of,
+    load_encoder,
+    runs_code,
+    weights as weights_module,
+)
 from unmask.speech.encoders.weights import install, installed_path, weights_path
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"

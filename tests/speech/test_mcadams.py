@@ -4,8 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from unmask.errors import InputError
 from unmask.speech.lpc import PEAK_CEILING, linear_prediction, mcadams, poles, warp_poles

@@ -9,8 +9,7 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.run import place
-from unmask.speech import anonymise, read_audio, read_gender, recordings, safeguard
-from unmask.speech import pooled as room
+from unmask.speech import anonymise, pooled as room, read_audio, read_gender, recordings, safeguard
 from unmask.speech.world import (
     Sums,
     analysed,

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.coverage.known_voices import Population
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.special import ndtr
 from scipy.stats import genpareto
 

@@ -8,8 +8,7 @@ from tests.helpers.worst_case import COUNTS, FEW, MANY, same, voices
 
 import unmask as um
 from unmask.run import place, reporting
-from unmask.stress.impostors import rates as worst_case_rates
-from unmask.stress.impostors import voices as worst_case_voices
+from unmask.stress.impostors import rates as worst_case_rates, voices as worst_case_voices
 
 OPTIONS = {"counts": COUNTS, "split": False}
 

@@ -12,8 +12,7 @@ from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.figures import NARROW, save
 from unmask.figures.worst_case import worst_case_figures
-from unmask.report import document as document_of
-from unmask.report import render
+from unmask.report import document as document_of, render
 from unmask.stress import (
     PairScores,
     compare_models,

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from unmask.trials import Ids
 from unmask.trials.ids import Encoder, share

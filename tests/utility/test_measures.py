@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -107,6 +108,51 @@ def test_any_command_listens(tmp_path):
         broken.hear("c.wav")
     with pytest.raises(InputError, match="quotes"):
         recogniser("listen '{input}")
+
+
+class Whisper:
+    """Stands in for ``faster_whisper.WhisperModel``: the documented names of what is used."""
+
+    def __init__(self, model_size_or_path, device="auto", compute_type="default"):
+        if model_size_or_path == "missing":
+            raise RuntimeError("no such model")
+
+    def transcribe(self, audio, language=None, task="transcribe", beam_size=5):
+        assert (audio.dtype, audio.ndim) == (np.float32, 1)
+        said = [f" {audio.size} samples,", " beam", f" {beam_size}."]
+        return (SimpleNamespace(text=text) for text in said), SimpleNamespace(language="en")
+
+
+def pipeline(task=None, model=None):
+    """Stands in for ``transformers.pipeline``, which takes its input apart."""
+
+    def heard(inputs, *, chunk_length_s=0):
+        raw, rate = inputs.pop("raw"), inputs.pop("sampling_rate")
+        assert (task, raw.dtype, rate, inputs) == (
+            *("automatic-speech-recognition", np.float32, RATE),
+            {},
+        )
+        return {"text": f" {raw.size} samples, {model}, cut at {chunk_length_s:g}"}
+
+    return heard
+
+
+def test_models_of_a_hub_listen(tmp_path, monkeypatch):
+    soundfile = pytest.importorskip("soundfile")
+    short, long = tmp_path / "short.wav", tmp_path / "long.wav"
+    soundfile.write(short, sung(120.0, 0.5), RATE)
+    soundfile.write(long, np.resize(sung(120.0, 0.5), 31 * RATE), RATE)
+    monkeypatch.setitem(sys.modules, "faster_whisper", SimpleNamespace(WhisperModel=Whisper))
+    monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(pipeline=pipeline))
+    assert recogniser("faster-whisper:base.en").hear(str(short)) == "8000 samples, beam 5."
+    with pytest.raises(InputError, match="whisper:missing: cannot be loaded: no such model"):
+        recogniser("faster-whisper:missing").hear(str(short))
+    listen = recogniser("transformers:a/b")
+    assert listen.hear(str(short)) == "8000 samples, a/b, cut at 0"
+    assert listen.hear(str(long)) == "496000 samples, a/b, cut at 30"
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(InputError, match=r"pip install 'unmask\[transformers\]'"):
+        recogniser("transformers:c/d").hear(str(short))
 
 
 def test_pocketsphinx_knows_its_words(tmp_path):

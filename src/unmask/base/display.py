@@ -12,6 +12,7 @@ from importlib import import_module
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from unmask import _drawing
 from unmask.base.text import one_line
 from unmask.errors import InputError
 from unmask.estimate import Estimate
@@ -36,11 +37,11 @@ def estimate_row(estimate: Estimate, **columns: Any) -> dict[str, Any]:
     (``low``, ``high``), chance level and threshold.
     """
     interval = estimate.interval
-    told = {name: value for name, value in estimate.params.items() if value is not None}
+    params = {name: value for name, value in estimate.params.items() if value is not None}
     return {
         **columns,
         "metric": estimate.metric,
-        "params": " ".join(f"{name}={value}" for name, value in told.items()),
+        "params": " ".join(f"{name}={value}" for name, value in params.items()),
         "value": estimate.value,
         "unit": machine_unit(estimate.unit),
         "low": None if interval is None else interval.low,
@@ -99,9 +100,7 @@ class Tabular:
         """Charts of the result by name; they draw themselves in a notebook, and ``chart`` of each
         is an altair chart. ``options`` are those of :func:`unmask.report.figures_of`.
         """
-        # The report lies below this room: only whoever asks for charts goes there.
-        drawn = import_module("unmask.report").figures_of(self, **options)
-        return Figures({figure.name: figure for figure in drawn})
+        return Figures({figure.name: figure for figure in _drawing.figures_of(self, **options)})
 
     def __repr__(self) -> str:
         """A title and aligned columns; columns in which nothing stands are left out."""

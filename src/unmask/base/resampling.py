@@ -32,6 +32,18 @@ from unmask.base.intervals import Side, bias_corrected
 from unmask.errors import InputError
 from unmask.estimate import Interval
 
+MOST_REPLICATES = 1_000_000
+
+
+def check_replicates(replicates: int, *, least: int = 2) -> None:
+    """Refuse fewer replicates than an interval takes, and more than memory does."""
+    if replicates < least:
+        raise InputError(f"bootstrap: expected at least {least} replicates, found {replicates}")
+    if replicates > MOST_REPLICATES:
+        raise InputError(
+            f"bootstrap: expected at most {MOST_REPLICATES} replicates, found {replicates}"
+        )
+
 
 def generator(seed: int, index: int) -> np.random.Generator:
     """Random numbers of replicate ``index`` of ``seed``, wherever and whenever it is drawn."""
@@ -55,8 +67,7 @@ def draws(sizes: int | Sequence[int], replicates: int, seed: int, *, first: int 
 
     ``sizes`` are those of :func:`draw`; the first row is replicate ``first``.
     """
-    if replicates < 0:
-        raise InputError(f"bootstrap: expected a number of replicates, found {replicates}")
+    check_replicates(replicates, least=0)
     units = int(np.sum(sizes))
     times = np.empty((replicates, units))
     for row in range(replicates):

@@ -82,12 +82,13 @@ EXAMPLES: Final = {
     ),
 }
 _PANELS: Final = {
-    "What is read": "key speakers system by missing duplicates input_format format_in",
+    "What is read": "key speakers system by missing duplicates format_in",
     "Intervals": "ci level seed",
     "Where it runs": "on workers state",
     "What is written": "format output figures figure_formats quiet",
 }
 _PANEL_OF: Final = {name: panel for panel, names in _PANELS.items() for name in names.split()}
+_ORDER: Final = {name: place for place, name in enumerate(_PANEL_OF, 1)}
 
 
 class Deferred(TyperCommand):
@@ -95,6 +96,8 @@ class Deferred(TyperCommand):
 
     def loaded(self) -> Any:
         """The function of the same name, or the group of commands."""
+        from unmask.cli.options import flat
+
         module = import_module(f"unmask.cli.{self.name}")
         if hasattr(signal, "siginterrupt"):
             # A library restarts what Ctrl-C interrupts: a read that waits would wait on.
@@ -105,8 +108,9 @@ class Deferred(TyperCommand):
         alone = typer.Typer(add_completion=False, context_settings=app.info.context_settings)
         shown = EXAMPLES.get(str(self.name), ())
         epilog = "\n\n".join(["Examples:", *(f"  {line}" for line in shown)]) if shown else None
-        alone.command(self.name, epilog=epilog)(command)
+        alone.command(self.name, epilog=epilog)(flat(command))
         made = typer.main.get_command(alone)
+        made.params.sort(key=lambda each: _ORDER.get(str(each.name), 0))
         for option in made.params:
             if isinstance(option, TyperOption):
                 option.rich_help_panel = _PANEL_OF.get(str(option.name))

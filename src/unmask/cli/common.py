@@ -1,4 +1,4 @@
-"""What all commands share: options, writing without leaving halves, progress on a terminal."""
+"""What all commands share: groups of options, writing without leaving halves, progress."""
 
 from __future__ import annotations
 
@@ -7,36 +7,20 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, Literal
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from unmask.base import visible
+from unmask.cli.options import option
 from unmask.errors import InputError
 from unmask.report import Document, figures_of, render
-from unmask.run import Progress as Callback
-from unmask.run import place, reporting, write_whole
-
-
-class OutputFormat(StrEnum):
-    """How a result is written."""
-
-    text = "text"
-    json = "json"
-    csv = "csv"
-    md = "md"
-    latex = "latex"
-
-
-class Missing(StrEnum):
-    """What to do about trials without a partner."""
-
-    error = "error"
-    skip = "skip"
+from unmask.run import Place, Progress as Callback, place, reporting, write_whole
+from unmask.trials import Scores, Source, read_scores
 
 
 def _file(path: Path | None) -> Path | None:
@@ -75,98 +59,153 @@ def _formats(text: str) -> str:
     return text
 
 
-FormatOption = Annotated[
-    OutputFormat, typer.Option("--format", "-f", help="How the result is written.")
-]
-OutputOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--output", "-o", callback=_file, help="Write the result there instead of stdout."
-    ),
-]
-FiguresOption = Annotated[
-    Path | None,
-    typer.Option("--figures", callback=writable_folder, help="Draw the figures into this folder."),
-]
-FigureFormatsOption = Annotated[
-    str,
-    typer.Option(
-        "--figure-formats", callback=_formats, help="Comma-separated: png, svg, pdf, html."
-    ),
-]
-ReplicatesOption = Annotated[
-    int | None,
-    typer.Option(
-        "--ci",
-        min=0,
-        help="Bootstrap replicates of the intervals; 0 for none.",
-        show_default="1000, in bins of scores beyond 2 million trials",
-    ),
-]
-LevelOption = Annotated[
-    float, typer.Option("--level", min=0.5, max=0.9999, help="Level of the intervals.")
-]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random draws.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no remarks.")]
-OnOption = Annotated[
-    str,
-    typer.Option(
-        "--on",
-        help="Where blocks run: local, processes, dask, dask://HOST:PORT or cuda.",
-        metavar="PLACE",
-    ),
-]
-WorkersOption = Annotated[
-    int | None, typer.Option("--workers", min=1, help="Workers.", show_default="one per processor")
-]
-StateOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--state",
-        help="Folder of what is done, to go on from after a fault; workers must see it.",
-        show_default="a temporary folder",
-    ),
-]
-KeyOption = Annotated[
-    str | None, typer.Option("--key", "-k", help="Key: which trials are target and nontarget.")
-]
-SpeakersOption = Annotated[
-    str | None,
-    typer.Option(
-        "--speakers",
-        "-s",
-        help="Speaker of each utterance: an utt2spk file, or pattern:REGEX with one group.",
-    ),
-]
-MissingOption = Annotated[
-    Missing, typer.Option("--missing", help="Trials that only the scores or only the key has.")
-]
-DuplicatesOption = Annotated[
-    Missing, typer.Option("--duplicates", help="Repeated trials: skip keeps the first.")
-]
-InputFormatOption = Annotated[
-    str | None, typer.Option("--format-in", help="Format of the scores, see unmask formats.")
-]
+@dataclass(frozen=True)
+class Terminal:
+    """What is said on stderr."""
+
+    quiet: bool = option("No progress, no remarks.", "--quiet", "-q", default=False)
+
+    def remark(self, text: str) -> None:
+        """A line on stderr, unless nothing is to be said."""
+        if not self.quiet:
+            remark(text)
+
+    def sources(self, files: Iterable[Source]) -> None:
+        """What files were taken for."""
+        for source in files:
+            if source.detected:
+                self.remark(f"{source.name}: {source.detected}")
 
 
-def draw(result: Any, folder: Path | None, *, formats: str, quiet: bool, **options: Any) -> None:
-    """All figures of a result into a folder, if one was named.
+@dataclass(frozen=True)
+class Output(Terminal):
+    """Where a result and its figures go, and how they are written."""
 
-    ``formats`` are separated by commas, ``options`` those of :func:`unmask.report.figures_of`.
-    """
-    if folder is not None:
+    format: Literal["text", "json", "csv", "md", "latex"] = option(
+        "How the result is written.", "--format", "-f", default="text"
+    )
+    output: Path | None = option(
+        "Write the result there instead of stdout.", "--output", "-o", callback=_file
+    )
+    figures: Path | None = option("Draw the figures into this folder.", callback=writable_folder)
+    figure_formats: str = option(
+        "Comma-separated: png, svg, pdf, html.", default="png,svg,html", callback=_formats
+    )
+
+    def draw(self, result: Any, **options: Any) -> None:
+        """All figures of a result into the folder, if one was named.
+
+        ``options`` are those of :func:`unmask.report.figures_of`.
+        """
+        if self.figures is not None:
+            self.save(figures_of(result, **options))
+
+    def save(self, figures: Sequence[Any]) -> None:
+        """Figures into the folder that was named."""
         from unmask.figures import save_all
 
-        save_all(figures_of(result, **options), folder, formats=tuple(formats.split(",")))
-        remark(f"figures in {folder}", quiet=quiet)
+        assert self.figures is not None
+        save_all(figures, self.figures, formats=tuple(self.figure_formats.split(",")))
+        self.remark(f"figures in {self.figures}")
+
+    def give(self, document: Document) -> None:
+        """Write a result; its warnings go to stderr where they are not part of it."""
+        width = terminal_width(self.output)
+        self.show(render(document, self.format, width=width), document.warnings)
+
+    def show(self, text: str, warnings: Iterable[str] = ()) -> None:
+        """Write a text to stdout or to a file."""
+        if self.output is None:
+            sys.stdout.write(visible(text))
+        else:
+            write_whole(self.output, visible(text).encode())
+            self.remark(f"wrote {self.output}")
+        if self.format == "csv":
+            for line in warnings:
+                self.remark(f"warning: {line}")
 
 
-def give(document: Document, *, format: OutputFormat, output: Path | None, quiet: bool) -> None:
-    """Write the result to stdout or to a file, warnings to stderr where they are not part of it."""
-    show(render(document, format.value, width=terminal_width(output)), output, quiet=quiet)
-    if format in (OutputFormat.csv,):
-        for line in document.warnings:
-            remark(f"warning: {line}", quiet=quiet)
+@dataclass(frozen=True)
+class Intervals:
+    """How uncertain numbers are."""
+
+    ci: int | None = option(
+        "Bootstrap replicates of the intervals; 0 for none.",
+        min=0,
+        show_default="1000, in bins of scores beyond 2 million trials",
+    )
+    level: float = option("Level of the intervals.", default=0.95, min=0.5, max=0.9999)
+    seed: int = option("Seed of all random draws.", default=0, min=0)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """As functions of the library take them."""
+        return {"replicates": self.ci, "level": self.level, "seed": self.seed}
+
+
+@dataclass(frozen=True)
+class Where:
+    """The place of the work."""
+
+    on: str = option(
+        "Where blocks run: local, processes, dask, dask://HOST:PORT or cuda.",
+        default="local",
+        metavar="PLACE",
+    )
+    workers: int | None = option("Workers.", min=1, show_default="one per processor")
+    state: Path | None = option(
+        "Folder of what is done, to go on from after a fault; workers must see it.",
+        show_default="a temporary folder",
+    )
+
+    def __post_init__(self) -> None:
+        Place(self.on, self.workers)
+
+    @contextmanager
+    def running(self, what: str, *, quiet: bool) -> Iterator[None]:
+        """Work there, ``what`` beside a progress bar."""
+        here = place(self.on, workers=self.workers, state=self.state)
+        with here, progress(what, quiet=quiet) as bar, reporting(bar):
+            yield
+
+
+@dataclass(frozen=True)
+class Tables:
+    """How tables of trials, scores and embeddings are read."""
+
+    key: str | None = option("Key: which trials are target and nontarget.", "--key", "-k")
+    speakers: str | None = option(
+        "Speaker of each utterance: an utt2spk file, or pattern:REGEX with one group.",
+        "--speakers",
+        "-s",
+    )
+    missing: Literal["error", "skip"] = option(
+        "Trials that only the scores or only the key has.", default="error"
+    )
+    duplicates: Literal["error", "skip"] = option(
+        "Repeated trials: skip keeps the first.", default="error"
+    )
+    format_in: str | None = option("Format of the scores, see unmask formats.")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """As functions of the library take them."""
+        return {
+            "key": self.key,
+            "speakers": self.speakers,
+            "missing": self.missing,
+            "duplicates": self.duplicates,
+            "format": self.format_in,
+        }
+
+    def scores(
+        self, paths: Sequence[str], terminal: Terminal, *, systems: Sequence[str] = ()
+    ) -> Scores:
+        """One table of all systems in all files; what was detected is said on stderr."""
+        table = read_scores(score_files(paths), systems=list(systems) or None, **self.options)
+        terminal.sources(table.sources)
+        table.check_classes()
+        return table
 
 
 def terminal_width(output: Path | None = None) -> int | None:
@@ -176,18 +215,9 @@ def terminal_width(output: Path | None = None) -> int | None:
     return None
 
 
-def show(text: str, output: Path | None, *, quiet: bool) -> None:
-    """Write a text to stdout or to a file."""
-    if output is None:
-        sys.stdout.write(visible(text))
-    else:
-        write_whole(output, visible(text).encode())
-        remark(f"wrote {output}", quiet=quiet)
-
-
 def named_files(values: Sequence[str], option: str = "") -> dict[str, str]:
     """What ``NAME=FILE`` words name, each name once; a file alone goes by its own name."""
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     for value in values:
         name, equals, path = value.partition("=")
         if not equals or os.path.exists(value):
@@ -196,10 +226,19 @@ def named_files(values: Sequence[str], option: str = "") -> dict[str, str]:
                 raise InputError(f"{option}: expected NAME=FILE, found {value}")
         elif not name or not path:
             raise InputError(f"{option or value}: expected NAME=FILE, found {value}")
-        if name and name in found:
+        if name and name in files:
             raise InputError(f"{option or value}: expected each name once, found {name} twice")
-        found[name or path] = path
-    return found
+        files[name or path] = path
+    return files
+
+
+def score_files(paths: Sequence[str]) -> dict[str, str] | list[str]:
+    """Files by name where names were given (NAME=FILE), otherwise the files."""
+    named = named_files(paths)
+    plain = len(named) == len(paths) and all(name == path for name, path in named.items())
+    if plain or len(named) < len(paths):
+        return list(paths)
+    return {Path(name).stem if name == path else name: path for name, path in named.items()}
 
 
 def given(context: typer.Context, names: Iterable[str]) -> list[str]:
@@ -214,36 +253,17 @@ def given(context: typer.Context, names: Iterable[str]) -> list[str]:
 
 def refuse(context: typer.Context, names: Iterable[str], why: str) -> None:
     """An option that would have no effect is an error."""
-    for option in given(context, names):
-        raise InputError(f"{option}: {why}")
+    for name in given(context, names):
+        raise InputError(f"{name}: {why}")
 
 
-def remark(text: str, *, quiet: bool = False) -> None:
+def remark(text: str) -> None:
     """A line on stderr."""
-    if not quiet:
-        print(visible(text), file=sys.stderr)
+    print(visible(text), file=sys.stderr)
 
 
 @contextmanager
-def running(
-    what: str,
-    on: str = "local",
-    workers: int | None = None,
-    state: Path | None = None,
-    *,
-    quiet: bool = False,
-) -> Iterator[None]:
-    """Work where the options say, ``what`` beside a progress bar."""
-    with (
-        place(on, workers=workers, state=state),
-        progress(what, quiet=quiet) as bar,
-        reporting(bar),
-    ):
-        yield
-
-
-@contextmanager
-def progress(what: str, *, quiet: bool = False) -> Iterator[Callback | None]:
+def progress(what: str, *, quiet: bool) -> Iterator[Callback | None]:
     """A progress bar with the time left, on stderr and only on a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None

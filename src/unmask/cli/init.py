@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from unmask.cli.options import argument, option
 from unmask.errors import InputError
 from unmask.report import starter_config
 from unmask.run import write_whole
@@ -16,17 +14,17 @@ NAME = "assessment.toml"
 
 
 def init(
-    folder: Annotated[Path, typer.Argument(help="Folder with embeddings, audio or scores.")],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="File to write.", show_default=f"FOLDER/{NAME}"),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    folder: Path = argument("Folder with embeddings, audio or scores."),
+    output: Path | None = option("File to write.", "--output", "-o", show_default=f"FOLDER/{NAME}"),
+    force: bool = option("Replace a file that is there.", "--force", default=False),
 ) -> None:
     """Look into a folder and write a config for unmask assess."""
     path = output or folder / NAME
     if path.exists() and not force:
         raise InputError(f"{path}: exists already; --force replaces it")
     text = starter_config(folder, base=path.resolve().parent)
-    write_whole(path, text.encode())
+    try:
+        write_whole(path, text.encode())
+    except UnicodeEncodeError:
+        raise InputError(f"{folder}: expected file names in UTF-8, found others") from None
     sys.stdout.write(f"{path}\n")

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from unmask.cli import common
+from unmask.cli.common import Intervals, Output, Tables, Where, given
+from unmask.cli.options import group, option
 from unmask.errors import InputError
-from unmask.privacy.legal import BACKENDS, FREE, METRICS, VARIANTS, Attacker, with_backends
-from unmask.privacy.legal import legal as attack
+from unmask.privacy.legal import (
+    BACKENDS,
+    FREE,
+    METRICS,
+    VARIANTS,
+    Attacker,
+    legal as attack,
+    with_backends,
+)
 from unmask.report import document, legal_attackers, load_config
 from unmask.trials import Embeddings, read_embeddings
 
@@ -25,106 +33,65 @@ _ENROLS: dict[str, dict[str, Any]] = {
 
 def legal(
     context: typer.Context,
-    attacker: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--attacker",
-            "-a",
-            help="NAME=ENROL,TEST, and TRAIN, and TRAIN as protected: embeddings (npz, parquet, …);"
-            " call the one on unprotected speech original. Enrolment protected with keys of the"
-            " attacker's own, never from the attacked run.",
-        ),
-    ] = None,
-    enrols: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="NAME=WHAT an attacker enrols: original speech, own protected speech (say so where"
-            " a safeguard without a key makes it equal to the attacked run), or the attacked run"
-            " itself, which is no attack."
-        ),
-    ] = None,
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config",
-            "-c",
-            help="The config of an assessment: its voices, attackers and [legal] options.",
-        ),
-    ] = None,
-    counts: Annotated[
-        str | None,
-        typer.Option(help="Numbers of speakers, comma-separated.", show_default="20 to all"),
-    ] = None,
-    lengths: Annotated[
-        str | None,
-        typer.Option(help="Utterances per conversation.", show_default="those of 1,3,30 that fit"),
-    ] = None,
-    metrics: Annotated[str, typer.Option(help="Which of the three metrics.")] = ",".join(METRICS),
-    backends: Annotated[
-        str,
-        typer.Option(
-            help="Of cosine, whitened, coral, wasserstein; of wccn, plda, asnorm, trained on TRAIN;"
-            " of procrustes, fusion, which need TRAIN as protected too."
-        ),
-    ] = "cosine",
-    original: Annotated[str | None, typer.Option(help="Attacker on unprotected speech.")] = None,
-    asked: Annotated[str | None, typer.Option(help="Attacker whose risk is asked for.")] = None,
-    attribute: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to infer; numbers with cuts of bands: age:30,50."),
-    ] = None,
-    linkability_enrol: Annotated[
-        str | None,
-        typer.Option(
-            help="Utterances averaged in enrolment for Linkability, or all.", show_default="all"
-        ),
-    ] = None,
-    singling_out_enrol: Annotated[
-        str | None,
-        typer.Option(help="The same for Singling Out.", show_default="30, or all where fewer"),
-    ] = None,
-    one_minus_eer_enrol: Annotated[
-        str | None, typer.Option(help="The same for 1 − EER.", show_default="as for Linkability")
-    ] = None,
-    swap: Annotated[
-        bool,
-        typer.Option(
-            "--swap",
-            help="Singling Out enrols TEST and tests ENROL, as in the paper; both must be"
-            " protected.",
-        ),
-    ] = False,
-    variants: Annotated[str, typer.Option(help="Ways to read the scores that compete.")] = ",".join(
-        VARIANTS
+    where: Where,
+    output: Output,
+    intervals: Intervals = group(
+        ci=option("Bootstrap replicates; 0: no intervals.", default=1000, min=0)
     ),
-    linkability_draws: Annotated[
-        int | None,
-        typer.Option(help="Sample as many lists, as the paper does.", show_default="exact"),
-    ] = None,
-    folds: Annotated[int, typer.Option(help="Folds of Singling Out.")] = 10,
-    draws: Annotated[int, typer.Option(help="Draws of Singling Out.")] = 5,
-    max_enrol: Annotated[int, typer.Option(help="Most enrolment speakers of Singling Out.")] = 495,
-    side: Annotated[
-        list[str] | None, typer.Option(help="Column the attacker knows to match as well.")
-    ] = None,
-    speakers: common.SpeakersOption = None,
-    allow_shared_utterances: Annotated[
-        bool,
-        typer.Option(
-            "--allow-shared-utterances", help="Let utterances be in enrolment and in test."
-        ),
-    ] = False,
-    ci: Annotated[int, typer.Option(min=0, help="Bootstrap replicates; 0: no intervals.")] = 1000,
-    level: common.LevelOption = 0.95,
-    seed: common.SeedOption = 0,
-    on: common.OnOption = "local",
-    workers: common.WorkersOption = None,
-    state: common.StateOption = None,
-    format: common.FormatOption = common.OutputFormat.text,
-    output: common.OutputOption = None,
-    figures: common.FiguresOption = None,
-    figure_formats: common.FigureFormatsOption = "png,svg,html",
-    quiet: common.QuietOption = False,
+    tables: Tables = group(key=None, missing="error", duplicates="error", format_in=None),
+    attacker: tuple[str, ...] = option(
+        "NAME=ENROL,TEST, and TRAIN, and TRAIN as protected: embeddings (npz, parquet, …);"
+        " call the one on unprotected speech original. Enrolment protected with keys of the"
+        " attacker's own, never from the attacked run.",
+        "--attacker",
+        "-a",
+    ),
+    enrols: tuple[str, ...] = option(
+        "NAME=WHAT an attacker enrols: original speech, own protected speech (say so where"
+        " a safeguard without a key makes it equal to the attacked run), or the attacked run"
+        " itself, which is no attack."
+    ),
+    config: Path | None = option(
+        "The config of an assessment: its voices, attackers and [legal] options.", "--config", "-c"
+    ),
+    counts: str | None = option("Numbers of speakers, comma-separated.", show_default="20 to all"),
+    lengths: str | None = option(
+        "Utterances per conversation.", show_default="those of 1,3,30 that fit"
+    ),
+    metrics: str = option("Which of the three metrics.", default=",".join(METRICS)),
+    backends: str = option(
+        "Of cosine, whitened, coral, wasserstein; of wccn, plda, asnorm, trained on TRAIN;"
+        " of procrustes, fusion, which need TRAIN as protected too.",
+        default="cosine",
+    ),
+    original: str | None = option("Attacker on unprotected speech."),
+    asked: str | None = option("Attacker whose risk is asked for."),
+    attribute: tuple[str, ...] = option("Column to infer; numbers with cuts of bands: age:30,50."),
+    linkability_enrol: str | None = option(
+        "Utterances averaged in enrolment for Linkability, or all.", show_default="all"
+    ),
+    singling_out_enrol: str | None = option(
+        "The same for Singling Out.", show_default="30, or all where fewer"
+    ),
+    one_minus_eer_enrol: str | None = option(
+        "The same for 1 − EER.", show_default="as for Linkability"
+    ),
+    swap: bool = option(
+        "Singling Out enrols TEST and tests ENROL, as in the paper; both must be protected.",
+        "--swap",
+        default=False,
+    ),
+    variants: str = option("Ways to read the scores that compete.", default=",".join(VARIANTS)),
+    linkability_draws: int | None = option(
+        "Sample as many lists, as the paper does.", show_default="exact"
+    ),
+    folds: int = option("Folds of Singling Out.", default=10),
+    draws: int = option("Draws of Singling Out.", default=5),
+    max_enrol: int = option("Most enrolment speakers of Singling Out.", default=495),
+    side: tuple[str, ...] = option("Column the attacker knows to match as well."),
+    allow_shared_utterances: bool = option(
+        "Let utterances be in enrolment and in test.", "--allow-shared-utterances", default=False
+    ),
 ) -> None:
     """Singling Out, Linkability, 1 − EER, ranks and inference of several attackers."""
     if config is not None:
@@ -133,7 +100,7 @@ def legal(
         options |= {"asked": asked, "variants": variants.split(",")}
     else:
         attackers = _attackers(
-            attacker or [], enrols or [], backends.split(","), speakers, original or "original"
+            attacker, enrols, backends.split(","), tables.speakers, original or "original"
         )
         options = {
             "counts": None if counts is None else _numbers(counts, "--counts"),
@@ -141,7 +108,7 @@ def legal(
             "metrics": metrics.split(","),
             "original": _spelled(original, attackers),
             "asked": _spelled(asked, attackers),
-            "attributes": dict(_attribute(text) for text in attribute or []),
+            "attributes": dict(_attribute(text) for text in attribute),
             "variants": variants.split(","),
             "linkability_enrol": _length(linkability_enrol, "--linkability-enrol"),
             "singling_out_enrol": _length(singling_out_enrol, "--singling-out-enrol"),
@@ -151,16 +118,14 @@ def legal(
             "folds": folds,
             "draws": draws,
             "max_enrol": max_enrol,
-            "side": side or [],
+            "side": side,
             "allow_shared_utterances": allow_shared_utterances,
-            "replicates": ci,
-            "level": level,
-            "seed": seed,
+            **intervals.options,
         }
-    with common.running("attacks", on, workers, state, quiet=quiet):
+    with where.running("attacks", quiet=output.quiet):
         sweep = attack(attackers, **options)
-    common.draw(sweep, figures, formats=figure_formats, quiet=quiet)
-    common.give(document(sweep), format=format, output=output, quiet=quiet)
+    output.draw(sweep)
+    output.give(document(sweep))
 
 
 _WITH_CONFIG = {
@@ -171,14 +136,14 @@ _WITH_CONFIG = {
 
 def _refuse_both(context: typer.Context) -> None:
     """Options that a config holds are not taken from the command line as well."""
-    for option in common.given(context, (n for n in context.params if n not in _WITH_CONFIG)):
-        raise typer.BadParameter(f"{option} belongs into the config file")
+    for name in given(context, (n for n in context.params if n not in _WITH_CONFIG)):
+        raise typer.BadParameter(f"{name} belongs into the config file")
 
 
 def _attackers(
-    specs: list[str],
-    enrols: list[str],
-    backends: list[str],
+    specs: Sequence[str],
+    enrols: Sequence[str],
+    backends: Sequence[str],
     speakers: str | None,
     original: str,
 ) -> dict[str, Attacker]:

@@ -1,85 +1,59 @@
 """The ROC statistic and all that follows from it."""
 
-from unmask.engine.bands import DetBand, det_bands
-from unmask.engine.bootstrap import Units, auto_replicates, speaker_count, units_of
+from unmask.engine.bands import DetBand as DetBand, det_bands as det_bands
+from unmask.engine.bootstrap import (
+    Units as Units,
+    auto_replicates as auto_replicates,
+    speaker_count as speaker_count,
+    units_of as units_of,
+)
 from unmask.engine.calibration import (
-    IsotonicCalibration,
-    LinearCalibration,
-    calibrate,
-    fusion_weights,
-    weighted_line,
+    IsotonicCalibration as IsotonicCalibration,
+    LinearCalibration as LinearCalibration,
+    calibrate as calibrate,
+    fusion_weights as fusion_weights,
+    weighted_line as weighted_line,
 )
-from unmask.engine.comparison import Comparison, compare
-from unmask.engine.curves import Array, DetCurve, EceProfile, Histogram, PavMap, Reliability
-from unmask.engine.evaluation import Battery, Evaluation, SystemResult, evaluate, group_masks
+from unmask.engine.comparison import Comparison as Comparison, compare as compare
+from unmask.engine.curves import (
+    Array as Array,
+    DetCurve as DetCurve,
+    EceProfile as EceProfile,
+    Histogram as Histogram,
+    PavMap as PavMap,
+    Reliability as Reliability,
+)
+from unmask.engine.evaluation import (
+    Battery as Battery,
+    Evaluation as Evaluation,
+    SystemResult as SystemResult,
+    evaluate as evaluate,
+    group_masks as group_masks,
+)
 from unmask.engine.metrics import (
-    Detection,
-    Zebra,
-    act_dcf,
-    cllr,
-    d_sys,
-    detection,
-    ece,
-    eer,
-    min_cllr,
-    min_dcf,
-    negated_warnings,
-    tpr_at_fpr,
-    zebra,
-    zebra_of,
+    Detection as Detection,
+    Zebra as Zebra,
+    act_dcf as act_dcf,
+    cllr as cllr,
+    d_sys as d_sys,
+    detection as detection,
+    ece as ece,
+    eer as eer,
+    min_cllr as min_cllr,
+    min_dcf as min_dcf,
+    negated_warnings as negated_warnings,
+    tpr_at_fpr as tpr_at_fpr,
+    zebra as zebra,
+    zebra_of as zebra_of,
 )
-from unmask.engine.operating import Cost, Pav, Polygon, equal_error, equal_errors, first_of_blocks
-from unmask.engine.pairing import cross_pairing, roc_of_pairs
-from unmask.engine.roc import Roc
-from unmask.engine.stream import stream_scores
-
-__all__ = [
-    "Array",
-    "Battery",
-    "Comparison",
-    "Cost",
-    "DetBand",
-    "DetCurve",
-    "Detection",
-    "EceProfile",
-    "Evaluation",
-    "Histogram",
-    "IsotonicCalibration",
-    "LinearCalibration",
-    "Pav",
-    "PavMap",
-    "Polygon",
-    "Reliability",
-    "Roc",
-    "SystemResult",
-    "Units",
-    "Zebra",
-    "act_dcf",
-    "auto_replicates",
-    "calibrate",
-    "cllr",
-    "compare",
-    "cross_pairing",
-    "d_sys",
-    "det_bands",
-    "detection",
-    "ece",
-    "eer",
-    "equal_error",
-    "equal_errors",
-    "evaluate",
-    "first_of_blocks",
-    "fusion_weights",
-    "group_masks",
-    "min_cllr",
-    "min_dcf",
-    "negated_warnings",
-    "roc_of_pairs",
-    "speaker_count",
-    "stream_scores",
-    "tpr_at_fpr",
-    "units_of",
-    "weighted_line",
-    "zebra",
-    "zebra_of",
-]
+from unmask.engine.operating import (
+    Cost as Cost,
+    Pav as Pav,
+    Polygon as Polygon,
+    equal_error as equal_error,
+    equal_errors as equal_errors,
+    first_of_blocks as first_of_blocks,
+)
+from unmask.engine.pairing import cross_pairing as cross_pairing, roc_of_pairs as roc_of_pairs
+from unmask.engine.roc import Roc as Roc
+from unmask.engine.stream import stream_scores as stream_scores

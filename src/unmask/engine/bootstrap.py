@@ -14,10 +14,18 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, MetricRange, Replicates, draw, few_speakers, in_order
+from unmask.base import (
+    FloatArray,
+    IntArray,
+    MetricRange,
+    Replicates,
+    check_replicates,
+    draw,
+    few_speakers,
+    in_order,
+)
 from unmask.engine import information
 from unmask.engine.roc import Roc
-from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, ranges_of, run
 from unmask.trials import Ids, Scores, two_speakers
 
@@ -271,8 +279,7 @@ def checked_sample(
     rocs: Sequence[Roc], statistics: Statistics, replicates: int
 ) -> dict[str, FloatArray]:
     """Every statistic of the sample itself, one number per system."""
-    if replicates < 2:
-        raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
+    check_replicates(replicates)
     rows = [statistics(roc) for roc in rocs]
     return {name: np.array([values[name] for values in rows]) for name in rows[0]}
 

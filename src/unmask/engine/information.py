@@ -36,7 +36,8 @@ def summed_softplus(x: FloatArray, weights: FloatArray | None = None) -> float:
         elif piece.size == _CHUNK and piece.max() < _PRODUCT_BELOW:
             total += _log_of_product(piece)
         else:
-            total += float(softplus(piece).sum())
+            with np.errstate(over="ignore"):
+                total += float(softplus(piece).sum())
     return total
 
 

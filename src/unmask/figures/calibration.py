@@ -222,8 +222,9 @@ def _score_range(curves: Mapping[str, PavMap]) -> tuple[float, float]:
         left, right = float(low[inner].min()), float(high[inner].max())
         beyond = 0.3 * (right - left)
         first, last = max(first, left - beyond), min(last, right + beyond)
-    margin = 0.02 * (last - first) or 0.5
-    return first - margin, last + margin
+    margin = 0.02 * last - 0.02 * first or 0.5
+    left, right = np.nan_to_num([first - margin, last + margin])
+    return float(left), float(right)
 
 
 def _llr_ticks(curves: Mapping[str, PavMap]) -> list[float]:

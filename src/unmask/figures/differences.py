@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import isfinite
 
 import altair as alt
-import numpy as np
 
 from unmask.engine import Comparison, DetBand, DetCurve
-from unmask.figures.encode import in_panel, percent_y, system_colour, tips
-from unmask.figures.figure import Figure, join, table
+from unmask.figures.encode import in_panel, tips
+from unmask.figures.figure import Figure, table
 from unmask.figures.theme import INK, WIDE, system_colours
 from unmask.figures.tradeoff import HIGHEST, LOWEST, det
+from unmask.figures.worst_case import GrowthLine, worst_case_growth
 from unmask.stress import WorstCaseStudy
 
 _NAMES = {
@@ -107,49 +108,19 @@ def difference_intervals(comparison: Comparison, *, width: float = WIDE) -> Figu
 
 def worst_case_of_systems(studies: Mapping[str, WorstCaseStudy], *, width: float = WIDE) -> Figure:
     """P_FA^N of several systems at the threshold that weighs both errors alike."""
-    names = list(studies)
-    parts = []
-    for name, study in studies.items():
-        place = len(study.operating) // 2
-        exact, far = study.empirical, study.predicted
-        for line, curve, kept in (
-            ("measured", exact, np.ones(exact.counts.size, bool)),
-            ("extrapolated", far, far.counts >= exact.impostors),
-        ):
-            values = {
-                side: getattr(curve, which)[kept, place]
-                for side, which in (("rate", "values"), ("low", "low"), ("high", "high"))
-            }
-            parts.append(table(system=name, line=line, count=curve.counts[kept], **values))
-    rows = join(parts)
-    colour = system_colour(names, system_colours(names), width=width)
-    x = alt.X(
-        "count:Q",
-        title="Number of impostors to choose from, N",
-        scale=alt.Scale(type="log"),
-        axis=alt.Axis(format="~s", values=[10**power for power in range(9)]),
-    )
-    dash = alt.StrokeDash(
-        "line:N",
-        title="Line",
-        scale=alt.Scale(domain=["measured", "extrapolated"], range=[[1, 0], [5, 3]]),
-    )
-    base = alt.Chart(rows)
-    tip = tips("system:N|System; line:N|Line; count:Q|Impostors|,; rate:Q|False alarms|.2%")
-    chart = alt.layer(
-        base.mark_area(opacity=0.16).encode(
-            x, percent_y("low", "False alarms (%)"), colour, y2="high:Q", detail="line:N"
-        ),
-        base.mark_line(strokeWidth=1.8).encode(
-            x, percent_y("rate", "False alarms (%)"), colour, dash, tooltip=tip
-        ),
-    )
     first = next(iter(studies.values()))
-    return Figure(
-        "compare_worst_case",
-        f"False alarms when the closest of N voices tries, up to N = {first.population:,}",
-        "At each system's threshold at which a miss and a false alarm cost alike. Solid: measured;"
-        " dashed: extrapolated,"
-        f" with bands of {100 * first.predicted.level:g} % that hold the spread of models.",
-        in_panel(chart, width=width, ratio=0.6, description="Worst case of several systems"),
+    drawn = worst_case_growth(
+        [
+            GrowthLine(name, study.empirical, len(study.operating) // 2, study.predicted)
+            for name, study in studies.items()
+        ],
+        width=width,
+        name="compare_worst_case",
+        title=f"False alarms when the closest of N voices tries, up to N = {first.population:,}",
     )
+    caption = (
+        "At each system's threshold at which a miss and a false alarm cost alike."
+        f" {drawn.caption} Bands are of {100 * first.predicted.level:g} % and hold the spread of"
+        " models."
+    )
+    return replace(drawn, caption=caption)

@@ -160,6 +160,16 @@ def band(rows: alt.InlineData, x: alt.X, low: alt.Y, *more: Any, opacity: float)
     return layer
 
 
+def crosses(base: alt.Chart, x: alt.X, y: alt.Y, colour: alt.Color) -> list[alt.Chart]:
+    """Intervals of both values of a point: the fields of ``x`` and ``y``, ``_low`` to ``_high``."""
+    across, up = (axis.shorthand.partition(":")[0] for axis in (x, y))
+    rule = base.mark_rule(strokeWidth=1.2)
+    return [
+        rule.encode(alt.X(f"{across}_low:Q"), alt.X2(f"{across}_high:Q"), y, colour),
+        rule.encode(x, alt.Y(f"{up}_low:Q"), alt.Y2(f"{up}_high:Q"), colour),
+    ]
+
+
 def end_labels(
     ends: Mapping[str, float],
     colours: Mapping[str, str],

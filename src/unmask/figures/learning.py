@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import altair as alt
 
 from unmask.errors import InputError
-from unmask.figures.encode import band, count_x, in_panel, kinds, legend, percent_y, tips
+from unmask.figures.encode import band, count_x, dashed, in_panel, kinds, legend, percent_y, tips
 from unmask.figures.figure import Figure, join, table
-from unmask.figures.theme import CHANCE, DASHED, WIDE, system_colours
+from unmask.figures.theme import WIDE, system_colours
 from unmask.privacy.legal import LearningCurve
 
 _TICKS = (2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
@@ -49,10 +49,9 @@ def learning_curves(
     line = alt.Chart(rows).mark_line(point=True, strokeWidth=1.8)
     hover = tips("attack:N|Attack; count:Q|People trained on; value:Q|Linkability|.3f")
     chance = {1 / curve.candidates for curve in curves.values()}
-    rule = alt.Chart(table(value=sorted(chance))).mark_rule(color=CHANCE, strokeDash=list(DASHED))
     layers = alt.layer(
         band(rows, x, low, colour, opacity=0.12),
-        rule.encode(y),
+        dashed(table(value=sorted(chance))).encode(y),
         line.encode(x, y, colour, tooltip=hover),
     )
     chart = in_panel(layers, width=width, ratio=0.5, description="Linkability of each attack")

@@ -12,6 +12,7 @@ from unmask.figures.encode import (
     attacker_lines,
     band,
     count_x,
+    dashed,
     end_labels,
     in_grid,
     is_wide,
@@ -23,7 +24,7 @@ from unmask.figures.encode import (
 )
 from unmask.figures.figure import Figure, Layers, join, require_systems, table
 from unmask.figures.speakers import rank_histograms, speaker_risks
-from unmask.figures.theme import CHANCE, DASHED, PALETTE, WIDE, shorten
+from unmask.figures.theme import PALETTE, WIDE, shorten
 from unmask.privacy.legal import Curve, LegalSweep, RiskCurve
 
 _TICKS = (2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000)
@@ -244,8 +245,8 @@ def _risk_panel(lines: Sequence[RiskLine], colour: alt.Color, colours: Mapping[s
     rows = join(
         table(system=one.safeguard, attacker=one.attacker, **_columns(one.curve)) for one in lines
     )
-    chance = alt.Chart(table(count=first.counts, value=first.chance)).mark_line(
-        color=CHANCE, strokeDash=list(DASHED), strokeWidth=1.1, clip=True
+    chance = dashed(
+        table(count=first.counts, value=first.chance), mark="line", strokeWidth=1.1, clip=True
     )
     base = alt.Chart(rows)
     last = max(int(one.curve.counts.max()) for one in lines)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import altair as alt
 
 from unmask.errors import InputError
-from unmask.figures.encode import in_panel, system_colour, tips
+from unmask.figures.encode import crosses, dashed, in_panel, system_colour, tips
 from unmask.figures.figure import Figure, table
-from unmask.figures.theme import CHANCE, MUTED, WIDE, shorten
+from unmask.figures.theme import MUTED, WIDE, shorten
 
 Ends = tuple[float, float]
 
@@ -97,21 +97,12 @@ def cost_plane(
     )
     layers: list[alt.Chart] = []
     if chance is not None:
-        layers.append(
-            alt.Chart(table(at=100 * chance))
-            .mark_rule(color=CHANCE, strokeDash=[5, 3])
-            .encode(alt.Y("at:Q"))
-        )
+        layers.append(dashed(table(at=100 * chance)).encode(alt.Y("at:Q")))
     layers += [
         alt.Chart(steps_drawn)
         .mark_line(color=MUTED, strokeWidth=1, interpolate="step-after", strokeDash=[2, 2])
         .encode(x, y, order="order:Q"),
-        base.mark_rule(strokeWidth=1.3).encode(
-            alt.X("cost_low:Q"), alt.X2("cost_high:Q"), y, colour
-        ),
-        base.mark_rule(strokeWidth=1.3).encode(
-            x, alt.Y("risk_low:Q"), alt.Y2("risk_high:Q"), colour
-        ),
+        *crosses(base, x, y, colour),
         base.mark_point(size=80, filled=True, opacity=1).encode(
             x,
             y,

@@ -11,7 +11,15 @@ import numpy as np
 
 from unmask.errors import InputError
 from unmask.estimate import Interval
-from unmask.figures.encode import colours_for, dashed, main_panel, panel_title, system_colour, tips
+from unmask.figures.encode import (
+    colours_for,
+    crosses,
+    dashed,
+    main_panel,
+    panel_title,
+    system_colour,
+    tips,
+)
 from unmask.figures.figure import Figure, require_systems, table
 from unmask.figures.theme import CHANCE, WIDE, shorten
 from unmask.privacy.similarity import PLAIN, SpeakerProtection
@@ -91,12 +99,7 @@ def distinctiveness(
             alt.Chart(table(deid=100.0, g_vd=0.0, text="ideal"))
             .mark_text(align="right", dx=-4, dy=-9)
             .encode(x, y, text="text:N"),
-            base.mark_rule(strokeWidth=1.2).encode(
-                alt.X("deid_low:Q"), alt.X2("deid_high:Q"), y, colour
-            ),
-            base.mark_rule(strokeWidth=1.2).encode(
-                x, alt.Y("g_vd_low:Q"), alt.Y2("g_vd_high:Q"), colour
-            ),
+            *crosses(base, x, y, colour),
             beyond.mark_rule(strokeDash=[2, 3]).encode(
                 alt.X("strongest:Q"), alt.X2("deid:Q"), y, colour
             ),

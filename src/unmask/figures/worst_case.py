@@ -13,6 +13,7 @@ from unmask.figures.encode import (
     band,
     colours_for,
     count_x,
+    dashed,
     end_labels,
     in_panel,
     is_wide,
@@ -41,7 +42,7 @@ def worst_case_curves(
     """P_FA^N against N at each threshold: measured solid, extrapolated dashed with its band."""
     exact, far = study.empirical, study.predicted
     beyond = far.counts >= exact.impostors
-    parts, bands, others = [], [], []
+    parts, others = [], []
     names = [point.name for point in study.operating]
     for t, label in enumerate(names):
         for line, curve, kept in (
@@ -49,9 +50,10 @@ def worst_case_curves(
             (_PREDICTED, far, beyond),
         ):
             low, rate, high = (100 * v[kept, t] for v in (curve.low, curve.values, curve.high))
-            shared = {"threshold": label, "line": line, "count": curve.counts[kept]}
-            parts.append(table(**shared, rate=rate))
-            bands.append(table(**shared, low=low, high=high))
+            counts = curve.counts[kept]
+            parts.append(
+                table(threshold=label, line=line, count=counts, rate=rate, low=low, high=high)
+            )
         for model, values in (far.rivals if rivals else {}).items():
             rate, counts = 100 * values[beyond, t], far.counts[beyond]
             others.append(table(threshold=label, model=model, count=counts, rate=rate))
@@ -62,14 +64,14 @@ def worst_case_curves(
     )
     x = _impostors(float(max(far.counts[-1], exact.counts[-1])))
     y = alt.Y("rate:Q", title="Worst-case false-alarm rate (%)", scale=alt.Scale(domain=[0, 100]))
-    area = alt.Chart(join(bands)).mark_area(opacity=0.16)
-    layers = [area.encode(x, alt.Y("low:Q"), alt.Y2("high:Q"), colour, detail="line:N")]
+    rows = join(parts)
+    layers = [band(rows, x, alt.Y("low:Q"), colour, alt.Detail("line:N"), opacity=0.16)]
     if others:
         line = alt.Chart(join(others)).mark_line(strokeWidth=0.9, strokeDash=[1.5, 2], opacity=0.8)
         seen = ["model:N", "count:Q", "rate:Q"]
         layers.append(line.encode(x, y, colour, detail="model:N", tooltip=seen))
     layers.append(
-        alt.Chart(join(parts))
+        alt.Chart(rows)
         .mark_line(clip=True)
         .encode(
             x,
@@ -146,11 +148,8 @@ def worst_case_map(
             ),
         )
     )
-    seen = (
-        alt.Chart(table(count=float(study.empirical.impostors)))
-        .mark_rule(color="white", strokeDash=list(DASHED), strokeWidth=1.4)
-        .encode(alt.X("count:Q"))
-    )
+    at_hand = table(count=float(study.empirical.impostors))
+    seen = dashed(at_hand, color="white", strokeWidth=1.4).encode(alt.X("count:Q"))
     chart = in_panel(alt.layer(heat, seen), width=width, ratio=0.72)
     caption = (
         "Bright: the closest of N voices is accepted almost always; dark: almost never. "
@@ -269,10 +268,10 @@ def worst_case_models(
         dict(zip(lines, ("#555555", *PALETTE), strict=False)),
         legend=legend(width=width, title="Model", symbolType="stroke", symbolOpacity=1),
     )
-    base = alt.Chart(join(parts))
-    area = base.mark_area(opacity=0.14).encode(x, low, alt.Y2("high:Q"), colour)
+    rows = join(parts)
+    area = band(rows, x, low, colour, opacity=0.14)
     seen = ["threshold:N", "model:N", "count:Q", "rate:Q", "low:Q", "high:Q"]
-    line = base.mark_line(clip=True).encode(x, y, colour, tooltip=seen)
+    line = alt.Chart(rows).mark_line(clip=True).encode(x, y, colour, tooltip=seen)
     chart = in_panel(alt.layer(area, line), width=width, ratio=0.4).facet(
         row=alt.Row("threshold:N", title=None, sort=[p.name for p in study.operating])
     )

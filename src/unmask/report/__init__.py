@@ -7,17 +7,28 @@ a name of theirs is first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from unmask.report.documents import Document, Row, document, figures_of, json_schema
-from unmask.report.table import FORMATS, render
+from unmask.report.documents import (
+    Document as Document,
+    Row as Row,
+    document as document,
+    figures_of as figures_of,
+    json_schema as json_schema,
+)
+from unmask.report.table import FORMATS as FORMATS, render as render
 
 if TYPE_CHECKING:
-    from unmask.report.assessment import Assessment, assess
-    from unmask.report.cache import Told
-    from unmask.report.config import Config, check_config, config_schema, load_config
-    from unmask.report.frameworks.legal import legal_attackers
-    from unmask.report.inputs import check_inputs
-    from unmask.report.starter import demo_config, starter_config
-    from unmask.report.writing import summary_table, write_report
+    from unmask.report.assessment import Assessment as Assessment, assess as assess
+    from unmask.report.cache import Told as Told
+    from unmask.report.config import (
+        Config as Config,
+        check_config as check_config,
+        config_schema as config_schema,
+        load_config as load_config,
+    )
+    from unmask.report.frameworks.legal import legal_attackers as legal_attackers
+    from unmask.report.inputs import check_inputs as check_inputs
+    from unmask.report.starter import demo_config as demo_config, starter_config as starter_config
+    from unmask.report.writing import summary_table as summary_table, write_report as write_report
 
 _HOMES = {
     "assessment": ("Assessment", "assess"),
@@ -35,27 +46,3 @@ def __getattr__(name: str) -> Any:
         if name in names:
             return getattr(import_module(f"unmask.report.{home}"), name)
     raise AttributeError(f"module 'unmask.report' has no attribute {name!r}")
-
-
-__all__ = [
-    "FORMATS",
-    "Assessment",
-    "Config",
-    "Document",
-    "Row",
-    "Told",
-    "assess",
-    "check_config",
-    "check_inputs",
-    "config_schema",
-    "demo_config",
-    "document",
-    "figures_of",
-    "json_schema",
-    "legal_attackers",
-    "load_config",
-    "render",
-    "starter_config",
-    "summary_table",
-    "write_report",
-]

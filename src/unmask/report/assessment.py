@@ -17,8 +17,7 @@ from unmask.figures import Strip, speaker_strip, system_colours
 from unmask.privacy.legal import FREE
 from unmask.report.cache import Cache, Step, Told, Work, cache_of
 from unmask.report.conclusions import Conclusions, conclude
-from unmask.report.config import FRAMEWORKS as KEYS
-from unmask.report.config import ORIGINAL, Config
+from unmask.report.config import FRAMEWORKS as KEYS, ORIGINAL, Config
 from unmask.report.documents import Document, Row
 from unmask.report.frameworks import FRAMEWORKS
 from unmask.report.frameworks.attacks import attacks_of, extractor_note

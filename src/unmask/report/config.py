@@ -265,7 +265,7 @@ class Intervals(_Part):
     """How intervals are made: the joint speaker bootstrap."""
 
     level: Annotated[float, Field(ge=0.5, lt=1)] = 0.95
-    replicates: Annotated[int, Field(ge=2)] = 1000
+    replicates: Annotated[int, Field(ge=2, le=1_000_000)] = 1000
 
 
 class Legal(_Part):
@@ -323,7 +323,7 @@ class Verification(_Part):
     by: str | None = Field(
         default=None, description="Also by groups of this column, such as gender."
     )
-    replicates: Annotated[int, Field(ge=0)] | None = Field(
+    replicates: Annotated[int, Field(ge=0, le=1_000_000)] | None = Field(
         default=None, description="Replicates of these intervals, where they should differ."
     )
     max_trials: Count = 20_000_000
@@ -334,7 +334,7 @@ class CpMaps(_Part):
 
     grid: Annotated[int, Field(ge=2, le=1000)] = 50
     metric: Literal["eer", "min_dcf"] = "eer"
-    replicates: Annotated[int, Field(ge=0)] = 100
+    replicates: Annotated[int, Field(ge=0, le=1_000_000)] = 100
 
 
 class WorstCase(_Part):

@@ -120,12 +120,13 @@ class Extractors:
 
         return "cuda" if torch.cuda.is_available() else "cpu"
 
-    def own_run(self, safeguard: Safeguard, *, training: bool = False) -> tuple[Recording, ...]:
+    def own_run(
+        self, safeguard: Safeguard, *, training: bool = False, make: bool = True
+    ) -> tuple[Recording, ...]:
         """Recordings of those attacked, or of training people, as the safeguard makes them under
-        the attacker's own key. What is there already is not made again.
+        the attacker's own key. What is there already is not made again; nothing unless ``make``.
         """
-        from unmask.speech import External, anonymise
-        from unmask.speech import safeguard as method_named
+        from unmask.speech import External, anonymise, safeguard as method_named
 
         found = self.training if training else self.tested
         key = int(_digest(self.config.seed, "key of the attacker", safeguard.name)[:15], 16)
@@ -141,7 +142,7 @@ class Extractors:
         missing = [
             one for one, target in zip(found, made, strict=True) if not target.path.is_file()
         ]
-        if missing:
+        if missing and make:
             people = "training people" if training else "the people attacked"
             with self.work.doing(f"{safeguard.name} under the attacker's key, {people}"):
                 result = anonymise(missing, root, chosen)
@@ -165,16 +166,17 @@ class Extractors:
             return NO_RELATED
         return None
 
-    def _sets(self, safeguard: Safeguard, attacker: Attacker) -> dict[str, tuple[Recording, ...]]:
+    def _sets(
+        self, safeguard: Safeguard, attacker: Attacker, *, make: bool = True
+    ) -> dict[str, tuple[Recording, ...]]:
         """Training recordings by what they are."""
         sets: dict[str, tuple[Recording, ...]] = {}
         for data in dict.fromkeys(attacker.train):
             if data == "original":
                 sets[data] = self.training
-            elif data == "own":
-                sets[data] = self.own_run(safeguard, training=True)
             else:
-                sets[data] = self.own_run(self.safeguards[str(safeguard.related)], training=True)
+                name = safeguard.name if data == "own" else str(safeguard.related)
+                sets[data] = self.own_run(self.safeguards[name], training=True, make=make)
         return sets
 
     def trained(self, safeguard: Safeguard, attacker: Attacker) -> Speech:
@@ -189,8 +191,6 @@ class Extractors:
             speech["own"] = self.own_run(safeguard)
         attacked = tuple(one for one in recordings_of(safeguard) if one.speaker not in self.apart)
         name = f"{attacker.name} on {safeguard.name}"
-        shares = sorted({*self.config.training.curve, 1.0})
-        self._announce(name, sets, len(people), shares)
 
         def through(share: float) -> Speech:
             chosen = set(people[: max(2, round(share * len(people)))])
@@ -212,23 +212,30 @@ class Extractors:
             }
             return Speech(vectors.pop("protected"), vectors, learnt, people=len(chosen))
 
-        parts = {share: through(share) for share in shares}
+        parts = {share: through(share) for share in self._shares}
         whole = parts.pop(1.0)
         return Speech(whole.protected, whole.known, whole.learnt, parts, whole.people)
 
-    def _announce(
-        self,
-        name: str,
-        sets: Mapping[str, Sequence[Recording]],
-        people: int,
-        shares: Sequence[float],
-    ) -> None:
+    @property
+    def _shares(self) -> list[float]:
+        return sorted({*self.config.training.curve, 1.0})
+
+    def announce(self, safeguard: Safeguard, attacker: Attacker) -> None:
         """How long training will take, measured by a few steps; nothing where all is there."""
         from unmask.speech import training_seconds
 
-        waiting = [s for s in shares if not (self._place(name, sets, s) / "card.json").is_file()]
+        sets, name = (
+            self._sets(safeguard, attacker, make=False),
+            f"{attacker.name} on {safeguard.name}",
+        )
+        waiting = [
+            share
+            for share in self._shares
+            if not (self._place(name, sets, share) / "card.json").is_file()
+        ]
         if not waiting:
             return
+        people = len({one.speaker for one in self.training})
         rows = sum(len(found) for found in sets.values())
         seconds = sum(
             training_seconds(
@@ -240,10 +247,12 @@ class Extractors:
             )
             for share in waiting
         )
+        left = sum(not one.path.is_file() for found in sets.values() for one in found)
+        first = f" after {left:,} of them are protected" if left else ""
         self.say(
             f"training the extractor of {name} on {people} people, {rows:,} recordings"
             f" ({', '.join(f'{share:.0%}' for share in waiting)} of them), takes about"
-            f" {_duration(seconds)} on {self.device}"
+            f" {_duration(seconds)} on {self.device}{first}"
         )
 
     @cached_property

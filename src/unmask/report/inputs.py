@@ -25,6 +25,7 @@ from unmask.report.extractors import (
     recordings_of,
 )
 from unmask.report.redact import Labels, redaction_key
+from unmask.run import text_lines
 from unmask.speech import Recording
 from unmask.trials import (
     Embeddings,
@@ -214,6 +215,12 @@ def with_training(
         and config.original.audio is not None
         and allowed(one, allow_code=extractors.allow_code)
     }
+    trains = [one for one in config.attackers if one.trains]
+    pairs = [(one, attacker) for one in given.values() for attacker in trains]
+    why = {(a.name, b.name): extractors.why_not(a, b) for a, b in pairs}
+    able = [(a, b) for a, b in pairs if why[a.name, b.name] is None]
+    for pair in able:
+        extractors.announce(*pair)
     encoder, work = config.original.encoder, extractors.work
     training = config.training
     speech = voices(training, "training") if training.given else None
@@ -242,7 +249,6 @@ def with_training(
                 if which in made:
                     learnt[name][data] = made[which]
     inputs = replace(inputs, again=again)
-    trains = [one for one in config.attackers if one.trains]
     if trains and not training.given and config.original.audio is not None:
         apart = extractors.apart
         for name in inputs.protected:
@@ -253,14 +259,8 @@ def with_training(
                 sets["own"] = embedding_step(found, encoder, what, work)
             learnt[name] = {data: _only(some, apart, inside=True) for data, some in sets.items()}
         inputs = _without_people(inputs, extractors.apart)
-    trained, untrained = {}, {}
-    for name, one in given.items():
-        for attacker in trains:
-            why = extractors.why_not(one, attacker)
-            if why is None:
-                trained[name, attacker.name] = extractors.trained(one, attacker)
-            else:
-                untrained[name, attacker.name] = why
+    trained = {(a.name, b.name): extractors.trained(a, b) for a, b in able}
+    untrained = {key: reason for key, reason in why.items() if reason is not None}
     return replace(inputs, learnt=learnt, trained=trained, untrained=untrained)
 
 
@@ -404,7 +404,7 @@ def set_tables(sets: Mapping[str, Mapping[str, Scores]]) -> dict[str, Scores]:
 def _sessions(path: Path, embeddings: Embeddings) -> list[str]:
     assert embeddings.utterances is not None
     known = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(text_lines(path), start=1):
         parts = line.split()
         if len(parts) != 2:
             raise InputError(f"{path}, line {number}: expected utterance and session")
@@ -425,8 +425,8 @@ def _enrolling(config: Config, original: Embeddings) -> frozenset[str]:
     """
     assert original.utterances is not None
     if config.split.utterances is not None:
-        text = config.split.utterances.read_text(encoding="utf-8")
-        return frozenset(line.strip() for line in text.splitlines() if line.strip())
+        lines = text_lines(config.split.utterances)
+        return frozenset(line.strip() for line in lines if line.strip())
     share = config.split.enrol
     names = original.utterances.to_series().to_list()
     order = [hashlib.sha256(f"{config.seed}\0{name}".encode()).digest() for name in names]

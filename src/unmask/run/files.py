@@ -8,6 +8,7 @@ import gzip
 import os
 import shutil
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,6 +68,22 @@ def write_whole(path: str | Path, content: bytes) -> None:
     """Write a file at once."""
     with atomic_path(path) as temporary, open(temporary, "xb") as file:
         file.write(content)
+
+
+def text_lines(path: str | os.PathLike[str]) -> list[str]:
+    """The lines of a text file in UTF-8, without their ends; gzipped where the name ends so."""
+    opened = gzip.open if str(path).endswith(".gz") else open
+    most = memory_left() // 16
+    try:
+        with opened(path, "rt", encoding="utf-8-sig") as file:
+            text = file.read(most)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise InputError(f"{path}: expected text in UTF-8: {error}") from None
+    if len(text) == most:
+        raise InputError(f"{path}: expected a text that memory holds, found more")
+    return text.removesuffix("\n").split("\n")
 
 
 def _settle(temporary: Path, final: Path) -> None:

@@ -97,13 +97,15 @@ def read_folder(folder: str | Path) -> Any:
         raise InputError(f"{folder}: cannot be read ({error})") from None
 
 
-def load_arrays(file: str | Path | BinaryIO, name: str) -> Arrays:
-    """The arrays of an npz archive, nothing unpickled; what is declared is compared with the bytes
-    that are there, and with the free memory, before any of it is taken.
+def load_arrays(
+    file: str | Path | BinaryIO, name: str, *, only: Sequence[str] | None = None
+) -> Arrays:
+    """The arrays of an npz archive (``only`` some members), nothing unpickled; what is declared is
+    compared with the bytes that are there, and with the free memory, before any of it is taken.
     """
     try:
         with zipfile.ZipFile(file) as archive:
-            members = archive.infolist()
+            members = [one for one in archive.infolist() if only is None or one.filename in only]
             check_memory(sum(member.file_size for member in members), name, "arrays")
             arrays = {}
             for member in members:
@@ -117,7 +119,9 @@ def load_arrays(file: str | Path | BinaryIO, name: str) -> Arrays:
         raise InputError(f"{name}: no such file") from None
     except Exception as error:
         said = str(error) or type(error).__name__
-        raise InputError(f"{name}: the npz file cannot be read ({said})") from None
+        raise InputError(
+            f"{name}: expected an npz file, found one that cannot be read ({said})"
+        ) from None
 
 
 def npy_array(content: bytes) -> npt.NDArray[Any]:

@@ -1,75 +1,41 @@
 """From embeddings to scores of all their pairs, and to what is counted of them."""
 
 from unmask.scoring.alignment import (
-    AlignedCosine,
-    Alignment,
-    centring,
-    coral,
-    procrustes,
-    wasserstein_procrustes,
-    whitening,
+    AlignedCosine as AlignedCosine,
+    Alignment as Alignment,
+    centring as centring,
+    coral as coral,
+    procrustes as procrustes,
+    wasserstein_procrustes as wasserstein_procrustes,
+    whitening as whitening,
 )
 from unmask.scoring.backend import (
-    TILE_COLUMNS,
-    TILE_ROWS,
-    Backend,
-    backend_named,
-    fused,
-    product_sides,
-    score_blocks,
-    train,
+    TILE_COLUMNS as TILE_COLUMNS,
+    TILE_ROWS as TILE_ROWS,
+    Backend as Backend,
+    backend_named as backend_named,
+    fused as fused,
+    product_sides as product_sides,
+    score_blocks as score_blocks,
+    train as train,
 )
-from unmask.scoring.cosine import Cosine, Whitening
-from unmask.scoring.moments import average_groups
-from unmask.scoring.pairs import BLOCK, MOST_TRIALS, Pairs
-from unmask.scoring.plda import Plda
+from unmask.scoring.cosine import Cosine as Cosine, Whitening as Whitening
+from unmask.scoring.moments import average_groups as average_groups
+from unmask.scoring.pairs import BLOCK as BLOCK, MOST_TRIALS as MOST_TRIALS, Pairs as Pairs
+from unmask.scoring.plda import Plda as Plda
 from unmask.scoring.reducers.among import (
-    UNIT,
-    CountAmong,
-    Tally,
-    TargetScores,
-    add_counts,
-    packed,
-    unpacked,
+    UNIT as UNIT,
+    CountAmong as CountAmong,
+    Tally as Tally,
+    TargetScores as TargetScores,
+    add_counts as add_counts,
+    packed as packed,
+    unpacked as unpacked,
 )
-from unmask.scoring.reducers.by_speaker import BySpeaker, CountBySpeaker
-from unmask.scoring.shards import shards_of
-from unmask.scoring.sides import Layout
-from unmask.scoring.two_sided import AsNorm
-
-__all__ = [
-    "BLOCK",
-    "MOST_TRIALS",
-    "TILE_COLUMNS",
-    "TILE_ROWS",
-    "UNIT",
-    "AlignedCosine",
-    "Alignment",
-    "AsNorm",
-    "Backend",
-    "BySpeaker",
-    "Cosine",
-    "CountAmong",
-    "CountBySpeaker",
-    "Layout",
-    "Pairs",
-    "Plda",
-    "Tally",
-    "TargetScores",
-    "Whitening",
-    "add_counts",
-    "average_groups",
-    "backend_named",
-    "centring",
-    "coral",
-    "fused",
-    "packed",
-    "procrustes",
-    "product_sides",
-    "score_blocks",
-    "shards_of",
-    "train",
-    "unpacked",
-    "wasserstein_procrustes",
-    "whitening",
-]
+from unmask.scoring.reducers.by_speaker import (
+    BySpeaker as BySpeaker,
+    CountBySpeaker as CountBySpeaker,
+)
+from unmask.scoring.shards import shards_of as shards_of
+from unmask.scoring.sides import Layout as Layout
+from unmask.scoring.two_sided import AsNorm as AsNorm, TwoSided as TwoSided

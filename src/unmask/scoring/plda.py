@@ -176,14 +176,22 @@ class Plda:
     def load(cls, path: str | Path) -> Plda:
         """Read what :meth:`save` wrote."""
         arrays = read_arrays(path, _FORMAT, ("centre", "mean", "between", "within", "iterations"))
-        return cls(
-            arrays["centre"],
-            arrays.get("lda"),
-            arrays["mean"],
-            arrays["between"],
-            arrays["within"],
-            int(arrays["iterations"]),
-        )
+        width = arrays["mean"].size
+        shapes = {"centre": arrays["centre"].shape, "mean": (width,)}
+        shapes |= dict.fromkeys(("between", "within"), (width, width))
+        shapes |= {"lda": (*shapes["centre"], width)} if "lda" in arrays else {}
+        for name, shape in shapes.items():
+            one = arrays[name]
+            if one.dtype.kind != "f" or one.shape != shape or not np.isfinite(one).all():
+                raise InputError(
+                    f"{path}: expected finite numbers of shape {shape} in {name},"
+                    f" found {one.dtype} {one.shape}"
+                )
+        steps = arrays.pop("iterations")
+        if steps.shape or steps.dtype.kind not in "iu":
+            raise InputError(f"{path}: expected a whole number of iterations, found {steps.dtype}")
+        lda = arrays.pop("lda", None)
+        return cls(lda=lda, iterations=int(steps), **{k: arrays[k] for k in shapes if k != "lda"})
 
 
 def em_step(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +16,14 @@ import numpy.typing as npt
 import polars as pl
 
 from unmask.errors import InputError
+from unmask.run import load_arrays
 from unmask.trials import (
     SPEAKERS,
     UTTERANCES,
     VECTORS,
     Embeddings,
     Ids,
+    ParquetFile,
     Source,
     Speakers,
     assign,
@@ -82,15 +86,19 @@ class Filed:
             (rows, width), _, kind = _header(file)
             for start in range(0, rows, SLICE):
                 count = min(SLICE, rows - start) * width
-                data = file.read(count * kind.itemsize)
+                try:
+                    data = file.read(count * kind.itemsize)
+                except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+                    said = f"the array {self.member} is damaged ({error})"
+                    raise InputError(f"{self.path}: {said}") from None
                 if len(data) < count * kind.itemsize:
                     raise InputError(f"{self.path}: the array {self.member} is truncated")
                 yield start, np.frombuffer(data, kind).reshape(-1, width)
 
     def _parquet(self) -> Iterator[tuple[int, Vectors]]:
+        file = ParquetFile.opened(self.path)
         for start in range(0, len(self.speakers), SLICE):
-            frame = pl.scan_parquet(self.path).select(self.member).slice(start, SLICE).collect()
-            column = frame.to_series()
+            column = file.select([self.member]).slice(start, SLICE).to_series()
             try:
                 vectors = (
                     column.list.to_array(self.dimension) if column.dtype == pl.List else column
@@ -143,9 +151,10 @@ def _npy_shard(path: Path, speakers: Speakers) -> Shard:
     rule = speaker_rule(speakers)
     try:
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
+    except Exception as error:
         raise InputError(f"{path}: the npy file cannot be read ({error})") from None
-    if rule.table is None or vectors.ndim != 2 or rule.table.height != len(vectors):
+    is_matrix = vectors.ndim == 2 and vectors.dtype.kind == "f"
+    if rule.table is None or not is_matrix or rule.table.height != len(vectors):
         return read_embeddings(path, speakers=speakers)
     uttered = Ids.from_strings(rule.table["utterance"])
     spoken = assign(uttered, rule)
@@ -155,41 +164,43 @@ def _npy_shard(path: Path, speakers: Speakers) -> Shard:
 def _npz_columns(path: Path) -> tuple[str, int, dict[str, Any]] | None:
     """Where the vectors of an npz file are and the identifiers, if it has the usual names."""
     try:
-        with zipfile.ZipFile(path) as archive, np.load(path, allow_pickle=False) as arrays:
-            names = {normalise(name): name for name in arrays.files}
+        with zipfile.ZipFile(path) as archive:
+            names = {normalise(name.removesuffix(".npy")): name for name in archive.namelist()}
             vectors, spoken, uttered = (
-                _first(names, VECTORS),
-                _first(names, SPEAKERS),
-                _first(names, UTTERANCES),
+                _first(names, kind) for kind in (VECTORS, SPEAKERS, UTTERANCES)
             )
-            if vectors is None or spoken is None:
+            if vectors is None or spoken is None or len(archive.namelist()) != len(names):
                 return None
-            member = f"{vectors}.npy"
-            with archive.open(member) as file:
+            with archive.open(vectors) as file:
                 shape, is_fortran, kind = _header(file)
+                size = file.tell() + math.prod(shape) * kind.itemsize
             if len(shape) != 2 or is_fortran or kind.kind != "f":
                 return None
-            columns = {"speakers": arrays[spoken]}
-            if uttered is not None:
-                columns["utterances"] = arrays[uttered]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+            if min(shape) < 0 or archive.getinfo(vectors).file_size != size:
+                return None
+        given = {"speakers": spoken, "utterances": uttered}
+        named = {role: name for role, name in given.items() if name}
+        arrays = load_arrays(path, str(path), only=list(named.values()))
+        columns = {role: arrays[name.removesuffix(".npy")] for role, name in named.items()}
+    except Exception:  # what is wrong with it is told by the reader of whole files
         return None
-    if len(columns["speakers"]) != shape[0]:
+    if any(one.shape != shape[:1] for one in columns.values()):
         return None
-    return member, int(shape[1]), columns
+    return vectors, int(shape[1]), columns
 
 
 def _parquet_columns(path: Path) -> tuple[str, int, dict[str, Any]] | None:
     try:
-        frame = pl.scan_parquet(path)
-        names = {normalise(name): name for name in frame.collect_schema().names()}
+        file = ParquetFile.opened(path)
+        names = {normalise(name): name for name in file.schema}
         vectors, spoken = _first(names, VECTORS), _first(names, SPEAKERS)
         if vectors is None or spoken is None:
             return None
         uttered = _first(names, UTTERANCES)
-        ids = frame.select([spoken] if uttered is None else [spoken, uttered]).collect()
-        head = frame.select(vectors).head(1).collect().to_series()
-    except (OSError, pl.exceptions.PolarsError):
+        wanted = [spoken] if uttered is None else [spoken, uttered]
+        ids = file.select(wanted).slice(0, file.height)
+        head = file.select([vectors]).slice(0, 1).to_series()
+    except (OSError, InputError):
         return None
     if not len(head) or not head.dtype.is_nested():
         return None

@@ -1,88 +1,52 @@
 """From recordings to embeddings: encoders, anonymisation, pooling."""
 
 from unmask.speech.audio import (
-    SAMPLE_RATE,
-    Audio,
-    file_workers,
-    needed,
-    read_audio,
-    unexpected,
-    write_audio,
+    SAMPLE_RATE as SAMPLE_RATE,
+    Audio as Audio,
+    file_workers as file_workers,
+    needed as needed,
+    read_audio as read_audio,
+    unexpected as unexpected,
+    write_audio as write_audio,
 )
 from unmask.speech.bundled import (
-    case_study,
-    case_study_provenance,
-    case_study_subset,
-    trained_case_study,
+    case_study as case_study,
+    case_study_provenance as case_study_provenance,
+    case_study_subset as case_study_subset,
+    trained_case_study as trained_case_study,
 )
-from unmask.speech.commands import command_words, run_command
-from unmask.speech.corpus import Recording, recordings
-from unmask.speech.embedding import Embedded, Extraction, embed, forget
-from unmask.speech.encoders import Encoder, load_encoder
-from unmask.speech.lpc import Transformed, mcadams
-from unmask.speech.pooled import PooledVoices, pooled_voices, read_gender
-from unmask.speech.pooling import pool_voices
+from unmask.speech.commands import command_words as command_words, run_command as run_command
+from unmask.speech.corpus import Recording as Recording, recordings as recordings
+from unmask.speech.embedding import (
+    Embedded as Embedded,
+    Extraction as Extraction,
+    embed as embed,
+    forget as forget,
+)
+from unmask.speech.encoders import Encoder as Encoder, load_encoder as load_encoder
+from unmask.speech.lpc import Transformed as Transformed, mcadams as mcadams
+from unmask.speech.pooled import (
+    PooledVoices as PooledVoices,
+    pooled_voices as pooled_voices,
+    read_gender as read_gender,
+)
+from unmask.speech.pooling import pool_voices as pool_voices
 from unmask.speech.safeguards import (
-    Anonymised,
-    Drawn,
-    External,
-    McAdams,
-    Pitch,
-    Safeguard,
-    anonymise,
-    safeguard,
+    Anonymised as Anonymised,
+    Drawn as Drawn,
+    External as External,
+    McAdams as McAdams,
+    Pitch as Pitch,
+    Safeguard as Safeguard,
+    anonymise as anonymise,
+    safeguard as safeguard,
 )
 from unmask.speech.training import (
-    Recipe,
-    Status,
-    Trained,
-    export_onnx,
-    read_card,
-    train,
-    training_seconds,
+    Recipe as Recipe,
+    Status as Status,
+    Trained as Trained,
+    export_onnx as export_onnx,
+    read_card as read_card,
+    train as train,
+    training_seconds as training_seconds,
 )
-
-__all__ = [
-    "SAMPLE_RATE",
-    "Anonymised",
-    "Audio",
-    "Drawn",
-    "Embedded",
-    "Encoder",
-    "External",
-    "Extraction",
-    "McAdams",
-    "Pitch",
-    "PooledVoices",
-    "Recipe",
-    "Recording",
-    "Safeguard",
-    "Status",
-    "Trained",
-    "Transformed",
-    "anonymise",
-    "case_study",
-    "case_study_provenance",
-    "case_study_subset",
-    "command_words",
-    "embed",
-    "export_onnx",
-    "file_workers",
-    "forget",
-    "load_encoder",
-    "mcadams",
-    "needed",
-    "pool_voices",
-    "pooled_voices",
-    "read_audio",
-    "read_card",
-    "read_gender",
-    "recordings",
-    "run_command",
-    "safeguard",
-    "train",
-    "trained_case_study",
-    "training_seconds",
-    "unexpected",
-    "write_audio",
-]

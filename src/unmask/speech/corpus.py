@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from unmask.errors import InputError
+from unmask.run import text_lines
 from unmask.speech.audio import SUFFIXES
 from unmask.trials import read_speakers
 
@@ -101,7 +102,7 @@ def _labeller(
         if flat:
             raise InputError(
                 f"{root}: {flat[0]} lies in no speaker's folder: say whose the files are"
-                " (name, pattern:REGEX or an utt2spk file)"
+                " with --speakers (a pool's: --pool-speakers): name, pattern:REGEX or an utt2spk"
             )
         return _by_folder
     if speakers == "folder":
@@ -197,11 +198,7 @@ def _placed(path: Path, utterance: str, speaker: str, session: str | None) -> Re
 
 
 def _lines(path: Path) -> Iterable[tuple[int, str]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not readable as a text file: {error}") from None
-    return [(n, line.strip()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    return [(n, line.strip()) for n, line in enumerate(text_lines(path), 1) if line.strip()]
 
 
 def _refuse_repeated(found: Sequence[Recording], place: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from unmask.base import FloatArray, length_normalised
 from unmask.errors import InputError
 from unmask.estimate import Notice
-from unmask.run import Arrays, Range, Xp, part, ranges_of, run
+from unmask.run import Arrays, Range, Xp, part, ranges_of, run, text_lines
 from unmask.speech.audio import SAMPLE_RATE, file_workers, read_audio, unexpected, write_audio
 from unmask.speech.corpus import Recording
 from unmask.speech.embedding import embed
@@ -165,11 +165,7 @@ def read_gender(path: str | Path) -> dict[str, str]:
     a header are left out.
     """
     found: dict[str, str] = {}
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not readable as a text file: {error}") from None
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(text_lines(path), 1):
         words = re.split(r"[\s,|]+", line.strip())
         if not words[0] or line.lstrip()[0] in ";#" or (number == 1 and "gender" in words[1:2]):
             continue

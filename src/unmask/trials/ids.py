@@ -85,9 +85,16 @@ class Ids:
         return len(self.used)
 
 
+def as_text(column: pl.Series) -> pl.Series:
+    """A column of any plain type as text; durations as ISO 8601 has them."""
+    if column.dtype == pl.Duration:
+        return column.dt.to_string("iso")
+    return column.cast(pl.String, strict=False)
+
+
 def _string_series(values: pl.Series | Iterable[Any]) -> pl.Series:
     if isinstance(values, pl.Series):
-        return values.cast(pl.String)
+        return as_text(values)
     if isinstance(values, np.ndarray):
         if values.ndim != 1 or values.dtype.kind not in "biufUSMO":
             raise ValueError(f"expected one row of text, got {values.dtype} {values.shape}")

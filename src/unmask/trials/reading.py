@@ -29,7 +29,7 @@ from unmask.trials.formats import (
     Format,
     format_named,
 )
-from unmask.trials.ids import Ids, text_ids
+from unmask.trials.ids import Ids, as_text, text_ids
 from unmask.trials.problems import check_key, check_scored, check_systems, no_score, only_a_key
 from unmask.trials.readers import hdf5, kaldi
 from unmask.trials.readers.detect import normalise
@@ -178,7 +178,7 @@ def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
     if not isinstance(data, pl.DataFrame):
         data = pl.DataFrame({str(name): list(data[name]) for name in data.columns})
     digest = hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest()
-    rows = TypedRows("table", data.lazy(), lambda: nullcontext(SimpleNamespace(sha256=digest)))  # type: ignore[arg-type]
+    rows = TypedRows("table", data, lambda: nullcontext(SimpleNamespace(sha256=digest)))  # type: ignore[arg-type]
     parsed = open_typed(rows, "system", PARQUET, as_key=False, systems=systems).in_memory()
     check_systems("table", list(parsed.systems), systems)
     return replace(parsed, sha256=digest)
@@ -400,7 +400,7 @@ def _vectors(source: Input) -> _Vectors:
 def _array(column: pl.Series, source: Input) -> Any:
     """A column of a parquet file: text, or a matrix where it holds vectors."""
     if not column.dtype.is_nested():
-        return column.cast(pl.String, strict=False).fill_null("")
+        return as_text(column).fill_null("")
     lengths = column.list.len() if column.dtype == pl.List else None
     if column.null_count() or (lengths is not None and lengths.n_unique() != 1):
         raise InputError(

@@ -210,8 +210,11 @@ def _save_hdf5(path: str | Path, fill: Callable[[Any], None]) -> None:
         import h5py
     except ImportError as error:
         raise InputError(f"{path}: writing HDF5 needs h5py (unmask[formats])") from error
-    with atomic_file(path) as stream, h5py.File(stream, "w") as file:
-        fill(file)
+    try:
+        with atomic_file(path) as stream, h5py.File(stream, "w") as file:
+            fill(file)
+    except ValueError as error:
+        raise InputError(f"{path}: HDF5 cannot hold these names ({error})") from None
 
 
 def _write_bosaris(trials: TrialList, path: str | Path, target: Format, system: str | None) -> None:

@@ -1,38 +1,28 @@
 """What protection costs: words, melody, quality and labels of protected speech."""
 
-from unmask.utility.bundled import case_study_utility
-from unmask.utility.labels import unweighted_average_recall
+from unmask.utility.bundled import case_study_utility as case_study_utility
+from unmask.utility.labels import unweighted_average_recall as unweighted_average_recall
 from unmask.utility.measuring import (
-    COLUMNS,
-    ORIGINAL,
-    Measurements,
-    measure,
-    read_measurements,
-    write_measurements,
+    COLUMNS as COLUMNS,
+    ORIGINAL as ORIGINAL,
+    Measurements as Measurements,
+    measure as measure,
+    read_measurements as read_measurements,
+    write_measurements as write_measurements,
 )
-from unmask.utility.recognisers import Recogniser, recogniser, runs_code
-from unmask.utility.result import METRICS, WEAK, Utility, utility_of
-from unmask.utility.transcripts import read_labels, read_transcripts
-from unmask.utility.words import Errors, normalised
-
-__all__ = [
-    "COLUMNS",
-    "METRICS",
-    "ORIGINAL",
-    "WEAK",
-    "Errors",
-    "Measurements",
-    "Recogniser",
-    "Utility",
-    "case_study_utility",
-    "measure",
-    "normalised",
-    "read_labels",
-    "read_measurements",
-    "read_transcripts",
-    "recogniser",
-    "runs_code",
-    "unweighted_average_recall",
-    "utility_of",
-    "write_measurements",
-]
+from unmask.utility.recognisers import (
+    Recogniser as Recogniser,
+    recogniser as recogniser,
+    runs_code as runs_code,
+)
+from unmask.utility.result import (
+    METRICS as METRICS,
+    WEAK as WEAK,
+    Utility as Utility,
+    utility_of as utility_of,
+)
+from unmask.utility.transcripts import (
+    read_labels as read_labels,
+    read_transcripts as read_transcripts,
+)
+from unmask.utility.words import Errors as Errors, normalised as normalised

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 import os
@@ -17,11 +16,12 @@ import numpy as np
 from unmask.base import FloatArray, no_formula
 from unmask.errors import InputError
 from unmask.estimate import Notice
-from unmask.run import Arrays, Range, Xp, current_place, ranges_of, run, write_whole
-from unmask.speech import Recording, file_workers, read_audio, unexpected
+from unmask.run import Arrays, Range, Xp, current_place, ranges_of, run, text_lines, write_whole
+from unmask.speech import SAMPLE_RATE, Recording, file_workers, read_audio, unexpected
 from unmask.utility.melody import melody, pitch
 from unmask.utility.quality import CLIPPED, clipped, dnsmos, level
 from unmask.utility.recognisers import Recogniser
+from unmask.utility.transcripts import sheet
 from unmask.utility.words import errors, normalised
 
 ORIGINAL = "original"
@@ -87,36 +87,35 @@ def measure(
     notices: list[Notice] = []
     references: tuple[str, ...] | None = None
     if transcripts is not None:
-        references = _of_all(transcripts, names, "transcripts", "a transcript")
+        references = _of_all(transcripts, original, "transcripts")
         if recogniser is not None:
             notices += _foreign(recogniser, names, references)
-    chosen = _chosen(original, mos)
     values: dict[str, dict[str, FloatArray]] = {}
-    total = len(names) * len(conditions)
-    every = [(name, one) for name, files in conditions.items() for one in files]
-    shared = _Shared(
-        tuple(str(one.path) for _, one in every),
-        tuple(str(original[n % len(names)].path) for n in range(total)),
-        tuple(_stamp(one.path) for _, one in every),
-        tuple(bool(chosen[n % len(names)]) for n in range(total)),
-        pitched,
-    )
     listens = recogniser if references is not None else None
     given = hypotheses or {}
-    work = partial(_measured, listens, tuple(sorted(given)))
+    shared = _Shared(
+        tuple(
+            tuple((str(one.path), *_stamp(one.path)) for one in versions)
+            for versions in zip(*conditions.values(), strict=True)
+        ),
+        tuple(listens is not None and name not in given for name in conditions),
+        _chosen(original, mos),
+        pitched,
+    )
     where = current_place().state if state is None else Path(state)
-    with file_workers(alone=total < 2, state=where):
-        parts = list(run(work, shared, ranges_of(total, 8)))
+    with file_workers(alone=len(names) < 2, state=where):
+        parts = list(run(partial(_measured, listens), shared, ranges_of(len(names), 2)))
     rows = [row for part in parts for row in json.loads(str(part["rows"]))]
-    broken = [row["failure"] for row in rows if "failure" in row]
+    broken = [one["failure"] for row in rows for one in row if "failure" in one]
     if broken:
+        total = len(names) * len(conditions)
         raise InputError(f"{broken[0]} ({len(broken)} of {total} recordings failed)")
     for place, (name, files) in enumerate(conditions.items()):
-        own = rows[place * len(names) : (place + 1) * len(names)]
+        own = [row[place] for row in rows]
         columns = {c: np.array([float(row.get(c, np.nan)) for row in own]) for c in MEASURED}
         if references is not None and (recogniser is not None or name in given):
             heard = (
-                _of_all(given[name], names, f"hypotheses of {name}", "a hypothesis")
+                _of_all(given[name], files, f"hypotheses of {name}")
                 if name in given
                 else tuple(row["heard"] for row in own)
             )
@@ -125,7 +124,7 @@ def measure(
                 columns[column] = np.array([float(one[number]) for one in counts])
         values[name] = {c: columns.get(c, np.full(len(names), np.nan)) for c in COLUMNS}
         notices += _clipping(name, files, columns["clipped"])
-    classes, truth, guessed = _labels(labels, predictions or {}, names)
+    classes, truth, guessed = _labels(labels, predictions or {}, original)
     return Measurements(
         names,
         tuple(one.speaker for one in original),
@@ -140,45 +139,48 @@ def measure(
 
 @dataclass(frozen=True)
 class _Shared:
-    """Files with their originals, how they are, and which of them DNSMOS is asked about."""
+    """Versions of every utterance, the original first, with size and time of their files; which
+    conditions are listened to, and which utterances DNSMOS is asked about.
+    """
 
-    paths: tuple[str, ...]
-    originals: tuple[str, ...]
-    stamps: tuple[tuple[int, int], ...]
+    versions: tuple[tuple[tuple[str, int, int], ...], ...]
+    heard: tuple[bool, ...]
     mos: tuple[bool, ...]
     pitched: bool
 
 
-def _measured(
-    recogniser: Recogniser | None, given: tuple[str, ...], xp: Xp, shared: _Shared, rows: Range
-) -> Arrays:
-    """Numbers of some files as JSON, or the line of a failure."""
-    return {"rows": np.array(json.dumps([_row(recogniser, shared, n) for n in range(*rows)]))}
+def _measured(recogniser: Recogniser | None, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
+    """Numbers of some utterances in every condition as JSON, or the line of a failure."""
+    return {"rows": np.array(json.dumps([_versions(recogniser, shared, n) for n in range(*rows)]))}
 
 
-def _row(recogniser: Recogniser | None, shared: _Shared, n: int) -> dict[str, float | str]:
-    path = shared.paths[n]
-    try:
-        samples = read_audio(path).samples
-        row: dict[str, float | str] = {
-            "level": level(samples.astype(np.float64)),
-            "clipped": clipped(samples.astype(np.float64)),
-            "seconds": samples.size / 16000,
-        }
-        if shared.pitched:
-            own = pitch(samples)
-            same = path == shared.originals[n]
-            other = own if same else pitch(read_audio(shared.originals[n]).samples)
-            row["rho_f0"], row["semitones"] = melody(other, own)
-        if shared.mos[n]:
-            row |= dnsmos(samples)._asdict()
-        if recogniser is not None:
-            row["heard"] = recogniser.hear(path)
-    except InputError as error:
-        return {"failure": str(error) if str(error).startswith(path) else f"{path}: {error}"}
-    except Exception as error:
-        return {"failure": unexpected(path, error)}
-    return row
+def _versions(
+    recogniser: Recogniser | None, shared: _Shared, n: int
+) -> list[dict[str, float | str]]:
+    found: list[dict[str, float | str]] = []
+    track: FloatArray | None = None
+    for (path, *_), heard in zip(shared.versions[n], shared.heard, strict=True):
+        try:
+            samples = read_audio(path).samples
+            row: dict[str, float | str] = {
+                "level": level(samples.astype(np.float64)),
+                "clipped": clipped(samples.astype(np.float64)),
+                "seconds": samples.size / SAMPLE_RATE,
+            }
+            if shared.pitched:
+                own = pitch(samples)
+                track = own if track is None else track
+                row["rho_f0"], row["semitones"] = melody(track, own)
+            if shared.mos[n]:
+                row |= dnsmos(samples)._asdict()
+            if recogniser is not None and heard:
+                row["heard"] = recogniser.hear(path)
+        except InputError as error:
+            row = {"failure": str(error) if str(error).startswith(path) else f"{path}: {error}"}
+        except Exception as error:
+            row = {"failure": unexpected(path, error)}
+        found.append(row)
+    return found
 
 
 def _paired(
@@ -208,16 +210,14 @@ def _paired(
     return tuple(by_name[one.utterance] for one in original)
 
 
-def _of_all(
-    texts: Mapping[str, str], names: Sequence[str], where: str, what: str
-) -> tuple[str, ...]:
-    missing = [name for name in names if name not in texts]
+def _of_all(texts: Mapping[str, str], files: Sequence[Recording], where: str) -> tuple[str, ...]:
+    missing = [one for one in files if one.utterance not in texts]
     if missing:
         raise InputError(
-            f"{where}: expected {what} of every recording, found none of {missing[0]}"
-            f" ({len(missing)} of {len(names)} missing)"
+            f"{missing[0].path}: expected an entry in the {where}, found none"
+            f" ({len(missing)} of {len(files)} missing)"
         )
-    return tuple(texts[name] for name in names)
+    return tuple(texts[one.utterance] for one in files)
 
 
 def _foreign(
@@ -261,35 +261,35 @@ def _clipping(name: str, files: Sequence[Recording], share: FloatArray) -> list[
     ]
 
 
-def _chosen(original: Sequence[Recording], most: int | None) -> list[bool]:
+def _chosen(original: Sequence[Recording], most: int | None) -> tuple[bool, ...]:
     """Which utterances DNSMOS is asked about: the first of each speaker by name."""
     if most is None:
-        return [True] * len(original)
+        return (True,) * len(original)
     taken: dict[str, int] = {}
     chosen = {}
     for one in sorted(original, key=lambda one: one.utterance):
         taken[one.speaker] = taken.get(one.speaker, 0) + 1
         chosen[one.utterance] = taken[one.speaker] <= most
-    return [chosen[one.utterance] for one in original]
+    return tuple(chosen[one.utterance] for one in original)
 
 
 def _labels(
     labels: Mapping[str, str] | None,
     predictions: Mapping[str, Mapping[str, str]],
-    names: Sequence[str],
+    files: Sequence[Recording],
 ) -> tuple[tuple[str, ...], FloatArray | None, dict[str, FloatArray]]:
     if labels is None:
         return (), None, {}
     if not predictions:
         raise InputError("labels: expected predictions of them too, found none")
-    truth = _of_all(labels, names, "labels", "a label")
+    truth = _of_all(labels, files, "labels")
     classes = tuple(sorted(set(truth)))
     number = {one: float(n) for n, one in enumerate(classes)}
     guessed = {
         condition: np.array(
             [
                 number.get(text, -1.0)
-                for text in _of_all(given, names, f"predictions of {condition}", "a prediction")
+                for text in _of_all(given, files, f"predictions of {condition}")
             ]
         )
         for condition, given in predictions.items()
@@ -326,23 +326,14 @@ def _cell(value: float) -> str:
 
 def read_measurements(path: str | os.PathLike[str]) -> Measurements:
     """Read what :func:`write_measurements` wrote; gzipped where the name ends so."""
-    try:
-        content = Path(path).read_bytes()
-        lines = (
-            (gzip.decompress(content) if str(path).endswith(".gz") else content)
-            .decode("utf-8-sig")
-            .splitlines()
-        )
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not readable as a text file: {error}") from None
-    who = lines.pop(0).removeprefix(_COMMENT) if lines and lines[0].startswith("#") else ""
-    reader = csv.DictReader(lines)
+    lines = text_lines(path)
+    who = lines.pop(0).removeprefix(_COMMENT) if lines[0].startswith("#") else ""
+    rows = sheet(path, lines)
     wanted = {"condition", "utterance", "speaker", *COLUMNS}
-    missing = wanted - set(reader.fieldnames or ())
-    if missing:
+    if missing := wanted - next(rows, (1, {}))[1].keys():
         raise InputError(f"{path}: expected the column {min(missing)}, found none")
     found: dict[str, dict[str, dict[str, str]]] = {}
-    for row in reader:
+    for _, row in rows:
         of_condition = found.setdefault(row["condition"], {})
         if row["utterance"] in of_condition:
             raise InputError(f"{path}: {row['condition']}: {row['utterance']} stands there twice")
@@ -350,9 +341,9 @@ def read_measurements(path: str | os.PathLike[str]) -> Measurements:
     if ORIGINAL not in found:
         raise InputError(f"{path}: expected the condition {ORIGINAL}, found none")
     names = tuple(found[ORIGINAL])
-    for condition, rows in found.items():
-        if set(rows) != set(names):
-            other = min(set(rows) ^ set(names))
+    for condition, given in found.items():
+        if set(given) != set(names):
+            other = min(set(given) ^ set(names))
             raise InputError(
                 f"{path}: {condition}: expected the originals' utterances, see {other}"
             )
@@ -360,8 +351,8 @@ def read_measurements(path: str | os.PathLike[str]) -> Measurements:
         names,
         tuple(found[ORIGINAL][name]["speaker"] for name in names),
         {
-            condition: {c: _column(path, rows, names, c) for c in COLUMNS}
-            for condition, rows in {ORIGINAL: found[ORIGINAL], **found}.items()
+            condition: {c: _column(path, given, names, c) for c in COLUMNS}
+            for condition, given in {ORIGINAL: found[ORIGINAL], **found}.items()
         },
         who,
     )

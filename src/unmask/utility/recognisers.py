@@ -23,6 +23,8 @@ GRAMMARS = {"digits": DIGITS}
 _PLACE = "{input}"
 # A loop of words without probabilities wants a high price for each: tuned on 30 files.
 _LOOP = {"lw": 1.0, "wip": 1e-20}
+# Seconds that Whisper hears at once; transformers refuses longer ones unless they are cut up.
+_CHUNK = 30.0
 
 
 class Recogniser(Protocol):
@@ -187,7 +189,8 @@ class Hub:
         if self.kind == WHISPER:
             segments, _ = model.transcribe(samples, beam_size=5)
             return " ".join(segment.text.strip() for segment in segments)
-        heard = model({"raw": samples, "sampling_rate": SAMPLE_RATE})
+        longer = {"chunk_length_s": _CHUNK} if samples.size > _CHUNK * SAMPLE_RATE else {}
+        heard = model({"raw": samples, "sampling_rate": SAMPLE_RATE}, **longer)
         return str(heard["text"]).strip()
 
     def unknown(self, words: Iterable[str]) -> list[str]:

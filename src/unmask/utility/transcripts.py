@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from unmask.errors import InputError
+from unmask.run import text_lines
 from unmask.utility.words import normalised
 
 UTTERANCE = ("utterance", "utt_id", "utt", "id", "file", "filename", "path")
@@ -65,40 +67,51 @@ def read_labels(source: str | Path) -> dict[str, str]:
     return found
 
 
-def _content(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: expected text in UTF-8: {error}") from None
-
-
 def _lines(path: Path) -> Iterator[tuple[int, str, str]]:
-    for number, line in enumerate(_content(path).splitlines(), 1):
-        name, _, text = line.strip().partition(" ")
-        if "\t" in name:
-            name, _, rest = name.partition("\t")
-            text = f"{rest} {text}"
+    for number, line in enumerate(text_lines(path), 1):
+        name, *text = line.split(maxsplit=1) or [""]
         if name:
-            yield number, name, text.strip()
+            yield number, name, "".join(text).strip()
+
+
+def sheet(
+    path: str | os.PathLike[str], lines: Iterable[str], mark: str = ","
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Rows of a table by the names of its columns, and their lines; a row is one line.
+
+    ``lines`` are those of the file ``path``, the first of them its header; ``mark`` is between
+    columns. A quote that stays open, or a row of more or fewer columns, is an error.
+    """
+    head: list[str] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            row = next(csv.reader([line], delimiter=mark, strict=True), [])
+        except csv.Error as error:
+            raise InputError(f"{path}, line {number}: expected quotes in pairs: {error}") from None
+        if not head:
+            head = [name.strip().lower() for name in row]
+            if len(set(head)) < len(head):
+                raise InputError(f"{path}, line {number}: expected columns of different names")
+        elif line.strip() and len(row) != len(head):
+            raise InputError(
+                f"{path}, line {number}: expected {len(head)} columns, found {len(row)}"
+            )
+        if line.strip() or number == 1:
+            yield number, dict(zip(head, row, strict=True))
 
 
 def _table(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, str, str]]:
-    lines = _content(path).splitlines()
-    reader = csv.DictReader(lines, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
-    heads = {name.strip().lower(): name for name in reader.fieldnames or () if name}
-    name = next((heads[one] for one in UTTERANCE if one in heads), None)
-    text = next((heads[one] for one in columns if one in heads), None)
+    rows = sheet(path, text_lines(path), "\t" if path.suffix.lower() == ".tsv" else ",")
+    head = next(rows)[1]
+    name = next((one for one in UTTERANCE if one in head), None)
+    text = next((one for one in columns if one in head), None)
     if name is None or text is None:
         raise InputError(
             f"{path}, line 1: expected columns {UTTERANCE[0]} and {columns[0]}, found"
-            f" {', '.join(heads) or 'none'}"
+            f" {', '.join(head) or 'none'}"
         )
-    for row in reader:
-        if row[name] is None or row[text] is None:
-            raise InputError(f"{path}, line {reader.line_num}: expected {len(heads)} columns")
-        yield reader.line_num, _named(row[name].strip()), row[text]
+    for number, row in rows:
+        yield number, _named(row[name].strip()), row[text]
 
 
 def _named(name: str) -> str:

@@ -218,6 +218,19 @@ def test_an_epoch_takes_every_recording_once(twelve, tmp_path):
     assert sorted(np.concatenate([half.labels for half in halves])) == sorted(plan.at(5).labels)
 
 
+def test_crops_of_samples_on_a_device_are_the_same(twelve, tmp_path):
+    from unmask.speech.training.data import OnDevice, decode
+
+    samples = decode(twelve, tmp_path, speeds=[1.1]).samples
+    moved = OnDevice.of(samples, torch.device("cpu"))
+    rows, places = np.array([0, 7, 95, 2]), np.array([0.0, 0.99, 0.5, 0.3])
+    for length in (4000, 14545, 40000):
+        np.testing.assert_array_equal(
+            moved.crops(rows, places, length).numpy(), samples.crops(rows, places, length)
+        )
+    assert samples.near(torch.device("cpu")) is samples
+
+
 def test_onnx_gives_the_same_vectors(twelve, tmp_path):
     for package in ("onnx", "onnxscript", "onnxruntime"):
         pytest.importorskip(package)

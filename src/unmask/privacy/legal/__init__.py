@@ -1,113 +1,69 @@
 """Singling Out, Linkability and Inference: the legally validated risks (Vauquier 2025)."""
 
-from unmask.privacy.legal.alignments import LEARNT, UNLABELLED, Pairs
+from unmask.privacy.legal.alignments import (
+    LEARNT as LEARNT,
+    UNLABELLED as UNLABELLED,
+    Pairs as Pairs,
+)
 from unmask.privacy.legal.attack import (
-    BACKENDS,
-    FREE,
-    Attacker,
-    HeldOut,
-    attack_scenarios,
-    centred,
-    pooled,
-    with_backends,
+    BACKENDS as BACKENDS,
+    FREE as FREE,
+    Attacker as Attacker,
+    HeldOut as HeldOut,
+    attack_scenarios as attack_scenarios,
+    centred as centred,
+    pooled as pooled,
+    with_backends as with_backends,
 )
 from unmask.privacy.legal.curve import (
-    CENTRED,
-    CENTRED_NEGATED,
-    NEGATED,
-    PLAIN,
-    TITLES,
-    VARIANTS,
-    Curve,
-    RiskCurve,
-    variant_name,
+    CENTRED as CENTRED,
+    CENTRED_NEGATED as CENTRED_NEGATED,
+    NEGATED as NEGATED,
+    PLAIN as PLAIN,
+    TITLES as TITLES,
+    VARIANTS as VARIANTS,
+    Curve as Curve,
+    RiskCurve as RiskCurve,
+    variant_name as variant_name,
 )
 from unmask.privacy.legal.learning import (
-    LearningCurve,
-    among,
-    learning_curve,
-    linked,
-    of_people,
-    on_fewer,
-    trained_on,
+    LearningCurve as LearningCurve,
+    among as among,
+    learning_curve as learning_curve,
+    linked as linked,
+    of_people as of_people,
+    on_fewer as on_fewer,
+    trained_on as trained_on,
 )
 from unmask.privacy.legal.links import (
-    Linkability,
-    count_above_in_scores,
-    linkability,
-    linkability_from_scores,
-    ranks_from_scores,
+    Linkability as Linkability,
+    count_above_in_scores as count_above_in_scores,
+    linkability as linkability,
+    linkability_from_scores as linkability_from_scores,
+    ranks_from_scores as ranks_from_scores,
 )
-from unmask.privacy.legal.matrix import matrix_risks
-from unmask.privacy.legal.overlap import Overlap, overlaps
-from unmask.privacy.legal.probe import Inference, inference
-from unmask.privacy.legal.ranks import Ranks, ranks_of
-from unmask.privacy.legal.singling import SinglingOut, singling_out, singling_out_from_scores
+from unmask.privacy.legal.matrix import matrix_risks as matrix_risks
+from unmask.privacy.legal.overlap import Overlap as Overlap, overlaps as overlaps
+from unmask.privacy.legal.probe import Inference as Inference, inference as inference
+from unmask.privacy.legal.ranks import Ranks as Ranks, ranks_of as ranks_of
+from unmask.privacy.legal.singling import (
+    SinglingOut as SinglingOut,
+    singling_out as singling_out,
+    singling_out_from_scores as singling_out_from_scores,
+)
 from unmask.privacy.legal.strength import (
-    SPLITS,
-    STRONG_ENOUGH,
-    Strongest,
-    Worst,
-    extent,
-    strongest_of,
-    sweep_notices,
+    SPLITS as SPLITS,
+    STRONG_ENOUGH as STRONG_ENOUGH,
+    Strongest as Strongest,
+    Worst as Worst,
+    extent as extent,
+    strongest_of as strongest_of,
+    sweep_notices as sweep_notices,
 )
-from unmask.privacy.legal.sweep import METRICS, LegalSweep, default_counts, legal
-from unmask.privacy.legal.verification import one_minus_eer
-
-__all__ = [
-    "BACKENDS",
-    "CENTRED",
-    "CENTRED_NEGATED",
-    "FREE",
-    "LEARNT",
-    "METRICS",
-    "NEGATED",
-    "PLAIN",
-    "SPLITS",
-    "STRONG_ENOUGH",
-    "TITLES",
-    "UNLABELLED",
-    "VARIANTS",
-    "Attacker",
-    "Curve",
-    "HeldOut",
-    "Inference",
-    "LearningCurve",
-    "LegalSweep",
-    "Linkability",
-    "Overlap",
-    "Pairs",
-    "Ranks",
-    "RiskCurve",
-    "SinglingOut",
-    "Strongest",
-    "Worst",
-    "among",
-    "attack_scenarios",
-    "centred",
-    "count_above_in_scores",
-    "default_counts",
-    "extent",
-    "inference",
-    "learning_curve",
-    "legal",
-    "linkability",
-    "linkability_from_scores",
-    "linked",
-    "matrix_risks",
-    "of_people",
-    "on_fewer",
-    "one_minus_eer",
-    "overlaps",
-    "pooled",
-    "ranks_from_scores",
-    "ranks_of",
-    "singling_out",
-    "singling_out_from_scores",
-    "strongest_of",
-    "sweep_notices",
-    "trained_on",
-    "variant_name",
-    "with_backends",
-]
+from unmask.privacy.legal.sweep import (
+    METRICS as METRICS,
+    LegalSweep as LegalSweep,
+    default_counts as default_counts,
+    legal as legal,
+)
+from unmask.privacy.legal.verification import one_minus_eer as one_minus_eer

@@ -1,4 +1,5 @@
-"""Attackers of one safeguard under one recogniser: the score as it is, negated, centred, or both.
+"""Attackers of one safeguard under one recogniser: the score as it is, negated, centred, or both;
+and others, who align the two sides or bring a back-end, each read both ways.
 
 They compete. One that is no better than chance for all may look better by chance for some, so a
 competitor counts only where it beats the plain score by more than resampling the speakers moves the
@@ -36,7 +37,9 @@ from unmask.privacy.similarity.resampling import Ends, Resampled, Setup, Statist
 from unmask.run import NUMPY, ranges_of
 from unmask.scoring import TILE_ROWS
 
-PLAIN, NEGATED, CENTRED, CENTRED_NEGATED = "plain", "negated", "centred", "centred negated"
+PLAIN, NEGATED, CENTRED = "plain", "negated", "centred"
+OWN_SETS = ("oo", "op", "pp")
+"""The three of the papers; any other is an attack on the OP comparisons."""
 LEAST_DIFFERENCE = 0.01
 _FALSELY_NAMED = 0.05
 
@@ -90,16 +93,13 @@ def attacks_of(
     """All attacks that the sets allow, the plain one first."""
     oo = drawn["oo"].plain if drawn else None
     attacks = {}
-    for name, (plain, negated) in (
-        ("op", (PLAIN, NEGATED)),
-        ("centred", (CENTRED, CENTRED_NEGATED)),
-    ):
-        if name in sets:
-            own, values = sets[name], drawn.get(name)
-            assert own.negated is not None
-            both = (None, None) if values is None else (values.plain, values.negated)
-            attacks[plain] = Attack(plain, own.matrix, both[0], sets["oo"], oo)
-            attacks[negated] = Attack(negated, own.negated, both[1], sets["oo"], oo)
+    for name in ("op", *(name for name in sets if name not in OWN_SETS)):
+        plain, negated = (PLAIN, NEGATED) if name == "op" else (name, f"{name} {NEGATED}")
+        own, values = sets[name], drawn.get(name)
+        assert own.negated is not None
+        both = (None, None) if values is None else (values.plain, values.negated)
+        attacks[plain] = Attack(plain, own.matrix, both[0], sets["oo"], oo)
+        attacks[negated] = Attack(negated, own.negated, both[1], sets["oo"], oo)
     return attacks
 
 

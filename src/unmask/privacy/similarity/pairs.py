@@ -18,7 +18,16 @@ import numpy.typing as npt
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.run import Range, Xp, current_place, ranges_of
-from unmask.scoring import TILE_COLUMNS, TILE_ROWS, Backend, Cosine, Plda, Whitening
+from unmask.scoring import (
+    TILE_COLUMNS,
+    TILE_ROWS,
+    Backend,
+    Cosine,
+    Plda,
+    TwoSided,
+    Whitening,
+    product_sides,
+)
 from unmask.trials import Embeddings, Ids, share
 
 STRIP = 1 << 24
@@ -183,6 +192,8 @@ class EmbeddingPairs:
     @classmethod
     def of(cls, backend: Backend, enrol: FloatArray, test: FloatArray) -> EmbeddingPairs:
         """Pairs of prepared rows."""
+        if isinstance(backend, TwoSided):
+            return cls(PRODUCT, product_sides(backend, enrol)[0], product_sides(backend, test)[1])
         return cls(_scoring(backend), enrol, test)
 
     def scores(self, xp: Xp, rows: Range, columns: Range) -> Any:

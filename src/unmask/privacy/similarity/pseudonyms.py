@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, TypedDict, Unpack, overload
-from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,8 @@ import numpy.typing as npt
 from unmask.base import Tabular, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate
-from unmask.privacy.similarity.attackers import centred
+from unmask.privacy.legal import Attacker
+from unmask.privacy.similarity.attackers import CENTRED, centred
 from unmask.privacy.similarity.distortion import cross_scores, distortions
 from unmask.privacy.similarity.lists import RunScores, sets_of_lists, speaker_trials
 from unmask.privacy.similarity.matrix import similarity_sets
@@ -39,9 +39,9 @@ from unmask.privacy.similarity.resampling import Setup
 from unmask.privacy.similarity.result import SETS, Pseudonymisation, assessed
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
 from unmask.privacy.zebra import CalibrationDistortion
-from unmask.run import part, reporting
+from unmask.run import load_arrays, part, reporting
 from unmask.scoring import Backend, backend_named
-from unmask.trials import Embeddings, Ids, Scores
+from unmask.trials import Embeddings, Ids, Scores, text_ids
 
 ALL = "all"
 SPEAKERS = ("speakers", "speaker_ids", "spk")
@@ -67,6 +67,7 @@ def pseudonymisation(
     /,
     *,
     backend: Backend | str = ...,
+    attackers: Mapping[str, Attacker] | None = ...,
     **options: Unpack[Options],
 ) -> Pseudonymisation: ...
 
@@ -91,6 +92,7 @@ def pseudonymisation(
 def pseudonymisation(
     *data: Any,
     backend: Backend | str = "cosine",
+    attackers: Mapping[str, Attacker] | None = None,
     system: str | None = None,
     mean: str = "geometric",
     pairs: str = "all",
@@ -104,7 +106,10 @@ def pseudonymisation(
 
     - the ``original`` and the ``protected`` embeddings: all pairs are scored by ``backend``
       (cosine, wccn, plda, …) in blocks and never held together. Segments are matched by utterance
-      name, or by their order where neither set has names;
+      name, or by their order where neither set has names. ``attackers``, by name, compete with the
+      plain, negated and centred score of OP: each holds the same segments as ``enrol`` (original)
+      and ``test`` (protected), aligned or compared by its own back-end, or through an extractor of
+      its own (:class:`~unmask.privacy.legal.Attacker`);
     - three lists of scored trials ``oo``, ``op``, ``pp`` with the speakers on both sides, of which
       ``system`` names the scores. Trials of a segment with itself, or with its own protected
       version (the same name on both sides), do not count, and a note tells how many there were.
@@ -135,6 +140,8 @@ def pseudonymisation(
             name: EmbeddingPairs.of(scorer, enrol, test)
             for name, enrol, test in zip(SETS, (o, o, p), (o, p, p), strict=True)
         }
+        for name, one in (attackers or {}).items():
+            sources[name] = _attack(one.ready(), original, segments)
         return _of_sources(sources, segments, setup, scorer.name)
     if len(data) == 4:
         ids = Ids.from_strings(data[3])
@@ -164,14 +171,25 @@ def _of_sources(
 ) -> Pseudonymisation:
     rule = Upper(segments.order) if setup.mirror else None
     attack = centred(sources["op"], segments)
-    every = {**sources, **({} if attack is None else {"centred": attack})}
+    own = {name: sources[name] for name in SETS}
+    every = {**own, **({} if attack is None else {CENTRED: attack}), **sources}
     sets, drawn = similarity_sets(
         {name: Pairs(source, segments, rule) for name, source in every.items()},
         setup,
-        negated=("op", "centred"),
+        negated=every.keys() - {"oo", "pp"},
         once=() if setup.mirror else ("oo", "pp"),
     )
     return assessed(sets, drawn, setup, backend=backend, trials=_digest(segments))
+
+
+def _attack(ready: Attacker, original: Embeddings, segments: Segments) -> EmbeddingPairs:
+    """OP comparisons of an attacker, in the order of the segments."""
+    backend = ready.backend_in_use
+    sides = (
+        prepared(backend, one, aligned(original, one)[1][segments.order])
+        for one in (ready.enrol, ready.test)
+    )
+    return EmbeddingPairs.of(backend, *sides)
 
 
 def _square(scores: npt.ArrayLike, name: str, size: int) -> Block:
@@ -202,11 +220,7 @@ def read_matrices(path: str | Path) -> tuple[Block, Block, Block, Ids]:
 
     Speakers stand under ``speakers``, ``speaker_ids`` or ``spk``.
     """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, BadZipFile, AttributeError) as error:
-        raise InputError(f"{path}: expected an npz file of score matrices: {error}") from None
+    arrays = load_arrays(path, str(path))
     named = next((name for name in SPEAKERS if name in arrays), None)
     missing = [name for name in ("oo", "op", "pp") if name not in arrays]
     if named is None or missing:
@@ -214,7 +228,8 @@ def read_matrices(path: str | Path) -> tuple[Block, Block, Block, Ids]:
             f"{path}: expected the arrays oo, op, pp and one of {', '.join(SPEAKERS)},"
             f" found {', '.join(arrays) or 'nothing'}"
         )
-    return arrays["oo"], arrays["op"], arrays["pp"], Ids.from_strings(arrays[named])
+    speakers = text_ids(arrays[named], "speakers", str(path))
+    return arrays["oo"], arrays["op"], arrays["pp"], speakers
 
 
 @dataclass(frozen=True, eq=False, repr=False)

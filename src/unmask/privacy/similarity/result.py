@@ -12,8 +12,8 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
 from unmask.privacy.similarity.attackers import (
     CENTRED,
-    CENTRED_NEGATED,
     NEGATED,
+    OWN_SETS,
     PLAIN,
     Attack,
     SpeakerProtection,
@@ -39,7 +39,7 @@ from unmask.privacy.similarity.resampling import (
     ratio,
 )
 
-SETS = ("oo", "op", "pp")
+SETS = OWN_SETS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,9 +47,10 @@ class Pseudonymisation(Tabular):
     """De-identification and gain of voice distinctiveness of one safeguard (Noé 2020, 2022).
 
     Made by :func:`pseudonymisation`, a part of a table of safeguards. ``deid`` is a fraction,
-    ``g_vd`` in dB. ``sets`` holds ``oo``, ``op`` and ``pp``, and ``centred``, the OP comparisons
-    with their scores centred, where that could be done. ``attacks`` has DeID for every way to read
-    the OP scores (``plain``, ``negated``, ``centred``, …); ``attacker`` is the strongest of them.
+    ``g_vd`` in dB. ``sets`` holds ``oo``, ``op`` and ``pp``, ``centred``, the OP comparisons with
+    their scores centred, where that could be done, and those of other attackers by name.
+    ``attacks`` has DeID for every way to read the OP scores (``plain``, ``negated``, ``centred``,
+    …); ``attacker`` is the strongest of them.
     ``intervals``, by metric, come from resamples of the speakers, each calibrated anew.
     ``negated_discloses_more`` says whether D_ECE of the negated OP scores is larger by more than
     resampling moves it.
@@ -178,7 +179,7 @@ class Pseudonymisation(Tabular):
             messages.append(
                 f"OP: against the {self.attacker} score DeID is"
                 f" {100 * self.attacks[self.attacker]:.1f} % instead of"
-                f" {100 * self.deid:.1f} %: {_WHY[self.attacker]}"
+                f" {100 * self.deid:.1f} %: {_why(self.attacker)}"
             )
         return tuple(messages)
 
@@ -270,13 +271,22 @@ class Pseudonymisation(Tabular):
 
 _WITHOUT_LAPLACE = ("d_ece", "deid_d_ece", "deid_min_cllr", "g_d_ece", "g_min_cllr")
 _WHY = {
-    NEGATED: "protected voices are less like their owner than like strangers, which identifies them"
-    " just as well",
+    PLAIN: "",
     CENTRED: "what all voices of a side have in common hides whose they are, and is easily taken"
     " out",
-    CENTRED_NEGATED: "less what all voices of a side have in common, protected voices are less like"
-    " their owner than like strangers, which identifies them just as well",
 }
+
+
+def _why(attacker: str) -> str:
+    """Why an attacker finds more than the plain score."""
+    base = attacker.removesuffix(NEGATED).strip() or PLAIN
+    reasons = [_WHY.get(base, f"{base} brings originals and protected voices together")]
+    if attacker.endswith(NEGATED):
+        reasons.append(
+            "protected voices are less like their owner than like strangers, which identifies them"
+            " just as well"
+        )
+    return "; ".join(filter(None, reasons))
 
 
 def _metric(attacker: str) -> str:

@@ -11,5 +11,3 @@ from unmask.report.frameworks.worst_case import FRAMEWORK as WORST_CASE
 from unmask.report.frameworks.zebra import FRAMEWORK as ZEBRA
 
 FRAMEWORKS = (LEGAL, TRUST, SIMILARITY, ZEBRA, VERIFICATION, CP_MAPS, WORST_CASE, UTILITY)
-
-__all__ = ["FRAMEWORKS"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,11 +17,11 @@ from unmask.privacy.legal import (
     LEARNT,
     NEGATED,
     PLAIN,
+    Attacker as LegalAttacker,
     Pairs,
     pooled,
     variant_name,
 )
-from unmask.privacy.legal import Attacker as LegalAttacker
 from unmask.report.cache import digest_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
 from unmask.report.extractors import Speech
@@ -66,6 +66,29 @@ def description(enrol: str, train: Sequence[str], *, trained: bool = False) -> s
     if "related" in train:
         return "who can run the safeguard and trained on a related one"
     return "who can run the safeguard" if enrol == "own" else "who knows nothing of the safeguard"
+
+
+def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str, LegalAttacker]:
+    """Who competes with plain and centred scores in the similarity matrices, by name: every
+    back-end of an attacker that aligns the two sides by itself, those that training people teach
+    where there are such, and extractors that were trained.
+
+    They compare all original with all protected speech, as the matrices do.
+    """
+    speech = inputs.speech(safeguard)
+    named = dict.fromkeys(b for one in config.attackers for b in one.backends if b != "cosine")
+    train, pairs = None, None
+    if {"original", "own"} <= set(speech.learnt):
+        pairs = speech.learnt["original"], speech.learnt["own"]
+        train = pooled(pairs)
+    sides = speech.known["original"], speech.protected
+    whole = LegalAttacker(*sides, "cosine", train, consistency=False, pairs=pairs)
+    found = {name: replace(whole, backend=name) for name in named if whole.allows(name)}
+    return found | {
+        f"trained by {who}": LegalAttacker(one.known["original"], one.protected, consistency=False)
+        for (name, who), one in inputs.trained.items()
+        if name == safeguard
+    }
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -17,6 +17,7 @@ from unmask.privacy.legal import (
     PLAIN,
     SPLITS,
     TITLES,
+    Attacker as LegalAttacker,
     Inference,
     LegalSweep,
     Worst,
@@ -24,7 +25,6 @@ from unmask.privacy.legal import (
     legal,
     strongest_of,
 )
-from unmask.privacy.legal import Attacker as LegalAttacker
 from unmask.report.cache import Cache, Step, Work, cache_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.documents import Document, Row, document, figures_of
@@ -188,20 +188,38 @@ def _(sweep: LegalSweep) -> list[Figure]:
 def with_fitting_lengths(
     config: Config, attacks: Mapping[str, Sequence[Attack]]
 ) -> tuple[Config, tuple[str, ...]]:
-    """The config with those lengths that the attacked speech allows, and a note on the others.
-
-    A length needs a speaker with two conversations of it; if none fits, the metrics tell why.
+    """The config with those lengths that the attacked speech of some safeguard allows, and notes on
+    the others.
     """
-    tests = [attack.test for found in attacks.values() for attack in found]
-    most = min((int(np.bincount(test.speakers.codes).max()) // 2 for test in tests), default=0)
     lengths = config.legal.lengths
-    fitting = tuple(length for length in lengths if length <= most)
-    if not fitting or fitting == lengths:
-        return config, ()
-    longer = ", ".join(str(length) for length in lengths if length > most)
-    note = f"conversations of {longer} utterances left out: nobody has two of them to attack"
-    legal = config.legal.model_copy(update={"lengths": fitting})
-    return config.model_copy(update={"legal": legal}), (note,)
+    fitting = {name: _fitting(lengths, found) for name, found in attacks.items()}
+    kept = tuple(n for n in lengths if any(n in some for some in fitting.values())) or lengths
+    lacking: dict[tuple[str, ...], list[int]] = {}
+    for length in lengths:
+        names = tuple(name for name, some in fitting.items() if length not in some)
+        lacking.setdefault(names, []).append(length)
+    notes = tuple(
+        f"conversations of {', '.join(map(str, longer))} utterances left out"
+        f"{'' if len(names) == len(attacks) else ' of ' + ' and '.join(names)}:"
+        " nobody has two of them to attack"
+        for names, longer in lacking.items()
+        if names
+    )
+    return _with_lengths(config, kept), notes
+
+
+def _fitting(lengths: tuple[int, ...], attacks: Iterable[Attack]) -> tuple[int, ...]:
+    """Lengths of which somebody has two conversations to attack; all where none is so short, and
+    the metrics tell why.
+    """
+    codes = [attack.test.speakers.codes for attack in attacks]
+    most = min((int(np.bincount(one).max()) // 2 for one in codes), default=0)
+    return tuple(length for length in lengths if length <= most) or lengths
+
+
+def _with_lengths(config: Config, lengths: tuple[int, ...]) -> Config:
+    legal = config.legal.model_copy(update={"lengths": lengths})
+    return config.model_copy(update={"legal": legal})
 
 
 def _options(config: Config) -> dict[str, Any]:
@@ -225,7 +243,8 @@ def legal_attackers(config: Config, path: Path) -> tuple[dict[str, LegalAttacker
         for attack in some if name != ORIGINAL else ():
             for label, attacker in _attackers(attack).items():
                 found[label if len(attacks.of) == 2 else f"{name}, {label}"] = attacker
-    config, _ = with_fitting_lengths(config, attacks.of)
+    every = (attack for some in attacks.of.values() for attack in some)
+    config = _with_lengths(config, _fitting(config.legal.lengths, every))
     return found, {**_options(config), "attributes": config.legal.attributes}
 
 
@@ -236,13 +255,13 @@ def _attackers(attack: Attack) -> dict[str, LegalAttacker]:
 
 def _sweep_step(attack: Attack, config: Config) -> Step:
     """All curves of one attacker, in every variant."""
-    options = _options(config)
+    options = _options(config) | {"lengths": _fitting(config.legal.lengths, [attack])}
     return Step(
         f"linkability and singling out of {attack.safeguard}, {attack.attacker}",
         attack.inputs,
         {**options, "backends": attack.backends},
         lambda: legal(_attackers(attack), **options),
-        weight=1.0 * len(config.legal.lengths),
+        weight=1.0 * len(options["lengths"]),
     )
 
 
@@ -305,7 +324,7 @@ def _section(study: Study, found: Mapping[str, Mapping[Any, Any]]) -> Section:
     lines = []
     for name in (ORIGINAL, *results.safeguards):
         for metric in results.metrics:
-            for length in results.lengths:
+            for length in results.lengths_of(name):
                 label = results.most(name, metric, length).strongest.attacker
                 curve = results.of(name, metric, length)[label]
                 who = ORIGINAL if name == ORIGINAL else label
@@ -417,7 +436,7 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
             last = int(curve.counts.argmax())
             details.append(Row({**base, "metric": metric}, curve.details(last)))
         for metric in results.metrics:
-            length = results.lengths[-1]
+            length = results.lengths_of(name)[-1]
             for label, curve in results.of(name, metric, length).items():
                 first = int(curve.counts.argmin())
                 base = {"safeguard": name, "attacker": label, "utterances": str(length)}

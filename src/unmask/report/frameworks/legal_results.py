@@ -55,6 +55,11 @@ class LegalResults:
         sweep = self.whole[safeguard] if attacker is None else self.sweeps[safeguard, attacker]
         return sweep.competing(metric, length)
 
+    def lengths_of(self, safeguard: str) -> list[int]:
+        """Lengths of conversations that a safeguard was attacked with."""
+        known = {length for _, _, length in self.whole[safeguard].curves}
+        return [length for length in self.lengths if length in known]
+
     def counts(self, safeguard: str, metric: str, length: int) -> list[int]:
         """Numbers of speakers at which attacks were run."""
         curves = self.of(safeguard, metric, length).values()
@@ -94,7 +99,7 @@ class LegalResults:
         found = {}
         for attacker in (who for name, who in self.sweeps if name == safeguard):
             for metric in self.metrics:
-                for length in self.lengths:
+                for length in self.lengths_of(safeguard):
                     label = self.most(safeguard, metric, length, attacker).strongest.attacker
                     curves = self.sweeps[safeguard, attacker].curves
                     found[attacker, metric, length] = curves[label, metric, length]
@@ -102,7 +107,9 @@ class LegalResults:
 
     def sweep(self, safeguard: str) -> LegalSweep:
         """Unprotected speech and every attacker of a safeguard in one sweep."""
-        curves = {**self.shown(ORIGINAL), **self.shown(safeguard)}
+        own = self.lengths_of(safeguard)
+        control = {key: curve for key, curve in self.shown(ORIGINAL).items() if key[2] in own}
+        curves = {**control, **self.shown(safeguard)}
         probes = {(name, a): i for (name, a), i in self.probes.items() if name == safeguard}
         notices = tuple(dict.fromkeys(sweep_notices(curves, probes, {}, ORIGINAL)))
         return LegalSweep(curves, {}, probes, ORIGINAL, None, self.seed, notices)
@@ -123,7 +130,7 @@ class LegalResults:
                 if metric == "linkability" and length == first and isinstance(curve, RiskCurve)
             }
             found[f"attackers on {name}"] = overlaps(risks)
-            by_length = {length: self._strongest_curve(name, length) for length in self.lengths}
+            by_length = {n: self._strongest_curve(name, n) for n in self.lengths_of(name)}
             found[f"lengths under {name}"] = overlaps(
                 {f"{length} utterances": curve for length, curve in by_length.items()}
             )

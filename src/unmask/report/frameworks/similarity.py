@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from unmask.estimate import Estimate
@@ -38,9 +39,10 @@ from unmask.privacy.similarity import (
     sessions,
     single,
 )
-from unmask.report.cache import Step
+from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
+from unmask.report.frameworks.attacks import matrix_attackers
 from unmask.report.frameworks.study import Framework, Plan, Study
 from unmask.report.section import NOE_2020, NOE_2022, Choice, Method, Section, TableBlock, percent
 from unmask.trials import Source
@@ -235,13 +237,19 @@ def _steps(study: Study) -> Plan:
     """The three matrices of each safeguard; sessions where protected utterances name theirs."""
     inputs, config = study.inputs, study.config
     how = {"mean": config.similarity.mean, **config.drawn}
-    all_pairs = {**how, "pairs": config.similarity.pairs, "weight": 2.0}
+    all_pairs = {**how, "pairs": config.similarity.pairs}
     matrices, within = {}, {}
     for name, protected in inputs.protected.items():
         assert inputs.original is not None
         voices = (inputs.original, protected)
-        matrices[name] = Step.of(
-            f"voice similarity of {name}", pseudonymisation, *voices, **all_pairs
+        rivals = matrix_attackers(config, inputs, name)
+        held = [x for one in rivals.values() for x in (one.enrol, one.test, one.train) if x]
+        matrices[name] = Step(
+            f"voice similarity of {name}",
+            list(dict.fromkeys(digest_of(one) for one in (*voices, *held))),
+            {**all_pairs, "attackers": list(rivals)},
+            partial(pseudonymisation, *voices, attackers=rivals, **all_pairs),
+            weight=2.0 + 0.5 * len(rivals),
         )
         if protected.sessions is not None and protected.sessions.n_unique > 1:
             within[name] = Step.of(f"sessions of {name}", sessions, *voices, weight=2.0, **how)
@@ -249,7 +257,7 @@ def _steps(study: Study) -> Plan:
         scores = [sets[part] for part in ("oo", "op", "pp") if part in sets]
         if len(scores) == 3:
             matrices[name] = Step.of(
-                f"voice similarity of {name}", pseudonymisation, *scores, **all_pairs
+                f"voice similarity of {name}", pseudonymisation, *scores, weight=2.0, **all_pairs
             )
     return {"matrices": matrices, "sessions": within}
 
@@ -382,8 +390,9 @@ _METHOD = (
         "De-identification",
         "DeID = 1 − D_diag(OP)/D_diag(OO)",
         "D_diag is how far the diagonal of the matrix stands out (2022, eq. 8, 9): DeID is its"
-        " relative loss under one recogniser. The score as it is, negated, centred, and both"
-        " compete; another than the plain one is named where it wins by more than noise.",
+        " relative loss under one recogniser. The score as it is, negated, centred, back-ends that"
+        " align both sides or learnt from training people, and trained extractors compete; another"
+        " than the plain one is named where it wins by more than noise.",
     ),
     Method(
         "Gain of voice distinctiveness",

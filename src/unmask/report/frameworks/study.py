@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unmask.report.cache import Step, digest_of
-from unmask.report.config import Config
+from unmask.report.config import ORIGINAL, Config
 from unmask.report.frameworks.attacks import ATTACKS, Attack, Attacks, Variant
 from unmask.report.frameworks.trialled import Trialled, Trials, strongest, trial_step
 from unmask.report.inputs import Inputs
@@ -119,7 +119,8 @@ def _attack_table(group: Mapping[str, tuple[Attack, Variant]]) -> Table:
         return replace(table, systems={**table.systems, **more})
 
     inputs = [one for attack, v in group.values() for one in (*attack.inputs, attack.label(v))]
-    name = ATTACKS if len(names) > 1 else f"{ATTACKS} on {names[0]}"
+    whole = ORIGINAL in names and len(names) > 1
+    name = ATTACKS if whole else f"{ATTACKS} on {' and '.join(names)}"
     return Table(name, names, first.size, inputs, load)
 
 

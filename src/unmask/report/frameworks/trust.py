@@ -13,6 +13,7 @@ from unmask.figures import Figure, learning_curves
 from unmask.privacy.legal import (
     FREE,
     STRONG_ENOUGH,
+    Attacker as LegalAttacker,
     LearningCurve,
     among,
     learning_curve,
@@ -22,7 +23,6 @@ from unmask.privacy.legal import (
     pooled,
     trained_on,
 )
-from unmask.privacy.legal import Attacker as LegalAttacker
 from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row

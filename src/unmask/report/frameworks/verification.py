@@ -10,8 +10,8 @@ from typing import Any
 
 from unmask.engine import Battery, Comparison, Evaluation, curves, evaluate
 from unmask.estimate import Estimate
-from unmask.figures import ORIGINAL as GREY
 from unmask.figures import (
+    ORIGINAL as GREY,
     Figure,
     calibration_plot,
     det,

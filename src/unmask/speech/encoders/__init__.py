@@ -16,12 +16,12 @@ from unmask.errors import InputError
 from unmask.speech.audio import SAMPLE_RATE, needed
 from unmask.speech.encoders.lengths import batch_on, by_length, one_thread
 from unmask.speech.encoders.weights import (
-    WEIGHTS,
-    install,
-    installed,
+    WEIGHTS as WEIGHTS,
+    install as install,
+    installed as installed,
     installed_path,
     weights_of,
-    weights_path,
+    weights_path as weights_path,
 )
 from unmask.speech.features import (
     Float32Array,
@@ -30,19 +30,6 @@ from unmask.speech.features import (
     mel_spectrogram,
     without_pauses,
 )
-
-__all__ = [
-    "WEIGHTS",
-    "Encoder",
-    "Function",
-    "Wrapped",
-    "fingerprint_of",
-    "install",
-    "installed",
-    "load_encoder",
-    "runs_code",
-    "weights_path",
-]
 
 Function = Callable[[Float32Array], npt.ArrayLike]
 
@@ -289,11 +276,14 @@ def _imported(module: str, attribute: str) -> Function:
 
 
 def _source(function: Function) -> str:
-    """A hash of the function's own lines, where they can be had."""
-    try:
-        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()
-    except (OSError, TypeError):
-        return "unknown"
+    """A hash of the module that a function is in, or of its own lines, where they can be had."""
+    kind = function if hasattr(function, "__code__") else type(function)
+    for part in (inspect.getmodule(kind), kind):
+        try:
+            return hashlib.sha256(inspect.getsource(part).encode()).hexdigest()  # type: ignore[arg-type]
+        except (OSError, TypeError):
+            continue
+    return "unknown"
 
 
 def _torch() -> Any:

@@ -36,15 +36,15 @@ class TrainedEncoder:
         self.fingerprint = fingerprint_of_folder(folder)
         self.device = checked(device)
         self.features = Filterbanks(recipe.bins).to(self.device)
-        network = build(recipe)
         tensors = {k: torch.from_numpy(v) for k, v in weights_of_folder(folder).items()}
-        try:
-            network.load_state_dict(tensors)
-        except RuntimeError as error:
-            line = str(error).strip().splitlines()[-1].strip()
-            raise InputError(
-                f"{folder}: weights of another network than the card's: {line}"
-            ) from None
+        with torch.device("meta"):
+            expected = {k: v.shape for k, v in build(recipe).state_dict().items()}
+        for name in sorted(expected.keys() | tensors.keys()):
+            shape = tensors[name].shape if name in tensors else None
+            if shape != expected.get(name):
+                raise InputError(f"{folder}: weights of another network than the card's: {name}")
+        network = build(recipe)
+        network.load_state_dict(tensors)
         self.network = network.eval().to(self.device)
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:

@@ -10,7 +10,7 @@ import queue
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -31,7 +31,7 @@ class Batch:
     with its level in dB below the speech, or −1 in ``response`` for none, else its number.
     """
 
-    crops: Int16Array
+    crops: Any
     labels: IntArray
     noise: Int16Array | None
     snr: npt.NDArray[np.float32]
@@ -82,14 +82,8 @@ class Plan:
             for n in np.flatnonzero(noisy[mine]):
                 number = int(picks[mine][n] * len(self.noise))
                 noise[n] = self.noise.crop(number, generator.random(), length)
-        rows = self.rows[chosen[mine]]
         return Batch(
-            np.stack(
-                [
-                    self.samples.crop(int(row), place, length)
-                    for row, place in zip(rows, places[mine], strict=True)
-                ]
-            ),
+            self.samples.crops(self.rows[chosen[mine]], places[mine], length),
             self.labels[chosen[mine]],
             noise,
             snr[mine],
@@ -113,10 +107,11 @@ def _order(seed: int, epoch: int, count: int) -> IntArray:
 @contextmanager
 def ahead(plan: Plan, first: int, last: int, device: Any) -> Iterator[Iterator[dict[str, Any]]]:
     """Batches of the steps from ``first`` up to ``last`` as tensors, made by a thread that stays a
-    few steps ahead, in pinned memory where the device is a GPU.
+    few steps ahead, in pinned memory where the device is a GPU that does not hold all samples.
     """
     import torch
 
+    plan = replace(plan, samples=plan.samples.near(device))
     ready: queue.Queue[dict[str, Any] | BaseException | None] = queue.Queue(_AHEAD)
     stop = threading.Event()
     pinned = device.type == "cuda"
@@ -135,11 +130,11 @@ def ahead(plan: Plan, first: int, last: int, device: Any) -> Iterator[Iterator[d
                 if stop.is_set():
                     return
                 tensors = {
-                    name: torch.from_numpy(value)
+                    name: torch.as_tensor(value)
                     for name, value in vars(plan.at(step)).items()
                     if value is not None
                 }
-                put({k: v.pin_memory() for k, v in tensors.items()} if pinned else tensors)
+                put({k: v.pin_memory() if pinned and v.is_cpu else v for k, v in tensors.items()})
             put(None)
         except BaseException as error:
             put(error)

@@ -71,16 +71,26 @@ def read_card(folder: str | Path) -> dict[str, Any]:
         card = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{folder}: expected a trained encoder, found no {CARD}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: not readable as JSON: {error}") from None
     if not isinstance(card, dict) or card.get("kind") != KIND:
         raise InputError(f"{path}: expected the card of an encoder ({KIND})")
+    if not isinstance(card.get("weights"), str):
+        raise InputError(f"{path}: expected the sha256 of the weights, found none")
+    _recipe(path, card)
     return card
 
 
 def recipe_of(folder: str | Path) -> Recipe:
     """The recipe on the card."""
-    return Recipe.from_dict(read_card(folder)["recipe"])
+    return _recipe(Path(folder) / CARD, read_card(folder))
+
+
+def _recipe(path: Path, card: Mapping[str, Any]) -> Recipe:
+    try:
+        return Recipe.from_dict(card.get("recipe"))
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def weights_of_folder(folder: str | Path) -> Tensors:
@@ -91,10 +101,9 @@ def weights_of_folder(folder: str | Path) -> Tensors:
         found = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         raise InputError(f"{path}: no such file") from None
-    if found != card.get("weights"):
+    if found != card["weights"]:
         raise InputError(
-            f"{path}: expected sha256 {str(card.get('weights'))[:8]}… of the card,"
-            f" found {found[:8]}…"
+            f"{path}: expected sha256 {card['weights'][:8]}… of the card, found {found[:8]}…"
         )
     return read_tensors(path)[0]
 
@@ -102,4 +111,4 @@ def weights_of_folder(folder: str | Path) -> Tensors:
 def fingerprint_of_folder(folder: str | Path) -> str:
     """What the vectors depend on: network and weights."""
     card = read_card(folder)
-    return f"{card['recipe']['network']}:{card['weights']}"
+    return f"{_recipe(Path(folder) / CARD, card).network}:{card['weights']}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,26 @@ class Position:
         return [n for n, point in enumerate(self.curve) if known and point.eer == min(known)]
 
 
+def write(folder: Path, run: Mapping[str, Any], position: Position, tensors: Tensors) -> None:
+    """Keep a run named by ``run``, with the ``tensors`` it goes on from."""
+    curve = [[p.step, p.loss, p.eer] for p in position.curve]
+    note = {"run": run, "step": position.step, "seconds": position.seconds, "curve": curve}
+    write_tensors(folder / FILE, tensors, json.dumps(note))
+
+
+def read(folder: Path, run: Mapping[str, Any]) -> tuple[Position, Tensors]:
+    """A kept run, if there is one and it is this one."""
+    path = folder / FILE
+    if not path.is_file():
+        return Position(), {}
+    tensors, note = read_tensors(path)
+    with _of_this_run(path):
+        known = json.loads(note)
+        curve = tuple(Point(*line) for line in known["curve"])
+        _refuse_other(path, run, known["run"])
+        return Position(int(known["step"]), curve, known["seconds"]), tensors
+
+
 def save(
     folder: Path,
     run: Mapping[str, Any],
@@ -63,45 +84,38 @@ def save(
     optimiser: torch.optim.Optimizer,
     best: Tensors,
 ) -> None:
-    """Keep a run named by ``run``; ``best`` are the weights of the best validation so far."""
+    """Keep the run of a network; ``best`` are the weights of the best validation so far."""
     tensors: Tensors = {f"model/{k}": v for k, v in arrays_of(model).items()}
     for number, state in optimiser.state_dict()["state"].items():
         tensors |= {
             f"optimiser/{number}/{k}": np.asarray(v.detach().cpu().numpy())
             for k, v in state.items()
         }
-    tensors |= {f"best/{k}": v for k, v in best.items()}
-    note = {
-        "run": run,
-        "step": position.step,
-        "seconds": position.seconds,
-        "curve": [[p.step, p.loss, p.eer] for p in position.curve],
-    }
-    write_tensors(folder / FILE, tensors, json.dumps(note))
+    write(folder, run, position, tensors | {f"best/{k}": v for k, v in best.items()})
 
 
 def restore(
     folder: Path, run: Mapping[str, Any], model: nn.Module, optimiser: torch.optim.Optimizer
 ) -> tuple[Position, Tensors]:
-    """Take up a kept run, if there is one and it is this one; the best weights come with it."""
-    path = folder / FILE
-    if not path.is_file():
-        return Position(), {}
-    tensors, note = read_tensors(path)
+    """Take up the kept run of a network, if there is one; the best weights come with it."""
+    position, tensors = read(folder, run)
+    if tensors:
+        with _of_this_run(folder / FILE):
+            weights = _below(tensors, "model")
+            model.load_state_dict({k: torch.from_numpy(v) for k, v in weights.items()})
+            _restore_optimiser(optimiser, _below(tensors, "optimiser"))
+    return position, _below(tensors, "best")
+
+
+@contextmanager
+def _of_this_run(path: Path) -> Iterator[None]:
     try:
-        known = json.loads(note)
-        position = Position(
-            int(known["step"]), tuple(Point(*line) for line in known["curve"]), known["seconds"]
-        )
-        _refuse_other(path, run, known["run"])
-        model.load_state_dict({k: torch.from_numpy(v) for k, v in _below(tensors, "model").items()})
-        _restore_optimiser(optimiser, _below(tensors, "optimiser"))
+        yield
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise InputError(
             f"{path}: not a checkpoint of this run ({str(error).splitlines()[0]}):"
             " remove it, or name another folder"
         ) from None
-    return position, _below(tensors, "best")
 
 
 def _refuse_other(path: Path, run: Mapping[str, Any], found: Mapping[str, Any]) -> None:

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import IntArray
+from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, check_room, ranges_of, run, write_whole
 from unmask.speech.audio import SAMPLE_RATE, SUFFIXES, file_workers, read_audio, unexpected
@@ -54,6 +55,50 @@ class Samples:
             return np.resize(row, length)
         start = int(place * (room + 1))
         return row[start : start + length]
+
+    def crops(self, rows: IntArray, places: FloatArray, length: int) -> Any:
+        """A :meth:`crop` of each of some rows, (rows, length)."""
+        out = np.empty((len(rows), length), np.int16)
+        for n, (row, place) in enumerate(zip(rows.tolist(), places.tolist(), strict=True)):
+            out[n] = self.crop(row, place, length)
+        return out
+
+    def near(self, device: Any) -> Samples:
+        """The same on a GPU, if they take less than a quarter of its free memory."""
+        import torch
+
+        size = 2 * int(self.sizes.sum())
+        if device.type != "cuda" or 4 * size > torch.cuda.mem_get_info(device)[0]:
+            return self
+        return OnDevice.of(self, device)
+
+
+@dataclass(frozen=True)
+class OnDevice(Samples):
+    """Samples held by a device as one row, so that crops cost neither time of this program nor a
+    copy; ``whole`` is a tensor of all of them, and ``starts`` are places in it.
+    """
+
+    whole: Any = None
+
+    @classmethod
+    def of(cls, samples: Samples, device: Any) -> OnDevice:
+        """``samples`` moved to ``device``."""
+        import torch
+
+        parts = [torch.from_numpy(np.array(shard)).to(device) for shard in samples.shards]
+        before = np.cumsum([0, *(shard.size for shard in samples.shards)])
+        starts = samples.starts + before[samples.files]
+        return cls(samples.shards, samples.files, starts, samples.sizes, torch.cat(parts))
+
+    def crops(self, rows: IntArray, places: FloatArray, length: int) -> Any:
+        import torch
+
+        sizes = self.sizes[rows]
+        first = np.floor(places * (np.maximum(sizes - length, 0) + 1)).astype(np.int64)
+        table = torch.from_numpy(np.stack([self.starts[rows] + first, sizes])[..., None])
+        start, size = table.to(self.whole.device, non_blocking=True)
+        return self.whole[start + torch.arange(length, device=self.whole.device) % size]
 
 
 @dataclass(frozen=True)

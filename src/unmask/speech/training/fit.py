@@ -27,7 +27,7 @@ from unmask.speech.training.card import (
     weights_of_folder,
     write_encoder,
 )
-from unmask.speech.training.data import Corpus, audio_files, decode, stamp
+from unmask.speech.training.data import Corpus, Samples, audio_files, decode, stamp
 from unmask.speech.training.recipe import Recipe
 from unmask.speech.training.split import remarks_on, split
 from unmask.speech.training.status import Status
@@ -130,9 +130,9 @@ def _made(
     card: dict[str, Any] = {"recipe": recipe.to_dict(), "run": run, "start": start}
     card["data"] = _data(corpus, apart)
     if recipe.network == "ivector":
-        from unmask.speech.training.ivector import train_ivector
+        from unmask.speech.training.ivector import Extraction
 
-        tensors, details = train_ivector(corpus, recipe, apart, own.device, watch)
+        tensors, details = Extraction(corpus, recipe, own, work, run, watch).train(apart)
     else:
         tensors, details = _network(work, recipe, corpus, apart, start, own, run, watch)
     card |= details
@@ -153,7 +153,9 @@ def _network(
     watch: Watch | None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Weights of a trained network, and what the card says of the training."""
-    model = new_classifier(recipe, len(corpus.speakers), start).to(own.device)
+    from unmask.speech.training.loop import placed
+
+    model = placed(new_classifier(recipe, len(corpus.speakers), start), own.device)
     loop = _loop(work, recipe, corpus, own, run, watch, model)
     if apart is not None:
         from unmask.speech.encoders.trained import vectors_of
@@ -174,7 +176,7 @@ def _network(
         "steps": steps,
         "steps_done": position.step,
         "seconds": round(position.seconds, 1),
-        "device": _device_name(own.device),
+        "device": own.device_name,
         "curve": points,
         "eer": None if best is None else position.curve[best].eer,
     }
@@ -298,8 +300,9 @@ def _finished(folder: Path, run: dict[str, Any]) -> Trained:
     from unmask.speech.training.checkpoint import short
 
     card = read_card(folder)
+    known = card.get("run")
     for name, value in run.items():
-        found = card.get("run", {}).get(name)
+        found = known.get(name) if isinstance(known, dict) else None
         if found != value:
             raise InputError(
                 f"{folder}: expected no encoder, or one with {name} {short(value)}, found one with"
@@ -309,14 +312,17 @@ def _finished(folder: Path, run: dict[str, Any]) -> Trained:
 
 
 def _told(folder: Path, card: dict[str, Any]) -> Trained:
-    return Trained(
-        folder,
-        int(card["steps"]),
-        int(card["data"]["speakers"]),
-        card["eer"],
-        tuple((int(step), float(loss), eer) for step, loss, eer in card["curve"]),
-        float(card["seconds"]),
-    )
+    try:
+        return Trained(
+            folder,
+            int(card["steps"]),
+            int(card["data"]["speakers"]),
+            card["eer"],
+            tuple((int(step), float(loss), eer) for step, loss, eer in card["curve"]),
+            float(card["seconds"]),
+        )
+    except (LookupError, TypeError, ValueError) as error:
+        raise InputError(f"{folder}: expected the whole card of a run, lacks {error}") from None
 
 
 def _data(corpus: Corpus, apart: Corpus | None) -> dict[str, Any]:
@@ -338,12 +344,6 @@ def _data(corpus: Corpus, apart: Corpus | None) -> dict[str, Any]:
     return known
 
 
-def _device_name(device: Any) -> str:
-    import torch
-
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-
-
 def training_seconds(
     recipe: Recipe,
     *,
@@ -360,26 +360,29 @@ def training_seconds(
     needed("torch", "torch", "train")
     import torch
 
-    from unmask.speech.training.group import checked
-    from unmask.speech.training.loop import optimiser_of
+    from unmask.speech.training.batches import Plan
+    from unmask.speech.training.group import Group, checked
+    from unmask.speech.training.loop import Loop, fastest, placed
 
     own = checked(device)
-    model = new_classifier(recipe, speakers, start).to(own).train()
-    optimiser = optimiser_of(model, recipe)
+    if recipe.network == "ivector":
+        from unmask.speech.training.ivector import seconds_of
+
+        return seconds_of(recipe, utterances, own)
+    rows = np.zeros(utterances * (1 + len(recipe.speeds)), np.int64)
+    model = placed(new_classifier(recipe, speakers, start), own).train()
+    plan = Plan(recipe, Samples((), rows, rows, rows), rows, rows)
+    loop = Loop(recipe, model, plan, Group(0, 1, own), Path(), {})
     generator = torch.Generator().manual_seed(recipe.seed)
-    samples = 0.1 * torch.randn(recipe.batch, recipe.crop_samples, generator=generator)
-    labels = torch.randint(speakers, (recipe.batch,), generator=generator).to(own)
-    samples = samples.to(own)
+    batch = {
+        "crops": 3000 * torch.randn(recipe.batch, recipe.crop_samples, generator=generator),
+        "labels": torch.randint(speakers, (recipe.batch,), generator=generator),
+    }
+    batch = {name: value.to(own) for name, value in batch.items()}
     taken = []
-    for _ in range(2 if own.type == "cpu" else 10):
-        begun = time.perf_counter()
-        optimiser.zero_grad(set_to_none=True)
-        mixed = own.type == "cuda" and recipe.precision != "fp32"
-        with torch.autocast(own.type, torch.bfloat16, enabled=mixed):
-            loss = model(samples, labels, recipe.margin)
-        loss.backward()
-        optimiser.step()
-        if own.type == "cuda":
-            torch.cuda.synchronize(own)
-        taken.append(time.perf_counter() - begun)
-    return min(taken) * recipe.steps_of(utterances * (1 + len(recipe.speeds)))[0]
+    with fastest(own):
+        for _ in range(2 if own.type == "cpu" else 10):
+            begun = time.perf_counter()
+            loop.step(model, loop.steps, batch).item()
+            taken.append(time.perf_counter() - begun)
+    return min(taken) * loop.steps

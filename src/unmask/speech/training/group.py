@@ -26,6 +26,12 @@ class Group:
     size: int
     device: torch.device
 
+    @property
+    def device_name(self) -> str:
+        """The name of the card, or ``cpu``."""
+        on_card = self.device.type == "cuda"
+        return torch.cuda.get_device_name(self.device) if on_card else "cpu"
+
     def wrapped(self, model: nn.Module) -> nn.Module:
         """A network whose gradients are averaged over all processes."""
         if self.size == 1:

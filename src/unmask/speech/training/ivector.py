@@ -13,9 +13,8 @@ and w̄ is the i-vector (Dehak, eq. 3).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +26,17 @@ from unmask.errors import InputError
 from unmask.run import advance
 from unmask.speech.encoders.lengths import one_thread
 from unmask.speech.features import Float32Array
+from unmask.speech.training import checkpoint
 from unmask.speech.training.card import (
     Tensors,
     fingerprint_of_folder,
     recipe_of,
     weights_of_folder,
 )
+from unmask.speech.training.checkpoint import Point, Position
 from unmask.speech.training.data import Corpus
 from unmask.speech.training.features import Cepstra, deltas
-from unmask.speech.training.group import checked
+from unmask.speech.training.group import Group, checked
 from unmask.speech.training.mixture import Mixture, blocks, fit_mixture
 from unmask.speech.training.recipe import Recipe
 from unmask.speech.training.status import Status
@@ -126,20 +127,22 @@ def fit_variability(
     *,
     iterations: int,
     seed: int,
-    told: Callable[[int, float], None] | None = None,
-) -> tuple[Tensor, list[float]]:
+    done: int = 0,
+    matrix: Tensor | None = None,
+) -> Iterator[tuple[Tensor, float]]:
     """T (K, D, R) by EM with minimum divergence, and the mean log likelihood of an utterance before
-    each iteration, but for what does not depend on T.
+    each iteration, but for what does not depend on T. It goes on from a ``matrix`` after ``done``.
 
     M-step (Kenny et al., 2005, eq. 14): T_c = (Σ_u F_uc w̄_uᵀ) (Σ_u N_uc E[w_u w_uᵀ])⁻¹. Then T is
     multiplied by the root of the mean of E[w wᵀ], so that w has unit second moments.
     """
     utterances, components, width = stats.moments.shape
-    generator = torch.Generator().manual_seed(seed)
-    matrix = torch.randn(components, width, rank, generator=generator, dtype=stats.moments.dtype)
-    matrix = (0.1 * matrix).to(stats.moments.device)
-    curve = []
-    for number in range(iterations):
+    if matrix is None:
+        generator = torch.Generator().manual_seed(seed)
+        drawn = torch.randn(components, width, rank, generator=generator, dtype=stats.moments.dtype)
+        matrix = (0.1 * drawn).to(stats.moments.device)
+    eye = torch.eye(rank, dtype=matrix.dtype, device=matrix.device)
+    for _ in range(done, iterations):
         left = torch.zeros_like(matrix)
         right = matrix.new_zeros(components, rank * rank)
         second = matrix.new_zeros(rank, rank)
@@ -154,106 +157,155 @@ def fit_variability(
             right += some.counts.T @ square.reshape(len(mean), -1)
             second += square.sum(0)
             total += float(likelihood.sum())
-        curve.append(total / utterances)
-        eye = torch.eye(rank, dtype=matrix.dtype, device=matrix.device)
         normal = right.reshape(components, rank, rank) + 1e-9 * eye
         matrix = torch.linalg.solve(normal, left.transpose(1, 2)).transpose(1, 2)
-        matrix = matrix @ torch.linalg.cholesky(second / utterances)
-        if told is not None:
-            told(number + 1, curve[-1])
-    return matrix, curve
+        matrix = (matrix @ torch.linalg.cholesky(second / utterances)).contiguous()
+        yield matrix, total / utterances
 
 
-def train_ivector(
-    corpus: Corpus,
-    recipe: Recipe,
-    apart: Corpus | None,
-    device: torch.device,
-    watch: Callable[[Status], None] | None,
-) -> tuple[Tensors, dict[str, Any]]:
-    """Background model and total variability of a corpus, and what the card says of them."""
-    assert recipe.bins is not None
-    assert recipe.dimension is not None
-    begun = time.perf_counter()
-    front = Front(recipe.bins).to(device)
-    steps = 2 * recipe.iterations
+@dataclass
+class Extraction:
+    """The training of an extractor, ``run`` by name; ``folder`` keeps what each iteration made."""
 
-    def told(done: int, value: float) -> None:
-        advance(done, steps)
-        if watch is not None:
-            spent = time.perf_counter() - begun
-            rest = spent / done * (steps - done)
-            watch(Status(done, steps, -value, done / spent, rest, None))
+    corpus: Corpus
+    recipe: Recipe
+    own: Group
+    folder: Path
+    run: Mapping[str, Any]
+    watch: Callable[[Status], None] | None = None
 
-    with torch.inference_mode():
-        rows = range(len(corpus.samples))
-        each = max(1, MOST_FRAMES // len(corpus.samples))
-        chosen = torch.cat([_evenly(_frames(front, corpus, row, device), each) for row in rows])
-        if len(chosen) < 2 * recipe.components:
+    def __post_init__(self) -> None:
+        assert self.recipe.bins is not None
+        self.device = self.own.device
+        self.front = Front(self.recipe.bins).to(self.device)
+        self.position, kept = checkpoint.read(self.folder, self.run)
+        self.tensors = {k: torch.from_numpy(v).to(self.device) for k, v in kept.items()}
+        self.begun, self.first = time.perf_counter(), self.position
+
+    def train(self, apart: Corpus | None) -> tuple[Tensors, dict[str, Any]]:
+        """Background model and total variability, and what the card says of them: of ``apart`` the
+        EER.
+        """
+        assert self.recipe.dimension is not None
+        half, done = self.recipe.iterations, self.position.step
+        how = {"iterations": half, "seed": self.recipe.seed}
+        rows = range(len(self.corpus.samples))
+        with torch.inference_mode():
+            if done < half:
+                full, known = self.recipe.full, self._mixture() if done else None
+                for mixture, value in fit_mixture(
+                    self._some_frames(rows),
+                    self.recipe.components,
+                    full=full,
+                    done=done,
+                    mixture=known,
+                    **how,
+                ):
+                    self._keep(value, **vars(mixture))
+            stats = statistics(self._mixture(), _Lazy(self._frames, rows))
+            for matrix, value in fit_variability(
+                stats,
+                self.recipe.dimension,
+                done=max(0, done - half),
+                matrix=self.tensors.get("matrix"),
+                **how,
+            ):
+                self._keep(value, matrix=matrix)
+            eer = None
+            if apart is not None:
+                samples, labels = some_of(apart)
+                vectors = vectors_of(
+                    self.front, self._mixture(), self.tensors["matrix"], samples, self.device
+                )
+                eer = equal_error_rate(vectors - vectors.mean(0), labels)
+        lines: list[list[Any]] = [[p.step, p.loss, None] for p in self.position.curve]
+        lines[-1][2] = eer
+        whole = {k: v.cpu().numpy().astype(np.float32) for k, v in self.tensors.items()}
+        return whole, {
+            "steps": 2 * half,
+            "steps_done": 2 * half,
+            "seconds": round(self.position.seconds, 1),
+            "device": self.own.device_name,
+            "curve": lines,
+            "eer": eer,
+        }
+
+    def _mixture(self) -> Mixture:
+        return Mixture(*(self.tensors[name] for name in ("weights", "means", "roots")))
+
+    def _keep(self, value: float, **tensors: Tensor) -> None:
+        """A checkpoint after an iteration, and a word of it."""
+        self.tensors |= tensors
+        last, steps = self.position, 2 * self.recipe.iterations
+        spent = time.perf_counter() - self.begun
+        self.position = Position(
+            last.step + 1,
+            (*last.curve, Point(last.step + 1, -value)),
+            self.first.seconds + spent,
+        )
+        if self.own.rank:
+            return
+        kept = {k: v.cpu().numpy() for k, v in self.tensors.items()}
+        checkpoint.write(self.folder, self.run, self.position, kept)
+        advance(last.step + 1, steps)
+        if self.watch is not None:
+            pace = spent / (last.step + 1 - self.first.step)
+            rest = pace * (steps - last.step - 1)
+            self.watch(Status(last.step + 1, steps, -value, 1 / pace, rest, None))
+
+    def _frames(self, row: int) -> Tensor:
+        samples = torch.from_numpy(np.array(self.corpus.samples.row(row))).to(self.device)
+        out: Tensor = self.front(samples.float() / 32768.0)
+        return out
+
+    def _some_frames(self, rows: range) -> Tensor:
+        """What the background model learns from."""
+        each = max(1, MOST_FRAMES // len(rows))
+        chosen = torch.cat([_evenly(self._frames(row), each) for row in rows]).double()
+        if len(chosen) < 2 * self.recipe.components:
             raise InputError(
                 f"components: expected at most {len(chosen) // 2} for {len(chosen)} frames, found"
-                f" {recipe.components}"
+                f" {self.recipe.components}"
             )
-        mixture, likelihoods = fit_mixture(
-            chosen.double(),
-            recipe.components,
-            iterations=recipe.iterations,
-            seed=recipe.seed,
-            full=recipe.full,
-        )
-        told(recipe.iterations, likelihoods[-1])
-        stats = statistics(mixture, _Lazy(partial(_frames, front, corpus), rows, device))
-        matrix, curve = fit_variability(
-            stats,
-            recipe.dimension,
-            iterations=recipe.iterations,
-            seed=recipe.seed,
-            told=lambda done, value: told(recipe.iterations + done, value),
-        )
-        eer = None
-        if apart is not None:
-            samples, labels = some_of(apart)
-            vectors = vectors_of(front, mixture, matrix, samples, device)
-            eer = equal_error_rate(vectors - vectors.mean(0), labels)
-    tensors = {
-        "weights": mixture.weights,
-        "means": mixture.means,
-        "roots": mixture.roots,
-        "matrix": matrix,
-    }
-    whole = {name: value.cpu().numpy().astype(np.float32) for name, value in tensors.items()}
-    lines = [[n + 1, -value, None] for n, value in enumerate(likelihoods)]
-    lines += [[recipe.iterations + n + 1, -value, None] for n, value in enumerate(curve)]
-    lines[-1][2] = eer
-    return whole, {
-        "steps": steps,
-        "steps_done": steps,
-        "seconds": round(time.perf_counter() - begun, 1),
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        "curve": lines,
-        "eer": eer,
-    }
+        return chosen
+
+
+def seconds_of(recipe: Recipe, utterances: int, device: torch.device) -> float:
+    """Seconds of a training on recordings of three seconds or so, from the time of one iteration on
+    noise for the mixture and for the total variability.
+    """
+    assert recipe.dimension is not None
+    frames, some = max(4096, 2 * recipe.components), min(utterances, _AT_ONCE)
+    noise = torch.randn(frames, 3 * CEPSTRA, dtype=torch.float64, device=device)
+    told: list[float] = []
+    with torch.inference_mode():
+        for _ in range(2):
+            begun = time.perf_counter()
+            [(mixture, _)] = fit_mixture(
+                noise, recipe.components, iterations=1, seed=0, full=recipe.full
+            )
+            each = (time.perf_counter() - begun) / frames
+            stats = statistics(mixture, noise.split(frames // some)[:some])
+            begun = time.perf_counter()
+            list(fit_variability(stats, recipe.dimension, iterations=1, seed=0))
+            told = [each, (time.perf_counter() - begun) / some]
+    heard = 300 * utterances
+    gaussians = told[0] * (recipe.iterations * min(heard, MOST_FRAMES) + heard)
+    return gaussians + told[1] * recipe.iterations * utterances
 
 
 @dataclass(frozen=True)
 class _Lazy(Sequence[Tensor]):
     """Frames of utterances, made when asked for: all of a corpus do not fit into memory."""
 
-    make: Callable[[int, torch.device], Tensor]
+    make: Callable[[int], Tensor]
     rows: range
-    device: torch.device
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, number: Any) -> Any:
-        return self.make(self.rows[number], self.device)
-
-
-def _frames(front: Front, corpus: Corpus, row: int, device: torch.device) -> Tensor:
-    samples = torch.from_numpy(np.array(corpus.samples.row(row))).to(device)
-    out: Tensor = front(samples.float() / 32768.0)
-    return out
+        return self.make(self.rows[number])
 
 
 def _evenly(frames: Tensor, most: int) -> Tensor:

@@ -61,27 +61,33 @@ class Mixture:
 
 
 def fit_mixture(
-    frames: Tensor, components: int, *, iterations: int, seed: int, full: bool = False
-) -> tuple[Mixture, list[float]]:
+    frames: Tensor,
+    components: int,
+    *,
+    iterations: int,
+    seed: int,
+    full: bool = False,
+    done: int = 0,
+    mixture: Mixture | None = None,
+) -> Iterator[tuple[Mixture, float]]:
     """A mixture by EM from ``components`` frames drawn with the seed, and the mean log likelihood
     before each iteration. ``full`` covariances follow after half the iterations with diagonal ones.
+    It goes on from a ``mixture`` after ``done`` iterations.
     """
     count, width = frames.shape
-    generator = torch.Generator().manual_seed(seed)
-    drawn = torch.randperm(count, generator=generator)[:components].to(frames.device)
     spread = frames.var(0)
-    floor = _LEAST_SHARE * spread
-    mixture = Mixture(
-        frames.new_full((components,), 1.0 / components),
-        frames[drawn],
-        spread.rsqrt().expand(components, width).clone(),
-    )
-    curve = []
-    for number in range(iterations):
+    if mixture is None:
+        generator = torch.Generator().manual_seed(seed)
+        drawn = torch.randperm(count, generator=generator)[:components].to(frames.device)
+        mixture = Mixture(
+            frames.new_full((components,), 1.0 / components),
+            frames[drawn],
+            spread.rsqrt().expand(components, width).clone(),
+        )
+    for number in range(done, iterations):
         second = full and number >= iterations // 2
-        mixture, likelihood = _iteration(mixture, frames, floor, full=second)
-        curve.append(likelihood)
-    return mixture, curve
+        mixture, likelihood = _iteration(mixture, frames, _LEAST_SHARE * spread, full=second)
+        yield mixture, likelihood
 
 
 def _iteration(
@@ -119,7 +125,9 @@ def _iteration(
         variance = second / safe[:, None] - means.square()
         roots = torch.maximum(variance, floor).rsqrt()
         roots = torch.where(alive[:, None], roots, _diagonal(mixture.roots))
-    return replace(mixture, weights=weights, means=means, roots=roots), total / len(frames)
+    # In one layout, so that a run that goes on from a file has the same bits.
+    moved = replace(mixture, weights=weights, means=means, roots=roots.contiguous())
+    return moved, total / len(frames)
 
 
 def _diagonal(roots: Tensor) -> Tensor:

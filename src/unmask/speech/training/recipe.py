@@ -99,7 +99,7 @@ class Recipe:
         for name, low, high in _RANGES:
             value = getattr(self, name)
             if value is not None and not low <= value <= high:
-                raise InputError(f"{name}: expected {low:g} to {high:g}, found {value:g}")
+                raise InputError(f"{name}: expected {low:g} to {high:g}, found {value!s:.20}")
         if self.network == "ecapa" and (self.channels or 0) % 8:
             raise InputError(f"channels: expected a multiple of 8, found {self.channels}")
         if self.network == "campplus" and (self.bins or 0) % 8:
@@ -125,11 +125,14 @@ class Recipe:
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Recipe:
+    def from_dict(cls, values: Any) -> Recipe:
         """The recipe of a card; ``values`` are those of :meth:`to_dict`."""
-        known = {field.name for field in fields(cls)}
-        if not set(values) <= known:
+        known = {field.name: str(field.type) for field in fields(cls)}
+        if not isinstance(values, dict) or not set(values) <= set(known):
             raise InputError(f"recipe: expected {', '.join(sorted(known))}, found others")
+        for name, value in values.items():
+            if not _is_of(value, known[name]):
+                raise InputError(f"recipe: {name}: expected {known[name]}, found {value!r}"[:200])
         given: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in values.items()
@@ -159,6 +162,20 @@ _RANGES = (
     ("components", 1, 1 << 16),
     ("iterations", 1, 1000),
 )
+
+
+def _is_of(value: Any, kind: str) -> bool:
+    """Whether a value of JSON is of the type that a field is declared with."""
+    if kind.startswith("tuple"):
+        lengths = (2,) if kind.endswith("float]") else range(100)
+        return (
+            isinstance(value, list)
+            and len(value) in lengths
+            and all(_is_of(one, "float") for one in value)
+        )
+    kinds = {"str": (str,), "bool": (bool,), "int": (int,), "float": (float, int)}
+    allowed = kinds[kind.removesuffix(" | None")]
+    return type(value) in allowed or (value is None and kind.endswith("None"))
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -22,6 +22,7 @@ from unmask.base import (
     FloatArray,
     IntArray,
     as_scores,
+    check_replicates,
     logit_interval,
     quantile_t,
     score_interval,
@@ -115,8 +116,7 @@ def cp_intervals(
     hardness = target_hardness, nontarget_hardness
     if compared and all(one is None for one in hardness):
         raise InputError("comparisons: expected a hardness that orders all systems, found none")
-    if replicates < 2:
-        raise InputError(f"bootstrap: expected at least 2 replicates, found {replicates}")
+    check_replicates(replicates)
     plan = Plan(
         tuple(Listed.of(pair, hardness, combine) for pair in scores),
         tuple(compared),

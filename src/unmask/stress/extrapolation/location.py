@@ -35,7 +35,7 @@ from unmask.stress.extrapolation.base import (
     rising,
 )
 from unmask.stress.extrapolation.moments import Moments
-from unmask.stress.extrapolation.warp import Warp, eliminate, fitted_warp
+from unmask.stress.extrapolation.warp import Warp, away, fitted_warp, read
 
 KNOTS: FloatArray = np.concatenate([[-8.0], np.linspace(-3.0, 3.0, 13), [8.0]])
 _AXIS: FloatArray = np.linspace(-6.0, 10.0, 128)
@@ -142,10 +142,8 @@ class LocationScale(Model):
     warp: Warp | None
 
     def rates(self, counts: IntArray, thresholds: FloatArray) -> FloatArray:
-        if self.warp is None:
-            axis = (thresholds - self.given["location"]) / np.exp(self.given["log_spread"])
-        else:
-            axis = self.warp(thresholds)
+        affine = self.given.get("location", 0.0), self.given.get("log_spread", 0.0)
+        axis = read(thresholds, self.warp, *affine)
         return np.clip(rate_table(self.given, counts, axis), 0.0, 1.0)
 
 
@@ -170,21 +168,19 @@ def fit_location_scale(
         plain = fit_location_scale(simple, surface, moments).given
         begin |= {name: value for name, value in plain.items() if name in names}
         begin |= gaussian_base(np.exp(plain["log_scale"]))
-    root = np.sqrt(surface.weights)[:, None]
 
     def residual(vector: FloatArray) -> FloatArray:
         given = dict(zip(names, vector, strict=True))
-        if recipe.warped:
-            table = rate_table(given, surface.counts, _AXIS, FIT_EDGES)
-            _, fitted = eliminate(table, _AXIS, surface.values, surface.weights)
-        else:
-            axis = (surface.thresholds - given["location"]) / np.exp(given["log_spread"])
-            fitted = rate_table(given, surface.counts, axis, FIT_EDGES)
-        away = np.asarray((root * (fitted - surface.values)).ravel())
+        errors = away(
+            surface,
+            lambda axis: rate_table(given, surface.counts, axis, FIT_EDGES),
+            _AXIS,
+            None if recipe.warped else (given["location"], given["log_spread"]),
+        )
         if "family" not in given:
-            return away
+            return errors
         near = [_HOLD[name] * (given[name] - _FAMILY_START[name]) for name in _FAMILY]
-        return np.concatenate([away, near])
+        return np.concatenate([errors, near])
 
     solution = least_squares(
         residual,
@@ -203,7 +199,7 @@ def fit_location_scale(
     warp = None
     if recipe.warped:
         table = rate_table(given, surface.counts, _AXIS)
-        warp = fitted_warp(table, _AXIS, surface.thresholds, surface.values, surface.weights)
+        warp = fitted_warp(table, _AXIS, surface)
     return LocationScale(recipe.name, given, warp)
 
 

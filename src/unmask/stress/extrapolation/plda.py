@@ -33,7 +33,7 @@ from unmask.stress.extrapolation.base import (
     rising,
 )
 from unmask.stress.extrapolation.moments import Moments
-from unmask.stress.extrapolation.warp import Warp, eliminate, fitted_warp
+from unmask.stress.extrapolation.warp import Warp, away, fitted_warp, read
 
 DIMENSION = 10
 _TARGETS = 64
@@ -138,10 +138,7 @@ class Plda(Model):
     warp: Warp | None
 
     def rates(self, counts: IntArray, thresholds: FloatArray) -> FloatArray:
-        if self.warp is None:
-            axis = (thresholds - self.affine[0]) / np.exp(self.affine[1])
-        else:
-            axis = self.warp(thresholds)
+        axis = read(thresholds, self.warp, *self.affine)
         return np.clip(rate_table(self.within, counts, axis, EDGES), 0.0, 1.0)
 
 
@@ -157,7 +154,6 @@ def fit_plda(
     from scipy.optimize import least_squares
 
     warped = name.endswith("+")
-    root = np.sqrt(surface.weights)[:, None]
     if start is not None:
         begin = np.concatenate([np.log(start.within), start.affine])
     else:
@@ -168,14 +164,13 @@ def fit_plda(
 
     def residual(vector: FloatArray) -> FloatArray:
         within = np.exp(vector[:DIMENSION])
-        if warped:
-            table = rate_table(within, surface.counts, _AXIS, FIT_EDGES)
-            _, fitted = eliminate(table, _AXIS, surface.values, surface.weights)
-        else:
-            axis = (surface.thresholds - vector[-2]) / np.exp(vector[-1])
-            fitted = rate_table(within, surface.counts, axis, FIT_EDGES)
-        near = 1e-3 * (vector[:DIMENSION] - np.log(_START))
-        return np.concatenate([(root * (fitted - surface.values)).ravel(), near])
+        errors = away(
+            surface,
+            lambda axis: rate_table(within, surface.counts, axis, FIT_EDGES),
+            _AXIS,
+            None if warped else (vector[-2], vector[-1]),
+        )
+        return np.concatenate([errors, 1e-3 * (vector[:DIMENSION] - np.log(_START))])
 
     limit = np.full(begin.size, np.inf)
     limit[:DIMENSION] = 6.0
@@ -193,5 +188,4 @@ def fit_plda(
     if not warped:
         return Plda(name, within, solution.x[DIMENSION:], None)
     table = rate_table(within, surface.counts, _AXIS, EDGES)
-    warp = fitted_warp(table, _AXIS, surface.thresholds, surface.values, surface.weights)
-    return Plda(name, within, np.zeros(2), warp)
+    return Plda(name, within, np.zeros(2), fitted_warp(table, _AXIS, surface))

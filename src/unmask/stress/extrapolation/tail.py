@@ -89,5 +89,4 @@ def fit_tail(
         2 * _AXIS_POINTS,
     )
     table = model.table(surface.counts, axis)
-    warp = fitted_warp(table, axis, surface.thresholds, surface.values, surface.weights)
-    return replace(model, warp=warp)
+    return replace(model, warp=fitted_warp(table, axis, surface))

@@ -7,11 +7,13 @@ threshold: it is searched on a table and refined by Gauss–Newton, and so elimi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from unmask.base import FloatArray
+from unmask.stress.extrapolation.base import Surface
 
 _STEPS = 4
 _END = 6
@@ -75,15 +77,33 @@ class Warp:
         return float(np.clip(slope, whole / 3, whole * 3))
 
 
-def fitted_warp(
-    table: FloatArray,
-    axis: FloatArray,
-    thresholds: FloatArray,
-    wanted: FloatArray,
-    weights: FloatArray,
-) -> Warp:
-    """The monotone warping under which a model's table comes closest to the wanted rates."""
-    values, _ = eliminate(table, axis, wanted, weights)
+def fitted_warp(table: FloatArray, axis: FloatArray, surface: Surface) -> Warp:
+    """The monotone warping under which a model's table comes closest to the rates measured."""
+    values, _ = eliminate(table, axis, surface.values, surface.weights)
     steep = np.gradient(table, axis, axis=1)
     at = np.stack([np.interp(values, axis, row) for row in steep])
-    return Warp.through(thresholds, values, weights @ at**2)
+    return Warp.through(surface.thresholds, values, surface.weights @ at**2)
+
+
+def read(thresholds: FloatArray, warp: Warp | None, location: float, log_unit: float) -> FloatArray:
+    """Thresholds on the axis of a model: warped, or (τ − m)/s without a warping."""
+    if warp is not None:
+        return warp(thresholds)
+    return np.asarray((thresholds - location) / np.exp(log_unit))
+
+
+def away(
+    surface: Surface,
+    table: Callable[[FloatArray], FloatArray],
+    axis: FloatArray,
+    affine: tuple[float, float] | None,
+) -> FloatArray:
+    """Weighted errors of a model on the training cells, from its rates ``table`` on an axis.
+
+    Thresholds are read through the ``affine`` map, or warped as is best where there is none.
+    """
+    if affine is None:
+        _, fitted = eliminate(table(axis), axis, surface.values, surface.weights)
+    else:
+        fitted = table(read(surface.thresholds, None, *affine))
+    return np.asarray((np.sqrt(surface.weights)[:, None] * (fitted - surface.values)).ravel())

@@ -19,11 +19,11 @@ from unmask.trials.readers.decoder import ANSWER, REQUEST
 PATIENCE, BYTES_A_SECOND = 5.0, 5e6
 
 
-def decoded(data: bytes, name: str, kind: str, named: str) -> bytes:
-    """What the decoder of a kind makes of ``data``, the content of the file ``name``; ``named`` is
-    what a refusal calls its format.
+def decoded(data: bytes, name: str, kind: str, named: str, *, size: int = 0) -> bytes:
+    """What the decoder of a kind makes of ``data``, the content of the file ``name``, or what is
+    asked of a file of ``size`` bytes; ``named`` is what a refusal calls its format.
     """
-    code, answer = _DECODERS[kind].answer(data)
+    code, answer = _DECODERS[kind].answer(data, PATIENCE + max(size, len(data)) / BYTES_A_SECOND)
     if code == 2:
         raise InputError(
             f"{name}: the {named} file is damaged: the library that reads it hung or ended"
@@ -50,7 +50,7 @@ class _Decoder:
             self._process.communicate()
             self._process = None
 
-    def answer(self, data: bytes) -> tuple[int, bytes]:
+    def answer(self, data: bytes, patience: float) -> tuple[int, bytes]:
         """What the process says to a file; an empty answer of code 2 if it hung or ended."""
         with self._lock:
             if self._process is None or self._process.poll() is not None:
@@ -70,7 +70,7 @@ class _Decoder:
                 target=_exchange, args=(self._process, data, answers), daemon=True
             )
             exchange.start()
-            exchange.join(PATIENCE + len(data) / BYTES_A_SECOND)
+            exchange.join(patience)
             if not answers:
                 self.end()
                 exchange.join()
@@ -95,4 +95,4 @@ def _exchange(
         pass
 
 
-_DECODERS = {kind: _Decoder(kind) for kind in ("hdf5", "parquet")}
+_DECODERS = {kind: _Decoder(kind) for kind in ("hdf5", "parquet", "slices")}

@@ -58,7 +58,7 @@ def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> 
         found = ", ".join(f"{key} {array.shape}" for key, array in arrays.items())
         raise InputError(f"{name}: expected {NPZ.layout}, found {found or 'an empty archive'}")
     columns = {"label" if key == "labels" else key: _series(a, name) for key, a in arrays.items()}
-    rows = TypedRows(name, pl.LazyFrame(columns), lambda: nullcontext(source))
+    rows = TypedRows(name, pl.DataFrame(columns), lambda: nullcontext(source))
     return open_typed(rows, stem, NPZ, as_key=as_key, systems=systems).in_memory()
 
 

@@ -1,85 +1,65 @@
-"""Parquet files: decoded where a fault ends nothing; what polars prints of faults is not shown."""
+"""Parquet files, decoded by another process (:mod:`.guard`), whole or a slice at a time."""
 
 from __future__ import annotations
 
 import io
+import json
 import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import polars as pl
 
 from unmask.errors import InputError
-from unmask.run import check_memory
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import decoded
 
-_CELL = 8
-GUARDED = 1 << 26
-
-
-@contextmanager
-def reading_parquet(name: str) -> Iterator[None]:
-    """Turns what polars finds wrong with a parquet file into an InputError.
-
-    What it prints of its own faults is not shown: the error says it in a line.
-    """
-    try:
-        with _silenced:
-            yield
-    except InputError:
-        raise
-    except (Exception, pl.exceptions.PanicException) as error:
-        reason = str(error).split("\n")[0]
-        raise InputError(f"{name}: the parquet file cannot be read ({reason})") from error
-
-
-class _Silence:
-    """Meanwhile nothing that libraries print reaches standard error; threads share it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._users = 0
-        self._kept = -1
-
-    def __enter__(self) -> None:
-        with self._lock:
-            self._users += 1
-            if self._users == 1:
-                with suppress(OSError):
-                    self._kept = os.dup(2)
-                    nowhere = os.open(os.devnull, os.O_WRONLY)
-                    os.dup2(nowhere, 2)
-                    os.close(nowhere)
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users == 0 and self._kept >= 0:
-                os.dup2(self._kept, 2)
-                os.close(self._kept)
-                self._kept = -1
-
-
-_silenced = _Silence()
-
 
 def load_parquet(source: Input) -> pl.DataFrame:
-    """Read a parquet file as a data frame, by another process unless it is large."""
-    data = source.read_all()
-    with reading_parquet(source.name):
-        if len(data) <= GUARDED:
-            return pl.read_ipc(io.BytesIO(decoded(data, source.name, "parquet", "parquet")))
-        rows = check_declared(source.name, pl.scan_parquet(io.BytesIO(data)))
-        frame = pl.read_parquet(io.BytesIO(data))
-        if frame.height != rows:
-            raise ValueError(f"expected {rows} rows as declared, found {frame.height}")
+    """All columns of an input."""
+    return _frame(decoded(source.read_all(), source.name, "parquet", "parquet"), source.name)
+
+
+@dataclass(frozen=True)
+class ParquetFile:
+    """A file of which slices of some columns are read: select(columns).slice(first, rows)."""
+
+    path: Path
+    schema: pl.Schema
+    height: int
+    columns: tuple[str, ...] = ()
+
+    @classmethod
+    def opened(cls, path: Path) -> ParquetFile:
+        """What a file declares of itself."""
+        answer = _asked(path, (), 0, 0)
+        return cls(path, _frame(answer[8:], str(path)).schema, int.from_bytes(answer[:8], "little"))
+
+    def select(self, columns: Sequence[str]) -> ParquetFile:
+        """The same file, some columns of it."""
+        return replace(self, columns=tuple(columns))
+
+    def slice(self, first: int, rows: int) -> pl.DataFrame:
+        """Successive rows of the columns; fewer than declared are an error."""
+        frame = _frame(_asked(self.path, self.columns, first, rows)[8:], str(self.path))
+        if frame.height != max(0, min(rows, self.height - first)):
+            raise InputError(
+                f"{self.path}: the parquet file cannot be read"
+                f" (expected {self.height} rows as declared, found fewer)"
+            )
         return frame
 
 
-def check_declared(name: str, scan: pl.LazyFrame) -> int:
-    """How many rows a table declares; more than memory can hold are refused before it is read."""
-    rows = int(scan.select(pl.len()).collect().item())
-    check_memory(rows * len(scan.collect_schema()) * _CELL, name, "columns")
-    return rows
+def _asked(path: Path, columns: Sequence[str], first: int, rows: int) -> bytes:
+    wanted = json.dumps([os.path.abspath(path), list(columns), first, rows]).encode()
+    size = path.stat().st_size
+    return decoded(wanted, str(path), "slices", "parquet", size=size)
+
+
+def _frame(content: bytes, name: str) -> pl.DataFrame:
+    try:
+        return pl.read_ipc(io.BytesIO(content))
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).split("\n")[0]
+        raise InputError(f"{name}: the parquet file cannot be read ({reason})") from None

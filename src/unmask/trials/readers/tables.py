@@ -28,7 +28,7 @@ from unmask.trials.formats import (
     PARQUET,
     Format,
 )
-from unmask.trials.ids import Encoder, Ids
+from unmask.trials.ids import Encoder, Ids, as_text
 from unmask.trials.problems import check_systems, no_label, no_trials
 from unmask.trials.readers.detect import (
     GENERIC_SCORES,
@@ -41,7 +41,7 @@ from unmask.trials.readers.detect import (
     take_sample,
 )
 from unmask.trials.readers.files import Input
-from unmask.trials.readers.parquet import check_declared, load_parquet, reading_parquet
+from unmask.trials.readers.parquet import ParquetFile, load_parquet
 from unmask.trials.readers.text import ABSENT, TextTable, parse_numbers
 from unmask.trials.trial_list import UNKNOWN, encode_labels
 
@@ -177,14 +177,12 @@ class TextRows:
 class TypedRows:
     """Rows of a table that carries types: parquet, or arrays that are columns."""
 
-    def __init__(self, name: str, scan: pl.LazyFrame, opened: Opened) -> None:
+    def __init__(self, name: str, table: pl.DataFrame | ParquetFile, opened: Opened) -> None:
         self.name = name
-        self._scan = scan
+        self.schema = table.schema
+        self._table = table
         self._opened = opened
-        with reading_parquet(name):
-            self.schema = scan.collect_schema()
-            self._height = check_declared(name, scan)
-        if not self._height:
+        if not table.height:
             raise no_trials(name)
         self._whole: dict[str, bool] = {}
 
@@ -200,22 +198,20 @@ class TypedRows:
 
     def expected(self, source: Input) -> int:
         """How many rows there are."""
-        return self._height
+        return self._table.height
 
     def frames(self, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
         """Columns in batches, and the part of the bytes that they stand for."""
         size = os.stat(self.name).st_size if os.path.exists(self.name) else 0
-        for start in range(0, self._height, BATCH):
-            with reading_parquet(self.name):
-                frame = self._scan.select(columns).slice(start, BATCH).collect()
-                if frame.height != min(BATCH, self._height - start):
-                    raise ValueError(f"expected {self._height} rows as declared, found fewer")
-            yield size * min(start + BATCH, self._height) // self._height, frame
+        height = self._table.height
+        for start in range(0, height, BATCH):
+            frame = self._table.select(columns).slice(start, BATCH)
+            yield size * min(start + BATCH, height) // height, frame
 
     def text(self, role: str, column: pl.Series, row: int, faults: Faults) -> pl.Series:
         """Names and labels; every row needs one, but not of metadata."""
         whole = column.dtype.is_float() and self._is_whole(column.name)
-        text = (column.cast(pl.Int64, strict=False) if whole else column).cast(pl.String)
+        text = as_text(column.cast(pl.Int64, strict=False) if whole else column)
         if role and text.null_count():
             faults.note(
                 (0, self.schema.names().index(column.name)),
@@ -395,8 +391,8 @@ def open_table(
     """
     opened: Opened = (lambda: Input(source.name)) if again else (lambda: nullcontext(source))
     if source.container == "parquet" and not (again and source.compressed):
-        scan = pl.scan_parquet(Path(source.name)) if again else load_parquet(source).lazy()
-        rows = TypedRows(source.name, scan, opened)
+        table = ParquetFile.opened(Path(source.name)) if again else load_parquet(source)
+        rows = TypedRows(source.name, table, opened)
         return open_typed(rows, source.stem, PARQUET, as_key=role == "a key", systems=systems)
     if source.container != "text":
         return None
