@@ -7,7 +7,14 @@ import polars as pl
 import pytest
 
 from unmask.estimate import Estimate, Interval
-from unmask.report import assess, check_inputs, load_config, starter_config, summary_table, write_report
+from unmask.report import (
+    assess,
+    check_inputs,
+    load_config,
+    starter_config,
+    summary_table,
+    write_report,
+)
 from unmask.report.overview import mean
 from unmask.trials import Embeddings, write
 
