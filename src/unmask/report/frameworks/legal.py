@@ -62,11 +62,7 @@ def _(sweep: LegalSweep) -> Document:
         for length in sweep.lengths
         for count in _counts(sweep, attacker, length)
     ]
-    rows = [row for row in rows if row.estimates]
-    rows += [
-        Row({"attacker": attacker, "attribute": attribute}, result.estimates)
-        for (attacker, attribute), result in sweep.inferences.items()
-    ]
+    rows = [row for row in rows if row.estimates] + _inferences(sweep)
     return Document(
         tuple(rows),
         tables=_shown(sweep),
@@ -93,10 +89,7 @@ def _shown(sweep: LegalSweep) -> tuple[tuple[Row, ...], ...]:
                     chance.append(_by_chance(found))
     order = sorted(risks, key=lambda key: key[0] == "chance")
     names = ("attacker", "utterances", "speakers")
-    inferred = [
-        Row({"attacker": attacker, "attribute": attribute}, result.estimates)
-        for (attacker, attribute), result in sweep.inferences.items()
-    ]
+    inferred = _inferences(sweep)
     guessed = {one: result for (_, one), result in sweep.inferences.items()}
     inferred += [
         Row({"attacker": "chance", "attribute": one}, (_by_chance(result.estimates[0]),))
@@ -108,6 +101,13 @@ def _shown(sweep: LegalSweep) -> tuple[tuple[Row, ...], ...]:
     ]
     table = tuple(Row(dict(zip(names, key, strict=True)), tuple(risks[key])) for key in order)
     return table, tuple(inferred), tuple(ranked)
+
+
+def _inferences(sweep: LegalSweep) -> list[Row]:
+    return [
+        Row({"attacker": attacker, "attribute": attribute}, result.estimates)
+        for (attacker, attribute), result in sweep.inferences.items()
+    ]
 
 
 def _by_chance(estimate: Estimate) -> Estimate:
@@ -123,7 +123,6 @@ def _estimates(sweep: LegalSweep, attacker: str, length: int, count: int) -> tup
     ]
     return (
         *(estimate for estimate, _ in found),
-        *(_chance(estimate) for estimate, _ in found),
         *(detail for _, details in found for detail in details),
     )
 
@@ -138,15 +137,6 @@ def _counts(sweep: LegalSweep, attacker: str, length: int) -> list[int]:
 def _ranks(sweep: LegalSweep, attacker: str, length: int, count: int) -> tuple[Estimate, ...]:
     ranks = sweep.ranks.get((attacker, length))
     return ranks.estimates if ranks is not None and ranks.candidates == count else ()
-
-
-def _chance(estimate: Estimate) -> Estimate:
-    return Estimate(
-        f"{estimate.metric}_chance",
-        float(estimate.chance or 0),
-        estimate.unit,
-        params={"N": estimate.params["N"]},
-    )
 
 
 def _how(sweep: LegalSweep) -> tuple[str, ...]:
@@ -519,7 +509,11 @@ def _controls(results: LegalResults, metric: str) -> list[Row]:
         for risk in (results.worst(name, metric), results.crowd(name, metric))
     }
     at -= {(risk.length, risk.count) for risk in own}
-    more = [results.strongest(ORIGINAL, metric, length, count) for length, count in sorted(at)]
+    more = [
+        results.strongest(ORIGINAL, metric, length, count)
+        for length, count in sorted(at)
+        if count in results.counts(ORIGINAL, metric, length)
+    ]
     return [
         *_points(results, ORIGINAL, metric),
         *(Row(_conditions(ORIGINAL, risk, CONTROL), (risk.strongest.estimate,)) for risk in more),
