@@ -32,10 +32,12 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     if not final.parent.is_dir():
         raise InputError(f"{path}: expected an existing folder, found none at {final.parent}")
     try:
-        if is_special(final):
+        if final.exists() and not final.is_file():
             with scratch_folder() as folder:
-                yield folder / final.name
-                _write_through(folder / final.name, final)
+                made = folder / final.name
+                yield made
+                with open(made, "rb") as source, open(final, "wb", buffering=0) as device:
+                    shutil.copyfileobj(source, device)
             return
         clear(final.parent)
         temporary = final.with_name(f".{owned_name(final.suffix)}")
@@ -102,16 +104,6 @@ def destination(path: str | Path) -> Path:
     if not final.name or final.is_dir():
         raise InputError(f"{path}: expected a file to write, found a folder")
     return Path(os.path.realpath(final)) if final.is_symlink() else final
-
-
-def is_special(path: Path) -> bool:
-    """Whether a path is a device or a pipe, which is written through and never replaced."""
-    return path.exists() and not path.is_file()
-
-
-def _write_through(temporary: Path, device: Path) -> None:
-    with open(temporary, "rb") as source, open(device, "wb", buffering=0) as file:
-        shutil.copyfileobj(source, file)
 
 
 @contextmanager
