@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from unmask.errors import InputError
-from unmask.run.leftovers import clear, owned_name, scratch_folder
+from unmask.run.leftovers import clear, lock, owned_name, scratch_folder
 
 
 @contextmanager
@@ -123,19 +123,6 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def lock(handle: int) -> bool:
-    """Lock an open file until it is closed; false where another process has it locked."""
-    try:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except (ImportError, OSError):  # no locks on this system or in this folder
-        pass
-    return True
 
 
 def check_room(folder: Path, needed: int, what: str, *, named: Path | None = None) -> None:
