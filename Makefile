@@ -34,7 +34,7 @@ bench: $(FULL)
 	$(BIN)/python -m benchmarks
 
 coverage: $(FULL)
-	$(BIN)/python -m benchmarks.coverage
+	$(BIN)/python -m benchmarks.coverage --processes $$(nproc)
 
 fuzz: $(FULL)
 	$(BIN)/python -m benchmarks.fuzz --processes $$(nproc) --keep fuzz-faults
