@@ -20,7 +20,7 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
 from unmask.report import cache, json_schema
 from unmask.report.assessment import assess
-from unmask.report.config import Config, load_config
+from unmask.report.config import Config
 from unmask.report.documents import Row
 from unmask.report.filing import browser
 from unmask.report.frameworks.attacks import Attack
@@ -28,6 +28,7 @@ from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.headline import find, largest, people
 from unmask.report.html import merged, symbols
 from unmask.report.redact import Labels
+from unmask.report.toml import load_config
 from unmask.report.writing import write_report
 from unmask.run import place
 from unmask.trials import Embeddings, read_embeddings
@@ -35,9 +36,9 @@ from unmask.trials import Embeddings, read_embeddings
 NUMBER = re.compile(r'<span class="num[^"]*" data-n="(\d+)" title="([^"]*)"><b>([^<]*)</b>')
 
 
-def run(study, output, *, told=None, changes=(), file_copy=False):
+def run(study, output, *, listener=None, changes=(), file_copy=False):
     config = load_config(study / "study.toml", changes=['figures=["svg"]', *changes])
-    found = assess(config, output, told=told)
+    found = assess(config, output, listener=listener)
     write_report(found, output, file_copy=file_copy)
     return found
 
@@ -274,7 +275,7 @@ def test_a_killed_run_goes_on_and_gives_the_same_bytes(small):
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            run(folder, out, told=told, changes=SMALL)
+            run(folder, out, listener=told, changes=SMALL)
         assert files(out) == {}
     run(folder, out, changes=SMALL)
     assert files(out) == files(whole)

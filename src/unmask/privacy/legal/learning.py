@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.stats import t as student
 
-from unmask.base import FloatArray, IntArray, Tabular, estimate_row, score_interval
+from unmask.base import FloatArray, IntArray, Tabular, estimate_row, quantile_t, score_interval
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy.legal.alignments import of_people
@@ -73,7 +72,7 @@ class LearningCurve(Tabular):
         if size < 2:
             return float(gain.mean()), np.nan, np.nan
         error = np.sqrt(gain.var(ddof=1) / size + self.spread[-1] + self.spread[-2])
-        reach = float(student.ppf((1 + self.level) / 2, size - 1)) * error
+        reach = quantile_t(size, self.level) * error
         return float(gain.mean()), float(gain.mean() - reach), float(gain.mean() + reach)
 
     @property
