@@ -114,7 +114,8 @@ def changes(rows: list[dict], tried: dict[str, um.Attacker]) -> list[dict]:
         for kind in (False, True)
     ]
     names = [one["attacker"] for one in best]
-    scores = trials({name: tried[name].ready() for name in (*names, TRAINED)})
+    table = trials({name: tried[name].ready() for name in (*names, TRAINED)})
+    scores = um.evaluate(table, replicates=0).scores
     found = []
     for name in names:
         change = um.compare(scores, name, TRAINED, replicates=REPLICATES)

@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from unmask.base import IntArray
 from unmask.speech.training.data import Samples
@@ -62,7 +61,9 @@ class Plan:
         size, length = len(chosen), self.recipe.crop_samples
         places, kinds, picks = generator.random((3, size))
         snr = generator.uniform(*self.recipe.snr, size).astype(np.float32)
-        noisy = self._noisy(kinds)
+        # All crops that are augmented get noise, or half of them where there are responses.
+        share = self.recipe.augmented * (0.5 if self.responses else 1.0)
+        noisy = (kinds < share) & (self.noise is not None)
         echoing = (kinds < self.recipe.augmented) & ~noisy & (self.responses > 0)
         response = np.where(echoing, np.floor(picks * self.responses), -1.0)
         mine = slice(self.part, None, self.parts)
@@ -78,13 +79,6 @@ class Plan:
                 number = int(picks[mine][n] * len(self.noise))
                 noise[n] = self.noise.crop(number, generator.random(), length)
         return batch
-
-    def _noisy(self, kinds: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """Which crops get noise: all that are augmented, or half of them beside responses."""
-        if self.noise is None:
-            return np.zeros(kinds.shape, np.bool_)
-        share = self.recipe.augmented * (0.5 if self.responses else 1.0)
-        return kinds < share
 
 
 @lru_cache(maxsize=2)

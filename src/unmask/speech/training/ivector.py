@@ -405,21 +405,22 @@ def seconds_of(recipe: Recipe, utterances: int, device: torch.device) -> float:
     assert recipe.dimension is not None
     frames, some = max(4096, 2 * recipe.components), min(utterances, _AT_ONCE)
     noise = torch.randn(frames, 3 * CEPSTRA, dtype=torch.float64, device=device)
-    told: list[float] = []
+    times = []
     with torch.inference_mode():
         for _ in range(2):
-            begun = time.perf_counter()
+            times = [time.perf_counter()]
             [(mixture, _)] = fit_mixture(
                 noise, recipe.components, iterations=1, seed=0, full=recipe.full
             )
-            each = (time.perf_counter() - begun) / frames
+            times.append(time.perf_counter())
             stats = statistics(mixture, noise.split(frames // some)[:some])
-            begun = time.perf_counter()
+            times.append(time.perf_counter())
             list(fit_variability(stats, recipe.dimension, iterations=1, seed=0))
-            told = [each, (time.perf_counter() - begun) / some]
+            times.append(time.perf_counter())
+    each, _, last = np.diff(times)
     heard = 300 * utterances
-    gaussians = told[0] * (recipe.iterations * min(heard, MOST_FRAMES) + heard)
-    return gaussians + told[1] * recipe.iterations * utterances
+    gaussians = each / frames * (recipe.iterations * min(heard, MOST_FRAMES) + heard)
+    return float(gaussians + last / some * recipe.iterations * utterances)
 
 
 def _evenly(frames: Tensor, most: int) -> Tensor:
