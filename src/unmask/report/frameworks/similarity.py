@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -265,38 +265,29 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     """Matrices, distinctiveness against de-identification, each speaker, the zoo."""
     found: Mapping[str, Pseudonymisation] = results["matrices"]
     within: Mapping[str, SessionAssessment] = results["sessions"]
-    numbered = [(i, name, result) for i, (name, result) in enumerate(found.items(), start=1)]
-    matrices = tuple(
-        (
-            name,
-            similarity_matrices(
-                {name: quadrants(result)},
-                name=f"similarity_{number}",
-                title=f"{name}: {_left(result):.0f} % of what ties a voice to its owner is left",
-            ),
+
+    def choice(label: str, make: Callable[[int, str, Pseudonymisation], Figure]) -> Choice:
+        made = [(name, make(n, name, one)) for n, (name, one) in enumerate(found.items(), start=1)]
+        return Choice(label, tuple(made))
+
+    def matrices(number: int, name: str, result: Pseudonymisation) -> Figure:
+        title = f"{name}: {_left(result):.0f} % of what ties a voice to its owner is left"
+        views = {name: quadrants(result)}
+        return similarity_matrices(views, name=f"similarity_{number}", title=title)
+
+    def speakers(number: int, name: str, result: Pseudonymisation) -> Figure:
+        own = 100 * result.per_speaker.deid
+        return speaker_protection(
+            {name: result.per_speaker},
+            colours=study.colours,
+            name=f"speaker_protection_{number}",
+            title=f"{name}: DeID from {own.min():.0f} to {own.max():.0f} %, person by person",
         )
-        for number, name, result in numbered
-    )
-    speakers = tuple(
-        (
-            name,
-            speaker_protection(
-                {name: result.per_speaker},
-                colours=study.colours,
-                name=f"speaker_protection_{number}",
-                title=f"{name}: DeID from {100 * result.per_speaker.deid.min():.0f} to"
-                f" {100 * result.per_speaker.deid.max():.0f} %, person by person",
-            ),
-        )
-        for number, name, result in numbered
-    )
-    zoos = tuple(
-        (
-            name,
-            zoo_plots({name: zoo(result.sets["pp"])}, name=f"zoo_{number}"),
-        )
-        for number, name, result in numbered
-    )
+
+    def zoos(number: int, name: str, result: Pseudonymisation) -> Figure:
+        title = f"{name}: who is recognised and who is confused among protected voices"
+        return zoo_plots({name: zoo(result.sets["pp"])}, name=f"zoo_{number}", title=title)
+
     points = [_point(name, "all", result) for name, result in found.items()]
     tables = [
         TableBlock(
@@ -322,10 +313,10 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         " different from each other?",
         answer=tuple(_answer(name, result) for name, result in found.items()),
         figures=(
-            Choice("Matrices of", matrices),
+            choice("Matrices of", matrices),
             distinctiveness(points, colours=study.colours, title=_cost(found)),
-            Choice("Speakers under", speakers),
-            Choice("Zoo of", zoos),
+            choice("Speakers under", speakers),
+            choice("Zoo of", zoos),
         ),
         tables=tuple(tables),
         warnings=tuple(
