@@ -1,4 +1,5 @@
-"""``python -m benchmarks.mutants [--sample N] [--seed S] [MODULE …]``: do tests notice wrong code?
+"""``python -m benchmarks.mutants [--sample N] [--seed S] [--processes P] [MODULE …]``: do tests
+notice wrong code?
 
 Single places of ``src/unmask/engine`` are changed (a comparison turned, a bound moved by one, a
 sign, a constant, an operand) in a copy, and the fast tests of the engine are run against it. A
@@ -18,8 +19,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 
 ROOT = Path(__file__).parent.parent
 ENGINE = Path("src/unmask/engine")
@@ -182,27 +185,43 @@ def equivalent() -> set[str]:
     return {line.partition("  #")[0].strip() for line in lines if line and line[0] != "#"}
 
 
+def _copied(copy: Path) -> Path:
+    ignored = shutil.ignore_patterns("__pycache__", "corpus")
+    for part in ("src", "tests", "benchmarks"):
+        shutil.copytree(ROOT / part, copy / part, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    return copy
+
+
 def main() -> None:
     words = argparse.ArgumentParser(prog="benchmarks.mutants", description=__doc__)
     words.add_argument("modules", nargs="*", help=f"of {', '.join(TESTS)}; all by default")
     words.add_argument("--sample", type=int, default=100, help="how many changes are tried")
+    words.add_argument("--skip", type=int, default=0, help="how many of them are left out")
     words.add_argument("--seed", type=int, default=0)
+    words.add_argument("--processes", type=int, default=1, help="changes tried at a time")
     options = words.parse_args()
     wanted = options.modules or list(TESTS)
     every = [m for name in wanted for m in mutants(ROOT / ENGINE / f"{name}.py")]
-    chosen = random.Random(options.seed).sample(every, min(options.sample, len(every)))
+    drawn = random.Random(options.seed).sample(every, min(options.sample, len(every)))
+    chosen = drawn[options.skip :]
     known = equivalent()
     alive = []
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder)
-        for part in ("src", "tests", "benchmarks"):
-            shutil.copytree(
-                ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__", "corpus")
-            )
-        shutil.copy(ROOT / "pyproject.toml", copy)
-        for n, mutant in enumerate(chosen, 1):
-            if mutant.name not in known and survives(mutant, copy):
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.processes) as pool:
+        copies: SimpleQueue[Path] = SimpleQueue()
+        for n in range(options.processes):
+            copies.put(_copied(Path(folder) / str(n)))
+
+        def tried(mutant: Mutant) -> bool:
+            copy = copies.get()
+            try:
+                return mutant.name not in known and survives(mutant, copy)
+            finally:
+                copies.put(copy)
+
+        for n, (mutant, lives) in enumerate(zip(chosen, pool.map(tried, chosen), strict=True), 1):
+            if lives:
                 alive.append(mutant)
                 print(f"survived, line {mutant.line}: {mutant.name}", flush=True)
             if n % 20 == 0:

@@ -29,6 +29,7 @@ from unmask.run import place
 from unmask.speech import (
     PooledVoices,
     Recording,
+    Safeguard,
     anonymise,
     embed,
     pooled,
@@ -63,18 +64,19 @@ def main() -> None:
     arguments.add_argument("--workers", type=int, default=None)
     options = arguments.parse_args()
     original = first(recordings(options.audio / "audiomnist_5digit_16k"), options.utterances)
-    sets = {}
     with place(workers=options.workers):
-        plans = {**SAFEGUARDS, **pooled_plans(options.audio, original, options.work)}
-        log("pseudo-voices chosen")
+        plans: dict[str, Safeguard] = {**SAFEGUARDS}
+        if not all((options.work / name / METADATA).exists() for name in SEEDS):
+            plans |= pooled_plans(options.audio, original, options.work)
+            log("pseudo-voices chosen")
         for name, method in plans.items():
             folder = options.work / name
             if not (folder / METADATA).exists():
                 failures = anonymise(original, folder, method).failures
                 if failures:
                     raise SystemExit("\n".join(failures))
-            sets[name] = recordings(folder)
             log(f"protected with {name}")
+        sets = {name: recordings(options.work / name) for name in (*SAFEGUARDS, *SEEDS)}
         vectors = {
             name: embed(sets[name], parts=options.work / f"parts-{name}").embeddings for name in NEW
         }

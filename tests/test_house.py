@@ -30,12 +30,12 @@ ORDER = {room: rank for rank, room in enumerate(ROOMS, start=1)} | {"data": 0}
 
 
 def modules() -> dict[str, ast.Module]:
-    found = {}
+    trees = {}
     for path in sorted(SOURCE.rglob("*.py")):
         parts = ["unmask", *path.relative_to(SOURCE).with_suffix("").parts]
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        found[name] = ast.parse(path.read_text(encoding="utf-8"))
-    return found
+        trees[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return trees
 
 
 MODULES = modules()
@@ -75,6 +75,21 @@ def test_a_room_uses_only_rooms_above_it():
         if name not in ("unmask", "unmask.__main__")
         for used in imports(tree, loading=False)
         if used != "unmask" and room(used) > room(name)
+    ]
+    assert not upward
+
+
+def test_no_room_is_loaded_by_name_from_above():
+    upward = [
+        (name, node.args[0].value)
+        for name, tree in MODULES.items()
+        if name != "unmask"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and "import_module" in ast.dump(node.func)
+        and isinstance(node.args[0], ast.Constant)
+        and room(node.args[0].value) > room(name)
+        and node.args[0].value.startswith("unmask")
     ]
     assert not upward
 
@@ -122,7 +137,7 @@ def test_public_names_are_there_once_and_are_no_modules():
     assert len(unmask.__all__) == len(set(unmask.__all__))
     assert {*unmask._ROOM_OF, "__version__"} == set(unmask.__all__)
     stub = (SOURCE / "__init__.pyi").read_text(encoding="utf-8")
-    named = set(re.findall(r" as (\w+)$", stub, re.MULTILINE)) - set(unmask._ROOMS)
+    named = set(re.findall(r"\b(\w+) as \1\b", stub)) - set(unmask._ROOMS)
     assert named == set(unmask.__all__)
     missing = [name for name in unmask.__all__ if not hasattr(unmask, name)]
     assert not missing

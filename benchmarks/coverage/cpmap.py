@@ -16,7 +16,7 @@ from benchmarks.coverage.study import SPEAKERS, Drawn, Study, ends
 from unmask.engine import Units
 from unmask.stress import CpConfig, cp_intervals
 
-REPLICATES = 200
+REPLICATES = 100
 GRID = 20
 BELOW = 0.2
 Pair = tuple[np.ndarray, np.ndarray]

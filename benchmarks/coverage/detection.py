@@ -21,7 +21,7 @@ from benchmarks.coverage.study import SPEAKERS, Drawn, Study, ends
 
 BATTERY = um.Battery()
 KEYS = [key for key, about in BATTERY.measured().items() if not about.no_interval]
-REPLICATES = 200
+REPLICATES = 100
 
 
 def studies() -> list[Study]:

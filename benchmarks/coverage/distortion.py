@@ -10,7 +10,7 @@ from unmask import privacy
 from unmask.privacy.similarity.distortion import cross_scores
 
 METHODS = ("linear", "isotonic")
-REPLICATES = 200
+REPLICATES = 100
 _LARGE, _TIMES = 120, 8
 
 

@@ -9,7 +9,7 @@ from benchmarks.coverage.similarity import KEPT_APART, POPULATIONS, Voices
 from benchmarks.coverage.study import SPEAKERS, Drawn, Study, ends
 
 METRICS = ("g_vd_within", "unlinkability_between", "d_ece_between", "eer_between")
-REPLICATES = 200
+REPLICATES = 100
 _LARGE, _TIMES = 200, 12
 
 

@@ -18,7 +18,7 @@ from benchmarks.coverage.study import SPEAKERS, Array, Drawn, Study, ends
 
 METRICS = ("deid", "g_vd", "d_ece")
 DETAILS = ("deid_d_ece", "deid_min_cllr", "g_d_ece", "g_min_cllr", "deid_log", "g_vd_log")
-REPLICATES = 200
+REPLICATES = 100
 DIMENSIONS = 16
 _LARGE, _TIMES = 300, 12
 

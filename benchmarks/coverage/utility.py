@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.coverage.tally import Tally, header, line
+from benchmarks.coverage.study import SPEAKERS, Drawn, Study, ends
 from unmask.estimate import Estimate
 from unmask.report.overview import mean
 from unmask.utility import COLUMNS, ORIGINAL, Measurements, utility_of
 
-SPEAKERS = (20, 40, 60)
-SAMPLES = 200
+REPLICATES = 100
 UTTERANCES, WORDS = 4, 5
 # Shares of words wrong, unprotected and protected, and spread of their log-odds over speakers.
 POPULATIONS = {
@@ -21,49 +20,51 @@ POPULATIONS = {
     "uneven": ((0.04, 0.15), 1.6),
 }
 _LARGE = 200_000
+_SINGLE = ("wer", "wer_difference", "rho_f0", "dnsmos_ovrl", "dnsmos_ovrl_difference")
 
 
-def run(*, samples: int = SAMPLES) -> None:
-    """Print coverage for every population and number of speakers."""
-    header()
-    for name in POPULATIONS:
-        for speakers in SPEAKERS:
-            for number, tally in covered(name, speakers, samples=samples).items():
-                line(name, speakers, number, tally)
+def studies() -> list[Study]:
+    """Every population with every number of speakers."""
+    return [
+        Study(name, speakers, (sample, name, speakers), (truth, name))
+        for name in POPULATIONS
+        for speakers in SPEAKERS
+    ]
 
 
-def covered(
-    population: str, speakers: int, *, samples: int = SAMPLES, replicates: int = 200
-) -> dict[str, Tally]:
-    """Tallies of the word error rate, its difference, means of melody and quality, and means over
-    sets: of three samples of people, and of two conditions of the same people.
-    """
+def truth(population: str) -> dict[str, float]:
+    """Word errors of very many people, and what the laws of melody and quality say."""
     rates, _ = _people(population, np.random.default_rng(1), _LARGE)
-    plain, protected = rates.mean(axis=0)
-    tallies = {
-        "wer": Tally(protected),
-        "wer_difference": Tally(protected - plain),
-        "rho_f0": Tally(0.8),
-        "dnsmos_ovrl": Tally(3.0),
-        "dnsmos_ovrl_difference": Tally(-0.4),
-        "wer, mean of 3 sets": Tally(protected),
-        "wer, same people": Tally((plain + protected) / 2),
+    plain, protected = map(float, rates.mean(axis=0))
+    return {
+        "wer": protected,
+        "wer_difference": protected - plain,
+        "rho_f0": 0.8,
+        "dnsmos_ovrl": 3.0,
+        "dnsmos_ovrl_difference": -0.4,
+        "wer, mean of 3 sets": protected,
+        "wer, same people": (plain + protected) / 2,
     }
-    sets: list[Estimate] = []
+
+
+def sample(population: str, speakers: int, number: int) -> Drawn:
+    """Word error rate, its difference, means of melody and quality, and means over sets: of three
+    samples of people, and of two conditions of the same people.
+    """
     seed = list(POPULATIONS).index(population)
-    for number in range(samples):
-        measured = _measured(population, np.random.default_rng([seed, speakers, number]), speakers)
-        found = utility_of(measured, replicates=replicates)
-        of = {one.metric: one for one in found.estimates_of["safeguard"]}
-        for metric in tallies.keys() & of:
-            tallies[metric].add_interval(of[metric].interval)
-        both = mean([of["wer"], of["wer_unprotected"]], independent=False)
-        tallies["wer, same people"].add_interval(both.interval)
-        sets.append(of["wer"])
-        if len(sets) == 3:
-            tallies["wer, mean of 3 sets"].add_interval(mean(sets, independent=True).interval)
-            sets.clear()
-    return tallies
+
+    def measured(part: int) -> dict[str, Estimate]:
+        rng = np.random.default_rng([seed, speakers, number, part])
+        found = utility_of(_measured(population, rng, speakers), replicates=REPLICATES)
+        return {one.metric: one for one in found.estimates_of["safeguard"]}
+
+    of, *others = (measured(part) for part in range(3))
+    shown = {name: of[name] for name in _SINGLE}
+    shown["wer, mean of 3 sets"] = mean(
+        [of["wer"], *(one["wer"] for one in others)], independent=True
+    )
+    shown["wer, same people"] = mean([of["wer"], of["wer_unprotected"]], independent=False)
+    return {name: ends(one.interval, float(one.value)) for name, one in shown.items()}
 
 
 def _people(

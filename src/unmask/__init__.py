@@ -9,7 +9,7 @@ for charts who wants an EER. ``__init__.pyi`` says the same to type checkers.
 from importlib import import_module
 from typing import Any
 
-from unmask import _drawing
+from unmask._drawing import DRAWERS as _DRAWERS
 from unmask._version import __version__ as __version__
 
 _ROOMS = ("engine", "privacy", "report", "speech", "stress", "trials", "utility")
@@ -54,7 +54,7 @@ def _figures_of(result: Any, **options: Any) -> list[Any]:
     return list(import_module("unmask.report").figures_of(result, **options))
 
 
-_drawing.figures_of = _figures_of
+_DRAWERS.append(_figures_of)
 
 
 def __dir__() -> list[str]:

@@ -1,34 +1,11 @@
 """``unmask eval --pairs`` and ``--stream`` as a user runs them."""
 
 import json
-import sys
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import unmask as um
-from unmask.cli import main
-
-
-@dataclass
-class Done:
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-@pytest.fixture
-def unmask(folder, monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.chdir(folder)
-        monkeypatch.setattr(sys, "argv", ["unmask", *arguments])
-        with pytest.raises(SystemExit) as exit:
-            main()
-        told = capsys.readouterr()
-        return Done(exit.value.code or 0, told.out, told.err)
-
-    return run
 
 
 @pytest.fixture

@@ -1,38 +1,16 @@
 """``unmask eval`` and ``unmask compare`` as a user runs them."""
 
-import contextlib
 import gzip
-import io
 import json
 import os
 import subprocess
 import sys
-from types import SimpleNamespace
-from unittest import mock
 
 import jsonschema
 import numpy as np
 import pytest
 
 import unmask as um
-from unmask.cli import main
-
-
-def unmask(*arguments, cwd=".", stdin=""):
-    """What the command leaves, run in this process; a new one takes a second to start."""
-    out, err = io.StringIO(), io.StringIO()
-    given = io.TextIOWrapper(io.BytesIO(stdin.encode()))
-    with (
-        contextlib.chdir(cwd),
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        mock.patch.multiple(sys, argv=["unmask", *map(str, arguments)], stdin=given),
-        mock.patch.dict(os.environ, {"NO_COLOR": "1"}),
-        mock.patch("signal.signal"),
-        pytest.raises(SystemExit) as left,
-    ):
-        main()
-    return SimpleNamespace(returncode=left.value.code, stdout=out.getvalue(), stderr=err.getvalue())
 
 
 @pytest.fixture
@@ -53,8 +31,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_table_on_stdout_remarks_on_stderr(folder):
-    done = unmask("eval", "scores", "--key", "trials", "--ci", 20, cwd=folder)
+def test_table_on_stdout_remarks_on_stderr(folder, unmask):
+    done = unmask("eval", "scores", "--key", "trials", "--ci", 20)
     assert done.returncode == 0, done.stderr
     assert "EER [%]" in done.stdout
     assert "kaldi-scores" in done.stderr
@@ -62,10 +40,10 @@ def test_table_on_stdout_remarks_on_stderr(folder):
     assert "trial bootstrap" in done.stdout
 
 
-def test_json_equals_the_python_api(folder):
+def test_json_equals_the_python_api(folder, unmask):
     done = unmask(
         "eval", "scores", "-k", "trials", "-s", "pattern:^(s[0-9]+)-", "--ci", 20, "-f", "json",
-        "--seed", 7, cwd=folder,
+        "--seed", 7,
     )  # fmt: skip
     found = json.loads(done.stdout)
     jsonschema.validate(found, um.report.json_schema())
@@ -78,23 +56,19 @@ def test_json_equals_the_python_api(folder):
 
 
 @pytest.mark.parametrize("format", ["csv", "md", "latex"])
-def test_other_formats_into_a_file(folder, format):
-    done = unmask(
-        "eval", "scores", "-k", "trials", "--ci", 0, "-f", format, "-o", "out.txt", cwd=folder
-    )
+def test_other_formats_into_a_file(folder, format, unmask):
+    done = unmask("eval", "scores", "-k", "trials", "--ci", 0, "-f", format, "-o", "out.txt")
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert done.stderr.rstrip().endswith("wrote out.txt")
     assert "EER" in (folder / "out.txt").read_text().upper()
 
 
-def test_stdin_and_gzip(folder):
+def test_stdin_and_gzip(folder, unmask):
     text = (folder / "scores").read_text()
     (folder / "scores.gz").write_bytes(gzip.compress(text.encode()))
-    piped = unmask(
-        "eval", "-", "-k", "trials", "--ci", 0, "-f", "csv", "-q", cwd=folder, stdin=text
-    )
-    packed = unmask("eval", "scores.gz", "-k", "trials", "--ci", 0, "-f", "csv", "-q", cwd=folder)
+    piped = unmask("eval", "-", "-k", "trials", "--ci", 0, "-f", "csv", "-q", stdin=text)
+    packed = unmask("eval", "scores.gz", "-k", "trials", "--ci", 0, "-f", "csv", "-q")
     assert piped.returncode == packed.returncode == 0, piped.stderr + packed.stderr
     values = [
         [line.split(",")[1:3] for line in done.stdout.splitlines()] for done in (piped, packed)
@@ -102,10 +76,10 @@ def test_stdin_and_gzip(folder):
     assert values[0] == values[1]
 
 
-def test_several_files_and_figures(folder):
+def test_several_files_and_figures(folder, unmask):
     done = unmask(
         "eval", "scores", "other", "-k", "trials", "--ci", 0, "--figures", "drawn",
-        "--figure-formats", "svg", cwd=folder,
+        "--figure-formats", "svg",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert {path.name for path in (folder / "drawn").iterdir()} == {
@@ -115,18 +89,17 @@ def test_several_files_and_figures(folder):
     assert "other" in (folder / "drawn" / "det.svg").read_text()
 
 
-def test_compare_two_files(folder):
+def test_compare_two_files(folder, unmask):
     done = unmask(
         "compare", "scores", "other", "-k", "trials", "-s", "pattern:^(s[0-9]+)-", "--ci", 50,
-        cwd=folder,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "other − scores" in done.stdout
     assert "the EER of scores is" in done.stdout
 
 
-def test_compare_needs_two_systems(folder):
-    done = unmask("compare", "scores", "-k", "trials", cwd=folder)
+def test_compare_needs_two_systems(folder, unmask):
+    done = unmask("compare", "scores", "-k", "trials")
     assert done.returncode == 1
     assert "compare needs two systems" in done.stderr
 
@@ -144,13 +117,13 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_line_and_exit_code_1(folder, case):
+def test_bad_input_is_one_line_and_exit_code_1(folder, case, unmask):
     content, told = BAD[case]
     name = case.replace(" ", "-") + (".gz" if "gzip" in case else "")
     if content is not None:
         (folder / name).write_bytes(content)
     before = set(folder.iterdir())
-    done = unmask("eval", name, "-k", "trials", "-o", "out.json", "--figures", "drawn", cwd=folder)
+    done = unmask("eval", name, "-k", "trials", "-o", "out.json", "--figures", "drawn")
     assert done.returncode == 1
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1, done.stderr
@@ -160,38 +133,36 @@ def test_bad_input_is_one_line_and_exit_code_1(folder, case):
     assert set(folder.iterdir()) == before
 
 
-def test_one_class_only_is_told_with_the_counts(folder):
+def test_one_class_only_is_told_with_the_counts(folder, unmask):
     text = (folder / "trials").read_text().replace("nontarget", "target")
     (folder / "all-targets").write_text(text)
-    done = unmask("eval", "scores", "-k", "all-targets", "-q", cwd=folder)
+    done = unmask("eval", "scores", "-k", "all-targets", "-q")
     assert done.returncode == 1
     assert "108 target and 0 nontarget" in done.stderr
 
 
-def test_missing_trials_are_counted_when_skipped(folder):
+def test_missing_trials_are_counted_when_skipped(folder, unmask):
     lines = (folder / "trials").read_text().splitlines()
     (folder / "part").write_text("\n".join(lines[5:]) + "\n")
-    refused = unmask("eval", "scores", "-k", "part", cwd=folder)
+    refused = unmask("eval", "scores", "-k", "part")
     assert refused.returncode == 1
     assert "5 of its 108 trials" in refused.stderr
-    done = unmask(
-        "eval", "scores", "-k", "part", "--missing", "skip", "-f", "json", "--ci", 0, cwd=folder
-    )
+    done = unmask("eval", "scores", "-k", "part", "--missing", "skip", "-f", "json", "--ci", 0)
     assert json.loads(done.stdout)["inputs"][0]["missing"] == 5
 
 
-def test_a_folder_that_cannot_be_written(folder):
-    done = unmask("eval", "scores", "-k", "trials", "--ci", 0, "-o", "no/such/out", cwd=folder)
+def test_a_folder_that_cannot_be_written(folder, unmask):
+    done = unmask("eval", "scores", "-k", "trials", "--ci", 0, "-o", "no/such/out")
     assert done.returncode == 1
     assert "no/such/out" in done.stderr
 
 
-def test_bad_usage_is_exit_code_2(folder):
-    assert unmask("eval", "--no-such-option", cwd=folder).returncode == 2
-    assert unmask("eval", "scores", "-f", "xlsx", cwd=folder).returncode == 2
+def test_bad_usage_is_exit_code_2(folder, unmask):
+    assert unmask("eval", "--no-such-option").returncode == 2
+    assert unmask("eval", "scores", "-f", "xlsx").returncode == 2
 
 
-def test_version_and_help():
+def test_version_and_help(unmask):
     command = [sys.executable, "-m", "unmask", "--version"]
     path = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, capture_output=True, text=True, env=path)

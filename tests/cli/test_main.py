@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from unmask import cli
-from unmask.base.text import no_formula, one_line, visible
+from unmask.base.display import no_formula, one_line, visible
 from unmask.cli import COMMANDS, app, common, main
 
 

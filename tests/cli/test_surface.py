@@ -39,32 +39,19 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.fixture
-def unmask(folder, monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.chdir(folder)
-        monkeypatch.setattr(sys, "argv", ["unmask", *arguments])
-        with pytest.raises(SystemExit) as exit:
-            main()
-        told = capsys.readouterr()
-        return SimpleNamespace(code=exit.value.code or 0, out=told.out, err=told.err)
-
-    return run
-
-
 WHO = ("-k", "trials", "-s", "pattern:^(p[0-9])")
 
 
 def test_files_are_systems_by_name(unmask):
     found = json.loads(
-        unmask("eval", "B1=a.txt", "ours=b.txt", *WHO, "--ci", "0", "-f", "json").out
+        unmask("eval", "B1=a.txt", "ours=b.txt", *WHO, "--ci", "0", "-f", "json").stdout
     )
     assert {row["conditions"]["system"] for row in found["results"]} == {"B1", "ours"}
     eer = next(row for row in found["results"] if row["metric"] == "eer")
     assert eer["unit"] == "share"
     assert 0 < eer["value"] < 0.5
-    assert "expected each name once" in unmask("eval", "x=a.txt", "x=b.txt", *WHO).err
-    assert "expected NAME=FILE, found =a.txt" in unmask("eval", "=a.txt").err
+    assert "expected each name once" in unmask("eval", "x=a.txt", "x=b.txt", *WHO).stderr
+    assert "expected NAME=FILE, found =a.txt" in unmask("eval", "=a.txt").stderr
 
 
 def test_a_comparison_is_drawn_and_says_no_clear_winner(unmask, folder):
@@ -72,8 +59,8 @@ def test_a_comparison_is_drawn_and_says_no_clear_winner(unmask, folder):
         "compare", "A=a.txt", "B=b.txt", "-k", "trials", "--ci", "40", "--figures", "drawn",
         "--figure-formats", "json",
     )  # fmt: skip
-    assert done.code == 0, done.err
-    assert "no clear winner: the EER of" in done.out
+    assert done.returncode == 0, done.stderr
+    assert "no clear winner: the EER of" in done.stdout
     drawn = {path.stem for path in (folder / "drawn").iterdir()}
     assert {"compare_det", "compare_differences", "delta_cp_map"} <= drawn
 
@@ -98,14 +85,14 @@ def test_outputs_are_refused_before_anything_is_read(unmask, folder):
         (("--figures", "d", "--figure-formats", "gif"), "--figure-formats: expected png"),
     ):
         done = unmask("eval", "no-such-file", *option)
-        assert done.code == 1
-        assert told in done.err
+        assert done.returncode == 1
+        assert told in done.stderr
 
 
 def test_refusals_name_the_options_of_the_command(unmask, folder):
     (folder / "a.txt").write_text((folder / "a.txt").read_text().split("\n", 1)[1])
     done = unmask("eval", "a.txt", "-k", "trials")
-    assert "--missing skip goes on without them" in done.err
+    assert "--missing skip goes on without them" in done.stderr
 
 
 def test_every_command_has_examples(monkeypatch, capsys):
@@ -172,17 +159,17 @@ def test_validate_finds_what_assess_would(unmask, folder):
         '[[safeguards]]\nname = "ours"\n[safeguards.scores]\noo = "a.txt"\nkey = "trials"\n'
     )
     done = unmask("assess", "c.toml", "--validate")
-    assert done.out.splitlines() == ["ours: 32 target and 224 nontarget", "c.toml: fine"]
+    assert done.stdout.splitlines() == ["ours: 32 target and 224 nontarget", "c.toml: fine"]
     (folder / "utt2spk").write_text("p0-0 p0\n")
     done = unmask("assess", "c.toml", "--validate", "--set", "safeguards.0.scores.speakers=utt2spk")
-    assert done.code == 1
-    assert "expected a speaker for every identifier" in done.err
+    assert done.returncode == 1
+    assert "expected a speaker for every identifier" in done.stderr
     (folder / "flat").mkdir()
     (folder / "flat" / "one.wav").write_bytes(b"RIFF")
     (folder / "c.toml").write_text(
         '[original]\naudio = "flat"\n[[safeguards]]\nname = "x"\naudio = "flat"\n'
     )
-    assert unmask("assess", "c.toml", "--validate").code == 1
+    assert unmask("assess", "c.toml", "--validate").returncode == 1
 
 
 def scores_of_two(strength=2.0):

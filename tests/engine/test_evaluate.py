@@ -1,5 +1,6 @@
 """Whole tables: systems, groups, intervals, comparisons."""
 
+import json
 import math
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import unmask as um
 from unmask.engine import Battery
 from unmask.engine.comparison import compare
-from unmask.engine.evaluation import evaluate, group_masks
+from unmask.engine.evaluation import Measured, evaluate, group_masks
 from unmask.trials import NONTARGET, TARGET, Ids, Scores
 
 
@@ -237,3 +238,23 @@ def test_comparisons_show_themselves():
     assert row["second_better"] == result["eer"].second_better
     assert "of=b − a" in repr(result)
     assert result.to_polars().height == len(result.differences)
+
+
+def test_a_new_metric_is_in_tables_files_and_comparisons(monkeypatch):
+    """What CONTRIBUTING says: one entry of the battery, and all else follows."""
+    measured = Battery.measured
+    share = Battery().measured()["min_dcf@0.01"].range
+    new = Measured("fnmr", lambda roc: 1 - roc.tpr_at_fpr(0.1), "%", 0.9, share, {"fmr": 0.1})
+    monkeypatch.setattr(Battery, "measured", lambda self: measured(self) | {"fnmr": new})
+    scores = make_scores()
+    found = evaluate(scores, replicates=20)
+    estimate = found["poor"]["fnmr"]
+    pair = scores.targets("poor"), scores.nontargets("poor")
+    assert estimate.value == 1 - um.tpr_at_fpr(*pair, fpr=0.1)
+    assert estimate.interval.low <= estimate.value <= estimate.interval.high
+    document = um.document(found)
+    assert "fnmr [%]" in um.render(document)
+    rows = json.loads(um.render(document, "json"))["results"]
+    assert [row["value"] for row in rows if row["metric"] == "fnmr"][1] == estimate.value
+    compared = um.compare(scores, "good", "poor", replicates=20)
+    assert "fnmr" in {row["metric"] for row in compared.rows()}

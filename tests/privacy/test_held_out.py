@@ -125,7 +125,9 @@ def test_a_fold_is_an_attacker_like_any_other():
     attack = Attacker(original, original, train=original).held_out()
     one = attack.folds[0]["wccn"]
     found = um.legal({"x": one}, counts=[20], lengths=[1], metrics=["linkability"], replicates=0)
-    linked = um.linkability(one.enrol, one.test, counts=[20], backend=one.trained(), replicates=0)
+    linked = um.linkability(
+        one.enrol, one.test, counts=[20], backend=one.ready().backend_in_use, replicates=0
+    )
     assert found.curves["x", "linkability", 1].value == linked.value
 
 

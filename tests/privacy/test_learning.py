@@ -55,7 +55,9 @@ def test_values_are_linkability_at_each_size():
     for i, (size, group) in enumerate(series.items()):
         assert curve.people[i] == size
         expected = [
-            linkability(one.enrol, one.test, counts=[10], backend=one.trained()).value[0]
+            linkability(one.enrol, one.test, counts=[10], backend=one.ready().backend_in_use).value[
+                0
+            ]
             for one in group
         ]
         assert curve.value[i] == pytest.approx(np.mean(expected), abs=1e-12)

@@ -36,9 +36,9 @@ from unmask.trials import Embeddings, read_embeddings
 NUMBER = re.compile(r'<span class="num[^"]*" data-n="(\d+)" title="([^"]*)"><b>([^<]*)</b>')
 
 
-def run(study, output, *, told=None, changes=(), file_copy=False):
+def run(study, output, *, listener=None, changes=(), file_copy=False):
     config = load_config(study / "study.toml", changes=['figures=["svg"]', *changes])
-    found = assess(config, output, told=told)
+    found = assess(config, output, listener=listener)
     write_report(found, output, file_copy=file_copy)
     return found
 
@@ -275,7 +275,7 @@ def test_a_killed_run_goes_on_and_gives_the_same_bytes(small):
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            run(folder, out, told=told, changes=SMALL)
+            run(folder, out, listener=told, changes=SMALL)
         assert files(out) == {}
     run(folder, out, changes=SMALL)
     assert files(out) == files(whole)

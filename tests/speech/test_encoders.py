@@ -217,3 +217,13 @@ def test_a_fingerprint_follows_the_bytes_of_a_model(tmp_path):
     model.write_bytes(b"two")
     assert fingerprint_of(str(model)) != first
     assert fingerprint_of("campplus") != fingerprint_of("resemblyzer")
+
+
+def test_devices_that_are_not_there_are_named():
+    torch = pytest.importorskip("torch")
+    for name in ("campplus", "resemblyzer"):
+        with pytest.raises(InputError, match="expected cpu, cuda or cuda:N, found tpu"):
+            load_encoder(name, device="tpu")
+        if not torch.cuda.is_available():
+            with pytest.raises(InputError, match="found 0 CUDA devices"):
+                load_encoder(name, device="cuda")

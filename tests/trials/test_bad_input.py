@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import io
 import re
 import sys
 import zipfile
@@ -20,7 +19,6 @@ from unmask.engine import stream_scores
 from unmask.errors import InputError
 from unmask.trials import read_any, read_embeddings, read_key, read_scores
 from unmask.trials.readers import files
-from unmask.trials.readers.kaldi import encode
 
 GOOD = [f"e{i} t{i} 0.{i}" for i in range(1, 9)]
 
@@ -213,7 +211,7 @@ def test_options_are_checked(tmp_path: Path) -> None:
 
 
 READERS = [read_scores, read_key, read_any, read_embeddings]
-fuzz = settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+fuzz = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def attempt(path: Path) -> None:
@@ -301,41 +299,6 @@ def test_random_parquet(tmp_path: Path, table: dict[str, list[object]]) -> None:
     attempt(tmp_path / "x.parquet")
 
 
-@fuzz
-@given(
-    kind=st.sampled_from(["npz", "parquet", "h5", "npy", "ark"]),
-    where=st.floats(0, 1),
-    what=st.binary(min_size=1, max_size=6),
-    cut=st.booleans(),
-)
-def test_damaged_containers(
-    tmp_path: Path, kind: str, where: float, what: bytes, cut: bool
-) -> None:
-    data = bytearray(container(kind))
-    place = int(where * len(data))
-    data = data[:place] if cut else data[:place] + what + data[place + len(what) :]
-    (tmp_path / f"x.{kind}").write_bytes(data)
-    attempt(tmp_path / f"x.{kind}")
-
-
-def container(kind: str) -> bytes:
-    stream = io.BytesIO()
-    ids = np.array(["a", "b"])
-    if kind == "npz":
-        np.savez(stream, embeddings=np.eye(2), utt_ids=ids, speaker_ids=ids)
-    elif kind == "npy":
-        np.save(stream, np.eye(2))
-    elif kind == "parquet":
-        pl.DataFrame({"enrol": ["a"], "test": ["b"], "score": [0.5]}).write_parquet(stream)
-    elif kind == "h5":
-        h5py = pytest.importorskip("h5py")
-        with h5py.File(stream, "w") as file:
-            file["enroll_ids"], file["test_ids"], file["scores"] = ["a"], ["b"], [[1.0]]
-    else:
-        stream.writelines(f"{name} ".encode() + encode(np.ones(3, np.float32)) for name in "ab")
-    return stream.getvalue()
-
-
 def test_archive_with_something_else(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
         archive.writestr("scores.npy", b"not an array")
@@ -352,7 +315,9 @@ def test_count_of_nan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_absent_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "x.h5").write_bytes(container("h5"))
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["enroll_ids"] = ["a"]
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(InputError, match=r"unmask\[formats\]"):
         read_embeddings(tmp_path / "x.h5")

@@ -15,6 +15,7 @@ from unmask.base.arrays import (
     as_index as as_index,
     as_scores as as_scores,
     as_weights as as_weights,
+    lazy as lazy,
     length_normalised as length_normalised,
     read_only as read_only,
     reject_nan as reject_nan,
@@ -24,6 +25,9 @@ from unmask.base.display import (
     Tabular as Tabular,
     estimate_row as estimate_row,
     machine_unit as machine_unit,
+    no_formula as no_formula,
+    one_line as one_line,
+    visible as visible,
 )
 from unmask.base.intervals import (
     FEW_SPEAKERS as FEW_SPEAKERS,
@@ -39,7 +43,6 @@ from unmask.base.intervals import (
     score_interval as score_interval,
 )
 from unmask.base.places import Places as Places, ceiling as ceiling
-from unmask.base.properties import lazy as lazy
 from unmask.base.resampling import (
     MetricRange as MetricRange,
     Replicates as Replicates,
@@ -50,4 +53,3 @@ from unmask.base.resampling import (
     in_order as in_order,
     jackknife_error as jackknife_error,
 )
-from unmask.base.text import no_formula as no_formula, one_line as one_line, visible as visible

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ Mask = BoolArray
 Index = IntArray
 
 T = TypeVar("T", bound=np.generic)
+Value = TypeVar("Value")
 
 
 def as_scores(values: npt.ArrayLike, name: str) -> FloatArray:
@@ -104,3 +106,23 @@ def as_index(selection: Any, length: int) -> Index:
             raise ValueError(f"a mask of {length} entries is needed, got shape {array.shape}")
         return np.flatnonzero(array)
     return array.astype(np.int64, casting="same_kind") if array.size else np.zeros(0, np.int64)
+
+
+class lazy(Generic[Value]):
+    """Computed at first use and kept in the object's ``__dict__`` under the same name."""
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self.compute = compute
+        self.name = compute.__name__
+        self.__doc__ = compute.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any]) -> lazy[Value]: ...
+    @overload
+    def __get__(self, instance: object, owner: type[Any]) -> Value: ...
+    def __get__(self, instance: object | None, owner: type[Any]) -> lazy[Value] | Value:
+        if instance is None:
+            return self
+        value = self.compute(instance)
+        instance.__dict__[self.name] = value
+        return value

@@ -6,14 +6,14 @@ A result mixes in :class:`Tabular` and gives its rows; rows of estimates come fr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import import_module
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from unmask import _drawing
-from unmask.base.text import one_line
+from unmask._drawing import DRAWERS
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 
@@ -25,6 +25,10 @@ _SHARES = ("value", "low", "high", "chance", "first", "second", "difference")
 _MOST_ROWS = 60
 _ESTIMATES = "estimates"
 PERCENT, SHARE = "%", "share"
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+_FORMULA = ("=", "+", "-", "@", "\t")
 
 
 def machine_unit(unit: str) -> str:
@@ -100,7 +104,8 @@ class Tabular:
         """Charts of the result by name; they draw themselves in a notebook, and ``chart`` of each
         is an altair chart. ``options`` are those of :func:`unmask.report.figures_of`.
         """
-        return Figures({figure.name: figure for figure in _drawing.figures_of(self, **options)})
+        drawn = [figure for draw in DRAWERS for figure in draw(self, **options)]
+        return Figures({figure.name: figure for figure in drawn})
 
     def __repr__(self) -> str:
         """A title and aligned columns; columns in which nothing stands are left out."""
@@ -149,3 +154,18 @@ def _cell(name: str, value: Any, row: Row) -> str:
     if isinstance(value, float):
         return f"{100 * value if row.get('unit') == SHARE and name in _SHARES else value:.4g}"
     return PERCENT if (name, value) == ("unit", SHARE) else one_line(str(value))
+
+
+def visible(text: str) -> str:
+    """The text with control characters, which move cursors and end images, replaced by a mark."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def one_line(text: str) -> str:
+    """The same without line ends and tabs, for a cell or a message."""
+    return " ".join(visible(text).split())
+
+
+def no_formula(text: str) -> str:
+    """A cell that a spreadsheet shows and does not compute: a quote goes before a formula."""
+    return f"'{text}" if text.startswith(_FORMULA) else text

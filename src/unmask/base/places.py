@@ -15,8 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base.arrays import IntArray, Rows32
-from unmask.base.properties import lazy
+from unmask.base.arrays import IntArray, Rows32, lazy
 
 Floats = npt.NDArray[np.floating[Any]]
 Side = Literal["left", "right"]

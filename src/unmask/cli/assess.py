@@ -16,7 +16,7 @@ from unmask.cli.options import argument, option
 from unmask.errors import InputError
 from unmask.report import (
     Config,
-    Told,
+    Listener,
     assess as run_assessment,
     check_inputs,
     config_schema,
@@ -86,16 +86,16 @@ def run(
     allow_code: bool = False,
 ) -> None:
     """Assess, write, and print the headline table; the path of the page comes last."""
-    with telling(quiet=terminal.quiet) as told:
+    with telling(quiet=terminal.quiet) as listener:
         assessment = run_assessment(
             config,
             output,
             cache=cache,
             allow_code=allow_code,
-            told=told,
+            listener=listener,
             say=terminal.remark,
         )
-        page = write_report(assessment, output, file_copy=file_copy, told=told)
+        page = write_report(assessment, output, file_copy=file_copy, listener=listener)
     reused = f"reused {assessment.reused} finished steps, computed {assessment.computed}; "
     terminal.remark(
         f"{reused if assessment.reused else ''}steps are kept, with names and voiceprints, in"
@@ -108,7 +108,7 @@ def run(
 
 
 @contextmanager
-def telling(*, quiet: bool) -> Iterator[Told | None]:
+def telling(*, quiet: bool) -> Iterator[Listener | None]:
     """What is being done, how far the whole is and the time left; on a terminal only."""
     if quiet or not sys.stderr.isatty():
         yield None
@@ -122,7 +122,7 @@ def telling(*, quiet: bool) -> Iterator[Told | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("reading", total=None)
 
-        def told(what: str, done: float, total: float) -> None:
+        def listener(what: str, done: float, total: float) -> None:
             bars.update(task, description=what, completed=done, total=total)
 
-        yield told
+        yield listener

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from unmask.base import visible
-from unmask.cli.options import option
+from unmask.cli.options import group, option
 from unmask.errors import InputError
 from unmask.report import Document, figures_of, render
 from unmask.run import Place, Progress as Callback, place, reporting, write_whole
@@ -143,6 +143,10 @@ class Intervals:
         return {"replicates": self.ci, "level": self.level, "seed": self.seed}
 
 
+THOUSAND = group(ci=option("Bootstrap replicates; 0 for no intervals.", default=1000, min=0))
+"""Intervals of commands that always make them, unless they are told not to."""
+
+
 @dataclass(frozen=True)
 class Where:
     """The place of the work."""
@@ -206,6 +210,10 @@ class Tables:
         terminal.sources(table.sources)
         table.check_classes()
         return table
+
+
+WHOSE = group(key=None, missing="error", duplicates="error", format_in=None)
+"""Of the options of tables, that of the speakers alone, for commands that read embeddings."""
 
 
 def terminal_width(output: Path | None = None) -> int | None:

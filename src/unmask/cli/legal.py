@@ -9,8 +9,8 @@ from typing import Any
 
 import typer
 
-from unmask.cli.common import Intervals, Output, Tables, Where, given
-from unmask.cli.options import group, option
+from unmask.cli.common import THOUSAND, WHOSE, Intervals, Output, Tables, Where, given
+from unmask.cli.options import option
 from unmask.errors import InputError
 from unmask.privacy.legal import (
     BACKENDS,
@@ -35,10 +35,8 @@ def legal(
     context: typer.Context,
     where: Where,
     output: Output,
-    intervals: Intervals = group(
-        ci=option("Bootstrap replicates; 0: no intervals.", default=1000, min=0)
-    ),
-    tables: Tables = group(key=None, missing="error", duplicates="error", format_in=None),
+    intervals: Intervals = THOUSAND,
+    tables: Tables = WHOSE,
     attacker: tuple[str, ...] = option(
         "NAME=ENROL,TEST, and TRAIN, and TRAIN as protected: embeddings (npz, parquet, …);"
         " call the one on unprotected speech original. Enrolment protected with keys of the"

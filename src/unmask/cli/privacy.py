@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import typer
 
-from unmask.cli.common import Intervals, Output, Tables, Where, named_files, refuse
-from unmask.cli.options import group, option
+from unmask.cli.common import THOUSAND, WHOSE, Intervals, Output, Tables, Where, named_files, refuse
+from unmask.cli.options import option
 from unmask.errors import InputError
 from unmask.privacy.similarity import read_matrices, safeguards
 from unmask.report import document
@@ -21,10 +21,8 @@ def privacy(
     context: typer.Context,
     where: Where,
     output: Output,
-    intervals: Intervals = group(
-        ci=option("Bootstrap replicates; 0 for no intervals.", default=1000, min=0)
-    ),
-    tables: Tables = group(key=None, missing="error", duplicates="error", format_in=None),
+    intervals: Intervals = THOUSAND,
+    tables: Tables = WHOSE,
     original: str | None = option("Embeddings of the original speech, or a Kaldi folder."),
     protected: tuple[str, ...] = option("NAME=FILE: those of the protected speech; repeat."),
     scores: tuple[str, ...] = option("NAME=OO,OP,PP: three score files instead; repeat."),

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from unmask.cli.assess import run
-from unmask.cli.common import Intervals, Output, Where, named_files
+from unmask.cli.common import THOUSAND, Intervals, Output, Where, named_files
 from unmask.cli.embed import Recorded
 from unmask.cli.options import argument, group, option
 from unmask.errors import InputError
@@ -53,7 +53,7 @@ def utility(
     report: Path | None = option(
         "Assess privacy too and write the report, with the plane of both."
     ),
-    intervals: Intervals = group(ci=option("Bootstrap replicates; 0: none.", default=1000, min=0)),
+    intervals: Intervals = THOUSAND,
     where: Where = group(on="local"),
     output: Output = group(figures=None, figure_formats=""),
 ) -> None:

@@ -1,6 +1,5 @@
 """The ROC statistic and all that follows from it."""
 
-from unmask.engine.bands import DetBand as DetBand, det_bands as det_bands
 from unmask.engine.bootstrap import (
     Units as Units,
     auto_replicates as auto_replicates,
@@ -17,11 +16,13 @@ from unmask.engine.calibration import (
 from unmask.engine.comparison import Comparison as Comparison, compare as compare
 from unmask.engine.curves import (
     Array as Array,
+    DetBand as DetBand,
     DetCurve as DetCurve,
     EceProfile as EceProfile,
     Histogram as Histogram,
     PavMap as PavMap,
     Reliability as Reliability,
+    det_bands as det_bands,
 )
 from unmask.engine.evaluation import (
     Battery as Battery,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,7 +36,7 @@ from unmask.engine.bootstrap import (
     units_of,
 )
 from unmask.engine.metrics import negated_warnings, refuse_labels
-from unmask.engine.operating import Cost
+from unmask.engine.operating import Cost, OperatingPoint
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
@@ -58,16 +59,18 @@ _D_SYS = MetricRange(0.0, 1.0, HULL)
 
 
 class Measured(NamedTuple):
-    """A metric's name, unit, chance level, range, parameters, and whether less means fewer errors.
+    """A metric: its name, how it is read off the statistic, unit, chance level, range, parameters,
+    and whether less means fewer errors.
 
     ``no_interval`` says why a bootstrap gives no interval of it, where it gives none.
     """
 
     metric: str
+    read: Callable[[Roc], float | OperatingPoint]
     unit: str
     chance: float
     range: MetricRange
-    params: dict[str, Parameter]
+    params: Mapping[str, Parameter]
     lower_is_better: bool = True
     no_interval: str = ""
 
@@ -99,25 +102,30 @@ class Battery:
 
     def measured(self) -> dict[str, Measured]:
         """All metrics by key, in the order of the table."""
+        raw = partial(Roc.eer_point, estimator="raw")
         table = {
-            "eer": Measured("eer", "%", 0.5, _EER, {"est": "rocch"}),
-            "eer_raw": Measured("eer_raw", "%", 0.5, _RAW_EER, {"est": "raw"}),
+            "eer": Measured("eer", Roc.eer_point, "%", 0.5, _EER, {"est": "rocch"}),
+            "eer_raw": Measured("eer_raw", raw, "%", 0.5, _RAW_EER, {"est": "raw"}),
         }
+        c_miss, c_fa = self.c_miss, self.c_fa
+        shown = {"c_miss": c_miss, "c_fa": c_fa} if (c_miss, c_fa) != (1.0, 1.0) else {}
         for prior in self.p_target:
-            cost: dict[str, Parameter] = {"p_target": prior}
-            if (self.c_miss, self.c_fa) != (1.0, 1.0):
-                cost |= {"c_miss": self.c_miss, "c_fa": self.c_fa}
-            table[f"min_dcf@{prior:g}"] = Measured("min_dcf", "", 1.0, _SHARE, cost)
-            table[f"act_dcf@{prior:g}"] = Measured("act_dcf", "", 1.0, _LOSS, cost)
+            least = partial(Roc.min_dcf_point, p_target=prior, c_miss=c_miss, c_fa=c_fa)
+            actual = partial(Roc.act_dcf_point, p_target=prior, c_miss=c_miss, c_fa=c_fa)
+            cost = {"p_target": prior, **shown}
+            table[f"min_dcf@{prior:g}"] = Measured("min_dcf", least, "", 1.0, _SHARE, cost)
+            table[f"act_dcf@{prior:g}"] = Measured("act_dcf", actual, "", 1.0, _LOSS, cost)
         table |= {
-            "cllr": Measured("cllr", "bit", 1.0, _CLLR, {}),
-            "min_cllr": Measured("min_cllr", "bit", 1.0, _MIN_CLLR, {}),
-            "d_ece": Measured("d_ece", "bit", 0.0, _D_ECE, {}, False),
-            "l_w": Measured("l_w", "", 0.0, _LOSS, {"laplace": True}, False, WITH_TRIALS),
-            "d_sys": Measured("d_sys", "", 0.0, _D_SYS, {"est": "pav"}, False),
+            "cllr": Measured("cllr", Roc.cllr, "bit", 1.0, _CLLR, {}),
+            "min_cllr": Measured("min_cllr", Roc.min_cllr, "bit", 1.0, _MIN_CLLR, {}),
+            "d_ece": Measured("d_ece", Roc.d_ece, "bit", 0.0, _D_ECE, {}, False),
+            "l_w": Measured("l_w", Roc.l_w, "", 0.0, _LOSS, {"laplace": True}, False, WITH_TRIALS),
+            "d_sys": Measured("d_sys", Roc.d_sys, "", 0.0, _D_SYS, {"est": "pav"}, False),
         }
         for rate in self.fpr:
-            table[f"tpr@{rate:g}"] = Measured("tpr_at_fpr", "%", rate, _SHARE, {"fpr": rate}, False)
+            read = partial(Roc.tpr_point, fpr=rate)
+            key, fpr = f"tpr@{rate:g}", {"fpr": rate}
+            table[key] = Measured("tpr_at_fpr", read, "%", rate, _SHARE, fpr, False)
         return table
 
     @property
@@ -131,28 +139,11 @@ class Battery:
 
     def points(self, roc: Roc) -> dict[str, tuple[float, float | None]]:
         """Every metric of ``roc`` with its threshold, where it is an operating point."""
-        eer, raw = roc.eer_point(), roc.eer_point(estimator="raw")
-        found: dict[str, tuple[float, float | None]] = {
-            "eer": (eer.value, eer.threshold),
-            "eer_raw": (raw.value, raw.threshold),
+        read = {key: measured.read(roc) for key, measured in self.measured().items()}
+        return {
+            key: value[:2] if isinstance(value, OperatingPoint) else (value, None)
+            for key, value in read.items()
         }
-        costs = {"c_miss": self.c_miss, "c_fa": self.c_fa}
-        for prior in self.p_target:
-            least = roc.min_dcf_point(p_target=prior, **costs)
-            actual = roc.act_dcf_point(p_target=prior, **costs)
-            found[f"min_dcf@{prior:g}"] = (least.value, least.threshold)
-            found[f"act_dcf@{prior:g}"] = (actual.value, actual.threshold)
-        found |= {
-            "cllr": (roc.cllr(), None),
-            "min_cllr": (roc.min_cllr(), None),
-            "d_ece": (roc.d_ece(), None),
-            "l_w": (roc.l_w(), None),
-            "d_sys": (roc.d_sys(), None),
-        }
-        for rate in self.fpr:
-            point = roc.tpr_point(rate)
-            found[f"tpr@{rate:g}"] = (point.value, point.threshold)
-        return found
 
     def intervals(
         self, replicates: Replicates, *, level: float, system: int = 0

@@ -35,9 +35,9 @@ from unmask.figures.image import (
     save_all as save_all,
     svg as svg,
 )
-from unmask.figures.learning import learning_curves as learning_curves
 from unmask.figures.legal import (
     RiskLine as RiskLine,
+    learning_curves as learning_curves,
     legal_figures as legal_figures,
     legal_panel as legal_panel,
     risk_comparison as risk_comparison,

@@ -342,9 +342,9 @@ def worst_case_growth(
     shades = dict(zip(names, colours_for(names, colours), strict=True))
     colour = kinds("system", shades, legend=None)
     far = any(line.predicted is not None for line in lines)
-    dash = line_kind({_EXACT: SOLID, _PREDICTED: DASHED} if far else {_EXACT: SOLID}, width=width)
-    if not far:
-        dash = dash.legend(None)
+    # Names stand at the right, where a legend would cover them.
+    below = alt.Legend(title=None, orient="bottom", symbolType="stroke") if far else None
+    dash = line_kind({_EXACT: SOLID, _PREDICTED: DASHED} if far else {_EXACT: SOLID}).legend(below)
     height = 0.6 * main_panel(width)
     chart = alt.layer(
         band(rows, x, low, colour, alt.Detail("line:N"), opacity=0.12),

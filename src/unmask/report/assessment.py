@@ -15,7 +15,7 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.figures import Strip, speaker_strip, system_colours
 from unmask.privacy.legal import FREE
-from unmask.report.cache import Cache, Step, Told, Work, cache_of
+from unmask.report.cache import Cache, Listener, Step, Work, cache_of
 from unmask.report.conclusions import Conclusions, conclude
 from unmask.report.config import FRAMEWORKS as KEYS, ORIGINAL, Config
 from unmask.report.documents import Document, Row
@@ -77,21 +77,21 @@ def assess(
     *,
     cache: str | Path | None = None,
     allow_code: bool = False,
-    told: Told | None = None,
+    listener: Listener | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Assessment:
     """Run what the config names; finished steps are kept in ``cache`` and reused.
 
     That folder belongs to ``output`` and lies outside it (:func:`unmask.report.cache.cache_of`
     unless given), since steps hold names and voiceprints. ``allow_code`` lets the config name
-    Python to import as an encoder, or a safeguard as a command; ``told`` hears what is being done
-    and how far the whole is, ``say`` how long training will take, before it starts.
-    Work runs where ``unmask.run.place`` says. Nothing but the cache is written:
-    :func:`unmask.write_report` does the rest.
+    Python to import as an encoder, or a safeguard as a command; ``listener`` hears what is being
+    done and how far the whole is, ``say`` how long training will take, before it starts. Work runs
+    where ``unmask.run.place`` says. Nothing but the cache is written: :func:`unmask.write_report`
+    does the rest.
     """
     check_code(config, allow_code=allow_code)
     folder = Path(output)
-    work = Work(Cache(Path(cache) if cache is not None else cache_of(folder)), told=told)
+    work = Work(Cache(Path(cache) if cache is not None else cache_of(folder)), listener=listener)
     inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code, say=say)
     return _Run(config, inputs, work).result()
 
@@ -135,8 +135,8 @@ class _Run:
             sections += self._section(one, study, plan, found)
         self.work.total -= late
         if not sections:
-            told = next((line for lines in self.failures.values() for line in lines), None)
-            raise InputError(told or "frameworks: none of those named can be run on these data")
+            reason = next((line for lines in self.failures.values() for line in lines), None)
+            raise InputError(reason or "frameworks: none of those named can be run on these data")
         return self._assessment(sections, study.trialled)
 
     def _expect(self, *plans: Plan) -> None:

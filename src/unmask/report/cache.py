@@ -19,7 +19,7 @@ from unmask.errors import InputError
 from unmask.run import cache_directory, is_own, reporting, store, write_whole
 from unmask.trials import Embeddings, Scores
 
-Told = Callable[[str, float, float], None]
+Listener = Callable[[str, float, float], None]
 """What is being done, how much of the work is done, and how much there is."""
 
 
@@ -83,8 +83,8 @@ class Step:
     @property
     def key(self) -> str:
         """SHA-256 over name, inputs, parameters and the code that computes."""
-        told = [self.what, list(self.inputs), dict(self.params), code_digest()]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        key = [self.what, list(self.inputs), dict(self.params), code_digest()]
+        return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
 
 
 def cache_of(output: Path) -> Path:
@@ -135,9 +135,9 @@ class Cache:
 class Work:
     """Runs steps, takes stored ones as they are, and tells how far the whole is."""
 
-    def __init__(self, cache: Cache, *, told: Told | None = None) -> None:
+    def __init__(self, cache: Cache, *, listener: Listener | None = None) -> None:
         self.cache = cache
-        self.told = told
+        self.listener = listener
         self.done = 0.0
         self.total = 0.0
         self.reused = 0
@@ -180,6 +180,6 @@ class Work:
         self.done += weight
 
     def _tell(self, what: str, more: float) -> None:
-        if self.told is not None:
+        if self.listener is not None:
             done = self.done + more
-            self.told(what, done, max(self.total, done))
+            self.listener(what, done, max(self.total, done))

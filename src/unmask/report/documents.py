@@ -120,12 +120,13 @@ def figures_of(result: Any, **options: Any) -> list[Any]:
 
 
 def _registered(function: Any, result: Any) -> Any:
-    """What the module of a framework registered for a result; modules are imported at first use."""
-    import_module("unmask.report.frameworks")
-    found = function.dispatch(type(result))
-    if found is function.dispatch(object):
+    """What was registered for a result; modules are loaded at first use, charts for charts only."""
+    tables = function is document and type(result).__module__.startswith("unmask.engine")
+    import_module("unmask.report.detection" if tables else "unmask.report.frameworks")
+    registered = function.dispatch(type(result))
+    if registered is function.dispatch(object):
         raise TypeError(f"expected a result of unmask, found {type(result).__name__}")
-    return found
+    return registered
 
 
 def json_schema() -> dict[str, Any]:

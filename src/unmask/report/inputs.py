@@ -12,6 +12,7 @@ import polars as pl
 
 from unmask.base import BoolArray
 from unmask.errors import InputError
+from unmask.privacy.legal import of_people
 from unmask.report.cache import Work
 from unmask.report.config import Config, Safeguard, ScoreSets, ScoreTable, Voices
 from unmask.report.extractors import (
@@ -266,7 +267,7 @@ def with_training(
                 found = extractors.own_run(runnable[name], training=True)
                 what = f"{name}, training people of the attacker"
                 sets["own"] = embedding_step(found, encoder, what, work)
-            learnt[name] = {data: _only(some, apart, inside=True) for data, some in sets.items()}
+            learnt[name] = {data: of_people(some, apart) for data, some in sets.items()}
         inputs = _without_people(inputs, extractors.apart)
     trained = {(a.name, b.name): extractors.trained(a, b) for a, b in able}
     untrained = {key: reason for key, reason in why.items() if reason is not None}
@@ -283,21 +284,16 @@ def _refuse_attacked(training: Embeddings, original: Embeddings | None) -> None:
         )
 
 
-def _only(embeddings: Embeddings, people: frozenset[str], *, inside: bool) -> Embeddings:
-    chosen = embeddings.speakers.to_series().is_in(list(people)).to_numpy()
-    return embeddings.select(chosen if inside else ~chosen)
-
-
 def _without_people(inputs: Inputs, people: frozenset[str]) -> Inputs:
     """The same without some people, who are not attacked."""
 
     def rest(sets: Mapping[str, Embeddings]) -> dict[str, Embeddings]:
-        return {name: _only(one, people, inside=False) for name, one in sets.items()}
+        return {name: of_people(one, people, inside=False) for name, one in sets.items()}
 
     assert inputs.original is not None
     return replace(
         inputs,
-        original=_only(inputs.original, people, inside=False),
+        original=of_people(inputs.original, people, inside=False),
         protected=rest(inputs.protected),
         again=rest(inputs.again),
         related=rest(inputs.related),
@@ -321,7 +317,11 @@ def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
             said.append(f"{key}: {len(files):,} recordings of {people:,} speakers")
         else:
             assert part.embeddings is not None
-            found = read_embeddings(part.embeddings, speakers=part.speakers)
+            found = _in_sessions(read_embeddings(part.embeddings, speakers=part.speakers), part)
+            for name in config.legal.attributes:
+                if "legal" in (config.frameworks or ("legal",)) and name not in found.columns:
+                    known = ", ".join(found.columns) or "none"
+                    raise InputError(f"legal.attributes: {key}: no column {name}, found {known}")
             said.append(f"{key}: {len(found):,} vectors of {found.n_speakers:,} speakers")
     tables = {one.name: _table(one) for one in config.scores}
     sets = {
@@ -362,9 +362,14 @@ def _voices(
     else:
         assert part.embeddings is not None
         found = read_embeddings(part.embeddings, speakers=part.speakers)
-    if part.sessions is not None:
-        found = _with(found, sessions=_sessions(part.sessions, found))
-    return found, failures
+    return _in_sessions(found, part), failures
+
+
+def _in_sessions(found: Embeddings, part: Voices) -> Embeddings:
+    """Embeddings in the sessions that another file names, where there is one."""
+    if part.sessions is None:
+        return found
+    return _with(found, sessions=_sessions(part.sessions, found))
 
 
 def _table(one: ScoreTable) -> Scores:

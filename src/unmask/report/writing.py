@@ -12,7 +12,7 @@ from pathlib import Path
 
 from unmask.errors import InputError
 from unmask.report.assessment import Assessment
-from unmask.report.cache import Told, code_digest
+from unmask.report.cache import Listener, code_digest
 from unmask.report.documents import Document
 from unmask.report.filing import filing_html, print_pdf
 from unmask.report.html import render_html
@@ -34,7 +34,7 @@ def write_report(
     output: str | Path,
     *,
     file_copy: bool = False,
-    told: Told | None = None,
+    listener: Listener | None = None,
 ) -> Path:
     """Write the whole folder; files that are there before stay until all new ones are made.
 
@@ -49,9 +49,9 @@ def write_report(
                 shutil.rmtree(left)
             with tempfile.TemporaryDirectory(prefix=_NEW, dir=folder) as temporary:
                 made = Path(temporary)
-                _make(assessment, made, folder, told)
+                _make(assessment, made, folder, listener)
                 if file_copy:
-                    _file(assessment, made, told)
+                    _file(assessment, made, listener)
                 _put_in_place(made, folder)
     except OSError as error:
         where = error.filename or folder
@@ -59,7 +59,7 @@ def write_report(
     return folder / PAGE
 
 
-def _make(assessment: Assessment, made: Path, folder: Path, told: Told | None) -> None:
+def _make(assessment: Assessment, made: Path, folder: Path, listener: Listener | None) -> None:
     write_whole(made / PAGE, render_html(assessment).encode())
     write_whole(made / "results.json", assessment.document.to_json().encode() + b"\n")
     redact = assessment.config.redact
@@ -83,14 +83,14 @@ def _make(assessment: Assessment, made: Path, folder: Path, told: Told | None) -
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(_draw, figure, kinds, made / "figures", kept) for figure in figures]
         for done, job in enumerate(jobs):
-            if told is not None:
-                told("drawing figures", done, len(figures))
+            if listener is not None:
+                listener("drawing figures", done, len(figures))
             job.result()
 
 
-def _file(assessment: Assessment, made: Path, told: Told | None) -> None:
-    if told is not None:
-        told("printing the filing copy", 0, 1)
+def _file(assessment: Assessment, made: Path, listener: Listener | None) -> None:
+    if listener is not None:
+        listener("printing the filing copy", 0, 1)
     page, pdf = (made / name for name in FILING)
     write_whole(page, filing_html(assessment).encode())
     print_pdf(page, pdf, date=assessment.date)
@@ -148,5 +148,5 @@ def summary_table(assessment: Assessment, *, width: int | None = None) -> str:
         *(f"{n.subject}: {n.sentence}" for card in assessment.cards for n in card.notices),
     ]
     whole = assessment.overview
-    told = (*whole.notes, *notes)
-    return text(replace(whole, notes=told, warnings=tuple(warnings)), width=width)
+    lines = (*whole.notes, *notes)
+    return text(replace(whole, notes=lines, warnings=tuple(warnings)), width=width)

@@ -121,22 +121,29 @@ def locked(folder: Path) -> Iterator[None]:
     The lock ends with its process, however that ends. Where the system has no such locks, or the
     file system does not keep them, there is none.
     """
-    try:
-        import fcntl
-    except ImportError:
+    if sys.platform == "win32":
         yield
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{folder}: another run is writing this folder: wait for it") from None
-        except OSError:
-            pass
+        if not lock(handle):
+            raise InputError(f"{folder}: another run is writing this folder: wait for it")
         yield
     finally:
         os.close(handle)
+
+
+def lock(handle: int) -> bool:
+    """Lock an open file until it is closed; false where another process has it locked."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):  # no locks on this system or in this folder
+        pass
+    return True
 
 
 def check_room(folder: Path, needed: int, what: str, *, named: Path | None = None) -> None:

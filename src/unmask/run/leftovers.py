@@ -98,9 +98,9 @@ def _start(pid: int) -> int:
 @cache
 def _machine() -> str:
     """Names this start of this machine, and its space of process numbers."""
-    told = [socket.gethostname()]
+    names = [socket.gethostname()]
     with suppress(OSError):
-        told.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"))
+        names.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"))
     with suppress(OSError):
-        told.append(os.readlink("/proc/self/ns/pid"))
-    return hashlib.sha256("\0".join(told).encode()).hexdigest()[:8]
+        names.append(os.readlink("/proc/self/ns/pid"))
+    return hashlib.sha256("\0".join(names).encode()).hexdigest()[:8]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TextIO
 
 from unmask.errors import InputError
+from unmask.run.files import lock
 from unmask.run.leftovers import PREFIX, clear, owned_name
 
 KEPT = 7 * 24 * 3600.0
@@ -98,17 +99,8 @@ def _claim(folder: Path) -> TextIO | None:
         return None
     except OSError as error:
         raise InputError(f"{folder}: cannot be used ({error.strerror})") from None
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        return None
-    except (ImportError, OSError):  # no locks on this system or in this folder
+    path, handle = folder / "lock", file.fileno()
+    if lock(handle) and path.exists() and path.stat().st_ino == os.fstat(handle).st_ino:
         return file
-    path = folder / "lock"
-    if not path.exists() or path.stat().st_ino != os.fstat(file.fileno()).st_ino:
-        file.close()
-        return None
-    return file
+    file.close()
+    return None

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from unmask.base import FloatArray, length_normalised
 from unmask.errors import InputError
@@ -101,6 +100,8 @@ def wasserstein_procrustes(
     1,500 a sample drawn with ``seed`` is matched. The smaller side is matched whole, so the attack
     gains where the people of both sides are the same, in about equal shares.
     """
+    from scipy.optimize import linear_sum_assignment
+
     x, y = centring(source), centring(target)
     if x.centre.size != y.centre.size:
         raise InputError(

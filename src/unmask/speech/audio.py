@@ -78,8 +78,8 @@ def read_audio(path: str | os.PathLike[str]) -> Audio:
                     f" found {rate}"
                 )
             samples = _samples(file, path)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+    except InputError:
+        raise
     except (soundfile.SoundFileError, OSError, TypeError, ValueError) as error:
         reason = "no such file" if not Path(path).exists() else f"not readable as audio: {error}"
         raise InputError(f"{path}: {reason}") from None
@@ -103,7 +103,9 @@ def read_audio(path: str | os.PathLike[str]) -> Audio:
 def _samples(file: Any, path: str | os.PathLike[str]) -> npt.NDArray[np.float32]:
     """All samples, block by block: a header may promise any number of them, or not know it."""
     blocks, size, most = [], 0, memory_left() // 8
-    while (block := file.read(_BLOCK, dtype="float32", always_2d=True)).size:
+    file.seekable = lambda: False  # positions are unknown where the length is
+    frames = max(1, _BLOCK // file.channels)
+    while (block := file.read(frames, dtype="float32", always_2d=True)).size:
         blocks.append(block)
         size += block.nbytes
         if size > most:

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import subprocess
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import NamedTuple
 
 from unmask.errors import InputError
-
-
-class Ended(NamedTuple):
-    """How a command ended, and what it wrote."""
-
-    code: int
-    output: str
-    errors: str
 
 
 def command_words(command: str) -> list[str]:
@@ -28,8 +21,23 @@ def command_words(command: str) -> list[str]:
         raise InputError(f"command {command!r}: expected quotes that are closed: {error}") from None
 
 
-def run_command(words: list[str], timeout: float) -> Ended:
-    """Run a command; at its time limit all it started is ended."""
+def run_command(path: str, command: str, fields: Mapping[str, str], timeout: float) -> str:
+    """What a command writes, its ``fields`` filled in after it was split into words; at its time
+    limit all it started is ended. A failure is one line that begins with ``path``.
+    """
+    place = re.compile("|".join(map(re.escape, fields)))
+    words = [place.sub(lambda m: fields[m[0]], word) for word in command_words(command)]
+    try:
+        code, output, errors = _ended(words, timeout)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"{path}: {words[0]}: {error}") from None
+    if code:
+        said = (errors.strip().splitlines() or ["nothing on stderr"])[-1]
+        raise InputError(f"{path}: exit code {code}: {said}")
+    return output
+
+
+def _ended(words: list[str], timeout: float) -> tuple[int, str, str]:
     with subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,
@@ -46,4 +54,4 @@ def run_command(words: list[str], timeout: float) -> Ended:
                 os.killpg(process.pid, signal.SIGKILL)
             process.kill()
             raise
-        return Ended(process.returncode, output, errors)
+        return process.returncode, output, errors

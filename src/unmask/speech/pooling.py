@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
 
 import numpy as np
 
 from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
-from unmask.speech.keys import keyed
 from unmask.trials import Embeddings
 
 LEVELS = ("speaker", "utterance")
@@ -48,22 +47,22 @@ def pool_voices(
     np.add.at(means, dense, vectors)
     means /= np.bincount(dense)[:, None]
     groups = _groups(embeddings, attribute, first, dense)
-    draw = _Draw(_voices(pool, attribute, groups, farthest), farthest, average, seed)
+    voices = _voices(pool, attribute, groups, farthest)
     speakers = embeddings.speakers.to_series()
+
+    def pseudo_voice(vector: FloatArray, row: int, name: str) -> FloatArray:
+        """Mean of the drawn voices."""
+        known = voices[groups[row]]
+        how = {"farthest": farthest, "average": average, "seed": seed}
+        return np.asarray(known[chosen_voices(known, vector, name=name, **how)].mean(axis=0))
+
     if level == "speaker":
         directions = length_normalised(means)
-        pseudo = np.stack(
-            [
-                draw.pseudo_voice(directions[n], groups[row], speakers[row])
-                for n, row in enumerate(first.tolist())
-            ]
-        )[dense]
+        rows = enumerate(first.tolist())
+        pseudo = np.stack([pseudo_voice(directions[n], r, speakers[r]) for n, r in rows])[dense]
     else:
         pseudo = np.stack(
-            [
-                draw.pseudo_voice(vectors[row], groups[row], f"{speakers[row]}\0{row}")
-                for row in range(len(vectors))
-            ]
+            [pseudo_voice(v, row, f"{speakers[row]}\0{row}") for row, v in enumerate(vectors)]
         )
     result = pseudo + vectors - means[dense] if variation else pseudo
     return Embeddings(
@@ -75,6 +74,13 @@ def pool_voices(
     )
 
 
+def keyed(seed: int, *names: str) -> np.random.Generator:
+    """A generator of its own for these names, whoever else there is and in what order."""
+    digest = hashlib.sha256("\0".join(names).encode()).digest()
+    words = np.frombuffer(digest, dtype="<u4").tolist()
+    return np.random.default_rng(np.random.SeedSequence([seed, *words]))
+
+
 def chosen_voices(
     voices: FloatArray, vector: FloatArray, *, farthest: int, average: int, seed: int, name: str
 ) -> IntArray:
@@ -84,21 +90,6 @@ def chosen_voices(
     """
     far = np.argsort(voices @ vector, kind="stable")[:farthest]
     return np.asarray(keyed(seed, name).choice(far, average, replace=False))
-
-
-@dataclass(frozen=True)
-class _Draw:
-    voices: dict[str, FloatArray]
-    farthest: int
-    average: int
-    seed: int
-
-    def pseudo_voice(self, vector: FloatArray, group: str, name: str) -> FloatArray:
-        """Mean of the drawn voices."""
-        voices = self.voices[group]
-        how = {"farthest": self.farthest, "average": self.average, "seed": self.seed}
-        mean: FloatArray = voices[chosen_voices(voices, vector, name=name, **how)].mean(axis=0)
-        return mean
 
 
 def _groups(

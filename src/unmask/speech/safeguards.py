@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -22,8 +20,8 @@ from unmask.run import Arrays, Range, Xp, atomic_path, ranges_of, run, write_who
 from unmask.speech.audio import file_workers, read_audio, unexpected, write_audio
 from unmask.speech.commands import command_words, run_command
 from unmask.speech.corpus import Recording
-from unmask.speech.keys import keyed
 from unmask.speech.lpc import Transformed, mcadams
+from unmask.speech.pooling import keyed
 from unmask.speech.world import analysed, shifted, synthesised
 
 RANGES = {"b2": (0.8, 0.8), "b2r": (0.7, 0.9), "b2w": (0.5, 0.9)}
@@ -33,7 +31,6 @@ SEMITONES = 4.0
 """How far the pitch is moved unless somebody says otherwise: for all alike, so without a key."""
 SCOPES = ("speaker", "session", "utterance")
 METADATA = "unmask-anonymise.json"
-_FIELD = re.compile(r"\{(?:input|output|speaker)\}")
 
 
 class Safeguard(Protocol):
@@ -183,21 +180,12 @@ class External:
             )
         original = read_audio(recording.path)
         with atomic_path(output) as partial:
-            values = {
+            fields = {
                 "{input}": str(recording.path),
                 "{output}": str(partial),
                 "{speaker}": recording.speaker,
             }
-            words = [
-                _FIELD.sub(lambda m: values[m[0]], word) for word in command_words(self.command)
-            ]
-            try:
-                ended = run_command(words, self.timeout)
-            except (OSError, subprocess.TimeoutExpired) as error:
-                raise InputError(f"{recording.path}: {words[0]}: {error}") from None
-            if ended.code:
-                said = (ended.errors.strip().splitlines() or ["nothing on stderr"])[-1]
-                raise InputError(f"{recording.path}: exit code {ended.code}: {said}")
+            run_command(str(recording.path), self.command, fields, self.timeout)
             if not partial.is_file():
                 raise InputError(f"{recording.path}: the command wrote no output")
             read_audio(partial)

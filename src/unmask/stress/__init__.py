@@ -32,10 +32,10 @@ from unmask.stress.cpmap.systems import (
     cells_table as cells_table,
     cp_maps as cp_maps,
 )
-from unmask.stress.extrapolation.choose import extrapolate as extrapolate
-from unmask.stress.extrapolation.compare import (
+from unmask.stress.extrapolation.choose import (
     ModelComparison as ModelComparison,
     compare_models as compare_models,
+    extrapolate as extrapolate,
     truth_of as truth_of,
 )
 from unmask.stress.extrapolation.fitted import (

@@ -20,18 +20,20 @@ from unmask.base import Codes, Floats, Index, Labels, Mask
 from unmask.errors import InputError
 from unmask.run import advance, part
 from unmask.trials import problems
-from unmask.trials.ids import Ids, NameTable, lookup
+from unmask.trials.ids import NameTable
 from unmask.trials.join import distinct_names
 from unmask.trials.readers.files import GZIP_MAGIC, Input
 from unmask.trials.readers.tables import GZIP_EXPANSION, IDENTIFIERS, SPEAKERS, Table, open_table
 from unmask.trials.reading import check_format
 from unmask.trials.source import Source
-from unmask.trials.speakers import SpeakerRule, Speakers, speaker_rule, speakers_of
+from unmask.trials.speakers import SpeakerRule, Speakers, speaker_rule
 from unmask.trials.spool import (
+    DROPPED,
     RECORD,
     Column,
     Records,
     Scratch,
+    SpeakerCodes,
     TrialSpool,
     partitions,
     partners,
@@ -41,7 +43,7 @@ from unmask.trials.trial_list import NONTARGET, OTHER, TARGET, OnProblem, check_
 
 LARGE = 2 << 30
 ROWS = 1 << 20
-DROPPED, UNLABELLED = -2, -3
+UNLABELLED = -3
 CARRIED = 8
 
 
@@ -203,7 +205,7 @@ class _Spooled:
         self._spools = [(TrialSpool(scratch), roles) for roles in kinds]
         self._absent = dict.fromkeys(self.systems, 0)
         self._remarks: tuple[str, ...] = ()
-        self.speakers: _SpeakerCodes | None = None
+        self.speakers: SpeakerCodes | None = None
 
     @property
     def row_bytes(self) -> int:
@@ -247,6 +249,7 @@ class _Spooled:
             if first < 0 and len(rows):
                 first = int(rows[0])
             self.drop(rows)
+        self.missing = self.dropped
         if missing == "error" and first >= 0:
             raise problems.no_score(self.table.rows.where(first), self.dropped)
 
@@ -261,7 +264,7 @@ class _Spooled:
                 worst = min(worst, (int(again[first]), int(earlier[first])))
             self.duplicates += len(again)
             if duplicates == "skip":
-                self._drop(again)
+                self.drop(again)
         if self.duplicates and duplicates == "error":
             again_at, earlier_at = map(self.table.rows.where, worst)
             trial = self.table.trial(worst[0])
@@ -289,11 +292,7 @@ class _Spooled:
             yield block[self.label.at(block["row"]) != DROPPED] if self.dropped else block
 
     def drop(self, rows: Index) -> None:
-        """Leave out rows that have no score or no partner."""
-        self._drop(rows)
-        self.missing += len(rows)
-
-    def _drop(self, rows: Index) -> None:
+        """Leave out rows."""
         self.label.put(rows, DROPPED)
         self.dropped += len(rows)
 
@@ -327,83 +326,6 @@ class _Spooled:
         return source.counted(self.counts(), known)
 
 
-@dataclass(frozen=True, eq=False)
-class _SpeakerCodes:
-    """Codes of names on both sides of each row, and the speaker that each code stands for.
-
-    ``names[speaker[0][code]]`` is the speaker on the enrolment side, ``speaker[1]`` is for the
-    test side.
-    """
-
-    sides: tuple[Column[np.int32], Column[np.int32]]
-    speaker: tuple[Codes, Codes]
-    names: pl.Series
-
-    @classmethod
-    def of_columns(cls, table: _Spooled) -> _SpeakerCodes:
-        """From columns that name the speakers."""
-        (first, enrol), (second, test) = (table.names[role] for role in SPEAKERS)
-        names = pl.concat([first.names, second.names]).unique(maintain_order=True)
-        speaker = (lookup(first.names, names), lookup(second.names, names))
-        return cls((enrol, test), speaker, names)
-
-    @classmethod
-    def by_rule(cls, table: _Spooled, rule: SpeakerRule) -> _SpeakerCodes:
-        """From a rule on the identifiers of the trials that are kept."""
-        (first, enrol), (second, test) = (table.names[role] for role in IDENTIFIERS[:2])
-        used = [np.zeros(len(names), bool) for names in (first.names, second.names)]
-        for start, stop in table.ranges():
-            _, kept = table.labels(start, stop)
-            for seen, column in zip(used, (enrol, test), strict=True):
-                codes = column.read(start, stop)
-                seen[codes if kept is None else codes[kept]] = True
-        of_test = Ids.from_strings(speakers_of(second.names.filter(used[1]), rule))
-        known = rule.known(of_test.names)
-        of_enrol = Ids.from_strings(speakers_of(first.names.filter(used[0]), rule, known=known))
-        names = pl.concat([of_enrol.names, of_test.names]).unique(maintain_order=True)
-        speaker = [np.full(len(seen), -1, np.int32) for seen in used]
-        for codes, seen, ids in zip(speaker, used, (of_enrol, of_test), strict=True):
-            codes[seen] = lookup(ids.names, names)[ids.codes]
-        return cls((enrol, test), (speaker[0], speaker[1]), names)
-
-    def read(self, start: int, stop: int) -> tuple[Codes, Codes]:
-        """Speakers of successive rows on both sides."""
-        enrol, test = (
-            speaker[column.read(start, stop)]
-            for speaker, column in zip(self.speaker, self.sides, strict=True)
-        )
-        return enrol, test
-
-    def empty(self, scratch: Scratch, rows: int) -> _SpeakerCodes:
-        """Room for the speakers of the same trials in another order."""
-        enrol, test = (Column.zeros(scratch, np.int32, rows) for _ in self.sides)
-        return replace(self, sides=(enrol, test))
-
-    def put(self, rows: Index, other: _SpeakerCodes, others: Index) -> None:
-        """Take the speakers of some rows from another file's."""
-        for column, given in zip(self.sides, other.sides, strict=True):
-            column.put(rows, given.at(others))
-
-    def count(self, table: _Spooled, *, check: bool = False) -> tuple[int, int]:
-        """Speakers of the trials of both classes and of all; ``check`` refuses targets with two."""
-        in_classes, in_all = (np.zeros(len(self.names), bool) for _ in range(2))
-        torn, first = 0, ("", "")
-        for start, stop in table.ranges():
-            label, _ = table.labels(start, stop)
-            sides = self.read(start, stop)
-            two = np.flatnonzero((label == TARGET) & (sides[0] != sides[1]))
-            if two.size and not torn:
-                enrol, test = (str(self.names[int(side[two[0]])]) for side in sides)
-                first = (enrol, test)
-            torn += two.size
-            for side in sides:
-                in_classes[side[(label == TARGET) | (label == NONTARGET)]] = True
-                in_all[side[label != DROPPED]] = True
-        if torn and check:
-            raise problems.two_speakers(table.name, torn, *first)
-        return int(in_classes.sum()), int(in_all.sum())
-
-
 def _joined(
     tables: list[_Spooled],
     key: _Spooled | None,
@@ -414,14 +336,14 @@ def _joined(
     """Give all scores their labels and speakers."""
     for table in [*tables, key] if key else tables:
         if table.names.keys() == set(SPEAKERS):
-            table.speakers = _SpeakerCodes.of_columns(table)
+            table.speakers = SpeakerCodes.of_columns(table)
     unscored = [
         _join_key(table, key, scratch, speakers=not rule, missing=missing) if key else 0
         for table in tables
     ]
     first, *others = tables
     if rule:
-        first.speakers = _SpeakerCodes.by_rule(first, rule)
+        first.speakers = SpeakerCodes.by_rule(first, rule)
     known = [rule is not None or table.speakers is not None for table in tables]
     for other in others:
         _agree(first, other, scratch)
@@ -482,6 +404,7 @@ def _matched(
             speakers.put(at[asker], known, at[teller])
         if drop:
             first.drop(alone[0])
+            first.missing += len(alone[0])
         lone = [
             [count + len(others), int(others.min(initial=start))]
             for (count, start), others in zip(lone, alone, strict=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -17,11 +18,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import Index
+from unmask.base import Codes, Index
 from unmask.errors import InputError
 from unmask.run import check_room, scratch_folder
+from unmask.trials.ids import Ids, lookup
+from unmask.trials.problems import two_speakers
+from unmask.trials.readers.tables import IDENTIFIERS, SPEAKERS
+from unmask.trials.speakers import SpeakerRule, speakers_of
+from unmask.trials.trial_list import NONTARGET, TARGET
 
 T = TypeVar("T", bound=np.generic)
+DROPPED = -2
 RECORD = np.dtype([("a", "<u8"), ("b", "<u8"), ("row", "<i8")])
 PARTITION = 1 << 20
 LONGEST = 1 << 22
@@ -227,3 +234,81 @@ def partners(first: Records, second: Records) -> tuple[Index, Index, Index, Inde
 
 def _frame(records: Records) -> pl.DataFrame:
     return pl.DataFrame({name: np.ascontiguousarray(records[name]) for name in ("a", "b", "row")})
+
+
+@dataclass(frozen=True, eq=False)
+class SpeakerCodes:
+    """Codes of names on both sides of each row, and the speaker that each code stands for; made of
+    a table whose names are on disk, which gives ranges of its rows and their labels.
+
+    ``names[speaker[0][code]]`` is the speaker on the enrolment side, ``speaker[1]`` is for the
+    test side.
+    """
+
+    sides: tuple[Column[np.int32], Column[np.int32]]
+    speaker: tuple[Codes, Codes]
+    names: pl.Series
+
+    @classmethod
+    def of_columns(cls, table: Any) -> SpeakerCodes:
+        """From columns that name the speakers."""
+        (first, enrol), (second, test) = (table.names[role] for role in SPEAKERS)
+        names = pl.concat([first.names, second.names]).unique(maintain_order=True)
+        speaker = (lookup(first.names, names), lookup(second.names, names))
+        return cls((enrol, test), speaker, names)
+
+    @classmethod
+    def by_rule(cls, table: Any, rule: SpeakerRule) -> SpeakerCodes:
+        """From a rule on the identifiers of the trials that are kept."""
+        (first, enrol), (second, test) = (table.names[role] for role in IDENTIFIERS[:2])
+        used = [np.zeros(len(names), bool) for names in (first.names, second.names)]
+        for start, stop in table.ranges():
+            _, kept = table.labels(start, stop)
+            for seen, column in zip(used, (enrol, test), strict=True):
+                codes = column.read(start, stop)
+                seen[codes if kept is None else codes[kept]] = True
+        of_test = Ids.from_strings(speakers_of(second.names.filter(used[1]), rule))
+        known = rule.known(of_test.names)
+        of_enrol = Ids.from_strings(speakers_of(first.names.filter(used[0]), rule, known=known))
+        names = pl.concat([of_enrol.names, of_test.names]).unique(maintain_order=True)
+        speaker = [np.full(len(seen), -1, np.int32) for seen in used]
+        for codes, seen, ids in zip(speaker, used, (of_enrol, of_test), strict=True):
+            codes[seen] = lookup(ids.names, names)[ids.codes]
+        return cls((enrol, test), (speaker[0], speaker[1]), names)
+
+    def read(self, start: int, stop: int) -> tuple[Codes, Codes]:
+        """Speakers of successive rows on both sides."""
+        enrol, test = (
+            speaker[column.read(start, stop)]
+            for speaker, column in zip(self.speaker, self.sides, strict=True)
+        )
+        return enrol, test
+
+    def empty(self, scratch: Scratch, rows: int) -> SpeakerCodes:
+        """Room for the speakers of the same trials in another order."""
+        enrol, test = (Column.zeros(scratch, np.int32, rows) for _ in self.sides)
+        return replace(self, sides=(enrol, test))
+
+    def put(self, rows: Index, other: SpeakerCodes, others: Index) -> None:
+        """Take the speakers of some rows from another file's."""
+        for column, given in zip(self.sides, other.sides, strict=True):
+            column.put(rows, given.at(others))
+
+    def count(self, table: Any, *, check: bool = False) -> tuple[int, int]:
+        """Speakers of the trials of both classes and of all; ``check`` refuses targets with two."""
+        in_classes, in_all = (np.zeros(len(self.names), bool) for _ in range(2))
+        torn, first = 0, ("", "")
+        for start, stop in table.ranges():
+            label, _ = table.labels(start, stop)
+            sides = self.read(start, stop)
+            two = np.flatnonzero((label == TARGET) & (sides[0] != sides[1]))
+            if two.size and not torn:
+                enrol, test = (str(self.names[int(side[two[0]])]) for side in sides)
+                first = (enrol, test)
+            torn += two.size
+            for side in sides:
+                in_classes[side[(label == TARGET) | (label == NONTARGET)]] = True
+                in_all[side[label != DROPPED]] = True
+        if torn and check:
+            raise two_speakers(table.name, torn, *first)
+        return int(in_classes.sum()), int(in_all.sum())

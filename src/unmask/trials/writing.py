@@ -143,7 +143,7 @@ def _label_words(trials: TrialList, words: pl.Series, path: str | Path) -> pl.Se
 
 
 def _check_names(names: pl.Series, path: str | Path) -> None:
-    bad = names.filter(names.str.contains(r"\s") | (names == ""))
+    bad = names.filter(names.str.contains(r"[\s\x00]") | (names == ""))
     if len(bad):
         raise InputError(
             f"{path}: expected identifiers without blanks, found {bad[0]!r} ({len(bad)} in all)"
@@ -210,11 +210,11 @@ def _save_hdf5(path: str | Path, fill: Callable[[Any], None]) -> None:
         import h5py
     except ImportError as error:
         raise InputError(f"{path}: writing HDF5 needs h5py (unmask[formats])") from error
-    try:
-        with atomic_file(path) as stream, h5py.File(stream, "w") as file:
+    with atomic_file(path) as stream, h5py.File(stream, "w") as file:
+        try:
             fill(file)
-    except ValueError as error:
-        raise InputError(f"{path}: HDF5 cannot hold these names ({error})") from None
+        except ValueError as error:
+            raise InputError(f"{path}: HDF5 cannot hold these names ({error})") from None
 
 
 def _write_bosaris(trials: TrialList, path: str | Path, target: Format, system: str | None) -> None:

@@ -1,11 +1,10 @@
 """What protection costs: words, melody, quality and labels of protected speech."""
 
-from unmask.utility.bundled import case_study_utility as case_study_utility
-from unmask.utility.labels import unweighted_average_recall as unweighted_average_recall
 from unmask.utility.measuring import (
     COLUMNS as COLUMNS,
     ORIGINAL as ORIGINAL,
     Measurements as Measurements,
+    case_study_utility as case_study_utility,
     measure as measure,
     read_measurements as read_measurements,
     write_measurements as write_measurements,
@@ -19,6 +18,7 @@ from unmask.utility.result import (
     METRICS as METRICS,
     WEAK as WEAK,
     Utility as Utility,
+    unweighted_average_recall as unweighted_average_recall,
     utility_of as utility_of,
 )
 from unmask.utility.transcripts import (

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -356,6 +357,17 @@ def read_measurements(path: str | os.PathLike[str]) -> Measurements:
         },
         who,
     )
+
+
+def case_study_utility() -> Measurements:
+    """Measurements of the case study's recordings, original and protected, by condition.
+
+    Utterances of the 60 AudioMNIST speakers, heard by pocketsphinx with a grammar of digits; made
+    by ``scripts/make_utility.py``.
+    """
+    place = resources.files("unmask.data").joinpath("case_study", "utility.csv.gz")
+    with resources.as_file(place) as path:
+        return read_measurements(path)
 
 
 def _column(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -157,15 +156,7 @@ class Command:
         return command_words(self.command)[0]
 
     def hear(self, path: str) -> str:
-        words = [word.replace(_PLACE, path) for word in command_words(self.command)]
-        try:
-            ended = run_command(words, self.timeout)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise InputError(f"{path}: {words[0]}: {error}") from None
-        if ended.code:
-            said = (ended.errors.strip().splitlines() or ["nothing on stderr"])[-1]
-            raise InputError(f"{path}: exit code {ended.code}: {said}")
-        return " ".join(ended.output.split())
+        return " ".join(run_command(path, self.command, {_PLACE: path}, self.timeout).split())
 
     def unknown(self, words: Iterable[str]) -> list[str]:
         """Nothing is known of its words."""

@@ -20,7 +20,6 @@ from unmask.base import (
 )
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.utility.labels import recall_of
 from unmask.utility.measuring import ORIGINAL, Measurements
 
 WEAK = 0.3
@@ -155,6 +154,19 @@ def utility_of(
     return Utility(estimates, measurements.recogniser, len(names), len(owner), tuple(notices), seed)
 
 
+def unweighted_average_recall(labels: Sequence[str], predictions: Sequence[str]) -> float:
+    """UAR = mean over classes of the share of a class's utterances that are predicted rightly.
+
+    Classes are those of ``labels``; chance is 1/classes whatever their sizes.
+    """
+    if len(labels) != len(predictions) or not len(labels):
+        raise InputError(
+            f"labels: expected as many as predictions, found {len(labels)} and {len(predictions)}"
+        )
+    truth, given = np.asarray(labels), np.asarray(predictions)
+    return float(np.mean([np.mean(given[truth == one] == one) for one in np.unique(truth)]))
+
+
 def _sums(
     measurements: Measurements, how: Metric, owner: IntArray, speakers: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -200,7 +212,8 @@ def _recall(
         right.append(hit)
 
     def value(times: FloatArray) -> FloatArray:
-        return np.stack([recall_of(times @ one, times @ total) for one in right])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.stack([np.mean(times @ one / (times @ total), axis=-1) for one in right])
 
     return value
 

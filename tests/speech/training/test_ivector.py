@@ -11,14 +11,15 @@ torch = pytest.importorskip("torch")
 
 from unmask.speech import Recipe, embed, train, training_seconds  # noqa: E402
 from unmask.speech.training import checkpoint  # noqa: E402
-from unmask.speech.training.ivector import (  # noqa: E402
+from unmask.speech.training.ivector import (  # noqa: E402  # noqa: E402
+    Mixture,
     Statistics,
+    fit_mixture,
     fit_variability,
     posterior,
     speech_frames,
     statistics,
 )
-from unmask.speech.training.mixture import Mixture, fit_mixture  # noqa: E402
 
 
 def blobs(count: int = 400) -> torch.Tensor:

@@ -9,11 +9,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from unmask.speech.training.losses import Angular, Softmax, margin_at, with_margin  # noqa: E402
-from unmask.speech.training.pooling import (  # noqa: E402
+from unmask.speech.training.networks import (  # noqa: E402  # noqa: E402
+    Angular,
     AttentiveStatistics,
+    Softmax,
     TemporalStatistics,
+    margin_at,
     weighted_statistics,
+    with_margin,
 )
 
 

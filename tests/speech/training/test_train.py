@@ -135,9 +135,7 @@ def test_from_the_weights_of_another(twelve, tmp_path):
 
 def test_early_stop(twelve, tmp_path, monkeypatch):
     rates = iter([0.3, 0.2, 0.25, 0.25, 0.1])
-    monkeypatch.setattr(
-        "unmask.speech.training.validation.equal_error_rate", lambda *_: next(rates)
-    )
+    monkeypatch.setattr("unmask.speech.training.data.equal_error_rate", lambda *_: next(rates))
     recipe = replace(SMALL, steps=9, every=1, patience=2, held_out=2)
     made = train(twelve, tmp_path / "e", recipe=recipe)
     assert [eer for _, _, eer in made.curve] == [0.3, 0.2, 0.25, 0.25]
@@ -166,7 +164,7 @@ def test_noise_and_rooms(twelve, tmp_path):
 
 
 def test_noise_has_its_level_and_rooms_their_echo():
-    from unmask.speech.training.augment import add_noise, in_rooms
+    from unmask.speech.training.features import add_noise, in_rooms
 
     torch.manual_seed(0)
     speech, noise = torch.randn(2, 4000), 5 * torch.randn(2, 4000)

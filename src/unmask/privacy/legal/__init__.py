@@ -4,6 +4,8 @@ from unmask.privacy.legal.alignments import (
     LEARNT as LEARNT,
     UNLABELLED as UNLABELLED,
     Pairs as Pairs,
+    of_people as of_people,
+    pooled as pooled,
 )
 from unmask.privacy.legal.attack import (
     BACKENDS as BACKENDS,
@@ -12,7 +14,7 @@ from unmask.privacy.legal.attack import (
     HeldOut as HeldOut,
     attack_scenarios as attack_scenarios,
     centred as centred,
-    pooled as pooled,
+    every_second as every_second,
     with_backends as with_backends,
 )
 from unmask.privacy.legal.curve import (
@@ -31,7 +33,6 @@ from unmask.privacy.legal.learning import (
     among as among,
     learning_curve as learning_curve,
     linked as linked,
-    of_people as of_people,
     on_fewer as on_fewer,
     trained_on as trained_on,
 )

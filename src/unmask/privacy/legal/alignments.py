@@ -24,10 +24,13 @@ attacked speech at once, as whoever holds a protected collection can. ``procrust
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from unmask.base import BoolArray, FloatArray, Vectors
+from unmask.base import FloatArray, Vectors
 from unmask.engine import fusion_weights
 from unmask.errors import InputError
 from unmask.scoring import (
@@ -119,14 +122,16 @@ def fusion(data: Embeddings | None, pairs: Pairs | None) -> Backend:
     member is trusted for what it learnt by heart; the members in use are trained on all.
     """
     pairs = _given("fusion", pairs)
-    data = both_sets(pairs) if data is None else data
+    data = pooled(pairs) if data is None else data
     names = sorted(set(pairs[0].speakers.to_series()) & set(pairs[1].speakers.to_series()))
     if len(names) < 8:
         raise InputError(f"back-end fusion: expected 8 training speakers, found {len(names)}")
     weighed = names[::2]
-    members = [train(name, data.select(~_of(data, weighed))) for name in MEMBERS]
-    enrol, test = (one.select(_of(one, weighed)) for one in pairs)
-    scores = np.stack([_scores(member, enrol, test) for member in members], axis=-1)
+    members = [train(name, of_people(data, weighed, inside=False)) for name in MEMBERS]
+    enrol, test = (of_people(one, weighed) for one in pairs)
+    scores = np.stack(
+        [scores_of(member, enrol.vectors, test.vectors) for member in members], axis=-1
+    )
     own, tested = (one.speakers.to_series().to_numpy() for one in (enrol, test))
     same, other = own[:, None] == tested, np.ones(scores.shape[:2], dtype=bool)
     if enrol.utterances is not None and test.utterances is not None:
@@ -136,12 +141,26 @@ def fusion(data: Embeddings | None, pairs: Pairs | None) -> Backend:
     return fused([train(name, data) for name in MEMBERS], weights)
 
 
-def both_sets(pairs: Pairs) -> Embeddings:
-    """Both sets of ``pairs`` as one training set, under the speakers' names."""
+def pooled(sets: Sequence[Embeddings]) -> Embeddings:
+    """Training sets as one, under the speakers' names.
+
+    A back-end that sees the same speaker original and protected, or protected by several runs,
+    learns to look away from what the safeguard changes.
+    """
+    if len(sets) == 1:
+        return sets[0]
     return Embeddings(
-        np.concatenate([one.vectors for one in pairs]),
-        [name for one in pairs for name in one.speakers.to_series()],
+        np.concatenate([one.vectors for one in sets]),
+        [name for one in sets for name in one.speakers.to_series()],
     )
+
+
+def of_people(
+    embeddings: Embeddings, people: Collection[str], *, inside: bool = True
+) -> Embeddings:
+    """The utterances of some ``people``, or of all others where not ``inside``."""
+    chosen = embeddings.speakers.to_series().is_in(list(people)).to_numpy()
+    return embeddings.select(chosen if inside else ~chosen)
 
 
 def refuse_shared_speakers(name: str, test: Embeddings, *sets: Embeddings | None) -> None:
@@ -164,10 +183,7 @@ def _given(name: str, pairs: Pairs | None) -> Pairs:
     return pairs
 
 
-def _of(embeddings: Embeddings, speakers: list[str]) -> BoolArray:
-    return np.asarray(embeddings.speakers.to_series().is_in(speakers).to_numpy())
-
-
-def _scores(backend: Backend, enrol: Embeddings, test: Embeddings) -> FloatArray:
-    sides = backend.prepare(enrol.vectors), backend.prepare(test.vectors)
-    return np.concatenate([part for _, _, part in score_blocks(backend, *sides)])
+def scores_of(backend: Backend, enrol: npt.ArrayLike, test: npt.ArrayLike) -> FloatArray:
+    """Scores of enrolment vectors with all test vectors."""
+    sides = backend.prepare(enrol), backend.prepare(test)
+    return np.concatenate([np.asarray(part, float) for _, _, part in score_blocks(backend, *sides)])

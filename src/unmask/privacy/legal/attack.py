@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, lazy
+from unmask.base import FloatArray, lazy
 from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.privacy.legal.alignments import (
@@ -19,7 +18,10 @@ from unmask.privacy.legal.alignments import (
     Pairs,
     aligned,
     fusion,
+    of_people,
+    pooled,
     refuse_shared_speakers,
+    scores_of,
     with_vectors,
 )
 from unmask.privacy.legal.curve import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, VARIANTS
@@ -28,7 +30,6 @@ from unmask.scoring import (
     Backend,
     average_groups,
     backend_named,
-    score_blocks,
 )
 from unmask.trials import Embeddings
 
@@ -47,20 +48,6 @@ def centred(embeddings: Embeddings) -> Embeddings:
     """
     unit = embeddings.normalised()
     return with_vectors(unit, unit.vectors - unit.vectors.mean(axis=0))
-
-
-def pooled(sets: Sequence[Embeddings]) -> Embeddings:
-    """Training sets as one, under the speakers' names.
-
-    A back-end that sees the same speaker original and protected, or protected by several runs,
-    learns to look away from what the safeguard changes.
-    """
-    if len(sets) == 1:
-        return sets[0]
-    return Embeddings(
-        np.concatenate([one.vectors for one in sets]),
-        [name for one in sets for name in one.speakers.to_series()],
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,10 +90,6 @@ class Attacker:
         if name == "fusion":
             return replace(self, backend=fusion(self.train, self.pairs))
         return replace(self, backend=backend_named(name, self.train))
-
-    def trained(self) -> Backend:
-        """The back-end, ready to score."""
-        return self.ready().backend_in_use
 
     def allows(self, backend: str) -> bool:
         """Whether there are the data that a back-end of this name is trained on."""
@@ -163,7 +146,7 @@ class Attacker:
         used = used.ready()
         codes = np.unique(used.enrol.speakers.codes, return_inverse=True)[1]
         models = average_groups(used.enrol.vectors, codes)
-        scores = _matrix(used.backend_in_use, models, used.test)
+        scores = scores_of(used.backend_in_use, models, used.test.vectors)
         return -scores if reading in (NEGATED, CENTRED_NEGATED) else scores
 
     def scores(self) -> tuple[FloatArray, FloatArray]:
@@ -171,7 +154,7 @@ class Attacker:
         used = self.ready()
         own, tested = (one.speakers.to_series().to_numpy() for one in (used.enrol, used.test))
         same = own[:, None] == tested[None]
-        scores = _matrix(used.backend_in_use, used.enrol.vectors, used.test)
+        scores = scores_of(used.backend_in_use, used.enrol.vectors, used.test.vectors)
         return scores[same], scores[~same]
 
     def held_out(
@@ -311,39 +294,31 @@ def one_run(enrol: Embeddings, test: Embeddings) -> bool:
     return bool(np.isin(*along).any())
 
 
-def _matrix(backend: Backend, enrol: npt.ArrayLike, test: Embeddings) -> FloatArray:
-    """Scores of enrolment vectors with all test utterances."""
-    sides = backend.prepare(enrol), backend.prepare(test.vectors)
-    parts = [np.asarray(part, float) for _, _, part in score_blocks(backend, *sides)]
-    return np.concatenate(parts)
-
-
 def _apart(enrol: Embeddings, test: Embeddings) -> tuple[Embeddings, Embeddings]:
     """Two sets without a common utterance."""
     if enrol.utterances is None or test.utterances is None:
         raise InputError("attack: expected a name for every utterance, found none")
     if not set(enrol.utterances.to_series()) & set(test.utterances.to_series()):
         return enrol, test
-    return enrol.select(_every_second(enrol, 0)), test.select(_every_second(test, 1))
+    return every_second(enrol)[0], every_second(test)[1]
 
 
-def _every_second(embeddings: Embeddings, remainder: int) -> BoolArray:
-    """Every second utterance of each speaker, counted by name."""
+def every_second(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
+    """Every second utterance of each speaker, counted by name, and the others."""
     assert embeddings.utterances is not None
     names = embeddings.utterances.to_series().to_numpy().astype(str)
     codes = embeddings.speakers.codes
     order = np.lexsort((names, codes))
     first = np.searchsorted(codes[order], codes[order])
     mask = np.zeros(len(embeddings), dtype=np.bool_)
-    mask[order] = (np.arange(len(order)) - first) % 2 == remainder
-    return mask
+    mask[order] = (np.arange(len(order)) - first) % 2 == 0
+    return embeddings.select(mask), embeddings.select(~mask)
 
 
 def _among(embeddings: Embeddings, group: set[str], *, inside: bool) -> Embeddings:
     """The utterances of the speakers of a group, or of all others."""
-    chosen = embeddings.speakers.to_series().is_in(list(group)).to_numpy()
-    mask = chosen if inside else ~chosen
-    if not mask.any():
+    found = of_people(embeddings, group, inside=inside)
+    if not len(found):
         where = "tested" if inside else "left to train on"
         raise InputError(f"attack: no speakers {where}: training and test speakers must differ")
-    return embeddings.select(mask)
+    return found

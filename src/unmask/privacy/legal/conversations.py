@@ -146,19 +146,6 @@ def _names(embeddings: Embeddings) -> pl.Series:
     return embeddings.speakers.names.gather(embeddings.speakers.used)
 
 
-def check_pair(enrol: Embeddings, test: Embeddings, *, allow_shared_utterances: bool) -> None:
-    """Refuse sets of different dimension, zero vectors, and utterances on both sides."""
-    if enrol.dimension != test.dimension:
-        raise InputError(
-            f"embeddings: expected one dimension on both sides, found {enrol.dimension} in"
-            f" enrolment and {test.dimension} in test"
-        )
-    for side, embeddings in (("enrolment", enrol), ("test", test)):
-        refuse_zeros(embeddings, side)
-    if not allow_shared_utterances:
-        _refuse_shared(enrol, test)
-
-
 def refuse_zeros(embeddings: Embeddings, side: str) -> None:
     """A vector of zeros has no direction."""
     zero = np.concatenate(
@@ -314,7 +301,15 @@ def setting(
     ``lengths`` are those of enrolment and of test conversations, of which a speaker has as many as
     ``bounds`` say, from least to most. ``shared`` lets utterances be on both sides.
     """
-    check_pair(enrol, test, allow_shared_utterances=shared)
+    if enrol.dimension != test.dimension:
+        raise InputError(
+            f"embeddings: expected one dimension on both sides, found {enrol.dimension} in"
+            f" enrolment and {test.dimension} in test"
+        )
+    refuse_zeros(enrol, "enrolment")
+    refuse_zeros(test, "test")
+    if not shared:
+        _refuse_shared(enrol, test)
     enrol_length, length = lengths
     seeds = np.random.SeedSequence(seed).spawn(4)
     known = enrolment(enrol, length=enrol_length, rng=np.random.default_rng(seeds[0]))

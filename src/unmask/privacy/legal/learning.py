@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.stats import t as student
 
-from unmask.base import FloatArray, IntArray, Tabular, estimate_row, score_interval
+from unmask.base import FloatArray, IntArray, Tabular, estimate_row, quantile_t, score_interval
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
+from unmask.privacy.legal.alignments import of_people
 from unmask.privacy.legal.attack import Attacker
 from unmask.privacy.legal.links import Linkability, linkability
-from unmask.trials import Embeddings
 
 FLAT = 0.02
 """A rise below this is none, if its whole interval lies there."""
@@ -73,7 +72,7 @@ class LearningCurve(Tabular):
         if size < 2:
             return float(gain.mean()), np.nan, np.nan
         error = np.sqrt(gain.var(ddof=1) / size + self.spread[-1] + self.spread[-2])
-        reach = float(student.ppf((1 + self.level) / 2, size - 1)) * error
+        reach = quantile_t(size, self.level) * error
         return float(gain.mean()), float(gain.mean() - reach), float(gain.mean() + reach)
 
     @property
@@ -227,8 +226,3 @@ def trained_on(attacker: Attacker, people: set[str]) -> Attacker:
     if pairs is not None:
         pairs = of_people(pairs[0], people), of_people(pairs[1], people)
     return replace(attacker, train=of_people(attacker.train, people), pairs=pairs)
-
-
-def of_people(embeddings: Embeddings, people: set[str]) -> Embeddings:
-    """The utterances of some people."""
-    return embeddings.select(embeddings.speakers.to_series().is_in(list(people)).to_numpy())

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.stats import hypergeom
 
 from unmask.base import FloatArray
 from unmask.errors import InputError
@@ -47,6 +46,8 @@ class Overlap:
         """P(as many or more in common by chance), exact: hypergeometric with ``size`` marked of
         ``speakers`` and ``size`` drawn.
         """
+        from scipy.stats import hypergeom
+
         return float(hypergeom.sf(self.shared - 1, self.speakers, self.size, self.size))
 
     @property

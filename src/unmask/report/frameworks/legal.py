@@ -62,11 +62,7 @@ def _(sweep: LegalSweep) -> Document:
         for length in sweep.lengths
         for count in _counts(sweep, attacker, length)
     ]
-    rows = [row for row in rows if row.estimates]
-    rows += [
-        Row({"attacker": attacker, "attribute": attribute}, result.estimates)
-        for (attacker, attribute), result in sweep.inferences.items()
-    ]
+    rows = [row for row in rows if row.estimates] + _inferences(sweep)
     return Document(
         tuple(rows),
         tables=_shown(sweep),
@@ -93,10 +89,7 @@ def _shown(sweep: LegalSweep) -> tuple[tuple[Row, ...], ...]:
                     chance.append(_by_chance(found))
     order = sorted(risks, key=lambda key: key[0] == "chance")
     names = ("attacker", "utterances", "speakers")
-    inferred = [
-        Row({"attacker": attacker, "attribute": attribute}, result.estimates)
-        for (attacker, attribute), result in sweep.inferences.items()
-    ]
+    inferred = _inferences(sweep)
     guessed = {one: result for (_, one), result in sweep.inferences.items()}
     inferred += [
         Row({"attacker": "chance", "attribute": one}, (_by_chance(result.estimates[0]),))
@@ -108,6 +101,13 @@ def _shown(sweep: LegalSweep) -> tuple[tuple[Row, ...], ...]:
     ]
     table = tuple(Row(dict(zip(names, key, strict=True)), tuple(risks[key])) for key in order)
     return table, tuple(inferred), tuple(ranked)
+
+
+def _inferences(sweep: LegalSweep) -> list[Row]:
+    return [
+        Row({"attacker": attacker, "attribute": attribute}, result.estimates)
+        for (attacker, attribute), result in sweep.inferences.items()
+    ]
 
 
 def _by_chance(estimate: Estimate) -> Estimate:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from unmask.estimate import Estimate
 from unmask.figures import Figure, learning_curves
 from unmask.privacy.legal import (
@@ -16,6 +14,7 @@ from unmask.privacy.legal import (
     Attacker as LegalAttacker,
     LearningCurve,
     among,
+    every_second,
     learning_curve,
     linked,
     of_people,
@@ -136,7 +135,7 @@ def trusted(
     if seen is not None:
         tried["seen"] = seen
     elif "own" in speech.learnt:
-        first, second = _halves(speech.learnt["own"])
+        first, second = every_second(speech.learnt["own"])
         if first.n_speakers >= curve.candidates:
             tried["seen"] = replace(best, enrol=first, test=second)
     controls = {}
@@ -152,15 +151,6 @@ def _through(attack: Attack, backend: str, inputs: Inputs, part: Speech) -> Lega
     enrol = inputs.enrolment(part.known["own" if own else "original"])
     train = pooled(list(part.learnt.values()))
     return LegalAttacker(enrol, inputs.attacked(part.protected), backend, train, consistency=False)
-
-
-def _halves(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
-    """Every second utterance of each speaker, and the others."""
-    order = np.argsort(embeddings.speakers.codes, kind="stable")
-    first = np.zeros(len(embeddings), dtype=bool)
-    codes = embeddings.speakers.codes[order]
-    first[order] = (np.arange(len(order)) - np.searchsorted(codes, codes)) % 2 == 0
-    return embeddings.select(first), embeddings.select(~first)
 
 
 def _later(study: Study) -> Plan:

@@ -80,8 +80,7 @@ class CamPlusPlusEncoder:
     def __init__(self, *, device: str = "cpu") -> None:
         from unmask.speech.encoders.networks import CamPlusPlus
 
-        self._torch = _torch()
-        self.device = device
+        self._torch, self.device = _torch(), _device(device)
         self.network = CamPlusPlus().eval().to(device)
         self.network.load_state_dict(_tensors(self.name, self._torch))
         self.fingerprint = f"{self.name}:{weights_of(self.name).sha256}"
@@ -111,8 +110,7 @@ class ResemblyzerEncoder:
     def __init__(self, *, device: str = "cpu") -> None:
         from unmask.speech.encoders.networks import GE2E
 
-        self._torch = _torch()
-        self.device = device
+        self._torch, self.device = _torch(), _device(device)
         self.network = GE2E().eval().to(device)
         state = _tensors(self.name, self._torch)["model_state"]
         kept = {k: v for k, v in state.items() if not k.startswith("similarity")}
@@ -288,6 +286,13 @@ def _source(function: Function) -> str:
 
 def _torch() -> Any:
     return needed("torch", "torch", "torch")
+
+
+def _device(device: str) -> str:
+    """A device that there is."""
+    from unmask.speech.training.group import checked
+
+    return str(checked(device))
 
 
 def _tensors(name: str, torch: Any) -> dict[str, Any]:

@@ -25,19 +25,20 @@ class Activation(nn.Sequential):
         self.add_module("relu", nn.ReLU())
 
 
-class Residual(nn.Module):
-    """Two 3 × 3 convolutions and a shortcut; the stride thins out frequency only."""
+class Basic(nn.Module):
+    """Two 3 × 3 convolutions and a shortcut (He et al., 2016, figure 2)."""
 
-    def __init__(self, channels: int, stride: int) -> None:
+    def __init__(self, before: int, after: int, stride: int | tuple[int, int]) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(channels, channels, 3, (stride, 1), 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(channels)
-        self.conv2 = nn.Conv2d(channels, channels, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(channels)
+        self.conv1 = nn.Conv2d(before, after, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(after)
+        self.conv2 = nn.Conv2d(after, after, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(after)
         self.shortcut = nn.Sequential()
-        if stride > 1:
-            self.shortcut.append(nn.Conv2d(channels, channels, 1, (stride, 1), bias=False))
-            self.shortcut.append(nn.BatchNorm2d(channels))
+        if stride not in (1, (1, 1)) or before != after:
+            self.shortcut = nn.Sequential(
+                nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after)
+            )
 
     def forward(self, x: Tensor) -> Tensor:
         inner = functional.relu(self.bn1(self.conv1(x)))
@@ -51,8 +52,10 @@ class FrontEnd(nn.Module):
         super().__init__()
         self.conv1 = nn.Conv2d(1, channels, 3, 1, 1, bias=False)
         self.bn1 = nn.BatchNorm2d(channels)
-        self.layer1 = nn.Sequential(Residual(channels, 2), Residual(channels, 1))
-        self.layer2 = nn.Sequential(Residual(channels, 2), Residual(channels, 1))
+        self.layer1, self.layer2 = (
+            nn.Sequential(Basic(channels, channels, (2, 1)), Basic(channels, channels, 1))
+            for _ in range(2)
+        )
         self.conv2 = nn.Conv2d(channels, channels, 3, (2, 1), 1, bias=False)
         self.bn2 = nn.BatchNorm2d(channels)
         self.width = channels * (bins // 8)

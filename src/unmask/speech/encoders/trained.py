@@ -41,7 +41,8 @@ class TrainedEncoder:
             expected = {k: v.shape for k, v in build(recipe).state_dict().items()}
         for name in sorted(expected.keys() | tensors.keys()):
             shape = tensors[name].shape if name in tensors else None
-            if shape != expected.get(name):
+            # A counter may be one number, or a row of one.
+            if shape != expected.get(name) and (shape, expected.get(name)) != ((1,), ()):
                 raise InputError(f"{folder}: weights of another network than the card's: {name}")
         network = build(recipe)
         network.load_state_dict(tensors)

@@ -7,5 +7,4 @@ from unmask.speech.training.fit import (
     train as train,
     training_seconds as training_seconds,
 )
-from unmask.speech.training.recipe import Recipe as Recipe
-from unmask.speech.training.status import Status as Status
+from unmask.speech.training.recipe import Recipe as Recipe, Status as Status

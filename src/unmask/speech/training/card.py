@@ -27,7 +27,7 @@ Tensors = dict[str, npt.NDArray[Any]]
 def write_tensors(path: Path, tensors: Mapping[str, npt.NDArray[Any]], note: str = "") -> None:
     """Named arrays and a line of text into a safetensors file, whole or not at all."""
     safetensors = needed("safetensors.numpy", "safetensors", "train")
-    plain = {name: np.ascontiguousarray(value) for name, value in tensors.items()}
+    plain = {name: np.asarray(value, order="C") for name, value in tensors.items()}
     write_whole(path, safetensors.save(plain, {"note": note} if note else None))
 
 

@@ -27,14 +27,20 @@ from unmask.speech.training.card import (
     weights_of_folder,
     write_encoder,
 )
-from unmask.speech.training.data import Corpus, Samples, audio_files, decode, stamp
-from unmask.speech.training.recipe import Recipe
-from unmask.speech.training.split import remarks_on, split
-from unmask.speech.training.status import Status
+from unmask.speech.training.data import (
+    Corpus,
+    Samples,
+    audio_files,
+    decode,
+    remarks_on,
+    split,
+    stamp,
+)
+from unmask.speech.training.recipe import Recipe, Status
 
 if TYPE_CHECKING:
     from unmask.speech.training.group import Group
-    from unmask.speech.training.loop import Classifier, Loop
+    from unmask.speech.training.loop import Classifier
 
 Watch = Callable[[Status], None]
 WORK = "work"
@@ -153,13 +159,35 @@ def _network(
     watch: Watch | None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Weights of a trained network, and what the card says of the training."""
-    from unmask.speech.training.loop import placed
+    from unmask.speech.training.batches import Plan
+    from unmask.speech.training.features import responses_of
+    from unmask.speech.training.loop import Loop, placed
 
+    if recipe.batch % own.size:
+        raise InputError(
+            f"batch: expected a multiple of the {own.size} processes, found {recipe.batch}"
+        )
+    extra = {
+        name: own.in_turn(partial(decode, audio_files(path), work / name)).samples
+        for name, path in (("noise", recipe.noise), ("responses", recipe.responses))
+        if path is not None
+    }
+    rooms = responses_of(extra["responses"], own.device) if "responses" in extra else None
+    plan = Plan(
+        recipe,
+        corpus.samples,
+        np.arange(len(corpus.samples)),
+        corpus.labels,
+        extra.get("noise"),
+        0 if rooms is None else len(rooms),
+        own.rank,
+        own.size,
+    )
     model = placed(new_classifier(recipe, len(corpus.speakers), start), own.device)
-    loop = _loop(work, recipe, corpus, own, run, watch, model)
+    loop = Loop(recipe, model, plan, own, work, run, rooms, watch=watch)
     if apart is not None:
         from unmask.speech.encoders.trained import vectors_of
-        from unmask.speech.training.validation import equal_error_rate, some_of
+        from unmask.speech.training.data import equal_error_rate, some_of
 
         samples, labels = some_of(apart)
 
@@ -170,52 +198,14 @@ def _network(
         loop.validate = validate
     tensors, position = loop.train()
     best = position.best
-    points = [[p.step, round(p.loss, 6), p.eer] for p in position.curve]
-    steps = position.step if best is None else position.curve[best].step
     return tensors, {
-        "steps": steps,
+        "steps": position.step if best is None else position.curve[best].step,
         "steps_done": position.step,
         "seconds": round(position.seconds, 1),
         "device": own.device_name,
-        "curve": points,
+        "curve": [[p.step, round(p.loss, 6), p.eer] for p in position.curve],
         "eer": None if best is None else position.curve[best].eer,
     }
-
-
-def _loop(
-    work: Path,
-    recipe: Recipe,
-    corpus: Corpus,
-    own: Group,
-    run: dict[str, Any],
-    watch: Watch | None,
-    model: Classifier,
-) -> Loop:
-    from unmask.speech.training.augment import responses_of
-    from unmask.speech.training.batches import Plan
-    from unmask.speech.training.loop import Loop
-
-    if recipe.batch % own.size:
-        raise InputError(
-            f"batch: expected a multiple of the {own.size} processes, found {recipe.batch}"
-        )
-    extra = {
-        name: own.in_turn(partial(decode, audio_files(path), work / name))
-        for name, path in (("noise", recipe.noise), ("responses", recipe.responses))
-        if path is not None
-    }
-    rooms = responses_of(extra["responses"].samples, own.device) if "responses" in extra else None
-    plan = Plan(
-        recipe,
-        corpus.samples,
-        np.arange(len(corpus.samples)),
-        corpus.labels,
-        extra["noise"].samples if "noise" in extra else None,
-        0 if rooms is None else len(rooms),
-        own.rank,
-        own.size,
-    )
-    return Loop(recipe, model, plan, own, work, run, rooms, watch=watch)
 
 
 def new_classifier(recipe: Recipe, speakers: int, start: str | None = None) -> Classifier:
@@ -226,8 +216,7 @@ def new_classifier(recipe: Recipe, speakers: int, start: str | None = None) -> C
 
     from unmask.speech.training.features import Filterbanks
     from unmask.speech.training.loop import Classifier
-    from unmask.speech.training.losses import head
-    from unmask.speech.training.networks import build
+    from unmask.speech.training.networks import build, head
 
     assert recipe.bins is not None
     assert recipe.dimension is not None

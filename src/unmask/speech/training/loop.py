@@ -17,15 +17,13 @@ from unmask.base import one_line
 from unmask.errors import InputError
 from unmask.run import advance
 from unmask.speech.training import checkpoint
-from unmask.speech.training.augment import speech_of
 from unmask.speech.training.batches import Plan, ahead
 from unmask.speech.training.card import Tensors
 from unmask.speech.training.checkpoint import Point, Position, arrays_of
-from unmask.speech.training.features import Filterbanks
+from unmask.speech.training.features import Filterbanks, speech_of
 from unmask.speech.training.group import Group
-from unmask.speech.training.losses import margin_at
-from unmask.speech.training.recipe import Recipe
-from unmask.speech.training.status import Status
+from unmask.speech.training.networks import margin_at
+from unmask.speech.training.recipe import Recipe, Status
 
 _REPORT_SECONDS = 1.0
 _LOWEST_RATE = 0.01

@@ -1,16 +1,80 @@
-"""Networks to train: x-vector TDNN, ResNet34, ECAPA-TDNN, CAM++.
+"""Networks to train: x-vector TDNN, ResNet34, ECAPA-TDNN, CAM++; from frames to one vector by
+temporal or attentive statistics; what training lowers, with or without a margin.
 
 All take mean-normalised filterbanks (batch, frames, bins) and give vectors (batch, dimension).
 """
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from unmask.speech.encoders.networks import CamPlusPlus
-from unmask.speech.training.pooling import POOLINGS, AttentiveStatistics
+from unmask.speech.encoders.networks import Basic, CamPlusPlus
 from unmask.speech.training.recipe import Recipe
+
+SMALLEST_VARIANCE = 1e-7
+
+
+def weighted_statistics(frames: Tensor, weights: Tensor) -> Tensor:
+    """Mean and standard deviation over time, (batch, channels, time) to (batch, 2 channels).
+
+    ``weights`` sum to 1 over time: μ = Σ α_t h_t, σ² = Σ α_t h_t² − μ² (Okabe et al., 2018, eq. 3
+    and 5), kept at or above 1e-7. Computed about μ, in 32-bit floats.
+    """
+    values, share = frames.float(), weights.float()
+    mean = (share * values).sum(-1)
+    variance = (share * (values - mean[..., None]).square()).sum(-1)
+    return torch.cat((mean, variance.clamp(min=SMALLEST_VARIANCE).sqrt()), dim=1)
+
+
+class TemporalStatistics(nn.Module):
+    """TSP: mean and standard deviation, every frame alike (Snyder et al., 2018)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.output = 2 * width
+
+    def forward(self, frames: Tensor) -> Tensor:
+        count = frames.shape[-1]
+        return weighted_statistics(frames, frames.new_full((1, 1, 1), 1.0 / count))
+
+
+class AttentiveStatistics(nn.Module):
+    """ASP: mean and standard deviation weighted by attention (Okabe et al., 2018, eq. 1 and 2).
+
+    e_t = vᵀ tanh(W h_t + b) + k and α = softmax(e) over time. With ``by_channel`` every channel has
+    weights of its own, and with ``context`` attention also sees mean and standard deviation of the
+    whole recording (Desplanques et al., 2020, section 3.1).
+    """
+
+    def __init__(
+        self, width: int, hidden: int = 128, *, by_channel: bool = False, context: bool = False
+    ) -> None:
+        super().__init__()
+        self.output = 2 * width
+        self.context = context
+        self.inner = nn.Conv1d(3 * width if context else width, hidden, 1)
+        self.normalisation = nn.BatchNorm1d(hidden) if context else nn.Identity()
+        self.outer = nn.Conv1d(hidden, width if by_channel else 1, 1)
+
+    def forward(self, frames: Tensor) -> Tensor:
+        heard = frames
+        if self.context:
+            count = frames.shape[-1]
+            whole = weighted_statistics(frames, frames.new_full((1, 1, 1), 1.0 / count))
+            spread = whole[..., None].expand(-1, -1, count).to(frames.dtype)
+            heard = torch.cat((frames, spread), dim=1)
+            hidden = self.normalisation(torch.relu(self.inner(heard)))
+        else:
+            hidden = self.inner(heard)
+        weights = torch.softmax(self.outer(torch.tanh(hidden)).float(), dim=-1)
+        return weighted_statistics(frames, weights)
+
+
+POOLINGS = {"tsp": TemporalStatistics, "asp": AttentiveStatistics}
 
 
 class Frame(nn.Sequential):
@@ -48,26 +112,6 @@ class Tdnn(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         out: Tensor = self.embedding(self.pooling(self.frames(features.transpose(1, 2))))
         return out
-
-
-class Basic(nn.Module):
-    """Two 3 × 3 convolutions and a shortcut (He et al., 2016, figure 2)."""
-
-    def __init__(self, before: int, after: int, stride: int) -> None:
-        super().__init__()
-        self.conv1 = nn.Conv2d(before, after, 3, stride, 1, bias=False)
-        self.bn1 = nn.BatchNorm2d(after)
-        self.conv2 = nn.Conv2d(after, after, 3, 1, 1, bias=False)
-        self.bn2 = nn.BatchNorm2d(after)
-        self.shortcut = nn.Sequential()
-        if stride > 1 or before != after:
-            self.shortcut = nn.Sequential(
-                nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after)
-            )
-
-    def forward(self, x: Tensor) -> Tensor:
-        inner = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x)))))
-        return torch.relu(inner + self.shortcut(x))
 
 
 class ResNet34(nn.Module):
@@ -192,3 +236,81 @@ def build(recipe: Recipe) -> nn.Module:
         assert channels is not None
         return Ecapa(bins, dimension, channels)
     return CamPlusPlus(bins, dimension)
+
+
+def with_margin(cosines: Tensor, labels: Tensor, *, kind: str, margin: float) -> Tensor:
+    """Cosines with those of the true speakers made smaller.
+
+    ``am``: cos θ − m (Wang et al., 2018, eq. 6). ``aam``: cos(θ + m) (Deng et al., 2019, eq. 3)
+    where θ + m ≤ π; beyond, cos θ − m sin m, which goes on falling.
+    """
+    true = cosines.gather(1, labels[:, None])
+    if kind == "am":
+        moved = true - margin
+    else:
+        sine = (1.0 - true.square()).clamp(min=0.0, max=1.0).add(1e-12).sqrt()
+        moved = torch.where(
+            true > -math.cos(margin),
+            true * math.cos(margin) - sine * math.sin(margin),
+            true - margin * math.sin(margin),
+        )
+    return cosines.scatter(1, labels[:, None], moved.to(cosines.dtype))
+
+
+class Angular(nn.Module):
+    """Additive margin (``am``) or additive angular margin (``aam``) softmax.
+
+    −log softmax of s · cosine to one unit vector per speaker, margin m on the true one.
+    """
+
+    def __init__(self, dimension: int, speakers: int, *, kind: str, scale: float) -> None:
+        super().__init__()
+        self.kind = kind
+        self.scale = scale
+        self.weight = nn.Parameter(torch.empty(speakers, dimension))
+        nn.init.xavier_normal_(self.weight)
+
+    def forward(self, vectors: Tensor, labels: Tensor, margin: float) -> Tensor:
+        with torch.autocast(vectors.device.type, enabled=False):
+            cosines = functional.linear(
+                functional.normalize(vectors.float()), functional.normalize(self.weight)
+            )
+            moved = with_margin(cosines, labels, kind=self.kind, margin=margin)
+            return functional.cross_entropy(self.scale * moved, labels)
+
+
+class Softmax(nn.Module):
+    """Cross entropy of a linear layer; ``hidden`` puts one more layer before it, as the x-vector
+    network has it (Snyder et al., 2018, segment7).
+    """
+
+    def __init__(self, dimension: int, speakers: int, *, hidden: int | None = None) -> None:
+        super().__init__()
+        self.before = nn.Sequential()
+        if hidden is not None:
+            self.before = nn.Sequential(
+                nn.ReLU(),
+                nn.BatchNorm1d(dimension),
+                nn.Linear(dimension, hidden),
+                nn.ReLU(),
+                nn.BatchNorm1d(hidden),
+            )
+        self.linear = nn.Linear(hidden or dimension, speakers)
+
+    def forward(self, vectors: Tensor, labels: Tensor, margin: float) -> Tensor:
+        logits = self.linear(self.before(vectors))
+        return functional.cross_entropy(logits.float(), labels)
+
+
+def head(
+    loss: str, dimension: int, speakers: int, *, scale: float, hidden: int | None = None
+) -> nn.Module:
+    """The layer between vectors and loss: one class per speaker."""
+    if loss == "softmax":
+        return Softmax(dimension, speakers, hidden=hidden)
+    return Angular(dimension, speakers, kind=loss, scale=scale)
+
+
+def margin_at(step: int, *, margin: float, over: int) -> float:
+    """The margin rises linearly from 0 during the first ``over`` steps, then stays."""
+    return margin if over <= 0 else margin * min(1.0, step / over)

@@ -181,3 +181,17 @@ def _is_of(value: Any, kind: str) -> bool:
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise InputError(f"{name}: expected one of {', '.join(allowed)}, found {value}")
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a training is: ``loss`` of the last steps, ``speed`` in crops per second,
+    ``remaining`` seconds, and the last validation EER if there was one.
+    """
+
+    step: int
+    steps: int
+    loss: float
+    speed: float
+    remaining: float
+    eer: float | None

@@ -10,6 +10,7 @@ refused by name. A size is compared with the bytes that are there before it is u
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,16 +21,16 @@ import polars as pl
 
 from unmask.base import FloatArray
 from unmask.errors import InputError
+from unmask.run import text_lines
 from unmask.trials.ids import Ids, lookup
 from unmask.trials.readers.files import Input
-from unmask.trials.readers.text import read_columns, sample_lines
+from unmask.trials.readers.text import read_columns
 from unmask.trials.speakers import SpeakerRule, read_pairs
 
 VECTOR_FILES = ("xvector.scp", "xvector.ark", "embedding.scp", "embedding.ark")
 BINARY = b"\0B"
 LONGEST_NAME = 4096
-_VECTORS = {b"FV ": "<f4", b"DV ": "<f8"}
-_MATRICES = {b"FM ": "<f4", b"DM ": "<f8"}
+_PLAIN = {b"FV ": ("<f4", 1), b"DV ": ("<f8", 1), b"FM ": ("<f4", 2), b"DM ": ("<f8", 2)}
 _COMPRESSED = (b"CM ", b"CM2 ", b"CM3 ")
 _FOREIGN = {
     b"PKL": "a pickled object, which could run code",
@@ -84,15 +85,11 @@ class Archive:
                 if head.startswith(magic):
                     raise InputError(f"{self.name}: expected a vector for {key}, found {what}")
             return self._text(start, key)
-        for token, number in _VECTORS.items():
+        for token, (number, axes) in _PLAIN.items():
             if head.startswith(token, 2):
-                size, at = self._size(start + 2 + len(token), key)
-                return self._numbers(at, number, (size,), key)
-        for token, number in _MATRICES.items():
-            if head.startswith(token, 2):
-                rows, at = self._size(start + 2 + len(token), key)
-                columns, at = self._size(at, key)
-                return self._numbers(at, number, (rows, columns), key)
+                at = start + 2 + len(token)
+                shape = tuple(self._size(at + 5 * axis, key) for axis in range(axes))
+                return self._numbers(at + 5 * axes, number, shape, key)
         for token in _COMPRESSED:
             if head.startswith(token, 2):
                 return self._compressed(start + 2 + len(token), token, key)
@@ -101,11 +98,11 @@ class Archive:
             f"{self.name}: expected a vector of floats for {key}, found the Kaldi type {kind!r}"
         )
 
-    def _size(self, position: int, key: str) -> tuple[int, int]:
+    def _size(self, position: int, key: str) -> int:
         part = self.data[position : position + 5]
         if len(part) < 5 or part[0] != 4:
             raise self._damaged(position, f"a size for {key}")
-        return int.from_bytes(part[1:], "little", signed=True), position + 5
+        return int.from_bytes(part[1:], "little", signed=True)
 
     def _numbers(
         self, position: int, number: str, shape: tuple[int, ...], key: str
@@ -113,9 +110,7 @@ class Archive:
         """Numbers of a declared shape, which the remaining bytes must hold."""
         kind = np.dtype(number)
         left = (len(self.data) - position) // kind.itemsize
-        size = 1
-        for extent in shape:
-            size *= extent
+        size = math.prod(shape)
         if min(shape) < 0 or size > left:
             declared = " × ".join(map(str, shape))
             raise InputError(
@@ -292,15 +287,9 @@ def check_archive_folder(path: Path) -> None:
 
 
 def _read_spk2utt(path: Path) -> SpeakerRule:
-    with Input(path) as source:
-        sample_lines(source)
-        try:
-            lines = source.read_all().decode("utf-8").splitlines()
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}: expected UTF-8 text, found other bytes") from error
     pairs = [
         (utterance, fields[0])
-        for fields in (line.split() for line in lines)
+        for fields in map(str.split, text_lines(path))
         for utterance in fields[1:]
     ]
     table = pl.DataFrame(pairs, schema={"utterance": pl.String, "speaker": pl.String}, orient="row")

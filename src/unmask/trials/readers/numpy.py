@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unmask.base import Floats, Index, Labels
+from unmask.base import Floats, Labels
 from unmask.errors import InputError
 from unmask.run import load_arrays, npy_array
 from unmask.trials.formats import NPZ, Format
@@ -35,12 +35,14 @@ def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> 
     """Read scores or a key."""
     arrays = load_npz(source)
     name, stem = source.name, source.stem
-    for target, nontarget in CLASSES:
-        if {target, nontarget} <= arrays.keys():
-            return _by_class(name, stem, arrays[target], arrays[nontarget])
+    for pair in CLASSES:
+        if set(pair) <= arrays.keys():
+            parts = [_numbers(arrays[one], name, f"{one} scores") for one in pair]
+            label = np.repeat(np.array([TARGET, NONTARGET], np.int8), [len(one) for one in parts])
+            return _unnamed(name, stem, np.concatenate(parts), label, "scores of the two classes")
     scores = arrays.get("scores")
     if scores is not None and scores.ndim == 2 and {"enrol", "test"} <= arrays.keys():
-        label = arrays.get("labels")
+        cells = arrays.get("labels")
         return parse_matrix(
             name,
             stem,
@@ -49,10 +51,17 @@ def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> 
             columns=arrays["test"],
             scores=None if as_key else scores,
             mask=arrays.get("mask"),
-            label=None if label is None else _signed(label, name),
+            label=None if cells is None else _signed(cells, name),
         )
     if {"scores", "labels"} == arrays.keys():
-        return _with_labels(name, stem, arrays["scores"], arrays["labels"])
+        values, labels = _numbers(arrays["scores"], name, "scores"), arrays["labels"]
+        if labels.shape != values.shape:
+            raise InputError(
+                f"{name}: expected as many labels as scores, found {labels.shape} and"
+                f" {values.shape}"
+            )
+        label = _labels_of(_words(labels, name), lambda row: f"{name}, entry {row + 1}")
+        return _unnamed(name, stem, values, label, "scores and labels")
     lengths = {array.shape for array in arrays.values()}
     if len(lengths) != 1 or len(next(iter(lengths))) != 1:
         held = ", ".join(f"{key} {array.shape}" for key, array in arrays.items())
@@ -86,30 +95,10 @@ def _numbers(array: np.ndarray, name: str, what: str) -> np.ndarray:
     return values
 
 
-def _by_class(name: str, stem: str, target: np.ndarray, nontarget: np.ndarray) -> Parsed:
-    parts = [
-        _numbers(target, name, "target scores"),
-        _numbers(nontarget, name, "nontarget scores"),
-    ]
-    label = np.repeat(np.array([TARGET, NONTARGET], np.int8), [len(part) for part in parts])
-    if not len(label):
-        raise no_trials(name)
-    return _unnamed(name, stem, np.concatenate(parts), label, "scores of the two classes")
-
-
-def _with_labels(name: str, stem: str, scores: np.ndarray, labels: np.ndarray) -> Parsed:
-    values = _numbers(scores, name, "scores")
-    if labels.shape != values.shape or not len(values):
-        raise InputError(
-            f"{name}: expected as many labels as scores, at least one, found {labels.shape} and "
-            f"{values.shape}"
-        )
-    label = _labels_of(_words(labels, name), lambda row: f"{name}, entry {row + 1}")
-    return _unnamed(name, stem, values, label, "scores and labels")
-
-
 def _unnamed(name: str, stem: str, scores: Floats, label: Labels, what: str) -> Parsed:
     """Scores and labels of trials without names."""
+    if not len(label):
+        raise no_trials(name)
     remark = f"{what}, no identifiers of trials"
     where = lambda row: f"{name}, entry {row + 1}"  # noqa: E731
     return Parsed(name, NPZ, where, label=label, systems={stem: scores}, remarks=(remark,))
@@ -178,14 +167,24 @@ def parse_matrix(
     def where(row: int) -> str:
         return f"{name}, cell ({int(i[row]) + 1}, {int(j[row]) + 1})"
 
+    labels, values = fitted["labels"], fitted["scores"]
+    if values is not None:
+        values = values[i, j].astype(np.float64)
+        nan = np.flatnonzero(np.isnan(values))
+        if nan.size:
+            raise InputError(
+                f"{where(int(nan[0]))}: expected a score, found NaN ({nan.size} in all)"
+            )
+    if labels is not None:
+        labels = np.where(labels[i, j] == 1, TARGET, NONTARGET).astype(np.int8)
     return Parsed(
         name,
         format,
         where,
         enrol=enrol.take(i),
         test=test.take(j),
-        label=_cell_labels(fitted["labels"], i, j),
-        systems=_cell_scores(fitted["scores"], i, j, stem, where),
+        label=labels,
+        systems={} if values is None else {stem: values},
     )
 
 
@@ -203,25 +202,6 @@ def _fit(table: Any, shape: tuple[int, int], name: str, what: str) -> Any:
         f"{name}: expected {what} of {shape[0]} x {shape[1]}, as many as names, found "
         f"{' x '.join(map(str, array.shape))}"
     )
-
-
-def _cell_labels(table: Any, i: Index, j: Index) -> Labels | None:
-    if table is None:
-        return None
-    return np.where(table[i, j] == 1, TARGET, NONTARGET).astype(np.int8)
-
-
-def _cell_scores(table: Any, i: Index, j: Index, stem: str, where: Any) -> dict[str, Floats]:
-    if table is None:
-        return {}
-    values: Floats = table[i, j].astype(np.float64)
-    nan = np.isnan(values)
-    if nan.any():
-        raise InputError(
-            f"{where(int(np.flatnonzero(nan)[0]))}: expected a score, found NaN "
-            f"({int(nan.sum())} in all)"
-        )
-    return {stem: values}
 
 
 def load_npy(source: Input) -> np.ndarray:
