@@ -105,7 +105,7 @@ def counterpart(original: Embeddings, protected: Embeddings) -> Embeddings:
     """The original of those utterances that a safeguard has."""
     assert original.utterances is not None
     assert protected.utterances is not None
-    names = protected.utterances.names.implode()
+    names = protected.utterances.to_series().implode()
     kept = original.utterances.to_series().is_in(names).to_numpy()
     return original if kept.all() else original.select(kept)
 
@@ -450,7 +450,9 @@ def enrolling(
     held = np.zeros(len(names), dtype=np.int64)
     for one in others.values():
         assert one.utterances is not None
-        held += original.utterances.to_series().is_in(one.utterances.names.implode()).to_numpy()
+        held += (
+            original.utterances.to_series().is_in(one.utterances.to_series().implode()).to_numpy()
+        )
     alike = ("speaker", "held")
     rows = pl.DataFrame(
         {"name": names, "order": order, "speaker": original.speakers.codes, "held": held}
