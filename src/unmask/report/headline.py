@@ -48,9 +48,12 @@ class Headline:
 
 
 def _complement(estimate: Estimate) -> Estimate:
-    made = estimate.interval
-    turned = None if made is None else replace(made, low=1 - made.high, high=1 - made.low)
-    return replace(estimate, value=1 - float(estimate.value), interval=turned)
+    """1 − the estimate; what lies below 0 leaves no more than everything."""
+    made, most = estimate.interval, 1.0
+    turned = None
+    if made is not None:
+        turned = replace(made, low=min(1 - made.high, most), high=min(1 - made.low, most))
+    return replace(estimate, value=min(1 - float(estimate.value), most), interval=turned)
 
 
 @dataclass(frozen=True)
