@@ -49,11 +49,10 @@ class Headline:
 
 def _complement(estimate: Estimate) -> Estimate:
     """1 − the estimate; what lies below 0 leaves no more than everything."""
-    made, most = estimate.interval, 1.0
-    turned = None
+    made = estimate.interval
     if made is not None:
-        turned = replace(made, low=min(1 - made.high, most), high=min(1 - made.low, most))
-    return replace(estimate, value=min(1 - float(estimate.value), most), interval=turned)
+        made = replace(made, low=min(1 - made.high, 1.0), high=min(1 - made.low, 1.0))
+    return replace(estimate, value=min(1 - float(estimate.value), 1.0), interval=made)
 
 
 @dataclass(frozen=True)
