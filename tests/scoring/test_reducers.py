@@ -14,9 +14,8 @@ from hypothesis import given, strategies as st
 
 import unmask as um
 from unmask.engine.pairing import statistic
-from unmask.run import place, reporting
+from unmask.run import place, reporting, workplace
 from unmask.run.places import Lost
-from unmask.run.state import workplace
 from unmask.scoring.pairs import Pairs, Side
 from unmask.scoring.reducers import among
 from unmask.scoring.reducers.among import CountAmong, Tally, TargetScores
