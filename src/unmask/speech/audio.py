@@ -24,6 +24,7 @@ LOWEST_RATE, HIGHEST_RATE = 1000, 768000
 _BLOCK = 1 << 20
 _UNKNOWN = 1 << 62
 _STREAM = 2**31 - 4096
+_COMPANDED = (6, 7)  # the WAV tags of A-law and µ-law
 SUFFIXES = frozenset({".wav", ".flac", ".ogg", ".mp3", ".opus", ".aif", ".aiff"})
 
 
@@ -85,7 +86,7 @@ def read_audio(path: str | os.PathLike[str]) -> Audio:
         raise InputError(f"{path}: {reason}") from None
     if len(samples) < expected < _UNKNOWN:
         raise InputError(f"{path}: cut short: expected {expected} samples, found {len(samples)}")
-    _refuse_cut(Path(path))
+    _check_header(Path(path))
     channels = int(samples.shape[1])
     mono = samples.mean(axis=1) if channels > 1 else samples[:, 0]
     if mono.size == 0:
@@ -136,8 +137,9 @@ def unexpected(path: str | os.PathLike[str], error: Exception) -> str:
     return f"{path}: {type(error).__name__}: {one_line(str(error)) or 'no reason given'}"
 
 
-def _refuse_cut(path: Path) -> None:
-    """WAV and AIFF files state their length; libsndfile reads a shorter one without a word.
+def _check_header(path: Path) -> None:
+    """WAV and AIFF files state their length; libsndfile reads a shorter one without a word, and
+    companded samples whatever number of bits is stated.
 
     Lengths of 0 and of 2 GB or more are those of a stream whose end was not known.
     """
@@ -155,7 +157,12 @@ def _refuse_cut(path: Path) -> None:
             if part[:4] in (b"data", b"SSND"):
                 end = max(end, file.tell() + size) if 0 < size < _STREAM else 0
                 break
-            file.seek(size + size % 2, os.SEEK_CUR)
+            start = file.tell()
+            if part[:4] == b"fmt " and len(layout := file.read(16)) == 16:
+                bits = int.from_bytes(layout[14:16], order)
+                if int.from_bytes(layout[:2], order) in _COMPANDED and bits != 8:
+                    raise InputError(f"{path}: expected 8 bits a companded sample, found {bits}")
+            file.seek(start + size + size % 2)
     if found < end:
         raise InputError(f"{path}: cut short: expected {end} bytes, found {found}")
 
