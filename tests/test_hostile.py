@@ -14,8 +14,8 @@ import unmask as um
 from unmask.errors import InputError
 from unmask.privacy.similarity import matrix, sessions
 from unmask.report.cache import Cache, Work
-from unmask.report.config import load_config
 from unmask.report.inputs import read_inputs
+from unmask.report.toml import load_config
 from unmask.run import files, scratch_folder
 from unmask.speech import recordings
 from unmask.trials import Embeddings, read_embeddings, read_scores, write

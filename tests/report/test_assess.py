@@ -20,7 +20,7 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval
 from unmask.report import cache, json_schema
 from unmask.report.assessment import assess
-from unmask.report.config import Config, load_config
+from unmask.report.config import Config
 from unmask.report.documents import Row
 from unmask.report.filing import browser
 from unmask.report.frameworks.attacks import Attack
@@ -28,6 +28,7 @@ from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.headline import find, largest, people
 from unmask.report.html import merged, symbols
 from unmask.report.redact import Labels
+from unmask.report.toml import load_config
 from unmask.report.writing import write_report
 from unmask.run import place
 from unmask.trials import Embeddings, read_embeddings

@@ -9,8 +9,9 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.report.assessment import assess
-from unmask.report.config import ATTACKERS, CONSISTENCY, load_config
+from unmask.report.config import ATTACKERS, CONSISTENCY
 from unmask.report.headline import ALL, WORST, find
+from unmask.report.toml import load_config
 from unmask.report.writing import summary_table, write_report
 from unmask.trials import Embeddings, Ids, Scores, write
 

@@ -10,8 +10,8 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.report.assessment import assess
-from unmask.report.config import load_config
 from unmask.report.starter import starter_config
+from unmask.report.toml import load_config
 from unmask.report.writing import write_report
 from unmask.speech.encoders.weights import installed
 

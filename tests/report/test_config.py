@@ -7,15 +7,9 @@ import jsonschema
 import pytest
 
 from unmask.errors import InputError
-from unmask.report.config import (
-    ATTACKERS,
-    Config,
-    check_config,
-    config_schema,
-    load_config,
-    to_toml,
-)
+from unmask.report.config import ATTACKERS, Config, config_schema
 from unmask.report.starter import starter_config
+from unmask.report.toml import check_config, load_config, to_toml
 
 
 def with_line(study, text):

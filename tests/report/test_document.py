@@ -4,6 +4,9 @@ import csv
 import io
 import json
 import math
+import shutil
+import subprocess
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -82,6 +85,39 @@ def test_markdown_and_latex_escape_names():
     made = document(Row({"system": "a|b_c&d"}, (EER,)))
     assert "| a\\|b_c&d | 33.20 [31.00, 35.90] |" in render(made, "md")
     assert r"a\textbar{}b\_c\&d & 33.20 [31.00, 35.90] \\" in render(made, "latex")
+
+
+PAPER = r"""\documentclass[twocolumn]{article}
+\usepackage{booktabs}
+\setlength{\textwidth}{504pt}
+\begin{document}
+%s
+\end{document}
+"""
+
+
+def has_tex():
+    if shutil.which("pdflatex") is None or shutil.which("kpsewhich") is None:
+        return False
+    return subprocess.run(["kpsewhich", "booktabs.sty"], capture_output=True).returncode == 0
+
+
+@pytest.mark.skipif(not has_tex(), reason="pdflatex with booktabs is not installed")
+def test_latex_compiles_and_fits_a_page_of_two_columns(tmp_path):
+    metrics = ("eer", "d_ece", "deid", "g_vd", "linkability", "singling_out")
+    row = [Estimate(name, 0.5, "%", interval(-0.4, 0.6)) for name in metrics]
+    row += [Estimate("l_w", 3.2), Estimate("tag", "C"), Estimate("min_cllr", math.inf, "bit")]
+    names = ["libri_dev_f", "[odd] *", r"a\b{c}$d#e~f^g%h", "τ₂ ≤ 10⁵ …"]
+    rows = [Row({"system": name, "trials": "OP"}, tuple(row)) for name in names]
+    made = document(*rows, title="All_of it & more", notes=("D_ECE and C_llr^min of 10 % <x>",))
+    made = replace(made, tables=(tuple(rows), tuple(rows[:2])))
+    (tmp_path / "t.tex").write_text(PAPER % render(made, "latex"), encoding="utf-8")
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull" not in done.stdout
 
 
 def test_csv_holds_everything_in_full_precision():

@@ -7,8 +7,16 @@ import polars as pl
 import pytest
 
 from unmask.estimate import Estimate, Interval
-from unmask.report import assess, load_config, starter_config, summary_table, write_report
+from unmask.report import (
+    assess,
+    check_inputs,
+    load_config,
+    starter_config,
+    summary_table,
+    write_report,
+)
 from unmask.report.overview import mean
+from unmask.trials import Embeddings, write
 
 ENROLLED, PEOPLE, UTTERANCES = 5, 7, 4
 STRENGTH = {"oo": 4.0, "op": 0.6, "pp": 1.5}
@@ -157,3 +165,28 @@ def test_mean_of_independent_sets_recovers_variances():
     assert apart.interval.high == pytest.approx(0.3 + 0.13 / 2)
     assert together.interval.low == pytest.approx(0.3 - 0.07 / 2)
     assert together.interval.high == pytest.approx(0.3 + 0.17 / 2)
+
+
+@pytest.mark.parametrize("prefix", ["xvectors_", "xvect_", ""])
+def test_xvectors_of_a_tree_are_proposed_and_read(tmp_path, prefix):
+    rng = np.random.default_rng(5)
+    names = [f"{who}-{u}" for who in "abcdef" for u in range(4)]
+    centres = {who: rng.normal(size=8) for who in "abcdef"}
+    data = tmp_path / "data" / "libri_dev_trials_f"
+    data.mkdir(parents=True)
+    (data / "utt2spk").write_text("".join(f"{name} {name[0]}\n" for name in names))
+    for tag, noise in (("", 0.2), ("_anon", 2.0)):
+        place = tmp_path / "exp" / f"{prefix}libri_dev_trials_f{tag}"
+        place.mkdir(parents=True)
+        vectors = [centres[name[0]] + noise * rng.normal(size=8) for name in names]
+        write(Embeddings(np.array(vectors), [n[0] for n in names], names), place / "xvector.ark")
+        (place / "utt2spk").unlink()
+    path = tmp_path / "assessment.toml"
+    path.write_text(starter_config(tmp_path))
+    config = load_config(path)
+    (one,) = config.safeguards
+    assert (one.name, one.encoder) == ("anon", "campplus")
+    assert config.original.speakers == str(data / "utt2spk")
+    assert "encoder" not in path.read_text()
+    lines = list(check_inputs(config))
+    assert any("6 speakers" in line for line in lines), lines

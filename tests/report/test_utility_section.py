@@ -8,8 +8,8 @@ from report_study import SPEAKERS, UTTERANCES
 
 from unmask.errors import InputError
 from unmask.report.assessment import assess
-from unmask.report.config import load_config
 from unmask.report.html import render_html
+from unmask.report.toml import load_config
 from unmask.run import place
 from unmask.utility import COLUMNS, Measurements, write_measurements
 

@@ -230,13 +230,6 @@ class SystemResult(Tabular):
     estimates: tuple[Estimate, ...]
     roc: Roc = field(repr=False)
 
-    def __getitem__(self, metric: str) -> Estimate:
-        """The first estimate of a metric, by the name of its function."""
-        for estimate in self.estimates:
-            if estimate.metric == metric:
-                return estimate
-        raise KeyError(metric)
-
     def rows(self) -> list[dict[str, Any]]:
         """One row per metric."""
         return [estimate_row(e, system=self.system, group=self.group) for e in self.estimates]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from unmask.report.extractors import (
     recordings_of,
 )
 from unmask.report.redact import Labels, redaction_key
+from unmask.report.toml import relative
 from unmask.run import text_lines
 from unmask.speech import Recording
 from unmask.trials import (
@@ -76,6 +76,15 @@ class Inputs:
         if safeguard in self.related:
             known["related"] = self.related[safeguard]
         return Speech(self.protected[safeguard], known, self.learnt.get(safeguard, {}))
+
+    def counterpart(self, protected: Embeddings) -> Embeddings:
+        """The original of those utterances that a safeguard has."""
+        assert self.original is not None
+        assert self.original.utterances is not None
+        assert protected.utterances is not None
+        names = protected.utterances.names.implode()
+        kept = self.original.utterances.to_series().is_in(names).to_numpy()
+        return self.original if kept.all() else self.original.select(kept)
 
     @property
     def safeguards(self) -> tuple[str, ...]:
@@ -129,7 +138,7 @@ def read_inputs(
                 f" everywhere{told}"
             )
         if found.source is not None:
-            source = replace(found.source, name=_relative(found.source.name, base))
+            source = replace(found.source, name=relative(found.source.name, base))
             sources.append(source)
             found = _with(found, source=source)
         if found.utterances is None:
@@ -167,7 +176,7 @@ def read_inputs(
         for given in one.scores
     }
     for scores in [*tables.values(), *(s for three in sets.values() for s in three.values())]:
-        sources += [replace(s, name=_relative(s.name, base)) for s in scores.sources]
+        sources += [replace(s, name=relative(s.name, base)) for s in scores.sources]
     tables = {name: replace(s, sources=_named(s.sources, base)) for name, s in tables.items()}
     assessed = {one.name: every[one.name] for one in config.safeguards if _shown(one, every)}
     runs = {f"{name}.{kind}": v for kind, found in others.items() for name, v in found.items()}
@@ -178,7 +187,7 @@ def read_inputs(
                 f"safeguards.{name}: expected vectors of {original.dimension} dimensions like the"
                 f" original, found {embeddings.dimension}"
             )
-    enrols = frozenset() if original is None else _enrolling(config, original)
+    enrols = frozenset() if original is None else _enrolling(config, original, {**assessed, **runs})
     inputs = Inputs(
         original,
         assessed,
@@ -422,11 +431,14 @@ def _sessions(path: Path, embeddings: Embeddings) -> list[str]:
     return found
 
 
-def _enrolling(config: Config, original: Embeddings) -> frozenset[str]:
+def _enrolling(
+    config: Config, original: Embeddings, others: Mapping[str, Embeddings]
+) -> frozenset[str]:
     """Names of the utterances that enrol: those listed, or a part of each speaker's, by seed.
 
     A speaker's utterances are ordered by a hash of seed and name, so the choice of one speaker
-    depends on nobody else. With one utterance a speaker can only be attacked.
+    depends on nobody else; where some of ``others`` have fewer utterances, the same part of these
+    enrols as of the rest. With one utterance a speaker can only be attacked.
     """
     assert original.utterances is not None
     if config.split.utterances is not None:
@@ -435,9 +447,16 @@ def _enrolling(config: Config, original: Embeddings) -> frozenset[str]:
     share = config.split.enrol
     names = original.utterances.to_series().to_list()
     order = [hashlib.sha256(f"{config.seed}\0{name}".encode()).digest() for name in names]
-    rows = pl.DataFrame({"name": names, "order": order, "speaker": original.speakers.codes}).sort(
-        "speaker", "order"
-    )
+    held = np.zeros(len(names), dtype=np.int64)
+    for one in others.values():
+        assert one.utterances is not None
+        held += original.utterances.to_series().is_in(one.utterances.names.implode()).to_numpy()
+    alike = ("speaker", "held")
+    rows = pl.DataFrame(
+        {"name": names, "order": order, "speaker": original.speakers.codes, "held": held}
+    ).sort(*alike, "order")
+    within = (pl.int_range(pl.len()) + 0.5) / pl.len()
+    rows = rows.with_columns(at=within.over(*alike)).sort("speaker", "at", "order")
     size = pl.len().over("speaker")
     wanted = (
         (pl.lit(share) * size).round().cast(pl.Int64).clip(1)
@@ -481,9 +500,5 @@ def _with(embeddings: Embeddings, **changes: object) -> Embeddings:
     return Embeddings(**values)
 
 
-def _relative(name: str, base: Path) -> str:
-    return Path(os.path.relpath(name, base)).as_posix() if os.path.isabs(name) else name
-
-
 def _named(sources: tuple[Source, ...], base: Path) -> tuple[Source, ...]:
-    return tuple(replace(source, name=_relative(source.name, base)) for source in sources)
+    return tuple(replace(source, name=relative(source.name, base)) for source in sources)

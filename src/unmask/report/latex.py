@@ -27,24 +27,28 @@ _STACKED = 3
 def latex(document: Document) -> str:
     """A ``table`` with caption and label, to paste into a paper that loads booktabs.
 
-    Where more than three columns of numbers have intervals, these stand below their values. What to
-    be careful about follows as comments.
+    Where more than three columns of numbers have intervals, these stand below their values, and the
+    table spans both columns of a page (``table*``). What to be careful about follows as comments.
     """
+    grids = [grid(rows) for rows in document.shown]
+    wide = any(map(_is_wide, grids))
+    name = "table*" if wide else "table"
     caption = " ".join(f"{part.rstrip('.')}." for part in (document.title, *document.notes) if part)
     lines = [
-        r"\begin{table}",
+        rf"\begin{{{name}}}",
         r"\centering",
+        *([r"\footnotesize\setlength{\tabcolsep}{3pt}"] if wide else []),
         *([rf"\caption{{{escaped(caption)}}}"] if caption else []),
         rf"\label{{tab:{_slug(document.title) or 'unmask'}}}",
-        "\n\\par\\medskip\n".join(_tabular(grid(rows)) for rows in document.shown),
-        r"\end{table}",
+        "\n\\par\\medskip\n".join(map(_tabular, grids)),
+        rf"\end{{{name}}}",
         *(f"% {one_line(said)}" for said in (*reasons(document), *document.warnings)),
     ]
     return "\n".join(lines) + "\n"
 
 
 def _tabular(whole: Grid) -> str:
-    stacked = sum(_has_intervals(whole, i) for i in range(whole.keys, len(whole.header))) > _STACKED
+    stacked = _is_wide(whole)
     columns = "l" * whole.keys + "r" * (len(whole.header) - whole.keys)
     lines = [
         rf"\begin{{tabular}}{{{columns}}}",
@@ -79,7 +83,7 @@ def _cell(value: str, stacked: bool) -> str:
     found = _INTERVAL.fullmatch(value) if stacked else None
     if found is None:
         return escaped(value)
-    return rf"\shortstack{{{escaped(found[1])}\\{{\scriptsize {escaped(found[2])}}}}}"
+    return rf"\shortstack{{{escaped(found[1])}\\{{\tiny {escaped(found[2])}}}}}"
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -88,8 +92,10 @@ def _line(cells: Sequence[str]) -> str:
     return f"{{}}{line}" if line.startswith(("[", "*")) else line
 
 
-def _has_intervals(whole: Grid, column: int) -> bool:
-    return any(_INTERVAL.fullmatch(row[column]) for row in whole.rows)
+def _is_wide(whole: Grid) -> bool:
+    """Whether more columns have intervals than fit beside their values."""
+    numbers = list(zip(*whole.rows, strict=True))[whole.keys :]
+    return sum(any(map(_INTERVAL.fullmatch, column)) for column in numbers) > _STACKED
 
 
 def _slug(title: str) -> str:

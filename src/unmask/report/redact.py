@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -72,13 +72,18 @@ class Labels:
         """Number all names that occur anywhere in ``value``, in the order of their keyed hashes."""
         speakers: set[str] = set()
         utterances: set[str] = set()
-        for part in _data(value):
+
+        def seen(part: Embeddings | Scores) -> Embeddings | Scores:
+            nonlocal speakers, utterances
             if isinstance(part, Embeddings):
                 speakers |= _names(part.speakers)
                 utterances |= _names(part.utterances)
             else:
                 speakers |= _names(part.enrol_speaker) | _names(part.test_speaker)
                 utterances |= _names(part.enrol) | _names(part.test)
+            return part
+
+        _mapped(value, seen)
         named = _numbered(speakers, "Speaker", key)
         # A model that bears a speaker's own name gets that speaker's label.
         rest = _numbered(utterances - speakers, "Recording", key)
@@ -125,21 +130,6 @@ class Labels:
         )
         sides = [ids.codes for ids in (labelled.test, labelled.enrol) if ids is not None]
         return labelled.select(np.lexsort(sides)) if sides else labelled
-
-
-def _data(value: object) -> Iterator[Embeddings | Scores]:
-    """Every set of voices and every table of scores in a value."""
-    if isinstance(value, (Embeddings, Scores)):
-        yield value
-    elif isinstance(value, Mapping):
-        for part in value.values():
-            yield from _data(part)
-    elif isinstance(value, (tuple, list)):
-        for part in value:
-            yield from _data(part)
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from _data(getattr(value, field.name))
 
 
 def _mapped(value: Any, change: Any) -> Any:

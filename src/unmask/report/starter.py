@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from unmask.data import demo_scores
 from unmask.errors import InputError
-from unmask.report.config import ATTACKERS, FRAMEWORKS, Config, check_config, resolved
+from unmask.report.config import ATTACKERS, FRAMEWORKS, Config
+from unmask.report.toml import check_config, relative, resolved
 from unmask.report.trees import Tree, walk_tree
 from unmask.speech import case_study
 from unmask.trials import Embeddings, Scores, read_any, write
@@ -50,7 +50,9 @@ def starter_config(folder: str | Path, *, base: Path | None = None) -> str:
             f"{folder}: expected embeddings, recordings or scores, or a VoicePrivacy or Kaldi tree"
             " below it, found none"
         )
-    voices = {name: _relative(p, start) for name, p in (found.embeddings or found.audio).items()}
+    voices = {
+        name: relative(p.resolve(), start) for name, p in (found.embeddings or found.audio).items()
+    }
     first = next(iter(voices), None)
     original = next((n for n in voices if n.lower().startswith(_ORIGINAL)), first)
     return _rendered(
@@ -58,7 +60,7 @@ def starter_config(folder: str | Path, *, base: Path | None = None) -> str:
         kind="embeddings" if found.embeddings else "audio",
         original=None if original is None else voices[original],
         safeguards=[_safeguard(name, voices) for name in voices if name != original],
-        scores={name: _relative(path, start) for name, path in found.scores.items()},
+        scores={name: relative(path.resolve(), start) for name, path in found.scores.items()},
         columns=found.columns,
         skipped=found.skipped,
     )
@@ -82,7 +84,7 @@ def _of_tree(tree: Tree, where: Path, start: Path) -> str:
     """The sets of a VoicePrivacy or Kaldi tree: score files, or x-vectors of the first set."""
 
     def told(path: Path | None) -> str | None:
-        return None if path is None else _relative(path, start)
+        return None if path is None else relative(path.resolve(), start)
 
     scored = {
         name: [
@@ -156,10 +158,6 @@ def _look(folder: Path) -> _Found:
         elif isinstance(content, Scores):
             scores[name] = path
     return _Found(embeddings, audio, scores, tuple(columns), tuple(skipped))
-
-
-def _relative(path: Path, start: Path) -> str:
-    return Path(os.path.relpath(path.resolve(), start)).as_posix()
 
 
 REPLICATES = 500

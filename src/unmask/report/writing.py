@@ -13,12 +13,12 @@ from pathlib import Path
 from unmask.errors import InputError
 from unmask.report.assessment import Assessment
 from unmask.report.cache import Listener, code_digest
-from unmask.report.config import to_toml
 from unmask.report.documents import Document
 from unmask.report.filing import filing_html, print_pdf
 from unmask.report.html import render_html
 from unmask.report.section import Drawn, TableBlock, draw
 from unmask.report.table import render, text
+from unmask.report.toml import to_toml
 from unmask.run import locked, write_whole
 
 PAGE = "report.html"

@@ -123,7 +123,6 @@ def _estimates(sweep: LegalSweep, attacker: str, length: int, count: int) -> tup
     ]
     return (
         *(estimate for estimate, _ in found),
-        *(_chance(estimate) for estimate, _ in found),
         *(detail for _, details in found for detail in details),
     )
 
@@ -138,15 +137,6 @@ def _counts(sweep: LegalSweep, attacker: str, length: int) -> list[int]:
 def _ranks(sweep: LegalSweep, attacker: str, length: int, count: int) -> tuple[Estimate, ...]:
     ranks = sweep.ranks.get((attacker, length))
     return ranks.estimates if ranks is not None and ranks.candidates == count else ()
-
-
-def _chance(estimate: Estimate) -> Estimate:
-    return Estimate(
-        f"{estimate.metric}_chance",
-        float(estimate.chance or 0),
-        estimate.unit,
-        params={"N": estimate.params["N"]},
-    )
 
 
 def _how(sweep: LegalSweep) -> tuple[str, ...]:
@@ -519,7 +509,11 @@ def _controls(results: LegalResults, metric: str) -> list[Row]:
         for risk in (results.worst(name, metric), results.crowd(name, metric))
     }
     at -= {(risk.length, risk.count) for risk in own}
-    more = [results.strongest(ORIGINAL, metric, length, count) for length, count in sorted(at)]
+    more = [
+        results.strongest(ORIGINAL, metric, length, count)
+        for length, count in sorted(at)
+        if count in results.counts(ORIGINAL, metric, length)
+    ]
     return [
         *_points(results, ORIGINAL, metric),
         *(Row(_conditions(ORIGINAL, risk, CONTROL), (risk.strongest.estimate,)) for risk in more),

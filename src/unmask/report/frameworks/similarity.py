@@ -240,8 +240,7 @@ def _steps(study: Study) -> Plan:
     all_pairs = {**how, "pairs": config.similarity.pairs}
     matrices, within = {}, {}
     for name, protected in inputs.protected.items():
-        assert inputs.original is not None
-        voices = (inputs.original, protected)
+        voices = (inputs.counterpart(protected), protected)
         rivals = matrix_attackers(config, inputs, name)
         held = [x for one in rivals.values() for x in (one.enrol, one.test, one.train) if x]
         matrices[name] = Step(

@@ -1,0 +1,157 @@
+"""Configs as TOML files: read, changed by ``key=value``, checked, resolved and written."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+from pydantic import BaseModel, ValidationError
+
+from unmask.errors import InputError
+from unmask.report.config import Config, Safeguard, Voices
+
+
+def load_config(path: str | Path, *, changes: Sequence[str] = ()) -> Config:
+    """Read and check the TOML file at ``path``; ``changes`` are ``key=value`` with dotted keys.
+
+    Paths in it are relative to its own folder and come out resolved.
+    """
+    file = Path(path)
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: expected text in UTF-8, found other bytes") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: expected TOML, found a mistake: {error}") from None
+    for change in changes:
+        apply_change(raw, change)
+    return resolved(check_config(raw, name=str(path)), file.parent)
+
+
+def check_config(raw: dict[str, Any], *, name: str = "config") -> Config:
+    """Validate plain values; one line that names the key."""
+    try:
+        return Config.model_validate(raw)
+    except ValidationError as error:
+        raise InputError(f"{name}: {_told(error)}") from None
+
+
+def _told(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"{key}: unknown key"
+    if first["type"] == "value_error":
+        said = str(first["ctx"]["error"])
+        return f"{key}: {said}" if key else said
+    if first["type"] == "missing":
+        return f"{key}: expected a value, found none"
+    found = repr(first["input"])
+    return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}, found {found[:80]}"
+
+
+def apply_change(raw: dict[str, Any], change: str) -> None:
+    """Set one value: ``legal.lengths=[1, 3]``, ``safeguards.0.name=B2``."""
+    key, sign, text = change.partition("=")
+    if not sign or not key.strip():
+        raise InputError(f"--set: expected key=value, found {change!r}")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text.strip()
+    place: Any = raw
+    *parents, last = key.strip().split(".")
+    for part in parents:
+        place = _into(place, part, key)
+    if isinstance(place, list):
+        place[_index(place, last, key)] = value
+    else:
+        place[last] = value
+
+
+def _into(place: Any, part: str, key: str) -> Any:
+    if isinstance(place, list):
+        return place[_index(place, part, key)]
+    found = place.setdefault(part, {})
+    if not isinstance(found, (dict, list)):
+        raise InputError(f"--set {key}: {part} holds a value, not a table")
+    return found
+
+
+def _index(place: list[Any], part: str, key: str) -> int:
+    if not part.isdigit() or int(part) >= len(place):
+        raise InputError(f"--set {key}: expected an index below {len(place)}, found {part}")
+    return int(part)
+
+
+def resolved(config: Config, folder: Path) -> Config:
+    """The same with every path made absolute; files and folders that are missing are errors."""
+    known = {one.name for one in config.safeguards}
+
+    def walk(value: Any, key: str) -> Any:
+        if isinstance(value, Path):
+            return _existing(folder / value, key)
+        if isinstance(value, BaseModel):
+            made = {}
+            for name in type(value).model_fields:
+                made[name] = walk(getattr(value, name), f"{key}.{name}" if key else name)
+            if isinstance(value, Safeguard):
+                for name in ("again", "related"):
+                    given = getattr(value, name)
+                    if given and given not in known:
+                        made[name] = str(_existing(folder / given, f"{key}.{name}"))
+            speakers = made.get("speakers")
+            if isinstance(speakers, str) and not speakers.startswith("pattern:"):
+                made["speakers"] = str(_existing(folder / speakers, f"{key}.speakers"))
+            for name in ("encoder", "start"):
+                given = made.get(name)
+                if isinstance(given, str) and (folder / given).exists():
+                    made[name] = str((folder / given).resolve())
+            return value.model_copy(update=made)
+        if isinstance(value, tuple):
+            return tuple(walk(item, f"{key}.{i}") for i, item in enumerate(value))
+        return value
+
+    made: Config = walk(config, "")
+    return made
+
+
+def _existing(path: Path, key: str) -> Path:
+    try:
+        if path.exists():
+            return path.resolve()
+    except OSError as error:
+        raise InputError(f"{key}: {path}: {error.strerror}") from None
+    raise InputError(f"{key}: {path}: no such file or folder")
+
+
+def to_toml(config: BaseModel, *, base: Path | None) -> str:
+    """All values of a config, defaults too; paths relative to ``base``, withheld without it."""
+    return tomli_w.dumps(_plain(config, base))
+
+
+def _plain(value: Any, base: Path | None) -> Any:
+    if isinstance(value, BaseModel):
+        found = {name: _plain(getattr(value, name), base) for name in type(value).model_fields}
+        unused = isinstance(value, Voices) and value.audio is None
+        return {n: v for n, v in found.items() if v is not None and not (unused and n == "encoder")}
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part, base) for name, part in value.items()}
+    if isinstance(value, Path) or (isinstance(value, str) and os.path.isabs(value)):
+        return relative(value, base)
+    if isinstance(value, (tuple, list)):
+        return [_plain(part, base) for part in value]
+    return value
+
+
+def relative(path: str | Path, base: Path | None) -> str:
+    """``path`` from the folder ``base`` where it is absolute; withheld without one."""
+    if base is None:
+        return f"withheld{Path(path).suffix}"
+    return Path(os.path.relpath(path, base)).as_posix() if os.path.isabs(path) else str(path)
