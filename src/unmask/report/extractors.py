@@ -57,17 +57,6 @@ def allowed(safeguard: Safeguard, *, allow_code: bool) -> bool:
     return safeguard.method is not None or safeguard.command is not None
 
 
-def set_apart(config: Config, speakers: Sequence[str]) -> frozenset[str]:
-    """The people who train: a share of all, by a hash of seed and name; none where others train.
-
-    A person's place depends on nobody else, so that whoever is added moves few.
-    """
-    if config.training.given or not any(one.trains for one in config.attackers):
-        return frozenset()
-    order = sorted(speakers, key=lambda name: _digest(config.seed, "apart", name))
-    return frozenset(order[: round(config.training.share * len(order))])
-
-
 class Extractors:
     """Runs of safeguards under keys of the attacker's own, and extractors trained on them.
 
@@ -89,8 +78,17 @@ class Extractors:
 
     @cached_property
     def apart(self) -> frozenset[str]:
-        """Those of the people who train and are not attacked."""
-        return set_apart(self.config, sorted({one.speaker for one in self.recordings}))
+        """Those of the people who train and are not attacked, a share of all; none where others
+        train. Their order is a hash of seed and name, so that whoever is added moves few.
+        """
+        config = self.config
+        if config.training.given or not any(one.trains for one in config.attackers):
+            return frozenset()
+        order = sorted(
+            {one.speaker for one in self.recordings},
+            key=lambda name: _digest(config.seed, "apart", name),
+        )
+        return frozenset(order[: round(config.training.share * len(order))])
 
     @cached_property
     def training(self) -> tuple[Recording, ...]:
@@ -181,6 +179,8 @@ class Extractors:
 
     def trained(self, safeguard: Safeguard, attacker: Attacker) -> Speech:
         """All speech of an attack through an extractor of the attacker's own making."""
+        from unmask.speech import train
+
         sets = self._sets(safeguard, attacker)
         people = sorted(
             {one.speaker for one in self.training},
@@ -194,7 +194,16 @@ class Extractors:
 
         def through(share: float) -> Speech:
             chosen = set(people[: max(2, round(share * len(people)))])
-            folder = str(self._train(name, sets, chosen, share))
+            taught = [
+                replace(one, utterance=f"{data} {one.utterance}")
+                for data, some in sets.items()
+                for one in some
+                if one.speaker in chosen
+            ]
+            place, start = self._place(name, sets, share), self._start
+            with self.work.doing(f"training the extractor of {name}, {share:.0%} of the people"):
+                train(taught, place, recipe=self._recipe, start=start, device=self.device)
+            folder = str(place)
             vectors = {
                 data: embedding_step(
                     found, folder, f"{data} speech for {name}, {share:.0%}", self.work
@@ -271,26 +280,6 @@ class Extractors:
         told = [name, share, self._recipe.to_dict(), self._start]
         told += [[data, *(str(one.path) for one in found)] for data, found in sets.items()]
         return self.folder / "extractors" / _digest(json.dumps(told))[:16]
-
-    def _train(
-        self,
-        name: str,
-        sets: Mapping[str, Sequence[Recording]],
-        people: set[str],
-        share: float,
-    ) -> Path:
-        from unmask.speech import train
-
-        folder = self._place(name, sets, share)
-        found = [
-            replace(one, utterance=f"{data} {one.utterance}")
-            for data, some in sets.items()
-            for one in some
-            if one.speaker in people
-        ]
-        with self.work.doing(f"training the extractor of {name}, {share:.0%} of the people"):
-            made = train(found, folder, recipe=self._recipe, start=self._start, device=self.device)
-        return made.folder
 
 
 def embedding_step(

@@ -317,8 +317,8 @@ def every_second(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
 
 def _among(embeddings: Embeddings, group: set[str], *, inside: bool) -> Embeddings:
     """The utterances of the speakers of a group, or of all others."""
-    found = of_people(embeddings, group, inside=inside)
-    if not len(found):
+    there = set(embeddings.speakers.to_series())
+    if not (there & group if inside else there - group):
         where = "tested" if inside else "left to train on"
         raise InputError(f"attack: no speakers {where}: training and test speakers must differ")
-    return found
+    return of_people(embeddings, group, inside=inside)

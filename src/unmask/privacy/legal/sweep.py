@@ -310,12 +310,10 @@ def legal(
     for name, attacker in attackers.items():
         for reading in range(readings):
             used = attacker.centred() if reading else attacker
-            if used is None and attacker.centres:
-                index += each
-                continue
             if used is None:
-                sentence = f"{name}: centred embeddings cannot be had, not tried"
-                notices.append(Notice("not-centred", name, sentence))
+                if not attacker.centres:
+                    sentence = f"{name}: centred embeddings cannot be had, not tried"
+                    notices.append(Notice("not-centred", name, sentence))
                 index += each
                 continue
             used = used.ready()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from unmask.errors import InputError
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Interval
 from unmask.figures import Figure, RiskLine, legal_figures, legal_panel, risk_comparison
 from unmask.privacy.legal import (
     PLAIN,
@@ -130,8 +130,7 @@ def _estimates(sweep: LegalSweep, attacker: str, length: int, count: int) -> tup
 def _counts(sweep: LegalSweep, attacker: str, length: int) -> list[int]:
     """Counts of the curves, and the number of candidates of the ranks."""
     ranks = sweep.ranks.get((attacker, length))
-    found = {*sweep.counts(length), *(() if ranks is None else (ranks.candidates,))}
-    return sorted(found)
+    return sorted({*sweep.counts(length), *(() if ranks is None else (ranks.candidates,))})
 
 
 def _ranks(sweep: LegalSweep, attacker: str, length: int, count: int) -> tuple[Estimate, ...]:
@@ -141,17 +140,9 @@ def _ranks(sweep: LegalSweep, attacker: str, length: int, count: int) -> tuple[E
 
 def _how(sweep: LegalSweep) -> tuple[str, ...]:
     """Over whom the intervals are, for each metric, and how the strongest attack was chosen."""
-    over = {
-        metric: next(
-            (
-                curve.estimates[0].interval
-                for (_, which, _), curve in sweep.curves.items()
-                if which == metric
-            ),
-            None,
-        )
-        for metric in sweep.metrics
-    }
+    over: dict[str, Interval | None] = {}
+    for (_, metric, _), curve in sweep.curves.items():
+        over.setdefault(metric, curve.estimates[0].interval)
     parts = [
         f"{TITLES[metric]} over {made.over.partition(',')[0]}"
         for metric, made in over.items()

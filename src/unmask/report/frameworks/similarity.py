@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -44,6 +44,7 @@ from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.attacks import matrix_attackers
 from unmask.report.frameworks.study import Framework, Plan, Study
+from unmask.report.inputs import counterpart
 from unmask.report.section import NOE_2020, NOE_2022, Choice, Method, Section, TableBlock, percent
 from unmask.trials import Source
 
@@ -240,7 +241,8 @@ def _steps(study: Study) -> Plan:
     all_pairs = {**how, "pairs": config.similarity.pairs}
     matrices, within = {}, {}
     for name, protected in inputs.protected.items():
-        voices = (inputs.counterpart(protected), protected)
+        assert inputs.original is not None
+        voices = (counterpart(inputs.original, protected), protected)
         rivals = matrix_attackers(config, inputs, name)
         held = [x for one in rivals.values() for x in (one.enrol, one.test, one.train) if x]
         matrices[name] = Step(
@@ -265,38 +267,29 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     """Matrices, distinctiveness against de-identification, each speaker, the zoo."""
     found: Mapping[str, Pseudonymisation] = results["matrices"]
     within: Mapping[str, SessionAssessment] = results["sessions"]
-    numbered = [(i, name, result) for i, (name, result) in enumerate(found.items(), start=1)]
-    matrices = tuple(
-        (
-            name,
-            similarity_matrices(
-                {name: quadrants(result)},
-                name=f"similarity_{number}",
-                title=f"{name}: {_left(result):.0f} % of what ties a voice to its owner is left",
-            ),
+
+    def choice(label: str, make: Callable[[int, str, Pseudonymisation], Figure]) -> Choice:
+        made = [(name, make(n, name, one)) for n, (name, one) in enumerate(found.items(), start=1)]
+        return Choice(label, tuple(made))
+
+    def matrices(number: int, name: str, result: Pseudonymisation) -> Figure:
+        title = f"{name}: {_left(result):.0f} % of what ties a voice to its owner is left"
+        views = {name: quadrants(result)}
+        return similarity_matrices(views, name=f"similarity_{number}", title=title)
+
+    def speakers(number: int, name: str, result: Pseudonymisation) -> Figure:
+        own = 100 * result.per_speaker.deid
+        return speaker_protection(
+            {name: result.per_speaker},
+            colours=study.colours,
+            name=f"speaker_protection_{number}",
+            title=f"{name}: DeID from {own.min():.0f} to {own.max():.0f} %, person by person",
         )
-        for number, name, result in numbered
-    )
-    speakers = tuple(
-        (
-            name,
-            speaker_protection(
-                {name: result.per_speaker},
-                colours=study.colours,
-                name=f"speaker_protection_{number}",
-                title=f"{name}: DeID from {100 * result.per_speaker.deid.min():.0f} to"
-                f" {100 * result.per_speaker.deid.max():.0f} %, person by person",
-            ),
-        )
-        for number, name, result in numbered
-    )
-    zoos = tuple(
-        (
-            name,
-            zoo_plots({name: zoo(result.sets["pp"])}, name=f"zoo_{number}"),
-        )
-        for number, name, result in numbered
-    )
+
+    def zoos(number: int, name: str, result: Pseudonymisation) -> Figure:
+        title = f"{name}: who is recognised and who is confused among protected voices"
+        return zoo_plots({name: zoo(result.sets["pp"])}, name=f"zoo_{number}", title=title)
+
     points = [_point(name, "all", result) for name, result in found.items()]
     tables = [
         TableBlock(
@@ -322,10 +315,10 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         " different from each other?",
         answer=tuple(_answer(name, result) for name, result in found.items()),
         figures=(
-            Choice("Matrices of", matrices),
+            choice("Matrices of", matrices),
             distinctiveness(points, colours=study.colours, title=_cost(found)),
-            Choice("Speakers under", speakers),
-            Choice("Zoo of", zoos),
+            choice("Speakers under", speakers),
+            choice("Zoo of", zoos),
         ),
         tables=tuple(tables),
         warnings=tuple(

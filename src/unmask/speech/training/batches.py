@@ -15,27 +15,13 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from unmask.base import IntArray
-from unmask.speech.training.data import Int16Array, Samples
+from unmask.speech.training.data import Samples
 from unmask.speech.training.recipe import Recipe
 
 _AHEAD = 4
 _ORDER, _PLACES = 1, 2
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Crops (batch, samples), their speakers, and what disturbs them: ``noise`` of the same shape
-    with its level in dB below the speech, or −1 in ``response`` for none, else its number.
-    """
-
-    crops: Any
-    labels: IntArray
-    noise: Int16Array | None
-    snr: npt.NDArray[np.float32]
-    response: IntArray
 
 
 @dataclass(frozen=True)
@@ -65,37 +51,34 @@ class Plan:
         order = _order(self.recipe.seed, epoch, len(self.rows))
         return np.resize(order[within * size :], size)
 
-    def at(self, step: int) -> Batch:
-        """The batch of a step."""
+    def at(self, step: int) -> dict[str, Any]:
+        """The batch of a step: ``crops`` (batch, samples), their speakers as ``labels``, and what
+        disturbs them: ``noise`` of the same shape with its level ``snr`` in dB below the speech,
+        and the number of a ``response``, or −1 for none.
+        """
         chosen = self.rows_at(step)
         generator = np.random.default_rng([self.recipe.seed, _PLACES, step])
         size, length = len(chosen), self.recipe.crop_samples
         places, kinds, picks = generator.random((3, size))
         snr = generator.uniform(*self.recipe.snr, size).astype(np.float32)
-        noisy = self._noisy(kinds)
+        # All crops that are augmented get noise, or half of them where there are responses.
+        share = self.recipe.augmented * (0.5 if self.responses else 1.0)
+        noisy = (kinds < share) & (self.noise is not None)
         echoing = (kinds < self.recipe.augmented) & ~noisy & (self.responses > 0)
         response = np.where(echoing, np.floor(picks * self.responses), -1.0)
         mine = slice(self.part, None, self.parts)
-        noise = None
+        batch = {
+            "crops": self.samples.crops(self.rows[chosen[mine]], places[mine], length),
+            "labels": self.labels[chosen[mine]],
+            "snr": snr[mine],
+            "response": response[mine].astype(np.int64),
+        }
         if self.noise is not None:
-            noise = np.zeros((len(chosen[mine]), length), np.int16)
+            batch["noise"] = noise = np.zeros((len(chosen[mine]), length), np.int16)
             for n in np.flatnonzero(noisy[mine]):
                 number = int(picks[mine][n] * len(self.noise))
                 noise[n] = self.noise.crop(number, generator.random(), length)
-        return Batch(
-            self.samples.crops(self.rows[chosen[mine]], places[mine], length),
-            self.labels[chosen[mine]],
-            noise,
-            snr[mine],
-            response[mine].astype(np.int64),
-        )
-
-    def _noisy(self, kinds: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-        """Which crops get noise: all that are augmented, or half of them beside responses."""
-        if self.noise is None:
-            return np.zeros(kinds.shape, np.bool_)
-        share = self.recipe.augmented * (0.5 if self.responses else 1.0)
-        return kinds < share
+        return batch
 
 
 @lru_cache(maxsize=2)
@@ -129,11 +112,7 @@ def ahead(plan: Plan, first: int, last: int, device: Any) -> Iterator[Iterator[d
             for step in range(first, last):
                 if stop.is_set():
                     return
-                tensors = {
-                    name: torch.as_tensor(value)
-                    for name, value in vars(plan.at(step)).items()
-                    if value is not None
-                }
+                tensors = {k: torch.as_tensor(v) for k, v in plan.at(step).items()}
                 put({k: v.pin_memory() if pinned and v.is_cpu else v for k, v in tensors.items()})
             put(None)
         except BaseException as error:

@@ -72,7 +72,7 @@ def read(folder: Path, run: Mapping[str, Any]) -> tuple[Position, Tensors]:
     with _of_this_run(path):
         known = json.loads(note)
         curve = tuple(Point(*line) for line in known["curve"])
-        _refuse_other(path, run, known["run"])
+        refuse_other(run, known["run"], f"{path}: expected a checkpoint")
         return Position(int(known["step"]), curve, known["seconds"]), tensors
 
 
@@ -118,16 +118,17 @@ def _of_this_run(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _refuse_other(path: Path, run: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+def refuse_other(run: Mapping[str, Any], found: Mapping[str, Any], expected: str) -> None:
+    """Refuse a kept run that is not this one; ``expected`` begins the line."""
     for name, value in run.items():
         if found.get(name) != value:
             raise InputError(
-                f"{path}: expected a checkpoint with {name} {short(value)}, found"
-                f" {short(found.get(name))}: remove it, or name another folder"
+                f"{expected} with {name} {_short(value)}, found {_short(found.get(name))}: remove"
+                " it, or name another folder"
             )
 
 
-def short(value: Any) -> str:
+def _short(value: Any) -> str:
     """A value of a run's name in few characters."""
     text = value if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 24 else f"{text[:8]}…"

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -34,13 +34,15 @@ _LEAST = 0.1
 @dataclass(frozen=True)
 class Samples:
     """Decoded recordings: row r has ``sizes[r]`` samples from ``starts[r]`` on in file
-    ``files[r]``. A recording has a row for each speed, one after another.
+    ``files[r]``. A recording has a row for each speed, one after another. ``whole`` are all files
+    as a tensor, where a device holds them.
     """
 
     shards: tuple[Int16Array, ...]
     files: IntArray
     starts: IntArray
     sizes: IntArray
+    whole: Any = None
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -62,48 +64,31 @@ class Samples:
         return row[start : start + length]
 
     def crops(self, rows: IntArray, places: FloatArray, length: int) -> Any:
-        """A :meth:`crop` of each of some rows, (rows, length)."""
-        out = np.empty((len(rows), length), np.int16)
-        for n, (row, place) in enumerate(zip(rows.tolist(), places.tolist(), strict=True)):
-            out[n] = self.crop(row, place, length)
-        return out
-
-    def near(self, device: Any) -> Samples:
-        """The same on a GPU, if they take less than a quarter of its free memory."""
+        """A :meth:`crop` of each of some rows, (rows, length); a device that has the samples cuts
+        them itself, which costs neither time of this program nor a copy.
+        """
+        if self.whole is None:
+            every = zip(rows.tolist(), places.tolist(), strict=True)
+            return np.stack([self.crop(row, place, length) for row, place in every])
         import torch
 
-        size = 2 * int(self.sizes.sum())
-        if device.type != "cuda" or 4 * size > torch.cuda.mem_get_info(device)[0]:
-            return self
-        return OnDevice.of(self, device)
-
-
-@dataclass(frozen=True)
-class OnDevice(Samples):
-    """Samples held by a device as one row, so that crops cost neither time of this program nor a
-    copy; ``whole`` is a tensor of all of them, and ``starts`` are places in it.
-    """
-
-    whole: Any = None
-
-    @classmethod
-    def of(cls, samples: Samples, device: Any) -> OnDevice:
-        """``samples`` moved to ``device``."""
-        import torch
-
-        parts = [torch.from_numpy(np.array(shard)).to(device) for shard in samples.shards]
-        before = np.cumsum([0, *(shard.size for shard in samples.shards)])
-        starts = samples.starts + before[samples.files]
-        return cls(samples.shards, samples.files, starts, samples.sizes, torch.cat(parts))
-
-    def crops(self, rows: IntArray, places: FloatArray, length: int) -> Any:
-        import torch
-
+        before = np.cumsum([0, *(shard.size for shard in self.shards)])
         sizes = self.sizes[rows]
         first = np.floor(places * (np.maximum(sizes - length, 0) + 1)).astype(np.int64)
-        table = torch.from_numpy(np.stack([self.starts[rows] + first, sizes])[..., None])
+        first += before[self.files[rows]] + self.starts[rows]
+        table = torch.from_numpy(np.stack([first, sizes])[..., None])
         start, size = table.to(self.whole.device, non_blocking=True)
         return self.whole[start + torch.arange(length, device=self.whole.device) % size]
+
+    def near(self, device: Any, *, share: float = 0.25) -> Samples:
+        """The same with a copy on a GPU, if that takes at most a share of its free memory."""
+        import torch
+
+        free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0
+        if 2 * int(self.sizes.sum()) > share * free:
+            return self
+        parts = [torch.from_numpy(np.array(shard)).to(device) for shard in self.shards]
+        return replace(self, whole=torch.cat(parts))
 
 
 @dataclass(frozen=True)
@@ -181,7 +166,8 @@ def _decode_rows(xp: Xp, shared: _Shared, rows: Range) -> Arrays:
                 raise InputError(
                     f"{path}: too short: expected at least {_LEAST:g} s, found {audio.seconds:g} s"
                 )
-            versions = [_integers(at_speed(audio.samples, speed)) for speed in shared.speeds]
+            whole = [32768.0 * at_speed(audio.samples, speed) for speed in shared.speeds]
+            versions = [np.round(np.clip(one, -32768.0, 32767.0)).astype("<i2") for one in whole]
         except InputError as error:
             failures[n] = str(error)
             continue
@@ -212,10 +198,6 @@ def at_speed(samples: npt.NDArray[np.float32], speed: float) -> npt.NDArray[np.f
 
     ratio = Fraction(speed).limit_denominator(1000)
     return np.asarray(resample_poly(samples, ratio.denominator, ratio.numerator), np.float32)
-
-
-def _integers(samples: npt.NDArray[np.float32]) -> Int16Array:
-    return np.round(np.clip(samples * 32768.0, -32768.0, 32767.0)).astype("<i2")
 
 
 def _joined(
@@ -313,8 +295,12 @@ def split(
     speakers = len({one.speaker for one in training})
     if speakers < 2:
         raise InputError(f"training: expected at least 2 speakers, found {speakers}")
-    if kept:
-        _check_pairs(kept)
+    counts = Counter(one.speaker for one in kept)
+    if kept and (len(counts) < _FEWEST or max(counts.values()) < 2):
+        raise InputError(
+            "validation: expected two speakers and a speaker with two recordings, found"
+            f" {len(counts)} and at most {max(counts.values())}"
+        )
     return training, kept
 
 
@@ -334,15 +320,6 @@ def _drawn(counts: Counter[str], recipe: Recipe) -> set[str]:
         )
     generator = np.random.default_rng([recipe.seed, _VALIDATION])
     return {several[n] for n in generator.permutation(len(several))[:wanted]}
-
-
-def _check_pairs(kept: Sequence[Recording]) -> None:
-    counts = Counter(one.speaker for one in kept)
-    if len(counts) < _FEWEST or max(counts.values()) < 2:
-        raise InputError(
-            "validation: expected two speakers and a speaker with two recordings, found"
-            f" {len(counts)} and at most {max(counts.values())}"
-        )
 
 
 def remarks_on(

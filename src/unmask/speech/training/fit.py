@@ -286,17 +286,12 @@ def _run_name(
 
 
 def _finished(folder: Path, run: dict[str, Any]) -> Trained:
-    from unmask.speech.training.checkpoint import short
+    from unmask.speech.training.checkpoint import refuse_other
 
     card = read_card(folder)
     known = card.get("run")
-    for name, value in run.items():
-        found = known.get(name) if isinstance(known, dict) else None
-        if found != value:
-            raise InputError(
-                f"{folder}: expected no encoder, or one with {name} {short(value)}, found one with"
-                f" {short(found)}: name another folder"
-            )
+    expected = f"{folder}: expected no encoder, or one"
+    refuse_other(run, known if isinstance(known, dict) else {}, expected)
     return _told(folder, card)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -217,8 +217,8 @@ class Statistics:
     moments: Tensor
 
 
-def statistics(mixture: Mixture, utterances: Sequence[Tensor]) -> Statistics:
-    """Zeroth and first moments of utterances, each given as frames."""
+def statistics(mixture: Mixture, utterances: Iterable[Tensor]) -> Statistics:
+    """Zeroth and first moments of utterances, each given as frames; one is held at a time."""
     counts, moments = [], []
     for frames in utterances:
         count = mixture.means.new_zeros(len(mixture.means))
@@ -330,7 +330,7 @@ class Extraction:
                     **how,
                 ):
                     self._keep(value, **vars(mixture))
-            stats = statistics(self._mixture(), _Lazy(self._frames, rows))
+            stats = statistics(self._mixture(), map(self._frames, rows))
             for matrix, value in fit_variability(
                 stats,
                 self.recipe.dimension,
@@ -405,35 +405,22 @@ def seconds_of(recipe: Recipe, utterances: int, device: torch.device) -> float:
     assert recipe.dimension is not None
     frames, some = max(4096, 2 * recipe.components), min(utterances, _AT_ONCE)
     noise = torch.randn(frames, 3 * CEPSTRA, dtype=torch.float64, device=device)
-    told: list[float] = []
+    times = []
     with torch.inference_mode():
         for _ in range(2):
-            begun = time.perf_counter()
+            times = [time.perf_counter()]
             [(mixture, _)] = fit_mixture(
                 noise, recipe.components, iterations=1, seed=0, full=recipe.full
             )
-            each = (time.perf_counter() - begun) / frames
+            times.append(time.perf_counter())
             stats = statistics(mixture, noise.split(frames // some)[:some])
-            begun = time.perf_counter()
+            times.append(time.perf_counter())
             list(fit_variability(stats, recipe.dimension, iterations=1, seed=0))
-            told = [each, (time.perf_counter() - begun) / some]
+            times.append(time.perf_counter())
+    each, _, last = np.diff(times)
     heard = 300 * utterances
-    gaussians = told[0] * (recipe.iterations * min(heard, MOST_FRAMES) + heard)
-    return gaussians + told[1] * recipe.iterations * utterances
-
-
-@dataclass(frozen=True)
-class _Lazy(Sequence[Tensor]):
-    """Frames of utterances, made when asked for: all of a corpus do not fit into memory."""
-
-    make: Callable[[int], Tensor]
-    rows: range
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, number: Any) -> Any:
-        return self.make(self.rows[number])
+    gaussians = each / frames * (recipe.iterations * min(heard, MOST_FRAMES) + heard)
+    return float(gaussians + last / some * recipe.iterations * utterances)
 
 
 def _evenly(frames: Tensor, most: int) -> Tensor:

@@ -53,13 +53,6 @@ def rate_at(step: int, *, rate: float, steps: int, warm_up: int) -> float:
     return rate * (_LOWEST_RATE + (1.0 - _LOWEST_RATE) * 0.5 * (1.0 + math.cos(turned)))
 
 
-def optimiser_of(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    """AdamW with the rate and decay of a recipe; on a GPU all weights move in one call."""
-    some = list(model.parameters())
-    fused = some[0].is_cuda or None
-    return torch.optim.AdamW(some, lr=recipe.rate, weight_decay=recipe.decay, fused=fused)
-
-
 def placed(model: Classifier, device: torch.device) -> Classifier:
     """A network on a device; on a GPU in the layout that convolutions of images are fastest in."""
     layout = torch.channels_last if device.type == "cuda" else torch.preserve_format
@@ -88,7 +81,13 @@ class Loop:
     def __post_init__(self) -> None:
         self.steps, epoch = self.recipe.steps_of(len(self.plan.rows))
         self.every = self.recipe.every or epoch
-        self.optimiser = optimiser_of(self.model, self.recipe)
+        some = list(self.model.parameters())
+        self.optimiser = torch.optim.AdamW(
+            some,
+            lr=self.recipe.rate,
+            weight_decay=self.recipe.decay,
+            fused=some[0].is_cuda or None,
+        )
         usual = self.steps // 20 if self.recipe.warm_up is None else self.recipe.warm_up
         self.warm_up = min(usual, self.steps)
         fifth = self.steps // 5
@@ -196,16 +195,8 @@ class Loop:
             pace = seconds / (done - first)
             curve = self.position.curve
             eer = curve[-1].eer if curve else None
-            self.watch(
-                Status(
-                    done,
-                    self.steps,
-                    loss,
-                    self.recipe.batch / pace,
-                    pace * (self.steps - done),
-                    eer,
-                )
-            )
+            speed, rest = self.recipe.batch / pace, pace * (self.steps - done)
+            self.watch(Status(done, self.steps, loss, speed, rest, eer))
 
 
 @contextmanager
