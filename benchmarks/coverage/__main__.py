@@ -41,7 +41,11 @@ def main() -> None:
             if name in _SHARED or (wanted and not any(word in name for word in wanted)):
                 continue
             begin = time.perf_counter()
-            module = importlib.import_module(f"{coverage.__name__}.{name}")
+            try:
+                module = importlib.import_module(f"{coverage.__name__}.{name}")
+            except ImportError as error:
+                print(f"\n== {name} is left out: {error}")
+                continue
             studies = [study for study in module.studies() if options.laws in study.law]
             made, kept = simulate(studies, workers, samples=options.samples, first=options.first)
             every += made
