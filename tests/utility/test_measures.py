@@ -12,6 +12,7 @@ from unmask.errors import InputError
 from unmask.utility import recogniser, runs_code, unweighted_average_recall
 from unmask.utility.melody import melody, pitch
 from unmask.utility.quality import clipped, dnsmos, level
+from unmask.utility.recognisers import _decoder
 
 RATE = 16000
 
@@ -153,6 +154,21 @@ def test_models_of_a_hub_listen(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(InputError, match=r"pip install 'unmask\[transformers\]'"):
         recogniser("transformers:c/d").hear(str(short))
+
+
+def test_pocketsphinx_forgets_what_it_heard(tmp_path):
+    pytest.importorskip("pocketsphinx")
+    soundfile = pytest.importorskip("soundfile")
+    digits = recogniser(grammar="digits")
+    decoder = _decoder(digits.grammar)
+    decoder.reinit_feat()
+    fresh, means = decoder.get_cmn(False), []
+    for pitch_of, loud in ((110.0, 0.2), (260.0, 1.0), (110.0, 0.2)):
+        soundfile.write(tmp_path / "x.wav", loud * sung(pitch_of, 0.5), RATE)
+        digits.hear(str(tmp_path / "x.wav"))
+        means.append(decoder.get_cmn(False))
+    assert means[0] == means[2] != means[1]
+    assert fresh not in means
 
 
 def test_pocketsphinx_knows_its_words(tmp_path):

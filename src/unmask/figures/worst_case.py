@@ -45,10 +45,7 @@ def worst_case_curves(
     parts, others = [], []
     names = [point.name for point in study.operating]
     for t, label in enumerate(names):
-        for line, curve, kept in (
-            (_EXACT, exact, np.ones(exact.counts.size, bool)),
-            (_PREDICTED, far, beyond),
-        ):
+        for line, curve, kept in GrowthLine(label, exact, t, far).parts():
             low, rate, high = (100 * v[kept, t] for v in (curve.low, curve.values, curve.high))
             counts = curve.counts[kept]
             parts.append(

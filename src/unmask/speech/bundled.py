@@ -29,17 +29,8 @@ def case_study(encoder: str = "campplus") -> dict[str, Embeddings]:
     """
     if encoder not in ENCODERS:
         raise InputError(f"case study: expected {' or '.join(ENCODERS)}, found {encoder}")
-    people = pl.read_csv(io.BytesIO(_content("people.csv")), infer_schema=False)
-    with np.load(io.BytesIO(_content(f"{encoder}.npz")), allow_pickle=False) as arrays:
-        return {
-            name: Embeddings(
-                arrays[name].astype(np.float32),
-                people["speaker"],
-                people["utterance"],
-                columns={name: people[name] for name in ("gender", "age", "accent", "room")},
-            )
-            for name in CONDITIONS
-        }
+    arrays, people = _arrays(f"{encoder}.npz"), _people()
+    return {name: _voices(arrays[name], people) for name in CONDITIONS}
 
 
 def trained_case_study() -> dict[str, Embeddings]:
@@ -49,18 +40,9 @@ def trained_case_study() -> dict[str, Embeddings]:
     400 utterances of the 20 AudioMNIST speakers that it was not trained on, the same recordings as
     in :func:`case_study`; docs/case-study.md tells how it was trained.
     """
-    people = pl.read_csv(io.BytesIO(_content("people.csv")), infer_schema=False)
-    with np.load(io.BytesIO(_content("trained.npz")), allow_pickle=False) as arrays:
-        heard = people[arrays["rows"]]
-        return {
-            name: Embeddings(
-                arrays[name].astype(np.float32),
-                heard["speaker"],
-                heard["utterance"],
-                columns={name: heard[name] for name in ("gender", "age", "accent", "room")},
-            )
-            for name in ("original", "b2w", "b2w-again")
-        }
+    arrays = _arrays("trained.npz")
+    people = _people()[arrays["rows"]]
+    return {name: _voices(arrays[name], people) for name in ("original", "b2w", "b2w-again")}
 
 
 def case_study_provenance() -> dict[str, Any]:
@@ -79,25 +61,26 @@ def case_study_subset() -> dict[str, Embeddings]:
 
     Fewer than the case study has, the same in every condition: those whose utility was measured.
     """
-    whole = case_study()
-    taken: dict[str, int] = {}
-    names = whole["original"].speakers.to_series().to_list()
-    with np.load(io.BytesIO(_content("subset.npz")), allow_pickle=False) as arrays:
-        each = len(arrays["b1"]) // whole["original"].n_speakers
-        rows = []
-        for name in names:
-            taken[name] = taken.get(name, 0) + 1
-            rows.append(taken[name] <= each)
-        chosen = np.array(rows)
-        some = {
-            name: one.select(chosen) for name, one in whole.items() if not name.startswith("pool")
-        }
-        like = some["original"]
-        for name in arrays.files:
-            some[name] = Embeddings(
-                arrays[name].astype(np.float32),
-                like.speakers,
-                like.utterances,
-                columns=like.columns,
-            )
-    return some
+    whole, arrays, people = case_study(), _arrays("subset.npz"), _people()
+    each = len(arrays["b1"]) // whole["original"].n_speakers
+    first = people.select(pl.int_range(pl.len()).over("speaker") < each).to_series()
+    some = {n: one.select(first.to_numpy()) for n, one in whole.items() if n[:4] != "pool"}
+    return some | {name: _voices(vectors, people.filter(first)) for name, vectors in arrays.items()}
+
+
+def _people() -> pl.DataFrame:
+    return pl.read_csv(io.BytesIO(_content("people.csv")), infer_schema=False)
+
+
+def _arrays(name: str) -> dict[str, Any]:
+    with np.load(io.BytesIO(_content(name)), allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def _voices(vectors: Any, people: pl.DataFrame) -> Embeddings:
+    return Embeddings(
+        vectors.astype(np.float32),
+        people["speaker"],
+        people["utterance"],
+        columns={name: people[name] for name in ("gender", "age", "accent", "room")},
+    )

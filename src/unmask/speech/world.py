@@ -46,17 +46,21 @@ class Speech:
 
 
 def analysed(samples: npt.ArrayLike) -> Speech:
-    """WORLD's analysis of 16 kHz ``samples``: Harvest, CheapTrick, D4C.
+    """WORLD's analysis of 16 kHz ``samples``: DIO and StoneMask, CheapTrick, D4C.
 
-    Harvest, the slowest of them, looks within an octave of the median that DIO finds first, which
-    also keeps it from errors of an octave.
+    DIO looks twice, the second time within an octave of the median that it finds first, which keeps
+    it from errors of an octave. Where it finds no voice at all, Harvest looks: four times slower,
+    and surer of noisy speech.
     """
     world = _world()
     signal = np.ascontiguousarray(samples, dtype=np.float64)
-    rough, _ = world.dio(signal, SAMPLE_RATE, f0_floor=FLOOR, f0_ceil=CEILING)
-    middle = float(np.median(rough[rough > 0.0])) if (rough > 0.0).any() else 0.0
-    floor, ceiling = (max(FLOOR, middle / 2), min(CEILING, 2 * middle) if middle else CEILING)
-    f0, times = world.harvest(signal, SAMPLE_RATE, f0_floor=floor, f0_ceil=ceiling)
+    f0, times = world.dio(signal, SAMPLE_RATE, f0_floor=FLOOR, f0_ceil=CEILING)
+    if (f0 > 0.0).any():
+        middle = float(np.median(f0[f0 > 0.0]))
+        ends = {"f0_floor": max(FLOOR, middle / 2), "f0_ceil": min(CEILING, 2 * middle)}
+        f0 = world.stonemask(signal, world.dio(signal, SAMPLE_RATE, **ends)[0], times, SAMPLE_RATE)
+    else:
+        f0, times = world.harvest(signal, SAMPLE_RATE, f0_floor=FLOOR, f0_ceil=CEILING)
     envelope = world.cheaptrick(signal, f0, times, SAMPLE_RATE)
     noise = world.d4c(signal, f0, times, SAMPLE_RATE, fft_size=_size(envelope))
     return Speech(

@@ -104,6 +104,7 @@ class PocketSphinx:
     def hear(self, path: str) -> str:
         decoder = _decoder(self.grammar)
         samples = read_audio(path).samples
+        decoder.reinit_feat()  # forgets the mean spectrum of what it heard before
         decoder.start_utt()
         decoder.process_raw(_int16(samples), no_search=False, full_utt=True)
         decoder.end_utt()
