@@ -219,7 +219,7 @@ def labels_at(
         system=order,
         label=[labels[name] for name in order],
     )
-    colour = kinds("system", {name: colours[name] for name in order}, legend=None)
+    colour = kinds("system", {name: colours[name] for name in points}, legend=None)
     base = alt.Chart(rows).encode(x, y, tooltip=alt.Tooltip("system:N"))
     words = base.encode(text="label:N")
     return [
