@@ -34,10 +34,10 @@ bench: $(FULL)
 	$(BIN)/python -m benchmarks
 
 coverage: $(FULL)
-	$(BIN)/python -m benchmarks.coverage
+	$(BIN)/python -m benchmarks.coverage --processes $$(nproc)
 
 fuzz: $(FULL)
-	$(BIN)/python -m benchmarks.fuzz --keep fuzz-faults
+	$(BIN)/python -m benchmarks.fuzz --processes $$(nproc) --keep fuzz-faults
 
 faults: $(FULL)
 	$(BIN)/python -m benchmarks.faults

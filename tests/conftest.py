@@ -1,6 +1,8 @@
 """Settings of all tests."""
 
 import os
+from contextlib import ExitStack
+from dataclasses import replace
 
 # Before numpy is loaded: a second thread of a small product only waits, with a core of its own.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -32,3 +34,18 @@ def steps_are_kept_apart(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(unmask.report.cache, "cache_directory", lambda: folder)
         yield
+
+
+@pytest.fixture(scope="session")
+def shared_place():
+    """Two workers at a place, which tests use one after another: a cluster starts once."""
+    from unmask.run import Place, within
+
+    with ExitStack() as stack:
+        opened = {}
+
+        def at(on, state=None):
+            opened.setdefault(on, Place(on, 2, stack=stack))
+            return within(replace(opened[on], state=state))
+
+        yield at

@@ -87,7 +87,7 @@ def test_workers_and_seeds():
     ("on", "kind"),
     [("processes", "trials"), ("dask", "speakers"), ("kept", "speakers"), ("kept", "trials")],
 )
-def test_all_places_draw_the_same(on, kind, tmp_path):
+def test_all_places_draw_the_same(on, kind, tmp_path, shared_place):
     if on == "dask":
         pytest.importorskip("distributed")
     rng = np.random.default_rng(5)
@@ -99,7 +99,7 @@ def test_all_places_draw_the_same(on, kind, tmp_path):
         for shift in (0.0, 0.5)
     ]
     here = bootstrap(prepared, units, BATTERY.values, replicates=21)
-    with place(state=tmp_path) if on == "kept" else place(on, workers=2):
+    with place(state=tmp_path) if on == "kept" else shared_place(on):
         there = bootstrap(prepared, units, BATTERY.values, replicates=21)
     for key in here.values:
         np.testing.assert_array_equal(here.values[key], there.values[key])

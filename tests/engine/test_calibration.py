@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from scipy.special import expit
 
 import unmask as um
 from unmask.engine import calibrate, fusion_weights
@@ -40,6 +41,22 @@ def test_linear_weighs_the_classes_by_the_prior():
     once, often = calibrate(target, nontarget), calibrate(target, np.tile(nontarget, 10))
     assert often.scale == pytest.approx(once.scale, rel=1e-8)
     assert often.offset == pytest.approx(once.offset, abs=1e-8)
+
+
+@pytest.mark.parametrize("prior", [0.01, 0.999])
+def test_steps_that_overshoot_are_halved(prior):
+    """Where whole Newton steps from zero lead away, the fit is still where the loss is least: at
+    the prior π its gradient Σ w·(p − y)·(s, 1) vanishes, p the posterior of a score at that prior.
+    """
+    rng = np.random.default_rng(0)
+    target, nontarget = rng.normal(3, 1, 40), rng.normal(0, 1, 60)
+    fitted = calibrate(target, nontarget, prior=prior)
+    assert fitted.scale > 1
+    odds = math.log(prior / (1 - prior))
+    missed = prior * (1 - expit(fitted.apply(target) + odds)) / len(target)
+    taken = (1 - prior) * expit(fitted.apply(nontarget) + odds) / len(nontarget)
+    assert missed.sum() == pytest.approx(taken.sum(), abs=1e-9)
+    assert (missed * target).sum() == pytest.approx((taken * nontarget).sum(), abs=1e-9)
 
 
 def test_linear_without_information_or_without_overlap():

@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from unmask.engine import curves
 from unmask.engine.curves import reliability
+from unmask.engine.operating import Polygon
 
 
 def test_whiskers_of_calibrated_scores_hold_the_diagonal():
@@ -26,3 +28,11 @@ def test_posteriors_are_at_the_prior_of_the_trials():
     found = reliability(np.zeros(10), np.zeros(30), bins=4)
     np.testing.assert_allclose(found.predicted, [0.25])
     np.testing.assert_allclose(found.observed, [0.25])
+
+
+def test_both_ends_of_a_curve_are_kept():
+    """However near their neighbours are; between them, the first and last point of each pixel."""
+    rates = np.array([1.0, 1.0, 0.5, 0.5, 0.0, 0.0])
+    np.testing.assert_array_equal(curves._visible(Polygon(rates, 1.0 - rates)), [0, 1, 2, 3, 4, 5])
+    rates = np.array([1.0, 1.0, 1.0, 0.5, 0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(curves._visible(Polygon(rates, 1.0 - rates)), [0, 2, 3, 4, 6])

@@ -92,12 +92,12 @@ def everything(voices, matrices):
 
 
 @pytest.mark.parametrize("on", ["processes", "dask"])
-def test_all_places_give_the_same_bits(voices, matrices, on):
+def test_all_places_give_the_same_bits(voices, matrices, on, shared_place):
     if on == "dask":
         pytest.importorskip("distributed")
     number = 5 if on == "processes" else 2
     wanted = list(islice(everything(voices, matrices), number))
-    with place(on, workers=2):
+    with shared_place(on):
         for one, other in zip(islice(everything(voices, matrices), number), wanted, strict=True):
             assert_same_bits(one, other)
 

@@ -27,6 +27,7 @@ from unmask.report.frameworks.attacks import Attack
 from unmask.report.frameworks.legal import with_fitting_lengths
 from unmask.report.headline import find, largest, people
 from unmask.report.html import merged, symbols
+from unmask.report.inputs import counterpart, enrolling
 from unmask.report.redact import Labels
 from unmask.report.toml import load_config
 from unmask.report.writing import write_report
@@ -514,3 +515,19 @@ def test_another_place_gives_the_same_report(small, tmp_path):
     assert any((tmp_path / "state").iterdir())
     with pytest.raises(InputError, match="found moon"), place("moon"):
         assess(config, tmp_path / "out")
+
+
+def test_a_safeguard_of_fewer_utterances_enrols_the_same_part_of_them():
+    names = [f"{who}-{u}" for who in "abcdef" for u in range(20)]
+    original = Embeddings(np.eye(120), [name[0] for name in names], names)
+    few = original.select(np.arange(120) % 5 == 0)
+    config = Config(
+        original={"embeddings": "o.npz"}, safeguards=[{"name": "few", "embeddings": "f.npz"}]
+    )
+    enrols = enrolling(config, original, {"few": few})
+    for who in "abcdef":
+        own = [name for name in names if name[0] == who]
+        assert sum(name in enrols for name in own) == 10
+        assert sum(name in enrols for name in few.utterances.to_series() if name[0] == who) == 2
+    assert enrolling(config, original, {"all": original}) == enrolling(config, original, {})
+    assert set(counterpart(original, few).utterances.to_series()) == set(few.utterances.to_series())

@@ -39,12 +39,12 @@ def start():
 
 @pytest.mark.parametrize("on", ["local", "processes", "dask"])
 @pytest.mark.parametrize("kept", [False, True])
-def test_all_places_give_the_same_in_order(on, kept, tmp_path):
+def test_all_places_give_the_same_in_order(on, kept, tmp_path, shared_place):
     if on == "dask":
         pytest.importorskip("distributed")
     steps = []
     with (
-        place(on, workers=2, state=tmp_path if kept else None),
+        shared_place(on, tmp_path if kept else None),
         reporting(lambda *step: steps.append(step)),
     ):
         assert sums(run(total, NUMBERS, RANGES)) == WANTED

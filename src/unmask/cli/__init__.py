@@ -32,7 +32,7 @@ COMMANDS: Final = {
     "embed": "Turn recordings into speaker embeddings; a run that was stopped goes on where it"
     " was.",
     "train": "Train a speaker encoder on recordings; a run that was stopped goes on where it was.",
-    "anonymise": "Protect recordings; the same folders and names below the output folder.",
+    "anonymise": "Protect recordings; assess them: b2, b2r and b2w hide hardly anyone.",
     "encoders": "Built-in encoders and their weights.",
     "validate": "Check a file and say what was found in it.",
     "formats": "List the file formats that are read, with layout and example.",

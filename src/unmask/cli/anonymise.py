@@ -53,7 +53,7 @@ def anonymise(
     ),
     audio: Literal["flac", "wav"] = option("Audio format.", default="flac"),
 ) -> None:
-    """Protect recordings; the same folders and names below the output folder."""
+    """Protect recordings; assess them: b2, b2r and b2w hide hardly anyone."""
     if (method is None) == (command is None):
         raise typer.BadParameter("give either --method or --command")
     if (method == "b1") != (pool is not None):

@@ -23,9 +23,7 @@ from unmask.run import advance, part
 from unmask.trials import (
     NONTARGET,
     TARGET,
-    OnProblem,
     ScoreBatch,
-    Speakers,
     StreamedScores,
     is_large,
     read_scores,
@@ -81,22 +79,17 @@ def _renamed(evaluation: Evaluation, names: Sequence[str]) -> Evaluation:
 def stream_scores(
     path: str | Path | Sequence[str | Path],
     *,
-    key: str | Path | None = None,
-    speakers: Speakers | None = None,
-    systems: Sequence[str] | None = None,
-    format: str | None = None,
-    missing: OnProblem = "error",
-    duplicates: OnProblem = "error",
     battery: Battery | None = None,
     replicates: int | None = None,
     level: float = 0.95,
     seed: int = 0,
+    **options: Any,
 ) -> Evaluation:
     """The table of :func:`evaluate` for text, gzip or parquet of any length.
 
     Files are read once. What is needed of them goes to a temporary folder, where trials are
-    compared and joined by hashes of their identifiers, part by part; options and errors are those
-    of :func:`read_scores`, and several files are one table of several systems as in
+    compared and joined by hashes of their identifiers, part by part; ``options`` and errors are
+    those of :func:`read_scores`, and several files are one table of several systems as in
     :meth:`Scores.merged`. Memory grows with the distinct target scores (and, where speakers are
     named, with the names) and not with the files. The trials of the signature are named by the
     digest of the first file.
@@ -114,17 +107,7 @@ def stream_scores(
     remarks: list[str] = []
     with ExitStack() as stack:
         with part(0, 2):
-            scores = stack.enter_context(
-                streamed_scores(
-                    paths,
-                    key=key,
-                    speakers=speakers,
-                    systems=systems,
-                    format=format,
-                    missing=missing,
-                    duplicates=duplicates,
-                )
-            )
+            scores = stack.enter_context(streamed_scores(paths, **options))
         few = sum(scores.counts.values()) <= AUTO_TRIALS
         for i, name in enumerate(scores.systems):
             with part(1, 2), part(i, len(scores.systems)):

@@ -48,9 +48,11 @@ class Headline:
 
 
 def _complement(estimate: Estimate) -> Estimate:
+    """1 − the estimate; what lies below 0 leaves no more than everything."""
     made = estimate.interval
-    turned = None if made is None else replace(made, low=1 - made.high, high=1 - made.low)
-    return replace(estimate, value=1 - float(estimate.value), interval=turned)
+    if made is not None:
+        made = replace(made, low=min(1 - made.high, 1.0), high=min(1 - made.low, 1.0))
+    return replace(estimate, value=min(1 - float(estimate.value), 1.0), interval=made)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from unmask.report.headline import Headline
 from unmask.report.section import Choice, Drawn, Section, TableBlock
 from unmask.report.table import DIGITS, EXPLANATIONS, LABELS, condition_label, label, shown_value
 
-SHOWN_ANSWERS = 3
+SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
 MOST_COLUMNS = 7
 _NEED = ("min_dcf", "act_dcf", "tpr_at_fpr")
 
@@ -317,4 +317,5 @@ def render_html(assessment: Assessment) -> str:
         script=Markup(javascript() + "\n" + template_part("report.js")),
         figure=figure_html,
         shown_answers=SHOWN_ANSWERS,
+        shown_cards=SHOWN_CARDS,
     )

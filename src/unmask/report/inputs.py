@@ -77,15 +77,6 @@ class Inputs:
             known["related"] = self.related[safeguard]
         return Speech(self.protected[safeguard], known, self.learnt.get(safeguard, {}))
 
-    def counterpart(self, protected: Embeddings) -> Embeddings:
-        """The original of those utterances that a safeguard has."""
-        assert self.original is not None
-        assert self.original.utterances is not None
-        assert protected.utterances is not None
-        names = protected.utterances.names.implode()
-        kept = self.original.utterances.to_series().is_in(names).to_numpy()
-        return self.original if kept.all() else self.original.select(kept)
-
     @property
     def safeguards(self) -> tuple[str, ...]:
         """Names of the safeguards that are assessed, in order."""
@@ -108,6 +99,15 @@ class Inputs:
             name = embeddings.source.name if embeddings.source else "embeddings"
             raise InputError(f"{name}: expected utterances that {what}, found none: see split")
         return np.asarray(mask)
+
+
+def counterpart(original: Embeddings, protected: Embeddings) -> Embeddings:
+    """The original of those utterances that a safeguard has."""
+    assert original.utterances is not None
+    assert protected.utterances is not None
+    names = protected.utterances.to_series().implode()
+    kept = original.utterances.to_series().is_in(names).to_numpy()
+    return original if kept.all() else original.select(kept)
 
 
 def read_inputs(
@@ -187,7 +187,7 @@ def read_inputs(
                 f"safeguards.{name}: expected vectors of {original.dimension} dimensions like the"
                 f" original, found {embeddings.dimension}"
             )
-    enrols = frozenset() if original is None else _enrolling(config, original, {**assessed, **runs})
+    enrols = frozenset() if original is None else enrolling(config, original, {**assessed, **runs})
     inputs = Inputs(
         original,
         assessed,
@@ -431,7 +431,7 @@ def _sessions(path: Path, embeddings: Embeddings) -> list[str]:
     return found
 
 
-def _enrolling(
+def enrolling(
     config: Config, original: Embeddings, others: Mapping[str, Embeddings]
 ) -> frozenset[str]:
     """Names of the utterances that enrol: those listed, or a part of each speaker's, by seed.
@@ -450,7 +450,9 @@ def _enrolling(
     held = np.zeros(len(names), dtype=np.int64)
     for one in others.values():
         assert one.utterances is not None
-        held += original.utterances.to_series().is_in(one.utterances.names.implode()).to_numpy()
+        held += (
+            original.utterances.to_series().is_in(one.utterances.to_series().implode()).to_numpy()
+        )
     alike = ("speaker", "held")
     rows = pl.DataFrame(
         {"name": names, "order": order, "speaker": original.speakers.codes, "held": held}

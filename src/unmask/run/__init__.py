@@ -17,7 +17,11 @@ from unmask.run.job import (
     ranges_of as ranges_of,
     run as run,
 )
-from unmask.run.leftovers import scratch_folder as scratch_folder
+from unmask.run.leftovers import (
+    is_own as is_own,
+    scratch_folder as scratch_folder,
+    workplace as workplace,
+)
 from unmask.run.places import (
     Place as Place,
     check_place as check_place,
@@ -34,7 +38,6 @@ from unmask.run.progress import (
     part as part,
     reporting as reporting,
 )
-from unmask.run.state import is_own as is_own, workplace as workplace
 from unmask.run.store import (
     Arrays as Arrays,
     load_arrays as load_arrays,

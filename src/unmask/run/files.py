@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from unmask.errors import InputError
-from unmask.run.leftovers import clear, owned_name, scratch_folder
+from unmask.run.leftovers import clear, lock, owned_name, scratch_folder
 
 
 @contextmanager
@@ -32,10 +32,12 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     if not final.parent.is_dir():
         raise InputError(f"{path}: expected an existing folder, found none at {final.parent}")
     try:
-        if is_special(final):
+        if final.exists() and not final.is_file():
             with scratch_folder() as folder:
-                yield folder / final.name
-                _write_through(folder / final.name, final)
+                made = folder / final.name
+                yield made
+                with open(made, "rb") as source, open(final, "wb", buffering=0) as device:
+                    shutil.copyfileobj(source, device)
             return
         clear(final.parent)
         temporary = final.with_name(f".{owned_name(final.suffix)}")
@@ -104,16 +106,6 @@ def destination(path: str | Path) -> Path:
     return Path(os.path.realpath(final)) if final.is_symlink() else final
 
 
-def is_special(path: Path) -> bool:
-    """Whether a path is a device or a pipe, which is written through and never replaced."""
-    return path.exists() and not path.is_file()
-
-
-def _write_through(temporary: Path, device: Path) -> None:
-    with open(temporary, "rb") as source, open(device, "wb", buffering=0) as file:
-        shutil.copyfileobj(source, file)
-
-
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Keep a folder to one writer; a second one is refused in a line.
@@ -131,19 +123,6 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def lock(handle: int) -> bool:
-    """Lock an open file until it is closed; false where another process has it locked."""
-    try:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except (ImportError, OSError):  # no locks on this system or in this folder
-        pass
-    return True
 
 
 def check_room(folder: Path, needed: int, what: str, *, named: Path | None = None) -> None:

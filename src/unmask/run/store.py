@@ -142,13 +142,11 @@ def npy_array(content: bytes) -> npt.NDArray[Any]:
     size = math.prod(shape) * kind.itemsize
     if min(shape, default=0) < 0 or len(data) != size:
         raise ValueError(f"expected {size} bytes of numbers as declared, found {len(data)}")
-    if kind.kind == "U" and not _are_characters(np.frombuffer(data, kind.str[0] + "u4")):
-        raise ValueError("expected text, found numbers that are no characters")
+    if kind.kind == "U":
+        codes = np.frombuffer(data, kind.str[0] + "u4")
+        if (codes > 0x10FFFF).any() or ((codes >= 0xD800) & (codes <= 0xDFFF)).any():
+            raise ValueError("expected text, found numbers that are no characters")
     return np.ndarray(shape, kind, data, order="F" if by_columns else "C")
-
-
-def _are_characters(codes: npt.NDArray[np.uint32]) -> bool:
-    return not (codes > 0x10FFFF).any() and not ((codes >= 0xD800) & (codes <= 0xDFFF)).any()
 
 
 def _mapped(path: Path) -> npt.NDArray[Any]:

@@ -164,11 +164,8 @@ class Torch:
     def host(self, values: Any) -> npt.NDArray[Any]:
         return np.asarray(values.cpu().numpy() if hasattr(values, "cpu") else values)
 
-    def _type(self, kind: str) -> Any:
-        return getattr(self.torch, kind)
-
     def zeros(self, shape: int | tuple[int, ...], kind: str = "int64") -> Any:
-        return self.torch.zeros(shape, dtype=self._type(kind), device=self.device)
+        return self.torch.zeros(shape, dtype=getattr(self.torch, kind), device=self.device)
 
     def arange(self, start: int, stop: int) -> Any:
         return self.torch.arange(start, stop, device=self.device)

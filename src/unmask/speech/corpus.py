@@ -27,6 +27,15 @@ class Recording:
     session: str | None = None
     place: PurePosixPath = field(default_factory=PurePosixPath)
 
+    @property
+    def stamp(self) -> tuple[int, int]:
+        """Size and time of change of the file; −1 where there is none."""
+        try:
+            state = self.path.stat()
+        except OSError:
+            return -1, -1
+        return state.st_size, state.st_mtime_ns
+
 
 Labeller = Callable[[PurePosixPath], tuple[str, str | None]]
 

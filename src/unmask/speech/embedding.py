@@ -76,7 +76,7 @@ def embed(
     loaded = load_encoder(encoder, device=device)
     shared = _Shared(
         tuple(str(one.path) for one in recordings),
-        tuple(_stamp(one.path) for one in recordings),
+        tuple(one.stamp for one in recordings),
         extraction or Extraction(),
         loaded.fingerprint,
     )
@@ -121,15 +121,6 @@ class _Given:
 
     def __repr__(self) -> str:
         return "encoder"
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    """Size and time of change of a file; −1 where there is none."""
-    try:
-        state = path.stat()
-    except OSError:
-        return -1, -1
-    return state.st_size, state.st_mtime_ns
 
 
 @lru_cache(maxsize=1)

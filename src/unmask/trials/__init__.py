@@ -26,7 +26,6 @@ from unmask.trials.reading import (
     read_scores as read_scores,
 )
 from unmask.trials.scores import Scores as Scores
-from unmask.trials.source import Source as Source
 from unmask.trials.speakers import (
     Speakers as Speakers,
     assign as assign,
@@ -37,6 +36,7 @@ from unmask.trials.trial_list import (
     NONTARGET as NONTARGET,
     TARGET as TARGET,
     OnProblem as OnProblem,
+    Source as Source,
     TrialList as TrialList,
     Trials as Trials,
 )

@@ -25,7 +25,6 @@ from unmask.trials.join import distinct_names
 from unmask.trials.readers.files import GZIP_MAGIC, Input
 from unmask.trials.readers.tables import GZIP_EXPANSION, IDENTIFIERS, SPEAKERS, Table, open_table
 from unmask.trials.reading import check_format
-from unmask.trials.source import Source
 from unmask.trials.speakers import SpeakerRule, Speakers, speaker_rule
 from unmask.trials.spool import (
     DROPPED,
@@ -39,7 +38,7 @@ from unmask.trials.spool import (
     partners,
     repeats,
 )
-from unmask.trials.trial_list import NONTARGET, OTHER, TARGET, OnProblem, check_choice
+from unmask.trials.trial_list import NONTARGET, OTHER, TARGET, OnProblem, Source, check_choice
 
 LARGE = 2 << 30
 ROWS = 1 << 20

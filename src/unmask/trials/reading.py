@@ -38,9 +38,8 @@ from unmask.trials.readers.numpy import load_npy, load_npz, parse_npz
 from unmask.trials.readers.parquet import load_parquet
 from unmask.trials.readers.tables import Parsed, TypedRows, open_table, open_typed
 from unmask.trials.scores import Scores
-from unmask.trials.source import Source
 from unmask.trials.speakers import SpeakerRule, Speakers, assign, assign_speakers, speaker_rule
-from unmask.trials.trial_list import OnProblem, TrialList, Trials, check_choice
+from unmask.trials.trial_list import OnProblem, Source, TrialList, Trials, check_choice
 
 VECTORS = ("embeddings", "embedding", "vectors", "vector", "xvectors", "xvector", "emb")
 UTTERANCES = (

@@ -23,9 +23,16 @@ from unmask.trials.problems import (
     other_labels,
     other_trials,
 )
-from unmask.trials.source import Source
 from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
-from unmask.trials.trial_list import NONTARGET, TARGET, OnProblem, TrialList, Trials, joint_codes
+from unmask.trials.trial_list import (
+    NONTARGET,
+    TARGET,
+    OnProblem,
+    Source,
+    TrialList,
+    Trials,
+    joint_codes,
+)
 
 
 @dataclass(frozen=True, eq=False)

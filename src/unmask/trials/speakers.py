@@ -14,8 +14,7 @@ from unmask.errors import InputError
 from unmask.trials.ids import Ids, lookup
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.text import read_columns
-from unmask.trials.source import Source
-from unmask.trials.trial_list import TrialList
+from unmask.trials.trial_list import Source, TrialList
 
 PATTERN = "pattern:"
 Speakers = str | Path | Mapping[str, str]

@@ -16,7 +16,6 @@ from unmask.errors import InputError
 from unmask.trials.ids import Ids, lookup, share
 from unmask.trials.join import codes_like, digest_of_trials, first_occurrences, trial_codes
 from unmask.trials.problems import no_identifiers, repeated, side_in_one, unlabelled
-from unmask.trials.source import Source
 
 OnProblem = Literal["error", "skip"]
 TARGET, NONTARGET, OTHER = 1, 0, -1
@@ -42,6 +41,39 @@ def check_choice(name: str, value: str) -> None:
     """Refuse anything but ``error`` and ``skip``."""
     if value not in ("error", "skip"):
         raise InputError(f"expected {name}='error' or 'skip', found {value!r}")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input: the path as given, the SHA-256 of its bytes, what was detected and counted.
+
+    Readers make it, documents list it. ``missing`` counts trials of this input that found no
+    partner in the other one (or had no score) and were left out on request, ``duplicates`` trials
+    left out because they came before. A count that does not apply is ``None``.
+    """
+
+    name: str
+    sha256: str
+    format: str
+    target: int | None = None
+    nontarget: int | None = None
+    missing: int = 0
+    duplicates: int = 0
+    speakers: int | None = None
+    detected: str = ""
+
+    def counted(self, counts: Mapping[str, int], speakers: int | None) -> Source:
+        """The same with counts of target, nontarget and other trials and of speakers."""
+        detected = self.detected
+        if counts["other"] and "neither class" not in detected:
+            detected += f"; {counts['other']} spoof trials belong to neither class"
+        return replace(
+            self,
+            target=counts["target"],
+            nontarget=counts["nontarget"],
+            speakers=speakers,
+            detected=detected,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -96,7 +96,7 @@ def measure(
     given = hypotheses or {}
     shared = _Shared(
         tuple(
-            tuple((str(one.path), *_stamp(one.path)) for one in versions)
+            tuple((str(one.path), *one.stamp) for one in versions)
             for versions in zip(*conditions.values(), strict=True)
         ),
         tuple(listens is not None and name not in given for name in conditions),
@@ -296,14 +296,6 @@ def _labels(
         for condition, given in predictions.items()
     }
     return classes, np.array([number[one] for one in truth]), guessed
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        state = path.stat()
-    except OSError:
-        return -1, -1
-    return state.st_size, state.st_mtime_ns
 
 
 def write_measurements(measurements: Measurements, path: str | os.PathLike[str]) -> None:

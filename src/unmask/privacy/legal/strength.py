@@ -64,14 +64,14 @@ class Worst:
 
 
 def extent(estimate: Estimate) -> tuple[float, float]:
-    """By which risks are put in order: shares as people, then the low end of the interval.
+    """By which risks are put in order: Linkability as people, then the low end of the interval.
 
     Of shares less than half a person apart the surer one counts as larger: of 60 people 100 % may
     be 56 to 60, and 99.9 %, whose spread is known, 58 to 60.
     """
     value, made = float(estimate.value), estimate.interval
     low = -np.inf if made is None or np.isnan(made.low) else made.low
-    people = estimate.n.get("speakers", 0) if estimate.unit == "%" else 0
+    people = estimate.n.get("speakers", 0) if estimate.metric == "linkability" else 0
     return round(people * value) if people else value, low
 
 

@@ -25,7 +25,7 @@ from unmask.privacy.legal import (
 from unmask.report.cache import digest_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
 from unmask.report.extractors import Speech
-from unmask.report.inputs import Inputs
+from unmask.report.inputs import Inputs, counterpart
 from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores
 
 ATTACKS = "Attacks"
@@ -81,11 +81,13 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     if {"original", "own"} <= set(speech.learnt):
         pairs = speech.learnt["original"], speech.learnt["own"]
         train = pooled(pairs)
-    sides = speech.known["original"], speech.protected
+    sides = counterpart(speech.known["original"], speech.protected), speech.protected
     whole = LegalAttacker(*sides, "cosine", train, consistency=False, pairs=pairs)
     found = {name: replace(whole, backend=name) for name in named if whole.allows(name)}
     return found | {
-        f"trained by {who}": LegalAttacker(one.known["original"], one.protected, consistency=False)
+        f"trained by {who}": LegalAttacker(
+            counterpart(one.known["original"], one.protected), one.protected, consistency=False
+        )
         for (name, who), one in inputs.trained.items()
         if name == safeguard
     }

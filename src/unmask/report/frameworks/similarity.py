@@ -44,6 +44,7 @@ from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.attacks import matrix_attackers
 from unmask.report.frameworks.study import Framework, Plan, Study
+from unmask.report.inputs import counterpart
 from unmask.report.section import NOE_2020, NOE_2022, Choice, Method, Section, TableBlock, percent
 from unmask.trials import Source
 
@@ -240,7 +241,8 @@ def _steps(study: Study) -> Plan:
     all_pairs = {**how, "pairs": config.similarity.pairs}
     matrices, within = {}, {}
     for name, protected in inputs.protected.items():
-        voices = (inputs.counterpart(protected), protected)
+        assert inputs.original is not None
+        voices = (counterpart(inputs.original, protected), protected)
         rivals = matrix_attackers(config, inputs, name)
         held = [x for one in rivals.values() for x in (one.enrol, one.test, one.train) if x]
         matrices[name] = Step(

@@ -182,15 +182,15 @@ def fit_location_scale(
         near = [_HOLD[name] * (given[name] - _FAMILY_START[name]) for name in _FAMILY]
         return np.concatenate([errors, near])
 
+    low, high, step = zip(
+        *(_WITHIN.get(name, (-np.inf, np.inf, 0.1)) for name in names), strict=True
+    )
     solution = least_squares(
         residual,
         [begin[name] for name in names],
-        bounds=(
-            [_LOW.get(name, -np.inf) for name in names],
-            [_HIGH.get(name, np.inf) for name in names],
-        ),
+        bounds=(low, high),
         diff_step=1e-4,
-        x_scale=[_STEP.get(name, 0.1) for name in names],
+        x_scale=step,
         ftol=1e-7,
         xtol=1e-6,
         max_nfev=3 if brief else (12 if recipe.general or start is not None else 40),
@@ -203,29 +203,18 @@ def fit_location_scale(
     return LocationScale(recipe.name, given, warp)
 
 
-_LOW = {
-    "log_scale": -4.0,
-    "log_scale_spread": -6.0,
-    "slope": -1.0,
-    "target_shift": -2.0,
-    "target_spread": -0.8,
-    "bend": -0.4,
-    "family": -16.0,
-    "family_shift": 1.0,
-    "family_spread": -2.0,
+# Least and largest value of a parameter, and the scale on which it moves.
+_WITHIN: dict[str, tuple[float, float, float]] = {
+    "log_scale": (-4.0, 2.0, 0.1),
+    "log_scale_spread": (-6.0, 0.7, 0.5),
+    "slope": (-1.0, 1.0, 0.05),
+    "target_shift": (-2.0, 2.0, 0.1),
+    "target_spread": (-0.8, 0.8, 0.1),
+    "bend": (-0.4, 0.4, 0.05),
+    "family": (-16.0, -3.0, 0.1),
+    "family_shift": (1.0, 9.0, 0.1),
+    "family_spread": (-2.0, 0.7, 0.1),
 }
-_HIGH = {
-    "log_scale": 2.0,
-    "log_scale_spread": 0.7,
-    "slope": 1.0,
-    "target_shift": 2.0,
-    "target_spread": 0.8,
-    "bend": 0.4,
-    "family": -3.0,
-    "family_shift": 9.0,
-    "family_spread": 0.7,
-}
-_STEP = {"log_scale_spread": 0.5, "bend": 0.05, "slope": 0.05}
 
 
 def _start(moments: Moments) -> dict[str, float]:

@@ -223,12 +223,7 @@ def _fits(role: str, values: set[str]) -> bool:
         return {value.lower() for value in values} <= WORDS.keys()
     if role == "label":
         return {value.lower() for value in values} <= VOCABULARY.keys()
-    return not _looks_like_scores(values)
-
-
-def _looks_like_scores(values: set[str]) -> bool:
-    """Whether identifiers are out of the question: only numbers, and not all of them whole."""
-    return all(map(is_number, values)) and not all(map(_is_whole, values))
+    return not all(map(is_number, values)) or all(map(_is_whole, values))
 
 
 def _is_whole(value: str) -> bool:

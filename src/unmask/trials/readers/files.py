@@ -133,7 +133,8 @@ class Input:
         if not drained:
             block += self._lines(size - len(block))
         while block:
-            yield _newlines(block if block.endswith(b"\n") else block + b"\n")
+            whole = block if block.endswith(b"\n") else block + b"\n"
+            yield whole.replace(b"\r\n", b"\n") if b"\r" in whole else whole
             block = b"" if drained else self._lines(size)
 
     def _lines(self, size: int) -> bytes:
@@ -186,10 +187,6 @@ def _open(path: str | Path) -> BinaryIO:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{path!s}: cannot be opened ({reason})") from error
-
-
-def _newlines(block: bytes) -> bytes:
-    return block.replace(b"\r\n", b"\n") if b"\r" in block else block
 
 
 def stem(name: str) -> str:

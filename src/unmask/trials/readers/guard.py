@@ -62,6 +62,7 @@ class _Decoder:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,
+                    pipesize=1 << 20,
                 )
                 assert self._process.stdout is not None
                 self._process.stdout.read(1)

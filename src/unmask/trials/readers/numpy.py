@@ -64,8 +64,9 @@ def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> 
         return _unnamed(name, stem, values, label, "scores and labels")
     lengths = {array.shape for array in arrays.values()}
     if len(lengths) != 1 or len(next(iter(lengths))) != 1:
-        found = ", ".join(f"{key} {array.shape}" for key, array in arrays.items())
-        raise InputError(f"{name}: expected {NPZ.layout}, found {found or 'an empty archive'}")
+        held = ", ".join(f"{key} {array.shape}" for key, array in arrays.items())
+        hint = ": unmask eval --pairs all makes trials of embeddings" if "embed" in held else ""
+        raise InputError(f"{name}: expected {NPZ.layout}, found {held or 'an empty archive'}{hint}")
     columns = {"label" if key == "labels" else key: _series(a, name) for key, a in arrays.items()}
     rows = TypedRows(name, pl.DataFrame(columns), lambda: nullcontext(source))
     return open_typed(rows, stem, NPZ, as_key=as_key, systems=systems).in_memory()
