@@ -13,6 +13,7 @@ from unmask.figures.figure import Figure, table
 from unmask.figures.theme import MUTED, WIDE, shorten
 
 Ends = tuple[float, float]
+_NAME = 5.5  # the height of a name in points of the risk
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def cost_plane(
         (point.risk_ends or (point.risk,) * 2, point.cost_ends or (point.cost,) * 2)
         for point in points
     ]
-    lines = _lines(points, scale)
+    names_at = _names_at(points, scale)
     rows = table(
         system=systems,
         shown=[shorten(name) for name in systems],
@@ -79,7 +80,7 @@ def cost_plane(
         risk_high=[100 * e[0][1] for e in ends],
         cost_low=[scale * e[1][0] for e in ends],
         cost_high=[scale * e[1][1] for e in ends],
-        line=lines,
+        name_at=names_at,
         front=["on the front" if one else "beaten by another" for one in front],
     )
     better = "→ more useful" if more_is_better else "← more useful"
@@ -87,7 +88,7 @@ def cost_plane(
         "cost:Q", title=f"{cost}, {better}", scale=alt.Scale(nice=True, zero=not more_is_better)
     )
     y = alt.Y("risk:Q", title=f"{risk}, ↓ safer", scale=alt.Scale(domain=[0, 104], nice=False))
-    colour = system_colour(systems, colours, width=width)
+    colour = system_colour(systems, colours, width=width).legend(None)
     base = alt.Chart(rows)
     steps = sorted(
         ((scale * p.cost, 100 * p.risk) for p, one in zip(points, front, strict=True) if one),
@@ -117,11 +118,9 @@ def cost_plane(
                 " front:N|Front"
             ),
         ),
-        *(
-            base.transform_filter(f"datum.line === {line}")
-            .mark_text(align="left", dx=7, dy=-8 if line == 0 else 2 + 13 * line)
-            .encode(x, y, text="shown:N")
-            for line in range(max(lines) + 1)
+        base.mark_rule(color=MUTED, strokeWidth=0.7).encode(x, y, alt.Y2("name_at:Q")),
+        base.mark_text(align="left", dx=4, fontWeight="bold").encode(
+            x, alt.Y("name_at:Q"), colour, text="shown:N"
         ),
     ]
     told = "; ".join(
@@ -132,7 +131,7 @@ def cost_plane(
     caption = (
         "Each point is a safeguard: the lower, the less its strongest attacker finds; the further"
         f" to the {'right' if more_is_better else 'left'}, the more is left of the speech. Bars are"
-        " intervals over speakers. Diamonds are anchors: unprotected speech, which costs nothing,"
+        " intervals over speakers, thin lines lead to names. Diamonds are anchors: unprotected speech, which costs nothing,"
         " and silence, which protects all and says nothing. The dotted line is the front: what lies"
         " off it is beaten by another, no worse in either value and better in one, though intervals"
         " may overlap."
@@ -144,16 +143,20 @@ def cost_plane(
     return Figure(name, title, caption, chart)
 
 
-def _lines(points: Sequence[PlanePoint], scale: float) -> list[int]:
-    """On which line the name of each point stands, so that names of close points do not overlap."""
-    lines: list[int] = []
+def _names_at(points: Sequence[PlanePoint], scale: float) -> list[float]:
+    """The height of each point's name: as near as names of close points leave room, those of
+    points further to the left lower, so that no rule crosses a name.
+    """
     widest = max(abs(scale * point.cost) for point in points) or 1.0
-    for n, point in enumerate(points):
-        taken = {
-            lines[m]
-            for m, other in enumerate(points[:n])
-            if abs(point.cost - other.cost) * scale < 0.12 * widest
-            and abs(point.risk - other.risk) < 0.1
-        }
-        lines.append(next(line for line in range(len(points)) if line not in taken))
-    return lines
+    heights: dict[int, float] = {}
+    for n in sorted(range(len(points)), key=lambda n: -points[n].cost):
+        point = points[n]
+        close = [
+            at
+            for m, at in heights.items()
+            if abs(point.cost - points[m].cost) * scale < 0.2 * widest
+        ]
+        step = _NAME if point.risk < 0.5 else -_NAME
+        free = (100 * point.risk + step * line for line in range(1, 2 * len(points) + 1))
+        heights[n] = next(at for at in free if all(abs(at - one) >= _NAME for one in close))
+    return [heights[n] for n in range(len(points))]
