@@ -131,10 +131,10 @@ def cost_plane(
     caption = (
         "Each point is a safeguard: the lower, the less its strongest attacker finds; the further"
         f" to the {'right' if more_is_better else 'left'}, the more is left of the speech. Bars are"
-        " intervals over speakers, thin lines lead to names. Diamonds are anchors: unprotected speech, which costs nothing,"
-        " and silence, which protects all and says nothing. The dotted line is the front: what lies"
-        " off it is beaten by another, no worse in either value and better in one, though intervals"
-        " may overlap."
+        " intervals over speakers, thin lines lead to names. Diamonds are anchors: unprotected"
+        " speech, which costs nothing, and silence, which protects all and says nothing. The dotted"
+        " line is the front: what lies off it is beaten by another, no worse in either value and"
+        " better in one, though intervals may overlap."
     )
     if chance is not None:
         caption += " Dashed black: guessing."
