@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -19,6 +21,7 @@ from benchmarks.fuzz.__main__ import CORPUS
 
 import unmask as um
 from unmask.cli import main
+from unmask.cli.assess import telling
 from unmask.engine import curves
 from unmask.errors import InputError
 from unmask.estimate import Estimate
@@ -328,7 +331,7 @@ def test_sessions_of_one_speaker_each_are_assessed(tmp_path):
     assert [one.sentence for one in found.failures if "OO_WITHIN" in one.sentence] == []
 
 
-def test_what_an_assessment_needs_is_looked_for_beforehand(tmp_path):
+def test_what_an_assessment_needs_is_looked_for_beforehand(tmp_path, monkeypatch, capsys):
     text = voices(tmp_path)
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\0")
     for change, said in (
@@ -341,3 +344,168 @@ def test_what_an_assessment_needs_is_looked_for_beforehand(tmp_path):
     (tmp_path / "a.toml").write_text(f"{text}[legal.attributes]\nage = [30]\n")
     with pytest.raises(InputError, match=r"legal\.attributes: original: no column age"):
         check_inputs(load_config(tmp_path / "a.toml"))
+    before = sorted(tmp_path.iterdir())
+    assert run(monkeypatch, "assess", tmp_path / "a.toml", "--validate") == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+ESCAPES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+HOSTILE = "p\x1b[2J[/b]\x07\x00\x9b/../q"
+
+
+def test_escapes_in_names_of_systems_reach_neither_terminal_nor_figures(
+    tmp_path, monkeypatch, capsys
+):
+    rows = [f"a{i}\tb{i}\t{WORDS[i % 2]}\t{i * 7 % 5}\n" for i in range(20)]
+    heading = f"enrol\ttest\tlabel\t{HOSTILE}\n".replace("\0", "")
+    (tmp_path / "s.tsv").write_text(heading + "".join(rows))
+    drawn = ("--ci", 0, "--figures", tmp_path / "drawn", "--figure-formats", "svg")
+    assert run(monkeypatch, "eval", tmp_path / "s.tsv", *drawn) == 0
+    assert run(monkeypatch, "validate", tmp_path / "s.tsv") == 0
+    told = capsys.readouterr()
+    assert "p\ufffd[2J" in told.out
+    assert not ESCAPES.search(told.out + told.err)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["drawn", "s.tsv"]
+    for path in (tmp_path / "drawn").iterdir():
+        assert re.fullmatch(r"[a-z_]+\.svg", path.name)
+        assert not ESCAPES.search(path.read_text())
+
+
+def test_escapes_in_names_of_an_assessment_reach_no_terminal(tmp_path, monkeypatch, capsys):
+    text = voices(tmp_path).replace("name = 'p'", f"name = {json.dumps(HOSTILE)}")
+    text = f"frameworks = ['similarity']\nfigures = []\n[intervals]\nreplicates = 2\n{text}"
+    (tmp_path / "a.toml").write_text(text)
+    words = ("assess", tmp_path / "a.toml")
+    assert run(monkeypatch, *words, "--validate") == 0
+    assert run(monkeypatch, *words, "-o", tmp_path / "out", "--cache", tmp_path / "kept") == 0
+    told = capsys.readouterr()
+    assert told.out.count("p\ufffd[2J[/b]") > 1
+    assert not ESCAPES.search(told.out + told.err)
+    for path in (tmp_path / "out").rglob("*"):
+        assert re.fullmatch(r"[a-z_]+(\.[a-z]+)?", path.name)
+        assert path.parent.name != "tables" or not ESCAPES.search(path.read_text())
+
+
+def test_names_in_a_progress_bar_are_no_markup(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    shown = Terminal()
+    monkeypatch.setattr("sys.stderr", shown)
+    with telling(quiet=False) as listener:
+        listener(HOSTILE, 1, 2)
+    assert "p\ufffd[2J[/b]" in shown.getvalue()
+    assert "\x1b[2J" not in shown.getvalue()
+
+
+@pytest.fixture
+def spoken(tmp_path, monkeypatch):
+    """Two recordings, and an encoder that marks its process and waits as long as it is told."""
+    soundfile = pytest.importorskip("soundfile")
+    (tmp_path / "spoken" / "s").mkdir(parents=True)
+    (tmp_path / "marks").mkdir()
+    for name in "ab":
+        path = tmp_path / "spoken" / "s" / f"{name}.wav"
+        soundfile.write(path, 0.1 * np.sin(np.arange(4000)), 16000)
+    (tmp_path / "waiting.py").write_text(
+        "import os, pathlib, time\n"
+        "def encode(x):\n"
+        f"    pathlib.Path({str(tmp_path / 'marks')!r}, str(os.getpid())).touch()\n"
+        "    time.sleep(float(os.environ.get('PAUSE', 0)))\n"
+        "    return x[:3]\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path / "spoken"
+
+
+def members(session):
+    """Processes of a session that live, the keeper of shared memory among them."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, its = path.read_text().rsplit(")", 1)[1].split()[:4]
+        except OSError:
+            continue
+        if its == str(session) and state != "Z":
+            found.append(path.parent.name)
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+@pytest.mark.parametrize(
+    ("command", "send", "number", "code"),
+    [("embed", os.killpg, signal.SIGINT, 130), ("anonymise", os.kill, signal.SIGTERM, 143)],
+    ids=["Ctrl-C", "SIGTERM"],
+)
+def test_a_stopped_run_takes_its_workers_with_it(spoken, tmp_path, command, send, number, code):
+    """Ctrl-C reaches workers as well, one of which may still be loading; a program that a worker
+    has started ends too.
+    """
+    program = tmp_path / "program.sh"
+    program.write_text(f"cp $1 $2; touch {tmp_path}/marks/$$; sleep 60")
+    words = {
+        "embed": ["-o", tmp_path / "x.npz", "-e", "waiting:encode", "--shard", "1"],
+        "anonymise": ["-o", tmp_path / "x", "--command", f"sh {program} {{input}} {{output}}"],
+    }
+    (tmp_path / "scratch").mkdir()
+    path = os.pathsep.join([str(Path(um.__file__).parents[1]), str(tmp_path)])
+    own = {"PYTHONPATH": path, "TMPDIR": str(tmp_path / "scratch"), "PAUSE": "60"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "unmask", command, spoken, *words[command], "-w", "2"],
+        env={**os.environ, **own},
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        end = time.monotonic() + 60
+        while not (marks := list((tmp_path / "marks").iterdir())):
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        send(process.pid, number)
+        _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors.count(b"\n")) == (code, 1)
+    assert errors.endswith(b"; run again to go on\n")
+    while members(process.pid) + members(marks[0].name):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    assert not (tmp_path / "x.npz").exists()
+    assert not [path for path in (tmp_path / "x").rglob("*") if path.is_file()]
+    assert not list((tmp_path / "scratch").iterdir())
+
+
+def test_bad_input_of_embed_leaves_nothing(spoken, tmp_path, monkeypatch, capsys):
+    (tmp_path / "text" / "s").mkdir(parents=True)
+    (tmp_path / "text" / "s" / "x.wav").write_text("no audio")
+    (tmp_path / "taken.npz").mkdir()
+    (tmp_path / "other.npz.parts").write_text("precious")
+    (tmp_path / "archives").mkdir()
+    for name in ("a.ark", "utt2spk"):
+        (tmp_path / "archives" / name).touch()
+    before = sorted(tmp_path.rglob("*"))
+    for source, output, encoder, said in (
+        ("text", "x.npz", "waiting:encode", "x.wav: not readable as audio"),
+        ("spoken", "x.npz", "absent", "encoder absent: expected campplus"),
+        ("spoken", "x.npz", "absent:encode", "No module named 'absent'"),
+        ("spoken", "x.npz", "waiting:absent", "no attribute 'absent'"),
+        ("spoken", "x.npz", "absent.onnx", "absent.onnx: no such file"),
+        ("spoken", "absent/x.npz", "waiting:encode", "absent: no such folder"),
+        ("spoken", "taken.npz", "waiting:encode", "expected a file to write, found a folder"),
+        ("spoken", "other.npz", "waiting:encode", "cannot be used (Not a directory)"),
+        ("spoken", "archives/b.ark", "waiting:encode", "expected a folder of its own"),
+    ):
+        words = ("embed", tmp_path / source, "-o", tmp_path / output, "-e", encoder, "-w", 1)
+        assert run(monkeypatch, *words) == 1
+        told = capsys.readouterr().err
+        assert said in told.splitlines()[0]
+        assert told.count("\n") == 1 + (source == "text")
+        shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
+        for mark in (tmp_path / "marks").iterdir():
+            mark.unlink()
+        assert sorted(tmp_path.rglob("*")) == before
+    assert (tmp_path / "other.npz.parts").read_text() == "precious"
+    (tmp_path / "x.npz.parts" / "earlier").mkdir(parents=True)
+    words = ("embed", tmp_path / "text", "-o", tmp_path / "x.npz", "-e", "waiting:encode")
+    assert run(monkeypatch, *words, "-w", 1) == 1
+    assert (tmp_path / "x.npz.parts" / "earlier").is_dir()

@@ -111,6 +111,17 @@ def test_an_ended_run_says_so_in_one_line(tmp_path, number, code):
     assert b"run again to go on" in errors
 
 
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (cli.Terminated, 143)])
+def test_a_run_that_is_stopped_while_it_loads_loads_no_more(monkeypatch, capsys, error, code):
+    def loading(*_, **__):
+        raise error
+
+    monkeypatch.setattr(cli, "app", loading)
+    monkeypatch.setitem(sys.modules, "unmask.base", None)
+    assert run(monkeypatch, "formats") == code
+    assert capsys.readouterr().err.endswith("; run again to go on\n")
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_of_commands_says_what_the_command_says(name):
     command = typer.main.get_command(app).commands[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import types
 from itertools import pairwise
@@ -430,3 +431,10 @@ def test_temporary_state_of_others_is_not_taken(tmp_path, monkeypatch, kind):
         first.symlink_to(tmp_path / "planted")
     with workplace("key", None) as folder:
         assert folder != first
+
+
+def test_workers_of_a_cluster_leave_interrupts_to_the_one_that_started_it(shared_place):
+    pytest.importorskip("distributed")
+    with shared_place("dask") as here, here.executor() as workers:
+        found = workers.each(lambda xp, task: signal.getsignal(signal.SIGINT).__name__, [0, 1])
+        assert {name for _, name in found} == {"_pass"}

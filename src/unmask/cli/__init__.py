@@ -199,11 +199,11 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED
     except Terminated:
-        _end("ended by the system; run again to go on", 143)
+        _last("ended by the system; run again to go on", 143)
     except Exception as error:
         _foreign(error)
     if code == _INTERRUPTED:
-        _end(STOPPED, code)
+        _last(STOPPED, code)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -221,10 +221,15 @@ def _foreign(error: Exception) -> NoReturn:
 
 
 def _end(message: str, code: int) -> NoReturn:
-    if sys.stderr is not None:
-        from unmask.base import one_line
+    from unmask.base import one_line
 
-        print(f"unmask: {one_line(message)}", file=sys.stderr)
+    _last(one_line(message), code)
+
+
+def _last(line: str, code: int) -> NoReturn:
+    """Say a line and leave; nothing is loaded, which a stop while loading would break."""
+    if sys.stderr is not None:
+        print(f"unmask: {line}", file=sys.stderr)
     sys.exit(code)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from unmask.base import visible
 from unmask.cli.common import Terminal, Where, terminal_width, writable_folder
 from unmask.cli.options import argument, option
 from unmask.errors import InputError
@@ -68,8 +69,8 @@ def assess(
     read = load_config(config, changes=[*change, *(["redact=true"] if redact else [])])
     if validate:
         for line in check_inputs(read, allow_code=allow_code):
-            print(line)
-        print(f"{config}: fine")
+            print(visible(line))
+        print(visible(f"{config}: fine"))
         return
     folder = output or config.with_name(f"{config.stem}-report")
     with place(where.on, workers=where.workers, state=where.state):
@@ -103,8 +104,7 @@ def run(
     )
     if file_copy and not page.with_name("filing.pdf").exists():
         terminal.remark("no Chromium to make a PDF: print filing.html from any browser")
-    sys.stdout.write(summary_table(assessment, width=terminal_width()))
-    print(page)
+    sys.stdout.write(visible(f"{summary_table(assessment, width=terminal_width())}{page}\n"))
 
 
 @contextmanager
@@ -117,12 +117,12 @@ def telling(*, quiet: bool) -> Iterator[Listener | None]:
         BarColumn(bar_width=24),
         TaskProgressColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("reading", total=None)
 
         def listener(what: str, done: float, total: float) -> None:
-            bars.update(task, description=what, completed=done, total=total)
+            bars.update(task, description=visible(what), completed=done, total=total)
 
         yield listener

@@ -69,11 +69,14 @@ def embed(
     embedding_format(output)
     if not output.absolute().parent.is_dir():
         raise InputError(f"{output.absolute().parent}: no such folder")
+    if output.is_dir():
+        raise InputError(f"{output}: expected a file to write, found a folder")
     if output.suffix == ".ark":
         check_archive_folder(output)
     files = recorded.read(source)
     parts = output.with_name(f"{output.name}.parts")
-    if parts.exists():
+    earlier = parts.is_dir()
+    if earlier:
         recorded.remark(f"{parts}: what fits of an earlier run is kept")
     with recorded.running("embedding"):
         result = embed_recordings(
@@ -81,6 +84,8 @@ def embed(
         )
     recorded.problems(result)
     if result.embeddings is None:
+        if not earlier:
+            forget(parts)
         raise InputError(f"{source}: none of {len(files)} recordings could be embedded")
     written = write(result.embeddings, output)
     forget(parts)

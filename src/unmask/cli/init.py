@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from unmask.base import visible
 from unmask.cli.options import argument, option
 from unmask.errors import InputError
 from unmask.report import starter_config
@@ -27,4 +28,4 @@ def init(
         write_whole(path, text.encode())
     except UnicodeEncodeError:
         raise InputError(f"{folder}: expected file names in UTF-8, found others") from None
-    sys.stdout.write(f"{path}\n")
+    sys.stdout.write(visible(f"{path}\n"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import typer
 
+from unmask.base import visible
 from unmask.cli.common import Tables
 from unmask.cli.options import argument
 from unmask.trials import Embeddings, Scores, Source, Trials, read_any
@@ -18,7 +19,7 @@ def validate(
     lines = _embeddings(data) if isinstance(data, Embeddings) else _trials(data)
     width = max(len(name) for name, _ in lines)
     for name, value in lines:
-        typer.echo(f"{name:<{width}}  {value}")
+        typer.echo(visible(f"{name:<{width}}  {value}"))
 
 
 def _embeddings(data: Embeddings) -> list[tuple[str, str]]:

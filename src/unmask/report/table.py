@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from unmask.base import machine_unit, no_formula, one_line
+from unmask.base import machine_unit, no_formula, one_line, visible
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Parameter
 from unmask.report.documents import Document, Row, condition_names, number
@@ -376,7 +376,7 @@ def comma_separated(document: Document) -> str:
                 e.signature,
             ]
         )
-    return out.getvalue()
+    return visible(out.getvalue())
 
 
 def _json(document: Document) -> str:

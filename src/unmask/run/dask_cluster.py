@@ -15,7 +15,7 @@ import numpy as np
 
 from unmask._version import __version__
 from unmask.errors import InputError
-from unmask.run.places import Lost, pin
+from unmask.run.places import Lost, leave_interrupts, pin
 from unmask.run.xp import NUMPY, Xp
 
 R = TypeVar("R")
@@ -51,6 +51,8 @@ def cluster(on: str, *, workers: int) -> Iterator[Cluster]:
         stack.callback(_close, client)
         connected = Cluster(client, on)
         connected.check()
+        if on == "dask":
+            client.run(leave_interrupts)
         yield connected
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
@@ -26,6 +27,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from types import FrameType
 from typing import Any, Protocol, TypeVar
 
 from unmask.errors import InputError
@@ -97,9 +99,7 @@ class Place:
                 stack.enter_context(one_blas_thread())
                 yield Pool(stack.enter_context(ThreadPoolExecutor(count)), count)
             elif self.on == "processes":
-                context = multiprocessing.get_context("spawn")
-                pool = ProcessPoolExecutor(count, mp_context=context, initializer=pin)
-                yield Pool(stack.enter_context(pool), count)
+                yield stack.enter_context(_processes(count))
             else:
                 from unmask.run.dask_cluster import cluster
 
@@ -190,6 +190,9 @@ class Pool:
     def check_folder(self, folder: Path) -> None:
         """Workers of this machine see all its folders."""
 
+    def _submit(self, call: Callable[[Xp, T], R], task: T) -> Future[R]:
+        return self._executor.submit(call, NUMPY, task)
+
     def each(self, call: Callable[[Xp, T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
         """Submit a few tasks ahead of the workers, so that no results pile up."""
         waiting = iter(enumerate(tasks))
@@ -197,7 +200,7 @@ class Pool:
         try:
             while True:
                 while len(running) < self._ahead and (following := next(waiting, None)) is not None:
-                    running[self._executor.submit(call, NUMPY, following[1])] = following[0]
+                    running[self._submit(call, following[1])] = following[0]
                 if not running:
                     return
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -210,6 +213,42 @@ class Pool:
         finally:
             for future in running:
                 future.cancel()
+
+
+class Processes(Pool):
+    """Processes of this machine, which leave Ctrl-C to the one that started them."""
+
+    def _submit(self, call: Callable[[Xp, T], R], task: T) -> Future[R]:
+        with _interrupts_blocked():
+            return self._executor.submit(_unless_ended, call, task)
+
+
+@contextmanager
+def _processes(count: int) -> Iterator[Processes]:
+    """Workers that end at once, whatever they are at, when the work is interrupted."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(count, mp_context=context, initializer=_serve) as pool:
+        try:
+            yield Processes(pool, count)
+        except Exception:
+            raise
+        except BaseException:
+            for process in list((pool._processes or {}).values()):
+                process.terminate()
+            raise
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """A process that starts meanwhile is not interrupted while it loads; this one is afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Devices:
@@ -276,6 +315,56 @@ def pin() -> None:
     """One BLAS thread in this process from now on, which ends with its parent."""
     one_blas_thread()
     end_with_parent()
+
+
+def _serve() -> None:
+    """A worker process: Ctrl-C is for its parent, and when told to end it tidies up first."""
+    pin()
+    signal.signal(signal.SIGTERM, _leave)
+    leave_interrupts()
+
+
+def leave_interrupts() -> None:
+    """Ctrl-C is for the parent of this process."""
+    signal.signal(signal.SIGINT, _pass)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _pass(number: int, frame: FrameType | None) -> None:
+    """Unlike a signal that is ignored, one that is handled is not ignored by other programs."""
+
+
+class _Ended(BaseException):
+    """This worker was told to end."""
+
+
+_working = False
+_TIDYING = 5.0
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    """End; a task has some seconds to tidy up."""
+    if not _working:
+        os._exit(1)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    limit = threading.Timer(_TIDYING, os._exit, [1])
+    limit.daemon = True
+    limit.start()
+    raise _Ended
+
+
+def _unless_ended(call: Callable[[Xp, T], R], task: T) -> R:
+    """Programs that a task has started end with it, and its temporary files go."""
+    global _working
+    try:
+        try:
+            _working = True
+            return call(NUMPY, task)
+        finally:
+            _working = False
+    except _Ended:
+        os._exit(1)
 
 
 def end_with_parent() -> None:
