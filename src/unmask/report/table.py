@@ -256,7 +256,8 @@ def _merged(lists: Sequence[Sequence[str]]) -> list[str]:
 
 
 def text(document: Document, *, width: int | None = None) -> str:
-    """Aligned tables of at most ``width`` columns, wide ones in parts that repeat their keys.
+    """Aligned tables of at most ``width`` columns, wide ones in parts that repeat the keys of rows
+    with something in them.
 
     Where a width is given, as that of a terminal, sentences are broken at words as well.
     """
@@ -287,7 +288,11 @@ def _split(whole: Grid, width: int) -> list[Grid]:
     return [
         Grid(
             tuple(whole.header[i] for i in keys + part),
-            tuple(tuple(line[i] for i in keys + part) for line in whole.rows),
+            tuple(
+                tuple(line[i] for i in keys + part)
+                for line in whole.rows
+                if len(parts) == 1 or any(line[i] for i in part)
+            ),
             whole.keys,
         )
         for part in parts
