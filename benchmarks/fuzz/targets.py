@@ -303,8 +303,9 @@ def _hdf5_rows(data: bytes, header: int) -> int | None:
     import h5py
 
     with h5py.File(io.BytesIO(data), "r") as file:
-        if "embedding" in file:
-            return len(file["embedding"])
+        vectors = next((name for name in ("embedding", "emb") if name in file), None)
+        if vectors is not None:
+            return len(file[vectors])
         if "ID" in file:
             masked = "score_mask" in file or "trial_mask" in file
             return None if masked else file["scores"].size

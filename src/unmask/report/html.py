@@ -96,6 +96,35 @@ class TableView:
         heads = (("Metric", "", False), *((name, "", True) for name in names))
         return replace(self, heads=heads, lines=lines)
 
+    def sheets(self, most: int) -> tuple[TableView, ...]:
+        """Parts of at most ``most`` characters across, each with the columns that name the rows."""
+        columns = list(zip(*self.lines, strict=True)) if self.lines else []
+        sizes = [max(map(_size, column)) for column in columns]
+        keys = [
+            i for i, column in enumerate(columns) if any(isinstance(one, str) for one in column)
+        ]
+        parts: list[list[int]] = [[]]
+        for i in (i for i in range(len(columns)) if i not in keys):
+            if parts[-1] and sum(sizes[j] for j in (*keys, *parts[-1], i)) > most:
+                parts.append([])
+            parts[-1].append(i)
+        return tuple(
+            replace(
+                self,
+                heads=tuple(self.heads[i] for i in (*keys, *part)),
+                lines=tuple(tuple(line[i] for i in (*keys, *part)) for line in self.lines),
+                note=self.note if part is parts[-1] else "",
+            )
+            for part in parts
+        )
+
+
+def _size(item: str | Number | None) -> int:
+    """Characters of a cell."""
+    if item is None or isinstance(item, str):
+        return len(item or "–")
+    return len(item.value) + (len(item.low) + len(item.high) + 5 if item.low else 0)
+
 
 def table_view(block: TableBlock, numbers: Numbers) -> TableView:
     """Conditions down, metrics across; a number knows its place in ``results.json``."""
