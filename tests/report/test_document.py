@@ -13,6 +13,7 @@ import pytest
 
 from unmask import Estimate, InputError, Interval, render
 from unmask.report import Document, Row, json_schema
+from unmask.report.html import Number, TableView
 from unmask.report.table import WIDTH, cell, label
 from unmask.trials import Source
 
@@ -132,3 +133,22 @@ def test_csv_holds_everything_in_full_precision():
 def test_unknown_format():
     with pytest.raises(InputError, match="text, json, csv, md, latex"):
         render(document(Row({}, (EER,))), "xlsx")
+
+
+def test_a_table_wider_than_paper_comes_in_parts_that_hold_all_columns():
+    def number(text):
+        return Number(text, "0", "9", "%", 1.0, None, "")
+
+    heads = (("System", "", False), *((f"m{i}", "", True) for i in range(5)))
+    lines = tuple((name, *(number(f"{name}{i}") for i in range(5))) for name in ("a", "b"))
+    table = TableView("t", heads, lines, False, "note")
+    assert table.sheets(1000) == (table,)
+    parts = table.sheets(20)
+    assert [[text for text, _, _ in part.heads] for part in parts] == [
+        ["System", "m0", "m1"],
+        ["System", "m2", "m3"],
+        ["System", "m4"],
+    ]
+    assert [part.lines[1][-1].value for part in parts] == ["b1", "b3", "b4"]
+    assert [part.note for part in parts] == ["", "", "note"]
+    assert replace(table, lines=()).sheets(1) == (replace(table, lines=()),)

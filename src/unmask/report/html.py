@@ -98,11 +98,11 @@ class TableView:
 
     def sheets(self, most: int) -> tuple[TableView, ...]:
         """Parts of at most ``most`` characters across, each with the columns that name the rows."""
-        columns = list(zip(*self.lines, strict=True)) if self.lines else []
+        if not self.lines:
+            return (self,)
+        columns = list(zip(*self.lines, strict=True))
         sizes = [max(map(_size, column)) for column in columns]
-        keys = [
-            i for i, column in enumerate(columns) if any(isinstance(one, str) for one in column)
-        ]
+        keys = [i for i, column in enumerate(columns) if isinstance(column[0], str)]
         parts: list[list[int]] = [[]]
         for i in (i for i in range(len(columns)) if i not in keys):
             if parts[-1] and sum(sizes[j] for j in (*keys, *parts[-1], i)) > most:
