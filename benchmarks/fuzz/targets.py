@@ -11,6 +11,7 @@ import hashlib
 import io
 import random
 import struct
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -286,8 +287,10 @@ def _npz_rows(data: bytes, header: int) -> int | None:
 
 
 def _slice_rows(data: bytes, header: int) -> int | None:
-    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-        return len(archive["embeddings"]) if "embeddings" in archive.files else None
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if "embeddings.npy" not in archive.namelist():
+            return None
+        return _npy_rows(archive.read("embeddings.npy"), header)
 
 
 def _npy_rows(data: bytes, header: int) -> int:
