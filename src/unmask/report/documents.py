@@ -98,6 +98,9 @@ class Document:
         return "|".join(["unmask", *(f"trials:{digest}" for digest in lists), f"v:{__version__}"])
 
 
+_TABLES = {"unmask.engine": "detection", "unmask.privacy.legal.sweep": "sweep"}
+
+
 @singledispatch
 def document(result: Any, **options: Any) -> Document:
     """The document of a result of any framework, for :func:`unmask.report.render`.
@@ -121,8 +124,10 @@ def figures_of(result: Any, **options: Any) -> list[Any]:
 
 def _registered(function: Any, result: Any) -> Any:
     """What was registered for a result; modules are loaded at first use, charts for charts only."""
-    tables = function is document and type(result).__module__.startswith("unmask.engine")
-    import_module("unmask.report.detection" if tables else "unmask.report.frameworks")
+    home = type(result).__module__
+    tables = (name for room, name in _TABLES.items() if home.startswith(room))
+    alone = next(tables, None) if function is document else None
+    import_module(f"unmask.report.{alone or 'frameworks'}")
     registered = function.dispatch(type(result))
     if registered is function.dispatch(object):
         raise TypeError(f"expected a result of unmask, found {type(result).__name__}")

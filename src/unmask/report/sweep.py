@@ -1,0 +1,135 @@
+"""Documents of legal sweeps: what is printed of Linkability, Singling Out and inference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+from unmask.estimate import Estimate, Interval
+from unmask.privacy.legal import SPLITS, TITLES, LegalSweep, strongest_of
+from unmask.report.documents import Document, Row, document
+
+_VALIDATED = (
+    "The French data protection authority validated Linkability, Singling Out and their protocol,"
+    " not this software; residual risk, ranks, worst deciles and inference were validated by"
+    " nobody."
+)
+_MORE = (
+    "Each attacker reads its scores as they are, negated and centred; the strongest reading is"
+    " shown. Every reading, residual risks and worst deciles stand in the formats csv and json."
+)
+_NO_VERDICT = (
+    "These are risks under the named attackers on this data; whether they are acceptable is for the"
+    " controller to decide."
+)
+
+
+@document.register
+def _(sweep: LegalSweep) -> Document:
+    """One row per attacker, length and number of speakers; chance beside every risk."""
+    rows = [
+        Row(
+            {"attacker": attacker, "L": str(length), "N": str(count)},
+            (*_estimates(sweep, attacker, length, count), *_ranks(sweep, attacker, length, count)),
+        )
+        for attacker in sweep.attackers
+        for length in sweep.lengths
+        for count in _counts(sweep, attacker, length)
+    ]
+    rows = [row for row in rows if row.estimates] + _inferences(sweep)
+    return Document(
+        tuple(rows),
+        tables=_shown(sweep),
+        inputs=sweep.sources,
+        notes=(*sweep.sentences, *_how(sweep), _MORE, _VALIDATED, _NO_VERDICT),
+        warnings=sweep.warnings,
+        seed=sweep.seed,
+    )
+
+
+def _shown(sweep: LegalSweep) -> tuple[tuple[Row, ...], ...]:
+    """What people read: each attacker's strongest reading of its scores beside chance; inference;
+    the rank of the true speaker.
+    """
+    risks: dict[tuple[str, str, str], list[Estimate]] = {}
+    for attacker in sweep.attackers:
+        for metric, length in product(sweep.metrics, sweep.lengths):
+            curves = sweep.competing(metric, length, [attacker])
+            for count in sorted({int(n) for curve in curves.values() for n in curve.counts}):
+                found = strongest_of(curves, count, seed=sweep.seed).estimate
+                risks.setdefault((attacker, str(length), f"{count:,}"), []).append(found)
+                chance = risks.setdefault(("chance", "", f"{count:,}"), [])
+                if metric not in {estimate.metric for estimate in chance}:
+                    chance.append(_by_chance(found))
+    order = sorted(risks, key=lambda key: key[0] == "chance")
+    names = ("attacker", "utterances", "speakers")
+    inferred = _inferences(sweep)
+    guessed = {one: result for (_, one), result in sweep.inferences.items()}
+    inferred += [
+        Row({"attacker": "chance", "attribute": one}, (_by_chance(result.estimates[0]),))
+        for one, result in guessed.items()
+    ]
+    ranked = [
+        Row({"attacker": a, "utterances": str(n), "speakers": f"{r.candidates:,}"}, r.estimates)
+        for (a, n), r in sweep.ranks.items()
+    ]
+    table = tuple(Row(dict(zip(names, key, strict=True)), tuple(risks[key])) for key in order)
+    return table, tuple(inferred), tuple(ranked)
+
+
+def _inferences(sweep: LegalSweep) -> list[Row]:
+    return [
+        Row({"attacker": attacker, "attribute": attribute}, result.estimates)
+        for (attacker, attribute), result in sweep.inferences.items()
+    ]
+
+
+def _by_chance(estimate: Estimate) -> Estimate:
+    """What chance reaches, under the name of what is measured."""
+    return replace(estimate, value=float(estimate.chance or 0), interval=None, no_interval="")
+
+
+def _estimates(sweep: LegalSweep, attacker: str, length: int, count: int) -> tuple[Estimate, ...]:
+    found = [
+        (estimate, sweep.details(attacker, metric, length, count))
+        for metric in sweep.metrics
+        if (estimate := sweep.estimate(attacker, metric, length, count)) is not None
+    ]
+    return (
+        *(estimate for estimate, _ in found),
+        *(detail for _, details in found for detail in details),
+    )
+
+
+def _counts(sweep: LegalSweep, attacker: str, length: int) -> list[int]:
+    """Counts of the curves, and the number of candidates of the ranks."""
+    ranks = sweep.ranks.get((attacker, length))
+    return sorted({*sweep.counts(length), *(() if ranks is None else (ranks.candidates,))})
+
+
+def _ranks(sweep: LegalSweep, attacker: str, length: int, count: int) -> tuple[Estimate, ...]:
+    ranks = sweep.ranks.get((attacker, length))
+    return ranks.estimates if ranks is not None and ranks.candidates == count else ()
+
+
+def _how(sweep: LegalSweep) -> tuple[str, ...]:
+    """Over whom the intervals are, for each metric, and how the strongest attack was chosen."""
+    over: dict[str, Interval | None] = {}
+    for (_, metric, _), curve in sweep.curves.items():
+        over.setdefault(metric, curve.estimates[0].interval)
+    parts = [
+        f"{TITLES[metric]} over {made.over.partition(',')[0]}"
+        for metric, made in over.items()
+        if made is not None
+    ]
+    lines = []
+    made = next((one for one in over.values() if one is not None), None)
+    if made is not None:
+        lines.append(
+            f"In brackets: {100 * made.level:g} % intervals, {'; '.join(parts)} (seed {made.seed})."
+        )
+    lines.append(
+        "The strongest attack is chosen on half of the speakers and judged by the other half, over"
+        f" {SPLITS} splits; for 1 − EER it is the largest value, which errs towards more risk."
+    )
+    return tuple(lines)
