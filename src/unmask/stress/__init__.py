@@ -33,6 +33,7 @@ from unmask.stress.cpmap.systems import (
     cp_maps as cp_maps,
 )
 from unmask.stress.extrapolation.choose import (
+    MODELS as MODELS,
     ModelComparison as ModelComparison,
     compare_models as compare_models,
     extrapolate as extrapolate,
@@ -42,11 +43,11 @@ from unmask.stress.extrapolation.fitted import (
     Extrapolation as Extrapolation,
     Prediction as Prediction,
 )
-from unmask.stress.extrapolation.models import MODELS as MODELS
-from unmask.stress.impostors.inputs import groups_of as groups_of, pairs as pairs
 from unmask.stress.impostors.pair_scores import (
     LEAST_SPEAKERS as LEAST_SPEAKERS,
     PairScores as PairScores,
+    groups_of as groups_of,
+    pairs as pairs,
 )
 from unmask.stress.impostors.rates import (
     WorstCase as WorstCase,

@@ -14,13 +14,11 @@ from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.scoring import Backend, backend_named
-from unmask.stress.extrapolation.choose import Ready
-from unmask.stress.extrapolation.fitted import LEVEL, Extrapolation, Prediction
-from unmask.stress.extrapolation.models import checked_name
-from unmask.stress.impostors.inputs import Data, pairs
-from unmask.stress.impostors.pair_scores import PairScores, as_counts
+from unmask.stress.extrapolation.choose import Ready, checked_name
+from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
+from unmask.stress.impostors.pair_scores import Data, PairScores, as_counts, pairs
 from unmask.stress.impostors.rates import Proxy, WorstCase, crossed_pairs, measured_pairs
-from unmask.stress.impostors.uncertainty import GROUPS, Crossed, check
+from unmask.stress.impostors.uncertainty import GROUPS, LEVEL, Crossed, Jackknife
 from unmask.stress.impostors.voices import SpeakerOrder, attacking, measured_voices
 from unmask.trials import Embeddings, Scores
 
@@ -224,8 +222,7 @@ def worst_case(  # type: ignore[misc]
     (:mod:`.impostors.uncertainty`); a proxy's scores need no split. ``groups`` of speakers leave in
     turn for intervals of confidence ``level``, 0 gives none. Random folds follow from ``seed``.
     """
-    check(groups=groups, level=level)
-    how = _How(split and proxy is None, groups, level, seed)
+    jackknife = Jackknife(groups, level, seed)
     source: _Pairs | _Voices
     if isinstance(data, Embeddings):
         if per_pair < 2:
@@ -233,7 +230,9 @@ def worst_case(  # type: ignore[misc]
         if not (proxy is None or isinstance(proxy, Embeddings)):
             raise InputError("proxy: expected embeddings of the same speakers")
         scorers = backend_named(backend), backend_named(proxy_backend)
-        source = _Voices(how, data, scorers[0], proxy, scorers[1], per_pair, skip_single)
+        source = _Voices(
+            data, scorers[0], proxy, scorers[1], per_pair, skip_single, split and proxy is None
+        )
     else:
         if isinstance(data, Scores):
             target = data.targets(system)
@@ -246,25 +245,15 @@ def worst_case(  # type: ignore[misc]
         ).checked()
         if isinstance(proxy, (Scores, Embeddings)):
             proxy = pairs(proxy, both_ways=both_ways, backend=proxy_backend, per_pair=1)
-        source = _Pairs(how, kept, crossed_pairs(kept, proxy, split=split, seed=seed), target)
+        source = _Pairs(kept, crossed_pairs(kept, proxy, split=split, seed=seed), target)
     if counts is not None:
         if population is not None or compare or p_target or target_rates:
             raise InputError(
                 "worst case: expected either counts to measure at or a study (population, compare,"
                 " p_target, target_rates), found both"
             )
-        return source.measured(thresholds, counts)
-    return _study(source, how, thresholds, population, model, compare, p_target, target_rates)
-
-
-@dataclass(frozen=True)
-class _How:
-    """How rates are measured, whatever they are measured of."""
-
-    split: bool
-    groups: int
-    level: float
-    seed: int
+        return source.measured(thresholds, counts, jackknife)
+    return _study(source, jackknife, thresholds, population, model, compare, p_target, target_rates)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +265,6 @@ class _Pairs:
     that choose, pairs as they are, whether a proxy chose, and whether they are a part of all.
     """
 
-    how: _How
     pairs: PairScores
     crossed: Crossed
     target: npt.ArrayLike | None
@@ -290,11 +278,10 @@ class _Pairs:
             raise InputError("target: expected same-speaker scores, which tell misses, found none")
         return Roc.from_scores(self.target, self.pairs.scores, thresholds=thresholds)
 
-    def measured(self, thresholds: npt.ArrayLike, counts: npt.ArrayLike) -> WorstCase:
-        how = self.how
-        return measured_pairs(
-            self.crossed, thresholds, counts, groups=how.groups, level=how.level, seed=how.seed
-        )
+    def measured(
+        self, thresholds: npt.ArrayLike, counts: npt.ArrayLike, jackknife: Jackknife
+    ) -> WorstCase:
+        return measured_pairs(self.crossed, thresholds, counts, jackknife)
 
     def sample(self) -> tuple[Crossed, PairScores, bool, Sample | None]:
         return self.crossed, self.pairs, self.crossed.whole is not self.pairs, None
@@ -304,13 +291,13 @@ class _Pairs:
 class _Voices:
     """Embeddings, whose scores are never held."""
 
-    how: _How
     embeddings: Embeddings
     backend: Backend
     proxy: Embeddings | None
     proxy_backend: Backend
     per_pair: int
     skip_single: bool
+    split: bool
 
     @property
     def order(self) -> SpeakerOrder:
@@ -325,19 +312,19 @@ class _Voices:
     def roc(self, thresholds: Sequence[float]) -> Roc:
         return roc_of_pairs(self.embeddings, self.backend, thresholds=thresholds)
 
-    def measured(self, thresholds: npt.ArrayLike, counts: npt.ArrayLike) -> WorstCase:
+    def measured(
+        self, thresholds: npt.ArrayLike, counts: npt.ArrayLike, jackknife: Jackknife
+    ) -> WorstCase:
         return measured_voices(
             self.embeddings,
             thresholds,
             counts,
+            jackknife,
             backend=self.backend,
             proxy=self.proxy,
             proxy_backend=self.proxy_backend,
+            split=self.split,
             skip_single=self.skip_single,
-            split=self.how.split,
-            groups=self.how.groups,
-            level=self.how.level,
-            seed=self.how.seed,
         )
 
     def sample(self) -> tuple[Crossed, PairScores, bool, Sample | None]:
@@ -360,14 +347,14 @@ class _Voices:
         if self.proxy is not None:
             chosen = pairs(self.proxy, backend=self.proxy_backend, per_pair=1)
             return crossed_pairs(kept, chosen, split=False, seed=0), kept, True, sample
-        folds = attacking(sizes) if self.how.split else ()
+        folds = attacking(sizes) if self.split else ()
         crossed = Crossed(kept, tuple(some(mask[order.index]).select(several) for mask in folds))
         return crossed, kept, False, sample
 
 
 def _study(
     source: _Pairs | _Voices,
-    how: _How,
+    jackknife: Jackknife,
     thresholds: Sequence[float],
     population: int | None,
     model: str,
@@ -381,16 +368,15 @@ def _study(
             checked_name(name)
     if population is not None:
         as_counts([population])
-    impostors = source.impostors
+    impostors, level = source.impostors, jackknife.level
     count = population or 100 * impostors
     roc = source.roc(counted_at(thresholds))
     points = thresholds_of_roc(roc, thresholds=thresholds, p_target=p_target)
     levels = np.array([point.threshold for point in points])
-    exact = source.measured(levels, spaced_counts(1, impostors, _EMPIRICAL))
+    exact = source.measured(levels, spaced_counts(1, impostors, _EMPIRICAL), jackknife)
     crossed, fitted_to, proxied, sample = source.sample()
-    ready = Ready.of(crossed, fitted_to, proxied=proxied, groups=how.groups, seed=how.seed)
+    ready = Ready.of(crossed, fitted_to, jackknife, proxied=proxied)
     fitted = ready.fitted(model)
-    others = {name: ready.fitted(name) for name in compare}
     reach = np.union1d(spaced_counts(1, max(count, 2), _PREDICTED), impostors)
     top = max(fitted.thresholds[1], float(levels.max()))
     grid = np.linspace(float(np.quantile(fitted_to.scores, 0.02)), top, _MAP)
@@ -398,17 +384,17 @@ def _study(
         points,
         count,
         exact,
-        fitted.predict_interval(reach, levels, level=how.level).above(exact),
+        fitted.predict_interval(reach, levels, level=level).above(exact),
         grid,
         fitted.predict(reach, grid),
-        tuple(_needed(rate, count, fitted, roc, how.level) for rate in target_rates),
+        tuple(_needed(rate, count, fitted, roc, level) for rate in target_rates),
         {rate: fitted.thresholds_for(rate, reach) for rate in target_rates or LIMITS},
         fitted,
         fitted_to.skipped,
         sample,
         {
-            name: one.predict_interval(reach, levels, level=how.level).above(exact)
-            for name, one in others.items()
+            name: ready.fitted(name).predict_interval(reach, levels, level=level).above(exact)
+            for name in compare
         },
     )
 
