@@ -14,7 +14,6 @@ import numpy as np
 from unmask.base import HULL, FloatArray, MetricRange, Replicates, Tabular, estimate_row
 from unmask.engine import information
 from unmask.engine.binned import (
-    Batch,
     BinnedSystem,
     BinnedTrials,
     FirstOrder,
@@ -41,7 +40,7 @@ from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
 from unmask.run import part, ranges_of
-from unmask.trials import Embeddings, Ids, Scores, Source, read_scores
+from unmask.trials import Embeddings, Ids, ScoreBatch, Scores, Source, read_scores
 
 WITH_TRIALS = "follows the number of trials, which resampling makes fewer"
 NOT_ASKED = "no replicates were asked for"
@@ -371,14 +370,14 @@ def binned_trials(
     """Trials in memory, put into bins by speaker, or by class where no speakers are known."""
     first, second = units.nontarget_first, units.nontarget_second
     own, other = np.ones(target.size, bool), np.zeros(nontarget.size, bool)
+    targets = ScoreBatch(target, own, units.target, units.target)
     if second is None:
-        batches = [(target, own), (nontarget, other)]
+        batches = [targets, ScoreBatch(nontarget, other, first, first)]
         return BinnedTrials.of(batches, edges_of(roc, thresholds))
     parts = (slice(*rows) for rows in ranges_of(nontarget.size, _BATCH))
-    others = (Batch(nontarget[at], other[at], first[at], second[at]) for at in parts)
+    others = (ScoreBatch(nontarget[at], other[at], first[at], second[at]) for at in parts)
     edges = edges_of(roc, thresholds, rows=units.strata[0])
-    every = chain([Batch(target, own, units.target, units.target)], others)
-    return FirstOrder(count_speakers(every, edges, units.strata[0]))
+    return FirstOrder(count_speakers(chain([targets], others), edges, units.strata[0]))
 
 
 def evaluate(

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -177,7 +175,7 @@ def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
     if not isinstance(data, pl.DataFrame):
         data = pl.DataFrame({str(name): list(data[name]) for name in data.columns})
     digest = hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest()
-    rows = TypedRows("table", data, lambda: nullcontext(SimpleNamespace(sha256=digest)))  # type: ignore[arg-type]
+    rows = TypedRows("table", data)
     parsed = open_typed(rows, "system", PARQUET, as_key=False, systems=systems).in_memory()
     check_systems("table", list(parsed.systems), systems)
     return replace(parsed, sha256=digest)

@@ -13,7 +13,7 @@ from unmask.errors import InputError
 from unmask.trials.formats import LAYOUTS, Format, layout_named
 from unmask.trials.problems import unknown_systems
 from unmask.trials.readers.files import Input
-from unmask.trials.readers.text import Dialect, TextTable, columns_of_sample, sample_lines
+from unmask.trials.readers.text import Dialect, TextTable, sample_lines
 from unmask.trials.trial_list import DIGITS, VOCABULARY, WORDS
 
 EITHER = ("scores", "scores or a key")
@@ -178,14 +178,26 @@ def take_sample(source: Input) -> Sample:
     dialect = blank
     if len(first.split()) == 1:
         dialect = next((Dialect(s, quoted=True) for s in (",", ";") if s in first), blank)
-    return Sample(name, dialect, None, columns_of_sample(lines, dialect, name, 1))
+    return Sample(name, dialect, None, _columns(lines, dialect, name))
 
 
 def _with_header(name: str, dialect: Dialect, fields: list[str], lines: Sequence[str]) -> Sample:
     if len(lines) < 2:
         raise InputError(f"{name}: the file has a header and no trials")
-    columns = columns_of_sample(lines, dialect, name, 1)
+    columns = _columns(lines, dialect, name)
     return Sample(name, dialect, tuple(fields), {i: c[1:] for i, c in columns.items()})
+
+
+def _columns(lines: Sequence[str], dialect: Dialect, name: str) -> Mapping[int, list[str]]:
+    """Transpose sample lines into columns; all lines must have as many fields as the first."""
+    table = [dialect.split(line) for line in lines]
+    width = len(table[0])
+    for number, fields in enumerate(table, 1):
+        if len(fields) != width:
+            raise InputError(
+                f"{name}, line {number}: expected {width} columns as in line 1, found {len(fields)}"
+            )
+    return {i: [fields[i] for fields in table] for i in range(width)}
 
 
 def candidates(unique: Mapping[int, set[str]]) -> list[Format]:
@@ -333,8 +345,8 @@ def _detect(
         if keep:
             source.load()
         names = [str(i) for i in range(sample.width)]
-        table = TextTable(source, sample.dialect, names, header=False, layout="as in line 1")
-        for frame in table.frames():
+        table = TextTable(source, sample.dialect, names, layout="as in line 1")
+        for _, frame in table.frames(names):
             for i, name in enumerate(names):
                 values = frame[name].fill_null("").unique().to_list()
                 unique[i] = decisive([*decisive(unique[i]), *values])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -68,7 +67,7 @@ def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> 
         hint = ": unmask eval --pairs all makes trials of embeddings" if "embed" in held else ""
         raise InputError(f"{name}: expected {NPZ.layout}, found {held or 'an empty archive'}{hint}")
     columns = {"label" if key == "labels" else key: _series(a, name) for key, a in arrays.items()}
-    rows = TypedRows(name, pl.DataFrame(columns), lambda: nullcontext(source))
+    rows = TypedRows(name, pl.DataFrame(columns))
     return open_typed(rows, stem, NPZ, as_key=as_key, systems=systems).in_memory()
 
 
