@@ -40,7 +40,7 @@ from unmask.trials.readers.detect import (
     take_sample,
 )
 from unmask.trials.readers.files import Input
-from unmask.trials.readers.parquet import ParquetFile, load_parquet
+from unmask.trials.readers.guard import ParquetFile, load_parquet
 from unmask.trials.readers.text import ABSENT, SPEAKERS, TextTable
 from unmask.trials.trial_list import UNKNOWN, encode_labels
 
