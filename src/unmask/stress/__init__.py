@@ -15,10 +15,7 @@ from unmask.stress.cpmap.delta import (
     cp_roadmap as cp_roadmap,
     delta_cp_map as delta_cp_map,
 )
-from unmask.stress.cpmap.intervals import (
-    cp_intervals as cp_intervals,
-    delta_cp_intervals as delta_cp_intervals,
-)
+from unmask.stress.cpmap.intervals import cp_intervals as cp_intervals
 from unmask.stress.cpmap.maps import (
     Contour as Contour,
     CpMap as CpMap,

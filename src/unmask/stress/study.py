@@ -17,9 +17,9 @@ from unmask.scoring import Backend, backend_named
 from unmask.stress.extrapolation.choose import Ready, checked_name
 from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
 from unmask.stress.impostors.pair_scores import Data, PairScores, as_counts, pairs
-from unmask.stress.impostors.rates import Proxy, WorstCase, crossed_pairs, measured_pairs
+from unmask.stress.impostors.rates import Proxy, WorstCase, crossed_pairs, crossed_rates
 from unmask.stress.impostors.uncertainty import GROUPS, LEVEL, Crossed, Jackknife
-from unmask.stress.impostors.voices import SpeakerOrder, attacking, measured_voices
+from unmask.stress.impostors.voices import EmbeddedVoices, attacking
 from unmask.trials import Embeddings, Scores
 
 LIMITS = (0.01, 0.05, 0.1, 0.5)
@@ -230,9 +230,7 @@ def worst_case(  # type: ignore[misc]
         if not (proxy is None or isinstance(proxy, Embeddings)):
             raise InputError("proxy: expected embeddings of the same speakers")
         scorers = backend_named(backend), backend_named(proxy_backend)
-        source = _Voices(
-            data, scorers[0], proxy, scorers[1], per_pair, skip_single, split and proxy is None
-        )
+        source = _Voices(data, scorers[0], proxy, scorers[1], split, skip_single, per_pair)
     else:
         if isinstance(data, Scores):
             target = data.targets(system)
@@ -253,7 +251,40 @@ def worst_case(  # type: ignore[misc]
                 " p_target, target_rates), found both"
             )
         return source.measured(thresholds, counts, jackknife)
-    return _study(source, jackknife, thresholds, population, model, compare, p_target, target_rates)
+    for name in (model, *compare):
+        if name != "auto":
+            checked_name(name)
+    if population is not None:
+        as_counts([population])
+    impostors = source.impostors
+    reached = population or 100 * impostors
+    roc = source.roc(counted_at(thresholds))
+    points = thresholds_of_roc(roc, thresholds=thresholds, p_target=p_target)
+    levels = np.array([point.threshold for point in points])
+    exact = source.measured(levels, spaced_counts(impostors, _EMPIRICAL), jackknife)
+    crossed, fitted_to, proxied, sample = source.sample()
+    ready = Ready.of(crossed, fitted_to, jackknife, proxied=proxied)
+    fitted = ready.fitted(model)
+    reach = np.union1d(spaced_counts(max(reached, 2), _PREDICTED), impostors)
+    top = max(fitted.thresholds[1], float(levels.max()))
+    grid = np.linspace(float(np.quantile(fitted_to.scores, 0.02)), top, _MAP)
+    return WorstCaseStudy(
+        points,
+        reached,
+        exact,
+        fitted.predict_interval(reach, levels, level=level).above(exact),
+        grid,
+        fitted.predict(reach, grid),
+        tuple(_needed(rate, reached, fitted, roc, level) for rate in target_rates),
+        {rate: fitted.thresholds_for(rate, reach) for rate in target_rates or LIMITS},
+        fitted,
+        fitted_to.skipped,
+        sample,
+        {
+            name: ready.fitted(name).predict_interval(reach, levels, level=level).above(exact)
+            for name in compare
+        },
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,51 +312,28 @@ class _Pairs:
     def measured(
         self, thresholds: npt.ArrayLike, counts: npt.ArrayLike, jackknife: Jackknife
     ) -> WorstCase:
-        return measured_pairs(self.crossed, thresholds, counts, jackknife)
+        whole = self.crossed.whole
+        return WorstCase.around(
+            crossed_rates(self.crossed, thresholds, counts, jackknife.of(whole)),
+            jackknife,
+            targets=len(whole.target_names),
+            impostors=whole.max_count,
+            per_pair=self.crossed.per_pair,
+            split=bool(self.crossed.folds),
+        )
 
     def sample(self) -> tuple[Crossed, PairScores, bool, Sample | None]:
         return self.crossed, self.pairs, self.crossed.whole is not self.pairs, None
 
 
 @dataclass(frozen=True, eq=False)
-class _Voices:
+class _Voices(EmbeddedVoices):
     """Embeddings, whose scores are never held."""
 
-    embeddings: Embeddings
-    backend: Backend
-    proxy: Embeddings | None
-    proxy_backend: Backend
     per_pair: int
-    skip_single: bool
-    split: bool
-
-    @property
-    def order(self) -> SpeakerOrder:
-        order = SpeakerOrder.of(self.embeddings)
-        order.check(skip_single=self.skip_single)
-        return order
-
-    @property
-    def impostors(self) -> int:
-        return int(self.order.impostors.min())
 
     def roc(self, thresholds: Sequence[float]) -> Roc:
         return roc_of_pairs(self.embeddings, self.backend, thresholds=thresholds)
-
-    def measured(
-        self, thresholds: npt.ArrayLike, counts: npt.ArrayLike, jackknife: Jackknife
-    ) -> WorstCase:
-        return measured_voices(
-            self.embeddings,
-            thresholds,
-            counts,
-            jackknife,
-            backend=self.backend,
-            proxy=self.proxy,
-            proxy_backend=self.proxy_backend,
-            split=self.split,
-            skip_single=self.skip_single,
-        )
 
     def sample(self) -> tuple[Crossed, PairScores, bool, Sample | None]:
         """At most ``per_pair`` scores of a pair, and as many targets as fit; all if they do."""
@@ -352,53 +360,6 @@ class _Voices:
         return crossed, kept, False, sample
 
 
-def _study(
-    source: _Pairs | _Voices,
-    jackknife: Jackknife,
-    thresholds: Sequence[float],
-    population: int | None,
-    model: str,
-    compare: Sequence[str],
-    p_target: Sequence[float],
-    target_rates: Sequence[float],
-) -> WorstCaseStudy:
-    """The measured part, a model fitted to the same data, and what the two tell."""
-    for name in (model, *compare):
-        if name != "auto":
-            checked_name(name)
-    if population is not None:
-        as_counts([population])
-    impostors, level = source.impostors, jackknife.level
-    count = population or 100 * impostors
-    roc = source.roc(counted_at(thresholds))
-    points = thresholds_of_roc(roc, thresholds=thresholds, p_target=p_target)
-    levels = np.array([point.threshold for point in points])
-    exact = source.measured(levels, spaced_counts(1, impostors, _EMPIRICAL), jackknife)
-    crossed, fitted_to, proxied, sample = source.sample()
-    ready = Ready.of(crossed, fitted_to, jackknife, proxied=proxied)
-    fitted = ready.fitted(model)
-    reach = np.union1d(spaced_counts(1, max(count, 2), _PREDICTED), impostors)
-    top = max(fitted.thresholds[1], float(levels.max()))
-    grid = np.linspace(float(np.quantile(fitted_to.scores, 0.02)), top, _MAP)
-    return WorstCaseStudy(
-        points,
-        count,
-        exact,
-        fitted.predict_interval(reach, levels, level=level).above(exact),
-        grid,
-        fitted.predict(reach, grid),
-        tuple(_needed(rate, count, fitted, roc, level) for rate in target_rates),
-        {rate: fitted.thresholds_for(rate, reach) for rate in target_rates or LIMITS},
-        fitted,
-        fitted_to.skipped,
-        sample,
-        {
-            name: ready.fitted(name).predict_interval(reach, levels, level=level).above(exact)
-            for name in compare
-        },
-    )
-
-
 def _needed(rate: float, count: int, fitted: Extrapolation, roc: Roc, level: float) -> Needed:
     """The threshold that keeps the closest of so many voices at a rate."""
 
@@ -414,6 +375,6 @@ def _needed(rate: float, count: int, fitted: Extrapolation, roc: Roc, level: flo
     return Needed(count, rate, threshold, misses(threshold), high, safe, misses(safe))
 
 
-def spaced_counts(first: int, last: int, size: int) -> IntArray:
-    """Whole numbers from ``first`` to ``last`` in even ratios, both included."""
-    return np.unique(np.rint(np.geomspace(first, last, size)).astype(np.int64))
+def spaced_counts(last: int, size: int) -> IntArray:
+    """Whole numbers from 1 to ``last`` in even ratios, both included."""
+    return np.unique(np.rint(np.geomspace(1, last, size)).astype(np.int64))

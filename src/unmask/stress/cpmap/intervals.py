@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsFloat
+from typing import SupportsFloat
 
 import numpy as np
 import numpy.typing as npt
@@ -42,46 +42,13 @@ Pair = tuple[npt.ArrayLike, npt.ArrayLike]
 Times = tuple[IntArray, IntArray]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class CpUncertainty:
     """Intervals of maps, of comparisons, and of trial configs (by system, then by config)."""
 
     maps: tuple[CpIntervals, ...]
     deltas: tuple[DeltaIntervals, ...]
     positions: tuple[tuple[PositionIntervals, ...], ...]
-
-
-def delta_cp_intervals(
-    reference: Pair,
-    test: Pair,
-    units: Units,
-    *,
-    target_hardness: Hardness | None = None,
-    nontarget_hardness: Hardness | None = None,
-    metric: str = "eer",
-    p_target: float = 0.01,
-    c_miss: float = 1.0,
-    c_fa: float = 1.0,
-    **options: Any,
-) -> DeltaIntervals:
-    """Intervals of win, tie and lose; both systems see the same draws of speakers.
-
-    ``reference`` and ``test`` are (target, nontarget) scores of one trial list, ``units`` tells
-    which speakers each trial depends on. Without ``target_hardness`` and ``nontarget_hardness`` the
-    mean of the ranks of both systems orders the trials. ``metric``, ``p_target``, ``c_miss`` and
-    ``c_fa`` are those of :func:`cp_map`, further ``options`` those of :func:`cp_intervals`.
-    """
-    if target_hardness is None and nontarget_hardness is None:
-        target_hardness, nontarget_hardness = [reference[0], test[0]], [reference[1], test[1]]
-    return cp_intervals(
-        [reference, test],
-        units,
-        compared=[(0, 1)],
-        target_hardness=target_hardness,
-        nontarget_hardness=nontarget_hardness,
-        metric=CpMetric(metric, p_target, c_miss, c_fa),
-        **options,
-    ).deltas[0]
 
 
 def cp_intervals(
@@ -106,14 +73,15 @@ def cp_intervals(
     ``scores`` are (target, nontarget) scores of the systems on one trial list, ``compared`` pairs
     of their numbers, ``configs`` subsets of the trials. Every map is computed once per replicate.
     ``target_hardness``, ``nontarget_hardness`` and ``combine`` order the trials as in
-    :func:`cp_map`; without them each system's own scores order its map, but comparisons need a
-    common order. ``grid`` may be coarser than that of the maps: that hardly changes shares. In the
-    cells stands ``metric``; ``below`` is the level under which cells are counted, ``tolerance`` is
-    that of :func:`delta_cp_map`. ``level`` is the confidence; ``replicates`` follow from ``seed``.
+    :func:`cp_map`; without them each system's own scores order its map, or the mean of the ranks of
+    all systems where any are compared. ``grid`` may be coarser than that of the maps: that hardly
+    changes shares. In the cells stands ``metric``; ``below`` is the level under which cells are
+    counted, ``tolerance`` is that of :func:`delta_cp_map`. ``level`` is the confidence;
+    ``replicates`` follow from ``seed``.
     """
     hardness = target_hardness, nontarget_hardness
     if compared and all(one is None for one in hardness):
-        raise InputError("comparisons: expected a hardness that orders all systems, found none")
+        hardness = [pair[0] for pair in scores], [pair[1] for pair in scores]
     check_replicates(replicates)
     plan = Plan(
         tuple(Listed.of(pair, hardness, combine) for pair in scores),

@@ -45,12 +45,7 @@ class PairScores:
 
     @classmethod
     def from_array(
-        cls,
-        scores: npt.ArrayLike,
-        *,
-        present: npt.ArrayLike | None = None,
-        target_names: Sequence[str] | None = None,
-        impostor_names: Sequence[str] | None = None,
+        cls, scores: npt.ArrayLike, *, present: npt.ArrayLike | None = None
     ) -> PairScores:
         """From targets × impostors × scores-per-pair; ``present`` (same shape, or without the last
         axis) marks what exists: for a square array of one set of speakers, all but the diagonal.
@@ -75,9 +70,9 @@ class PairScores:
             from_zero(sizes[target, impostor]),
             target,
             impostor,
-            _names(target_names, cube.shape[0], "target"),
-            _names(impostor_names, cube.shape[1], "impostor"),
-        ).checked_numbers()
+            tuple(map(str, range(cube.shape[0]))),
+            tuple(map(str, range(cube.shape[1]))),
+        )
 
     @classmethod
     def from_trials(
@@ -114,29 +109,21 @@ class PairScores:
         if both_ways:
             left, right = np.concatenate([left, right]), np.concatenate([right, left])
             values = np.tile(values, 2)
-        return cls._grouped(left, right, values, tuple(both.names.to_list()))
-
-    @classmethod
-    def _grouped(
-        cls, left: IntArray, right: IntArray, values: FloatArray, names: tuple[str, ...]
-    ) -> PairScores:
-        key = left.astype(np.int64) * len(names) + right
-        order = np.argsort(key, kind="stable")
+        names = tuple(both.names.to_list())
+        key = left * len(names) + right
         pairs, sizes = np.unique(key, return_counts=True)
-        present, target = np.unique(pairs // len(names), return_inverse=True)
+        present, codes = np.unique(pairs // len(names), return_inverse=True)
         return cls(
-            values[order],
+            values[np.argsort(key, kind="stable")],
             from_zero(sizes),
-            target,
+            codes,
             pairs % len(names),
             tuple(names[k] for k in present),
             names,
-        ).checked_numbers()
+        )
 
-    def checked_numbers(self) -> PairScores:
-        """The same pairs, or an error if a score is NaN."""
+    def __post_init__(self) -> None:
         reject_nan(self.scores, "pair")
-        return self
 
     def __len__(self) -> int:
         return self.target.size
@@ -272,14 +259,6 @@ def _cube(scores: npt.ArrayLike) -> FloatArray:
             f"pair scores: expected targets × impostors × scores, found shape {cube.shape}"
         )
     return cube
-
-
-def _names(names: Sequence[str] | None, size: int, side: str) -> tuple[str, ...]:
-    if names is None:
-        return tuple(str(k) for k in range(size))
-    if len(names) != size:
-        raise InputError(f"{side} names: expected {size}, found {len(names)}")
-    return tuple(names)
 
 
 def from_zero(sizes: IntArray) -> IntArray:
@@ -452,7 +431,7 @@ def pairs_of_blocks(
         tuple(names[int(k)] for k in chosen),
         tuple(names),
         means=None if per_pair is None and attack is None else np.stack(means)[target, impostor],
-    ).checked_numbers()
+    )
 
 
 def evenly(size: int, chosen: int) -> IntArray:

@@ -324,18 +324,3 @@ class WorstCase(Band):
             for c, count in enumerate(self.counts)
             for t, threshold in enumerate(self.thresholds)
         )
-
-
-def measured_pairs(
-    crossed: Crossed, thresholds: npt.ArrayLike, counts: npt.ArrayLike, jackknife: Jackknife
-) -> WorstCase:
-    """P_FA^N(τ) of pairs with intervals over speakers, as targets and as impostors."""
-    pairs = crossed.whole
-    return WorstCase.around(
-        crossed_rates(crossed, thresholds, counts, jackknife.of(pairs)),
-        jackknife,
-        targets=len(pairs.target_names),
-        impostors=pairs.max_count,
-        per_pair=crossed.per_pair,
-        split=bool(crossed.folds),
-    )

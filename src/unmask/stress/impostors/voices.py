@@ -336,53 +336,67 @@ def _counted(xp: Xp, scores: Any, sizes: IntArray, levels: Levels, strip: Strip)
     return above.reshape(sizes.size, impostors, -1)
 
 
-def measured_voices(
-    embeddings: Embeddings,
-    thresholds: npt.ArrayLike,
-    counts: npt.ArrayLike,
-    jackknife: Jackknife,
-    *,
-    backend: Backend,
-    proxy: Embeddings | None,
-    proxy_backend: Backend,
-    split: bool,
-    skip_single: bool,
-) -> WorstCase:
-    """P_FA^N(τ) over all utterances of every two speakers, with intervals over speakers.
-
-    As from the pairs of :func:`~unmask.stress.pairs`, but time grows with the number of trials and
-    memory with the embeddings. With ``split`` the folds are of utterances, not of scores:
-    utterances that attack are on neither side of a score that chooses (but for a speaker who has
-    only one).
+@dataclass(frozen=True, eq=False)
+class EmbeddedVoices:
+    """Embeddings, whose scores by ``backend`` are never held, and who chooses among them: their own
+    mean scores, in folds where ``split``, or those of a ``proxy``. Pairs with one score are left
+    out where ``skip_single`` allows it.
     """
-    levels = Levels.of(thresholds)
-    order = SpeakerOrder.of(embeddings)
-    order.check(skip_single=skip_single)
-    wanted = possible_counts(counts, order.impostors, order.names)
-    rows = SpeakerRows.of(embeddings, order, backend)
-    dealt = leaving = None
-    if jackknife.groups:
-        dealt = order.groups(jackknife.groups, seed=jackknife.seed)
-        leaving = dealt.leaving(np.arange(len(order.names)), wanted)
-    if proxy is not None:
-        other = SpeakerOrder.of(proxy)
-        chosen = order.among(other)
-        target, impostor = SpeakerRows.of(proxy, other, proxy_backend).means
-        parts = [(rows, (target[chosen], impostor[chosen]))]
-    else:
-        parts = [(rows, rows.means), *(rows.folds() if split else ())]
-    jobs = []
-    for attack, means in parts:
-        likeness = Likeness(*means, order.sizes)
-        tie = TIE * similarity_span(likeness)
-        jobs.append(Voices(attack, likeness, tie, levels, wanted, leaving))
-    per_pair = float(np.median(order.sizes)) ** 2
-    edge = 0.5 / (len(order.names) * per_pair)
-    return WorstCase.around(
-        rates_of(jobs, dealt, fold_weight(order.sizes), edge, levels),
-        jackknife,
-        targets=len(order.names),
-        impostors=int(order.impostors.min()),
-        per_pair=per_pair,
-        split=len(jobs) > 1,
-    )
+
+    embeddings: Embeddings
+    backend: Backend
+    proxy: Embeddings | None
+    proxy_backend: Backend
+    split: bool
+    skip_single: bool
+
+    @lazy
+    def order(self) -> SpeakerOrder:
+        """The speakers, if a worst case can be told from them."""
+        order = SpeakerOrder.of(self.embeddings)
+        order.check(skip_single=self.skip_single)
+        return order
+
+    @property
+    def impostors(self) -> int:
+        """Number of impostors that every target has."""
+        return int(self.order.impostors.min())
+
+    def measured(
+        self, thresholds: npt.ArrayLike, counts: npt.ArrayLike, jackknife: Jackknife
+    ) -> WorstCase:
+        """P_FA^N(τ) over all utterances of every two speakers, with intervals over speakers.
+
+        As from the pairs of :func:`~unmask.stress.pairs`, but time grows with the number of trials
+        and memory with the embeddings. Folds are of utterances, not of scores: utterances that
+        attack are on neither side of a score that chooses (but for a speaker who has only one).
+        """
+        levels, order = Levels.of(thresholds), self.order
+        wanted = possible_counts(counts, order.impostors, order.names)
+        rows = SpeakerRows.of(self.embeddings, order, self.backend)
+        dealt = leaving = None
+        if jackknife.groups:
+            dealt = order.groups(jackknife.groups, seed=jackknife.seed)
+            leaving = dealt.leaving(np.arange(len(order.names)), wanted)
+        if self.proxy is not None:
+            other = SpeakerOrder.of(self.proxy)
+            chosen = order.among(other)
+            target, impostor = SpeakerRows.of(self.proxy, other, self.proxy_backend).means
+            parts = [(rows, (target[chosen], impostor[chosen]))]
+        else:
+            parts = [(rows, rows.means), *(rows.folds() if self.split else ())]
+        jobs = []
+        for attack, means in parts:
+            likeness = Likeness(*means, order.sizes)
+            tie = TIE * similarity_span(likeness)
+            jobs.append(Voices(attack, likeness, tie, levels, wanted, leaving))
+        per_pair = float(np.median(order.sizes)) ** 2
+        edge = 0.5 / (len(order.names) * per_pair)
+        return WorstCase.around(
+            rates_of(jobs, dealt, fold_weight(order.sizes), edge, levels),
+            jackknife,
+            targets=len(order.names),
+            impostors=self.impostors,
+            per_pair=per_pair,
+            split=len(jobs) > 1,
+        )
