@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import tomllib
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import resources
 from math import isnan
 from typing import Any
 
 import altair as alt
 import vl_convert
 
-from unmask.estimate import Estimate, Interval, Notice, Noticed
+from unmask.estimate import Estimate, Notice, Noticed
 from unmask.figures import PIXELS_PER_INCH, PNG_PIXELS_PER_INCH, Figure, svg
 from unmask.report.documents import Row
 
@@ -38,8 +41,8 @@ class Drawn:
     @property
     def key(self) -> str:
         """SHA-256 of all that is drawn."""
-        told = json.dumps([self.made, self.title, self.caption], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()
+        content = json.dumps([self.made, self.title, self.caption], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()
 
     def figure(self) -> Figure:
         """What the figures' own functions take."""
@@ -57,15 +60,15 @@ class _Made(Figure):
 def draw(drawn: Drawn, kinds: tuple[str, ...]) -> dict[str, bytes]:
     """The figure as svg, png and pdf, as asked for, from one drawing."""
     text = _renumbered(svg(drawn.figure()))
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     for kind in kinds:
         if kind == "svg":
-            found[kind] = text.encode()
+            files[kind] = text.encode()
         elif kind == "png":
-            found[kind] = vl_convert.svg_to_png(text, scale=_POINTS, ppi=PNG_PIXELS_PER_INCH)
+            files[kind] = vl_convert.svg_to_png(text, scale=_POINTS, ppi=PNG_PIXELS_PER_INCH)
         else:
-            found[kind] = vl_convert.svg_to_pdf(_scaled(text))
-    return found
+            files[kind] = vl_convert.svg_to_pdf(_scaled(text))
+    return files
 
 
 def _renumbered(text: str) -> str:
@@ -103,13 +106,10 @@ class Choice:
     figures: tuple[tuple[str, Figure | Drawn], ...]
 
 
-@dataclass(frozen=True)
-class Method:
-    """How a number is made: a formula in words and symbols, and where it comes from."""
-
-    name: str
-    formula: str
-    text: str
+@cache
+def _words() -> dict[str, dict[str, Any]]:
+    text = resources.files("unmask.report").joinpath("sections.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
 
 
 @dataclass(frozen=True)
@@ -121,14 +121,17 @@ class Section(Noticed):
     """
 
     key: str
-    title: str
-    question: str
     answer: tuple[str, ...]
     figures: tuple[Figure | Drawn | Choice, ...]
     tables: tuple[TableBlock, ...]
     notices: tuple[Notice, ...]
-    method: tuple[Method, ...]
-    citation: str
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What does not depend on the data: title, question, method (name, formula, text) and
+        citation.
+        """
+        return _words()[self.key]
 
     def drawn(self) -> Section:
         """The same section, its figures as plain values."""
@@ -165,30 +168,14 @@ def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:
     return text.replace("-", "−")
 
 
-def percent(value: float, interval: Interval | None) -> str:
+def percent(estimate: Estimate) -> str:
     """A fraction as percent, its interval after the sign."""
-    if interval is None or isnan(interval.low):
-        return f"{100 * value:.1f} %"
-    return f"{100 * value:.1f} % [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+    value, ends = f"{100 * float(estimate.value):.1f} %", estimate.interval
+    if ends is None or isnan(ends.low):
+        return value
+    return f"{value} [{100 * ends.low:.1f}, {100 * ends.high:.1f}]"
 
 
-NOE_2020 = (
-    "Noé, Bonastre, Matrouf, Tomashenko, Nautsch, Evans: Speech pseudonymisation assessment using"
-    " voice similarity matrices. 2020."
-)
-NOE_2022 = (
-    "Noé, Nautsch, Evans, Patino, Bonastre, Tomashenko, Matrouf: Towards a unified assessment"
-    " framework of speech pseudonymisation. Computer Speech and Language 72, 2022."
-)
-VAUQUIER_2025 = (
-    "Vauquier, Srivastava, Hosseini, Vincent: Legally validated evaluation framework for voice"
-    " anonymization. 2025."
-)
-LI_2022 = "Li, Wang, Du, Wang: C-P map: a novel evaluation toolkit for speaker verification. 2022."
-SHOLOKHOV_2020 = (
-    "Sholokhov, Kinnunen, Vestman, Lee: Extrapolating false alarm rates in automatic speaker"
-    " verification. 2020."
-)
 TWO_RATES = (
     "Equal error rates of verification are taken on the convex hull of the ROC; C-P maps take the"
     " ROC itself, as their paper does, which never gives less."
