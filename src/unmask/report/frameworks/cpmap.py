@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unmask.figures import (
-    Figure,
-    cp_map_figure,
-    delta_cp_map_figure,
-    roadmap_figure,
-    trial_bias_figure,
-)
+from unmask import figures as charts
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
@@ -98,8 +92,8 @@ def _contours(assessment: CpAssessment) -> dict[str, list[Contour]]:
     return {name: [contour(cp, level) for level in levels] for name, cp in assessment.maps.items()}
 
 
-@figures_of.register
-def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list[Figure]:
+@figures_of.register(CpAssessment)
+def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list[charts.Figure]:
     """The maps on one scale, each with its trial configs, trial bias, delta maps, the roadmap.
 
     ``further`` assessments are of the same trials by another metric: their delta maps stand beside
@@ -110,9 +104,9 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
     for end, one in every.items():
         lines = _contours(one)
         if len(one.maps) > 1:
-            figures.append(cp_map_figure(one.maps, contours=lines, name=f"cp_map{end}"))
+            figures.append(charts.cp_map_figure(one.maps, contours=lines, name=f"cp_map{end}"))
         figures += [
-            cp_map_figure(
+            charts.cp_map_figure(
                 {name: cp},
                 contours=lines,
                 positions=one.positions,
@@ -122,7 +116,7 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
             for number, (name, cp) in enumerate(one.maps.items(), start=1)
         ]
     figures += [
-        trial_bias_figure(
+        charts.trial_bias_figure(
             bias, name=f"trial_bias_{number}", title=f"Trial bias: {name} on other trials"
         )
         for number, (name, bias) in enumerate(assessment.bias.items(), start=1)
@@ -130,9 +124,9 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
     ]
     if assessment.deltas:
         paired = zip(*(one.deltas for one in every.values()), strict=True)
-        figures.append(delta_cp_map_figure([delta for pair in paired for delta in pair]))
+        figures.append(charts.delta_cp_map_figure([delta for pair in paired for delta in pair]))
     return figures + [
-        roadmap_figure(one.roadmap, name=f"cp_roadmap{end}")
+        charts.roadmap_figure(one.roadmap, name=f"cp_roadmap{end}")
         for end, one in every.items()
         if one.roadmap is not None
     ]
@@ -169,13 +163,13 @@ def _later(study: Study) -> Plan:
 def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     """Maps and delta maps of every table."""
     found: Mapping[str, CpAssessment] = results["maps"]
-    figures: list[Figure] = []
+    figures: list[charts.Figure] = []
     rows: list[Row] = []
     deltas: list[Row] = []
     told: list[str] = []
     for number, (name, result) in enumerate(found.items(), start=1):
         figures.append(
-            cp_map_figure(
+            charts.cp_map_figure(
                 result.maps,
                 contours=_contours(result),
                 name=f"cp_map_{number}",
@@ -186,7 +180,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         mixed = [delta for delta in result.deltas if not _everywhere(delta)]
         if mixed:
             figures.append(
-                delta_cp_map_figure(
+                charts.delta_cp_map_figure(
                     mixed,
                     name=f"delta_cp_map_{number}",
                     title=f"{name}: {_won(mixed)}",

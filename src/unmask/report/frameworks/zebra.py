@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from unmask.figures import Figure, calibration_profiles, disclosure_profiles
+from unmask import figures as charts
 from unmask.privacy import CalibrationDistortion, disclosure_of
 from unmask.privacy.similarity import calibration_distortion
 from unmask.report.cache import Step
@@ -64,8 +64,8 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     chosen = {name: strongest(found, "d_ece") for name, found in trialled.items()}
     disclosures = {n: disclosure_of(one.result.roc, system=n) for n, one in chosen.items()}
     tables = variant_blocks("Evidence disclosed", trialled, "d_ece", _EVIDENCE)
-    figures: list[Figure | Choice] = [
-        disclosure_profiles(
+    figures: list[charts.Figure | Choice] = [
+        charts.disclosure_profiles(
             disclosures, colours=named_colours(chosen, study.colours), title=_conclusion(chosen)
         )
     ]
@@ -73,7 +73,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         told = tuple(
             (
                 name,
-                calibration_profiles(
+                charts.calibration_profiles(
                     [found],
                     name=f"calibration_distortion_{number}",
                     title=f"{name}: a calibration learnt on another run",
