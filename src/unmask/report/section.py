@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import isnan
 
 from unmask import figures as charts
-from unmask.estimate import Estimate, Interval
+from unmask.estimate import Estimate, Interval, Notice, Noticed
 from unmask.report.documents import Row
 
 
@@ -38,10 +38,11 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Section:
+class Section(Noticed):
     """One framework's part of the report, made by its module, taken by the page and the files.
 
-    The first figure is shown at once, the others on demand.
+    The first figure is shown at once, the others on demand. ``notices`` are about a safeguard or a
+    system, or about a table and then a system.
     """
 
     key: str
@@ -50,7 +51,7 @@ class Section:
     answer: tuple[str, ...]
     figures: tuple[charts.Figure | Choice, ...]
     tables: tuple[TableBlock, ...]
-    warnings: tuple[str, ...]
+    notices: tuple[Notice, ...]
     method: tuple[Method, ...]
     citation: str
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from unmask import figures as charts
+from unmask.estimate import Notice
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
@@ -210,8 +211,10 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         ),
         figures=tuple(figures),
         tables=tuple(blocks),
-        warnings=tuple(
-            f"{name}: {line}" for name, result in found.items() for line in result.warnings
+        notices=tuple(
+            Notice("cp-map", name, line)
+            for name, result in found.items()
+            for line in result.warnings
         ),
         method=(
             Method(
