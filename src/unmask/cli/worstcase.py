@@ -9,10 +9,10 @@ from typing import Any
 
 import typer
 
+from unmask import figures as charts
 from unmask.cli.common import Intervals, Output, Tables, Where, named_files, refuse
 from unmask.cli.options import argument, group, option
 from unmask.errors import InputError
-from unmask.figures import Figure, worst_case_of_systems
 from unmask.report import document, figures_of
 from unmask.scoring import backend_named
 from unmask.stress import (
@@ -167,12 +167,12 @@ def worstcase(
                 for figure in figures_of(study)
             ]
             if len(data) > 1:
-                drawn.append(worst_case_of_systems(result))
+                drawn.append(charts.worst_case_of_systems(result))
             output.save(drawn)
     output.give(document(result, inputs=inputs))
 
 
-def _named(figure: Figure, part_name: str, groups: int) -> Figure:
+def _named(figure: charts.Figure, part_name: str, groups: int) -> charts.Figure:
     if groups == 1:
         return figure
     return replace(

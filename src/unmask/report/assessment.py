@@ -13,7 +13,7 @@ from unmask.base import few_speakers
 from unmask.engine import speaker_count
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.figures import Strip, speaker_strip, system_colours
+from unmask.figures import Figure, Strip, speaker_strip, system_colours
 from unmask.privacy.legal import FREE
 from unmask.report.cache import Cache, Listener, Step, Work, cache_of
 from unmask.report.conclusions import Conclusions, conclude
@@ -36,7 +36,7 @@ from unmask.report.frameworks.utility import check_code, plane_of
 from unmask.report.headline import Card, cards, weak_control
 from unmask.report.inputs import Inputs, read_inputs, set_label, set_tables
 from unmask.report.overview import overview
-from unmask.report.section import Drawn, Section, TableBlock
+from unmask.report.section import Section, TableBlock
 
 K = TypeVar("K")
 ONE_PERSON = "recordings of one person: there is nobody else to draw"
@@ -57,7 +57,7 @@ class Assessment:
     line: str
     conclusions: Conclusions
     cards: tuple[Card, ...]
-    strip: Drawn | None
+    strip: Figure | None
     least: tuple[TableBlock, ...]
     sections: tuple[Section, ...]
     document: Document
@@ -69,10 +69,10 @@ class Assessment:
     overview: Document = field(default_factory=lambda: Document(()))
     reused: int = 0
     computed: int = 0
-    plane: Drawn | None = None
+    plane: Figure | None = None
 
     @property
-    def figures(self) -> tuple[Drawn, ...]:
+    def figures(self) -> tuple[Figure, ...]:
         """Every figure of the report."""
         first = [figure for figure in (self.plane, self.strip) if figure is not None]
         return (*first, *(f for section in self.sections for f in section.all_figures))
@@ -172,7 +172,7 @@ class _Run:
             f"charts and tables of {one.key}",
             [made.key for made in kept],
             {"colours": self.colours, "steps": [made.what for made in kept]},
-            lambda: one.section(study, results).drawn(),
+            lambda: one.section(study, results).plain(),
         )
         self.work.expect([step])
         return list(self._run(one.key, {one.key: step}).values())
@@ -235,7 +235,7 @@ class _Run:
             overview(self.config, rows, self.tables),
             self.work.reused,
             self.work.computed,
-            None if plane is None else Drawn.of(plane),
+            None if plane is None else plane.plain(),
         )
 
     def _notices(self, legal_rows: Sequence[Row]) -> list[Notice]:
@@ -256,7 +256,7 @@ class _Run:
 
     def _least(
         self, trialled: Mapping[str, Sequence[Trialled]]
-    ) -> tuple[Drawn | None, tuple[TableBlock, ...]]:
+    ) -> tuple[Figure | None, tuple[TableBlock, ...]]:
         """Every speaker under the attack that links most recordings."""
         chosen = {
             name: strongest(variants, "identified")
@@ -295,7 +295,7 @@ class _Run:
             "People recognised in half of their recordings or more, of"
             f" {max(len(s.speakers) for s in strips):,}: {counts}"
         )
-        return Drawn.of(speaker_strip(strips, colours=self.colours, title=title)), (table,)
+        return speaker_strip(strips, colours=self.colours, title=title).plain(), (table,)
 
     def _facts(self) -> tuple[tuple[str, str], ...]:
         inputs = self.inputs

@@ -2,90 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 import tomllib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from math import isnan
 from typing import Any
 
-import altair as alt
-import vl_convert
-
+from unmask import figures as charts
 from unmask.estimate import Estimate, Notice, Noticed
-from unmask.figures import PIXELS_PER_INCH, PNG_PIXELS_PER_INCH, Figure, svg
 from unmask.report.documents import Row
-
-_POINTS = 72 / PIXELS_PER_INCH
-_SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
-_NUMBERED = re.compile(r"\b(clip|gradient_?)(\d+)\b")
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A figure as plain values: its words and its Vega-Lite specification."""
-
-    name: str
-    title: str
-    caption: str
-    made: dict[str, Any] = field(repr=False)
-
-    @classmethod
-    def of(cls, figure: Figure) -> Drawn:
-        """Make the specification, which takes longer than everything that follows."""
-        return cls(figure.name, figure.title, figure.caption, figure.spec())
-
-    @property
-    def key(self) -> str:
-        """SHA-256 of all that is drawn."""
-        content = json.dumps([self.made, self.title, self.caption], sort_keys=True)
-        return hashlib.sha256(content.encode()).hexdigest()
-
-    def figure(self) -> Figure:
-        """What the figures' own functions take."""
-        return _Made(self.name, self.title, self.caption, alt.Chart(), self.made)
-
-
-@dataclass(frozen=True)
-class _Made(Figure):
-    made: dict[str, Any] = field(default_factory=dict)
-
-    def spec(self) -> dict[str, Any]:
-        return self.made
-
-
-def draw(drawn: Drawn, kinds: tuple[str, ...]) -> dict[str, bytes]:
-    """The figure as svg, png and pdf, as asked for, from one drawing."""
-    text = _renumbered(svg(drawn.figure()))
-    files: dict[str, bytes] = {}
-    for kind in kinds:
-        if kind == "svg":
-            files[kind] = text.encode()
-        elif kind == "png":
-            files[kind] = vl_convert.svg_to_png(text, scale=_POINTS, ppi=PNG_PIXELS_PER_INCH)
-        else:
-            files[kind] = vl_convert.svg_to_pdf(_scaled(text))
-    return files
-
-
-def _renumbered(text: str) -> str:
-    """The renderer counts its clips over all drawings; here each drawing counts from 0."""
-    seen: dict[str, int] = {}
-    return _NUMBERED.sub(lambda m: f"{m[1]}{seen.setdefault(m[0], len(seen))}", text)
-
-
-def _scaled(text: str) -> str:
-    """The drawing in its printed size: pixels become points."""
-    return _SIZE.sub(
-        lambda m: (
-            f'<svg {m[1]}width="{_POINTS * float(m[2]):g}" height="{_POINTS * float(m[3]):g}"'
-        ),
-        text,
-        count=1,
-    )
 
 
 @dataclass(frozen=True)
@@ -103,7 +29,7 @@ class Choice:
     """Figures of which one is shown at a time, by the name of what is chosen."""
 
     title: str
-    figures: tuple[tuple[str, Figure | Drawn], ...]
+    figures: tuple[tuple[str, charts.Figure], ...]
 
 
 @cache
@@ -122,7 +48,7 @@ class Section(Noticed):
 
     key: str
     answer: tuple[str, ...]
-    figures: tuple[Figure | Drawn | Choice, ...]
+    figures: tuple[charts.Figure | Choice, ...]
     tables: tuple[TableBlock, ...]
     notices: tuple[Notice, ...]
 
@@ -133,30 +59,28 @@ class Section(Noticed):
         """
         return _words()[self.key]
 
-    def drawn(self) -> Section:
-        """The same section, its figures as plain values."""
-
-        def made(part: Figure | Drawn | Choice) -> Drawn | Choice:
-            if isinstance(part, Choice):
-                return replace(part, figures=tuple((n, _drawn(f)) for n, f in part.figures))
-            return _drawn(part)
-
-        return replace(self, figures=tuple(made(part) for part in self.figures))
+    def plain(self) -> Section:
+        """The same section with figures of plain values, which can be stored."""
+        return replace(
+            self,
+            figures=tuple(
+                replace(part, figures=tuple((name, one.plain()) for name, one in part.figures))
+                if isinstance(part, Choice)
+                else part.plain()
+                for part in self.figures
+            ),
+        )
 
     @property
-    def all_figures(self) -> tuple[Drawn, ...]:
+    def all_figures(self) -> tuple[charts.Figure, ...]:
         """Every figure, those to choose from too."""
         parts = [p.figures if isinstance(p, Choice) else (("", p),) for p in self.figures]
-        return tuple(_drawn(figure) for part in parts for _, figure in part)
+        return tuple(figure for part in parts for _, figure in part)
 
     @property
     def rows(self) -> tuple[Row, ...]:
         """Every row of every table."""
         return tuple(row for block in self.tables for row in block.rows)
-
-
-def _drawn(figure: Figure | Drawn) -> Drawn:
-    return figure if isinstance(figure, Drawn) else Drawn.of(figure)
 
 
 def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from unmask import figures as charts
 from unmask.estimate import Notice
-from unmask.figures import (
-    Figure,
-    cp_map_figure,
-    delta_cp_map_figure,
-    roadmap_figure,
-    trial_bias_figure,
-)
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
@@ -94,8 +88,8 @@ def _contours(assessment: CpAssessment) -> dict[str, list[Contour]]:
     return {name: [contour(cp, level) for level in levels] for name, cp in assessment.maps.items()}
 
 
-@figures_of.register
-def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list[Figure]:
+@figures_of.register(CpAssessment)
+def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list[charts.Figure]:
     """The maps on one scale, each with its trial configs, trial bias, delta maps, the roadmap.
 
     ``further`` assessments are of the same trials by another metric: their delta maps stand beside
@@ -106,9 +100,9 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
     for end, one in every.items():
         lines = _contours(one)
         if len(one.maps) > 1:
-            figures.append(cp_map_figure(one.maps, contours=lines, name=f"cp_map{end}"))
+            figures.append(charts.cp_map_figure(one.maps, contours=lines, name=f"cp_map{end}"))
         figures += [
-            cp_map_figure(
+            charts.cp_map_figure(
                 {name: cp},
                 contours=lines,
                 positions=one.positions,
@@ -118,7 +112,7 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
             for number, (name, cp) in enumerate(one.maps.items(), start=1)
         ]
     figures += [
-        trial_bias_figure(
+        charts.trial_bias_figure(
             bias, name=f"trial_bias_{number}", title=f"Trial bias: {name} on other trials"
         )
         for number, (name, bias) in enumerate(assessment.bias.items(), start=1)
@@ -126,9 +120,9 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
     ]
     if assessment.deltas:
         paired = zip(*(one.deltas for one in every.values()), strict=True)
-        figures.append(delta_cp_map_figure([delta for pair in paired for delta in pair]))
+        figures.append(charts.delta_cp_map_figure([delta for pair in paired for delta in pair]))
     return figures + [
-        roadmap_figure(one.roadmap, name=f"cp_roadmap{end}")
+        charts.roadmap_figure(one.roadmap, name=f"cp_roadmap{end}")
         for end, one in every.items()
         if one.roadmap is not None
     ]
@@ -161,13 +155,13 @@ def _step(table: Table, study: Study) -> Step:
 def _section(study: Study, results: Results) -> Section:
     """Maps and delta maps of every table."""
     assessments: Mapping[str, CpAssessment] = results["maps"]
-    figures: list[Figure] = []
+    figures: list[charts.Figure] = []
     rows: list[Row] = []
     deltas: list[Row] = []
     uniform: list[str] = []
     for number, (name, result) in enumerate(assessments.items(), start=1):
         figures.append(
-            cp_map_figure(
+            charts.cp_map_figure(
                 result.maps,
                 contours=_contours(result),
                 name=f"cp_map_{number}",
@@ -182,7 +176,7 @@ def _section(study: Study, results: Results) -> Section:
                 for delta in mixed
             )
             drawn = f"delta_cp_map_{number}"
-            figures.append(delta_cp_map_figure(mixed, name=drawn, title=f"{name}: {won}"))
+            figures.append(charts.delta_cp_map_figure(mixed, name=drawn, title=f"{name}: {won}"))
         maps, _, compared = _rows(result, table=name)
         rows += maps
         deltas += compared

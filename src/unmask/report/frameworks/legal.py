@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from unmask import figures as charts
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.figures import Figure, RiskLine, legal_figures, legal_panel, risk_comparison
 from unmask.privacy.legal import (
     PLAIN,
     TITLES,
@@ -34,9 +34,9 @@ from unmask.report.inputs import read_inputs
 from unmask.report.section import Choice, Section, TableBlock, shown
 
 
-@figures_of.register
-def _(sweep: LegalSweep) -> list[Figure]:
-    return legal_figures(sweep)
+@figures_of.register(LegalSweep)
+def _(sweep: LegalSweep) -> list[charts.Figure]:
+    return charts.legal_figures(sweep)
 
 
 def with_fitting_lengths(
@@ -172,12 +172,12 @@ def _section(study: Study, groups: Results) -> Section:
             label = results.most(name, metric, length).strongest.attacker
             curve = results.of(name, metric, length)[label]
             who = ORIGINAL if name == ORIGINAL else label
-            lines.append(RiskLine(name, who, metric, length, curve))
-    comparison = risk_comparison(
+            lines.append(charts.RiskLine(name, who, metric, length, curve))
+    comparison = charts.risk_comparison(
         lines, colours=colours, original=ORIGINAL, title=_conclusion(results)
     )
     sweeps = {name: results.sweep(name) for name in results.safeguards}
-    panels: list[tuple[str, Figure]] = []
+    panels: list[tuple[str, charts.Figure]] = []
     for number, (name, sweep) in enumerate(sweeps.items(), start=1):
         worst = results.worst(name, results.metrics[0])
         value = 100 * float(worst.strongest.estimate.value)
@@ -186,7 +186,9 @@ def _section(study: Study, groups: Results) -> Section:
             f" {worst.count:,} speakers"
         )
         drawn = f"legal_panel_{number}"
-        panels.append((name, legal_panel(sweep, colour=colours[name], name=drawn, title=title)))
+        panels.append(
+            (name, charts.legal_panel(sweep, colour=colours[name], name=drawn, title=title))
+        )
     return Section(
         key="legal",
         answer=(*_answers(results), *_one_count(lines)),
@@ -202,7 +204,7 @@ def _section(study: Study, groups: Results) -> Section:
     )
 
 
-def _one_count(lines: Sequence[RiskLine]) -> tuple[str, ...]:
+def _one_count(lines: Sequence[charts.RiskLine]) -> tuple[str, ...]:
     """A sentence in place of charts of curves that have one point each."""
     counts = {int(n) for line in lines for n in line.curve.counts}
     if len(counts) > 1:

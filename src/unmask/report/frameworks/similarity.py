@@ -8,18 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from unmask import figures as charts
 from unmask.estimate import Estimate
-from unmask.figures import (
-    Figure,
-    Point,
-    calibration_profiles,
-    disclosure_profiles,
-    distinctiveness,
-    similarity_matrices,
-    speaker_protection,
-    system_colours,
-    zoo_plots,
-)
 from unmask.privacy import (
     Pseudonymisation,
     disclosure_of,
@@ -132,14 +122,14 @@ def _notes(assessment: PrivacyAssessment) -> tuple[str, ...]:
     return tuple(notes)
 
 
-@figures_of.register
-def _(assessment: PrivacyAssessment, *, order: str = "given") -> list[Figure]:
+@figures_of.register(PrivacyAssessment)
+def _(assessment: PrivacyAssessment, *, order: str = "given") -> list[charts.Figure]:
     """Matrices, disclosure, protection and zoo per set, and the scatter over all sets."""
-    colours = system_colours([ORIGINAL, *assessment.systems], original=ORIGINAL)
+    colours = charts.system_colours([ORIGINAL, *assessment.systems], original=ORIGINAL)
     points = [_point(s.system, s.dataset, s.result) for s in assessment]
     figures = []
     if any(math.isfinite(point.g_vd) for point in points):
-        figures.append(distinctiveness(points, colours=colours))
+        figures.append(charts.distinctiveness(points, colours=colours))
     several = len(assessment.datasets) > 1
     for dataset in assessment.datasets:
         chosen = [s for s in assessment if s.dataset == dataset]
@@ -147,14 +137,14 @@ def _(assessment: PrivacyAssessment, *, order: str = "given") -> list[Figure]:
     return figures
 
 
-def _point(system: str, dataset: str, result: Pseudonymisation) -> Point:
+def _point(system: str, dataset: str, result: Pseudonymisation) -> charts.Point:
     intervals = (result.interval("deid"), result.interval("g_vd"))
-    return Point(system, dataset, result.deid, result.g_vd, *intervals, *result.beyond_plain)
+    return charts.Point(system, dataset, result.deid, result.g_vd, *intervals, *result.beyond_plain)
 
 
 def _of_set(
     chosen: list[Safeguard], colours: dict[str, str], order: str, suffix: str
-) -> list[Figure]:
+) -> list[charts.Figure]:
     results = {s.system: s.result for s in chosen}
     first = chosen[0].result
     disclosures = {ORIGINAL: disclosure_of(first.sets["oo"].roc, system=ORIGINAL)} | {
@@ -168,10 +158,10 @@ def _of_set(
     }
     figures = [
         *_matrices(results, order, suffix),
-        disclosure_profiles(
+        charts.disclosure_profiles(
             disclosures, negated=negated, colours=colours, name=f"zebra_profiles{suffix}"
         ),
-        speaker_protection(
+        charts.speaker_protection(
             {system: result.per_speaker for system, result in results.items()},
             colours=colours,
             name=f"speaker_protection{suffix}",
@@ -183,7 +173,7 @@ def _of_set(
         for system, result in results.items()
     ]
     figures += [
-        calibration_profiles(
+        charts.calibration_profiles(
             s.distortions, name=f"calibration_distortion_{_plain(s.system)}{suffix}"
         )
         for s in chosen
@@ -192,20 +182,22 @@ def _of_set(
     return figures
 
 
-def _matrices(results: Mapping[str, Pseudonymisation], order: str, suffix: str) -> list[Figure]:
+def _matrices(
+    results: Mapping[str, Pseudonymisation], order: str, suffix: str
+) -> list[charts.Figure]:
     """All safeguards in one figure, or in one figure each where the matrices are large."""
     views = {system: quadrants(result, order=order) for system, result in results.items()}
     name = "similarity_matrices"
     if max(len(view.labels) for view in views.values()) <= MOST_IN_ONE_FIGURE or len(views) == 1:
-        return [similarity_matrices(views, name=f"{name}{suffix}")]
+        return [charts.similarity_matrices(views, name=f"{name}{suffix}")]
     return [
-        similarity_matrices({system: view}, name=f"{name}_{_plain(system)}{suffix}")
+        charts.similarity_matrices({system: view}, name=f"{name}_{_plain(system)}{suffix}")
         for system, view in views.items()
     ]
 
 
-def _zoo(sets: Mapping[str, SimilaritySet], system: str, order: str, suffix: str) -> Figure:
-    return zoo_plots(
+def _zoo(sets: Mapping[str, SimilaritySet], system: str, order: str, suffix: str) -> charts.Figure:
+    return charts.zoo_plots(
         {name: zoo(own) for name, own in sets.items()},
         matrices={name: single(own, order=order) for name, own in sets.items()},
         name=f"zoo_{_plain(system)}{suffix}",
@@ -250,32 +242,32 @@ def _section(study: Study, results: Results) -> Section:
     every: Mapping[str, Pseudonymisation] = results["matrices"]
     within: Mapping[str, SessionAssessment] = results["sessions"]
 
-    def choice(label: str, make: Callable[[int, str, Pseudonymisation], Figure]) -> Choice:
+    def choice(label: str, make: Callable[[int, str, Pseudonymisation], charts.Figure]) -> Choice:
         made = [(name, make(n, name, one)) for n, (name, one) in enumerate(every.items(), start=1)]
         return Choice(label, tuple(made))
 
-    def matrices(number: int, name: str, result: Pseudonymisation) -> Figure:
+    def matrices(number: int, name: str, result: Pseudonymisation) -> charts.Figure:
         title = f"{name}: {_left(result):.0f} % of what ties a voice to its owner is left"
         views = {name: quadrants(result)}
-        return similarity_matrices(views, name=f"similarity_{number}", title=title)
+        return charts.similarity_matrices(views, name=f"similarity_{number}", title=title)
 
-    def speakers(number: int, name: str, result: Pseudonymisation) -> Figure:
+    def speakers(number: int, name: str, result: Pseudonymisation) -> charts.Figure:
         own = 100 * result.per_speaker.deid
-        return speaker_protection(
+        return charts.speaker_protection(
             {name: result.per_speaker},
             colours=study.colours,
             name=f"speaker_protection_{number}",
             title=f"{name}: DeID from {own.min():.0f} to {own.max():.0f} %, person by person",
         )
 
-    def zoos(number: int, name: str, result: Pseudonymisation) -> Figure:
+    def zoos(number: int, name: str, result: Pseudonymisation) -> charts.Figure:
         title = f"{name}: who is recognised and who is confused among protected voices"
-        return zoo_plots({name: zoo(result.sets["pp"])}, name=f"zoo_{number}", title=title)
+        return charts.zoo_plots({name: zoo(result.sets["pp"])}, name=f"zoo_{number}", title=title)
 
     points = [_point(name, "all", result) for name, result in every.items()]
     tables = [
         TableBlock(
-            "De-identification and voice distinctiveness",
+            "De-identification and voice charts.distinctiveness",
             tuple(
                 Row({"safeguard": n, "strongest attack": r.strongest.attacker}, r.estimates)
                 for n, r in every.items()
@@ -295,7 +287,7 @@ def _section(study: Study, results: Results) -> Section:
         answer=tuple(_answer(name, result) for name, result in every.items()),
         figures=(
             choice("Matrices of", matrices),
-            distinctiveness(points, colours=study.colours, title=_cost(every)),
+            charts.distinctiveness(points, colours=study.colours, title=_cost(every)),
             choice("Speakers under", speakers),
             choice("Zoo of", zoos),
         ),
@@ -318,7 +310,7 @@ def _cost(results: Mapping[str, Pseudonymisation]) -> str:
     """What the safeguard that hides most costs."""
     best = min(results, key=lambda name: _left(results[name]))
     hidden = f"{best} hides owners most, {_left(results[best]):.0f} % of resemblance left"
-    return f"{hidden}, at {results[best].g_vd:+.1f} dB of distinctiveness".replace("-", "−")
+    return f"{hidden}, at {results[best].g_vd:+.1f} dB of charts.distinctiveness".replace("-", "−")
 
 
 def _answer(name: str, result: Pseudonymisation) -> str:

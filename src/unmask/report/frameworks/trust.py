@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from unmask import figures as charts
 from unmask.estimate import Estimate, Notice, Noticed
-from unmask.figures import Figure, learning_curves
 from unmask.privacy.legal import (
     FREE,
     STRONG_ENOUGH,
@@ -188,10 +188,10 @@ def _section(study: Study, results: Results) -> Section:
     """What trained attackers reach where they must succeed, and how they learn."""
     attackers: Mapping[tuple[str, str], Trusted] = results["trusted"]
     names = dict.fromkeys(name for name, _ in attackers)
-    panels: list[tuple[str, Figure]] = [
+    panels: list[tuple[str, charts.Figure]] = [
         (
             name,
-            learning_curves(
+            charts.learning_curves(
                 {one.label: one.curve for (n, _), one in attackers.items() if n == name},
                 name=f"learning_curves_{number}",
             ),

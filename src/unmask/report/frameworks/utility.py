@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from unmask import figures as charts
 from unmask.errors import InputError
 from unmask.estimate import Estimate
-from unmask.figures import Figure, PlanePoint, cost_plane
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row, document
@@ -188,7 +188,7 @@ def _said(result: Utility, name: str) -> str:
 
 def plane_of(
     names: Sequence[str], rows: Mapping[str, Sequence[Row]], colours: Mapping[str, str]
-) -> Figure | None:
+) -> charts.Figure | None:
     """Risk of the strongest attacker against what protection costs, of all safeguards of which
     both were measured; None where there is none.
     """
@@ -203,7 +203,7 @@ def plane_of(
         cost = find(utility, metric, safeguard=name)
         if risk is not None and cost:
             points.append(
-                PlanePoint(
+                charts.PlanePoint(
                     name,
                     float(risk.estimate.value),
                     float(cost[0].estimate.value),
@@ -218,8 +218,8 @@ def plane_of(
         return None
     silent = METRICS[metric].chance if metric in METRICS else None
     if silent is not None:
-        points.append(PlanePoint(SILENCE, min(chances), silent, anchor=True))
-    return cost_plane(
+        points.append(charts.PlanePoint(SILENCE, min(chances), silent, anchor=True))
+    return charts.cost_plane(
         points,
         cost=title,
         scale=scale,

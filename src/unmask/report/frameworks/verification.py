@@ -7,19 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from unmask import figures as charts
 from unmask.engine import Battery, Evaluation, curves, evaluate
 from unmask.estimate import Estimate, Notice
-from unmask.figures import (
-    ORIGINAL as GREY,
-    Figure,
-    calibration_plot,
-    det,
-    ece_profile,
-    pav_map,
-    roc_hull,
-    score_histograms,
-    system_colours,
-)
 from unmask.privacy.legal import matrix_risks
 from unmask.report.cache import Step
 from unmask.report.documents import Row, figures_of
@@ -45,28 +35,33 @@ CHOSEN = (
 )
 
 
-@figures_of.register
-def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[Figure]:
+@figures_of.register(Evaluation)
+def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[charts.Figure]:
     """Histogram, DET, ROC hull, PAV map, ECE profile and calibration plot over all trials.
 
     Of trials that were counted and not kept (no ``scores``) DET and ROC hull can be drawn.
     """
     scores = evaluation.scores
     rocs = {result.system: result.roc for result in evaluation if result.group is None}
-    colours = system_colours(list(rocs))
+    colours = charts.system_colours(list(rocs))
     det_curves = {name: curves.det_curve(roc, p_target=p_target) for name, roc in rocs.items()}
-    counted = [det(det_curves, colours=colours), roc_hull(det_curves, colours=colours)]
+    counted = [
+        charts.det(det_curves, colours=colours),
+        charts.roc_hull(det_curves, colours=colours),
+    ]
     if scores is None:
         return counted
     trials = {n: (scores.targets(n), scores.nontargets(n), roc) for n, roc in rocs.items()}
     return [
-        score_histograms({name: curves.histogram(*one) for name, one in trials.items()}),
+        charts.score_histograms({name: curves.histogram(*one) for name, one in trials.items()}),
         *counted,
-        pav_map({name: curves.pav_map(*one) for name, one in trials.items()}, colours=colours),
-        ece_profile(
+        charts.pav_map(
+            {name: curves.pav_map(*one) for name, one in trials.items()}, colours=colours
+        ),
+        charts.ece_profile(
             {name: curves.ece_profile(*one) for name, one in trials.items()}, colours=colours
         ),
-        calibration_plot(
+        charts.calibration_plot(
             {name: curves.reliability(*one[:2]) for name, one in trials.items()}, colours=colours
         ),
     ]
@@ -118,7 +113,7 @@ def _later(study: Study) -> Plan:
 
 def named_colours(systems: Mapping[str, Trialled], colours: Mapping[str, str]) -> dict[str, str]:
     """The safeguard's colour for each system of a chart."""
-    return {label: colours.get(one.safeguard, GREY) for label, one in systems.items()}
+    return {label: colours.get(one.safeguard, charts.ORIGINAL) for label, one in systems.items()}
 
 
 def _section(study: Study, results: Results) -> Section:
@@ -128,13 +123,13 @@ def _section(study: Study, results: Results) -> Section:
     groups: Mapping[str, Evaluation] = results["groups"]
     det_curve = partial(curves.det_curve, p_target=study.config.verification.p_target[0])
     chosen = {name: strongest(variants, "eer") for name, variants in trialled.items()}
-    figures: list[Figure] = []
+    figures: list[charts.Figure] = []
     blocks = []
     notices: list[Notice] = []
     if chosen:
         rates = ", ".join(f"{n} {100 * one.value('eer'):.1f} %" for n, one in chosen.items())
         figures.append(
-            det(
+            charts.det(
                 {name: det_curve(one.result.roc) for name, one in chosen.items()},
                 colours=named_colours(chosen, study.colours),
                 name="det_attacks",
@@ -162,7 +157,7 @@ def _section(study: Study, results: Results) -> Section:
         best = min(whole, key=lambda one: float(one["eer"].value))
         rate = 100 * float(best["eer"].value)
         figures.append(
-            det(
+            charts.det(
                 {one.system: det_curve(one.roc) for one in whole},
                 name=f"det_scores_{number}",
                 title=f"{name}: {best.system} errs least, equal error rate {rate:.1f} %",

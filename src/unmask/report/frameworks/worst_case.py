@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from unmask import figures as charts
 from unmask.engine import Roc
 from unmask.estimate import Notice, Noticed
-from unmask.figures import Figure, GrowthLine, worst_case_figures, worst_case_growth
 from unmask.report.cache import Step
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study, Table
@@ -176,9 +176,9 @@ def _weight(name: str) -> str:
     return _WEIGHTS.get(name, "as asked")
 
 
-@figures_of.register
-def _(study: WorstCaseStudy) -> list[Figure]:
-    return list(worst_case_figures(study))
+@figures_of.register(WorstCaseStudy)
+def _(study: WorstCaseStudy) -> list[charts.Figure]:
+    return list(charts.worst_case_figures(study))
 
 
 def _step(table: Table, study: Study) -> Step:
@@ -304,10 +304,11 @@ def _section(study: Study, results: Results) -> Section:
         if not growth.systems:
             continue
         lines = [
-            GrowthLine(one.system, one.measured, _CHART, one.predicted) for one in growth.systems
+            charts.GrowthLine(one.system, one.measured, _CHART, one.predicted)
+            for one in growth.systems
         ]
         figures.append(
-            worst_case_growth(
+            charts.worst_case_growth(
                 lines,
                 colours=colours if all(x.system in colours for x in growth.systems) else None,
                 name=f"worst_case_{number}",

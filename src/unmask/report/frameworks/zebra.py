@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from unmask.figures import Figure, calibration_profiles, disclosure_profiles
+from unmask import figures as charts
 from unmask.privacy import CalibrationDistortion, disclosure_of
 from unmask.privacy.similarity import calibration_distortion
 from unmask.report.cache import Step
@@ -67,8 +67,8 @@ def _section(study: Study, results: Results) -> Section:
     notices = notices_of(trialled, "d_ece")
     notices += [one.about(name) for name, d in distortions.items() for one in d.notices]
     tables = variant_blocks("Evidence disclosed", trialled, "d_ece", _EVIDENCE)
-    figures: list[Figure | Choice] = [
-        disclosure_profiles(
+    figures: list[charts.Figure | Choice] = [
+        charts.disclosure_profiles(
             disclosures, colours=named_colours(chosen, study.colours), title=_conclusion(chosen)
         )
     ]
@@ -76,7 +76,7 @@ def _section(study: Study, results: Results) -> Section:
         profiles = tuple(
             (
                 name,
-                calibration_profiles(
+                charts.calibration_profiles(
                     [distortion],
                     name=f"calibration_distortion_{number}",
                     title=f"{name}: a calibration learnt on another run",
