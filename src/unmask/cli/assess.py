@@ -1,4 +1,4 @@
-"""``unmask assess``: everything a config names, into one report folder."""
+"""``unmask assess``, ``init`` and ``demo``: from a config to one report folder."""
 
 from __future__ import annotations
 
@@ -7,19 +7,23 @@ import sys
 from pathlib import Path
 
 from unmask.base import visible
-from unmask.cli.common import Terminal, Where, progress, terminal_width, writable_folder
-from unmask.cli.options import argument, option
+from unmask.cli.common import Intervals, Terminal, Where, progress, terminal_width, writable_folder
+from unmask.cli.options import argument, group, option
 from unmask.errors import InputError
 from unmask.report import (
     Config,
     assess as run_assessment,
     check_inputs,
     config_schema,
+    demo_config,
     load_config,
+    starter_config,
     summary_table,
     write_report,
 )
-from unmask.run import place
+from unmask.run import place, write_whole
+
+NAME = "assessment.toml"
 
 
 def assess(
@@ -92,3 +96,30 @@ def run(
     if file_copy and not page.with_name("filing.pdf").exists():
         terminal.remark("no Chromium to make a PDF: print filing.html from any browser")
     sys.stdout.write(visible(f"{summary_table(assessment, width=terminal_width())}{page}\n"))
+
+
+def init(
+    folder: Path = argument("Folder with embeddings, audio or scores."),
+    output: Path | None = option("File to write.", "--output", "-o", show_default=f"FOLDER/{NAME}"),
+    force: bool = option("Replace a file that is there.", default=False),
+) -> None:
+    """Look into a folder and write a config for unmask assess."""
+    path = output or folder / NAME
+    if path.exists() and not force:
+        raise InputError(f"{path}: exists already; --force replaces it")
+    text = starter_config(folder, base=path.resolve().parent)
+    try:
+        write_whole(path, text.encode())
+    except UnicodeEncodeError:
+        raise InputError(f"{folder}: expected file names in UTF-8, found others") from None
+    sys.stdout.write(visible(f"{path}\n"))
+
+
+def demo(
+    terminal: Terminal,
+    output: Path = option("Folder to write.", "--output", "-o", default="unmask-demo"),
+    intervals: Intervals = group(level=0.95),
+) -> None:
+    """Assess four safeguards on sixty real voices with every framework; some minutes."""
+    config = demo_config(output, seed=intervals.seed, replicates=intervals.ci)
+    run(config, output, terminal)

@@ -65,10 +65,16 @@ def _check_writable(there: Path, path: Path) -> None:
 def _formats(text: str) -> str:
     for name in text.split(","):
         if name not in ("png", "svg", "pdf", "html", "json"):
-            raise InputError(
-                f"--figure-formats: expected png, svg, pdf, html or json, found {name!r}"
-            )
+            kinds = "png, svg, pdf, html or json"
+            raise InputError(f"--figure-formats: expected {kinds}, found {name!r}")
     return text
+
+
+def whole_number(text: str, option: str, other: str) -> int:
+    """The number that an option has, which ``other`` words stand beside."""
+    if not text.isdigit():
+        raise typer.BadParameter(f"{option}: expected {other}, found {text}")
+    return int(text)
 
 
 @dataclass(frozen=True)
@@ -122,19 +128,14 @@ class Output(Terminal):
 
     def give(self, document: Document) -> None:
         """Write a result; its warnings go to stderr where they are not part of it."""
-        width = terminal_width(self.output)
-        self.show(render(document, self.format, width=width), document.warnings)
-
-    def show(self, text: str, warnings: Iterable[str] = ()) -> None:
-        """Write a text to stdout or to a file."""
+        text = visible(render(document, self.format, width=terminal_width(self.output)))
         if self.output is None:
-            sys.stdout.write(visible(text))
+            sys.stdout.write(text)
         else:
-            write_whole(self.output, visible(text).encode())
+            write_whole(self.output, text.encode())
             self.remark(f"wrote {self.output}")
-        if self.format == "csv":
-            for line in warnings:
-                self.remark(f"warning: {line}")
+        for line in document.warnings if self.format == "csv" else ():
+            self.remark(f"warning: {line}")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from unmask.estimate import Estimate, Notice
 from unmask.figures import Figure, Strip, speaker_strip, system_colours
 from unmask.privacy.legal import FREE
 from unmask.report.cache import Cache, Listener, Step, Work, cache_of
-from unmask.report.conclusions import Conclusions, conclude
 from unmask.report.config import FRAMEWORKS as KEYS, ORIGINAL, Config
 from unmask.report.documents import Document, Row
 from unmask.report.frameworks import FRAMEWORKS
@@ -33,7 +32,7 @@ from unmask.report.frameworks.study import (
     trial_step,
 )
 from unmask.report.frameworks.utility import check_code, plane_of
-from unmask.report.headline import Card, cards, weak_control
+from unmask.report.headline import Card, Conclusions, cards, conclude, weak_control
 from unmask.report.inputs import Inputs, read_inputs, set_label, set_tables
 from unmask.report.overview import overview
 from unmask.report.section import Section, TableBlock

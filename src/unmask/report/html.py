@@ -16,9 +16,8 @@ from unmask._version import __version__
 from unmask.estimate import Estimate, Notice
 from unmask.figures import POLICY, STYLE, fragment, javascript
 from unmask.report.assessment import Assessment
-from unmask.report.conclusions import listed
 from unmask.report.documents import Document, Row
-from unmask.report.headline import Headline
+from unmask.report.headline import Headline, listed
 from unmask.report.section import Choice, Section, TableBlock
 from unmask.report.table import DIGITS, EXPLANATIONS, LABELS, condition_label, label, shown_value
 

@@ -71,10 +71,7 @@ def overview(
         if not all(any(e.metric == "singling_out" for e in row.estimates) for row in lone):
             notes.append("Singling Out needs two recordings of each speaker that is tested")
     return Document(
-        tuple(kept),
-        notes=tuple(dict.fromkeys(notes)),
-        seed=config.seed,
-        title=config.title,
+        tuple(kept), notes=tuple(dict.fromkeys(notes)), seed=config.seed, title=config.title
     )
 
 

@@ -38,6 +38,11 @@ def _words() -> dict[str, dict[str, Any]]:
     return tomllib.loads(text)
 
 
+def note(name: str) -> str:
+    """What stands below a table."""
+    return str(_words()["notes"][name])
+
+
 @dataclass(frozen=True)
 class Section(Noticed):
     """One framework's part of the report, made by its module, taken by the page and the files.
@@ -98,9 +103,3 @@ def percent(estimate: Estimate) -> str:
     if ends is None or isnan(ends.low):
         return value
     return f"{value} [{100 * ends.low:.1f}, {100 * ends.high:.1f}]"
-
-
-TWO_RATES = (
-    "Equal error rates of verification are taken on the convex hull of the ROC; C-P maps take the"
-    " ROC itself, as their paper does, which never gives less."
-)

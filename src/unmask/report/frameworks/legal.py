@@ -17,26 +17,40 @@ from unmask.privacy.legal import (
     PLAIN,
     TITLES,
     Attacker as LegalAttacker,
+    Curve,
+    Inference,
     LegalSweep,
+    Overlap,
+    RiskCurve,
     Worst,
+    extent,
     inference,
     legal,
+    overlaps,
     spoken,
+    strongest_of,
+    sweep_notices,
 )
 from unmask.report.cache import Cache, Step, Work, cache_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.documents import Row, figures_of
 from unmask.report.frameworks.attacks import Attack, Variant, attacks_of
-from unmask.report.frameworks.legal_results import LegalResults
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.headline import ALL, CONTROL, WORST
 from unmask.report.inputs import read_inputs
-from unmask.report.section import Choice, Section, TableBlock, shown
+from unmask.report.section import Choice, Section, TableBlock, note, shown
 
 
 @figures_of.register(LegalSweep)
 def _(sweep: LegalSweep) -> list[charts.Figure]:
     return charts.legal_figures(sweep)
+
+
+@figures_of.register(RiskCurve)
+def _(curve: RiskCurve) -> list[charts.Figure]:
+    line = charts.RiskLine("attacked", "attacker", curve.metric, 1, curve)
+    colours = charts.system_colours(["attacked"])
+    return [charts.risk_comparison([line], colours=colours, name=curve.metric)]
 
 
 def with_fitting_lengths(
@@ -163,14 +177,137 @@ def _steps(study: Study) -> Plan:
     }
 
 
+class LegalResults:
+    """Curves of every attack on every safeguard, and of the same attacks on unprotected speech.
+
+    ``sweeps`` are by safeguard and attacker, ``probes`` by safeguard and attribute.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        sweeps: Mapping[tuple[str, str], LegalSweep],
+        probes: Mapping[tuple[str, str], Inference],
+        consistency: Mapping[str, LegalSweep],
+    ) -> None:
+        self.sweeps, self.probes, self.consistency = sweeps, probes, consistency
+        self.metrics: tuple[str, ...] = config.legal.metrics
+        self.lengths, self.seed = config.legal.lengths, config.seed
+        self.whole = {
+            name: self._joined([s for (n, _), s in sweeps.items() if n == name])
+            for name in dict.fromkeys(name for name, _ in sweeps)
+        }
+        self.safeguards = tuple(name for name in self.whole if name != ORIGINAL)
+        self._found: dict[tuple[str, str, int, int, str | None], Worst] = {}
+
+    def _joined(self, sweeps: Sequence[LegalSweep]) -> LegalSweep:
+        """The curves of several attackers on one safeguard."""
+        curves = {key: curve for one in sweeps for key, curve in one.curves.items()}
+        ranks = {key: rank for one in sweeps for key, rank in one.ranks.items()}
+        return LegalSweep(curves, ranks, {}, None, None, self.seed, ())
+
+    def of(
+        self, safeguard: str, metric: str, length: int, attacker: str | None = None
+    ) -> dict[str, Curve]:
+        """Curves of one metric and length by their attacker's name, of one attacker or of all."""
+        sweep = self.whole[safeguard] if attacker is None else self.sweeps[safeguard, attacker]
+        return sweep.competing(metric, length)
+
+    def lengths_of(self, safeguard: str) -> list[int]:
+        """Lengths of conversations that a safeguard was attacked with."""
+        known = {length for _, _, length in self.whole[safeguard].curves}
+        return [length for length in self.lengths if length in known]
+
+    def counts(self, safeguard: str, metric: str, length: int) -> list[int]:
+        """Numbers of speakers at which attacks were run."""
+        curves = self.of(safeguard, metric, length).values()
+        return sorted({int(n) for curve in curves for n in curve.counts})
+
+    def strongest(
+        self, safeguard: str, metric: str, length: int, count: int, attacker: str | None = None
+    ) -> Worst:
+        """The strongest attack at one point, of one attacker or of all."""
+        key = (safeguard, metric, length, count, attacker)
+        if key not in self._found:
+            curves = self.of(safeguard, metric, length, attacker)
+            best = strongest_of(curves, count, seed=self.seed)
+            self._found[key] = Worst(length, count, best)
+        return self._found[key]
+
+    def worst(self, safeguard: str, metric: str) -> Worst:
+        """The largest risk of all points, the surest of equal ones."""
+        points = [
+            self.strongest(safeguard, metric, length, count)
+            for length in self.lengths
+            for count in self.counts(safeguard, metric, length)
+        ]
+        return max(points, key=lambda risk: extent(risk.strongest.estimate))
+
+    def crowd(self, safeguard: str, metric: str) -> Worst:
+        """The fewest utterances and all candidates."""
+        return self.most(safeguard, metric, min(self.lengths))
+
+    def most(self, safeguard: str, metric: str, length: int, attacker: str | None = None) -> Worst:
+        """The strongest attack with most speakers, of one attacker or of all."""
+        count = self.counts(safeguard, metric, length)[-1]
+        return self.strongest(safeguard, metric, length, count, attacker)
+
+    def shown(self, safeguard: str) -> dict[tuple[str, str, int], Curve]:
+        """For each attacker the curve of the variant that is strongest among most speakers."""
+        shown = {}
+        attackers = [who for name, who in self.sweeps if name == safeguard]
+        for key in product(attackers, self.metrics, self.lengths_of(safeguard)):
+            attacker, metric, length = key
+            label = self.most(safeguard, metric, length, attacker).strongest.attacker
+            shown[key] = self.sweeps[safeguard, attacker].curves[label, metric, length]
+        return shown
+
+    def sweep(self, safeguard: str) -> LegalSweep:
+        """Unprotected speech and every attacker of a safeguard in one sweep."""
+        own = self.lengths_of(safeguard)
+        control = {key: curve for key, curve in self.shown(ORIGINAL).items() if key[2] in own}
+        curves = {**control, **self.shown(safeguard)}
+        probes = {(name, a): i for (name, a), i in self.probes.items() if name == safeguard}
+        notices = tuple(dict.fromkeys(sweep_notices(curves, probes, {}, ORIGINAL)))
+        return LegalSweep(curves, {}, probes, ORIGINAL, None, self.seed, notices)
+
+    def overlaps(self) -> dict[str, tuple[Overlap, ...]]:
+        """Whether the same people are linked by several attackers of a safeguard, under several
+        safeguards, and with one utterance or more: by what the attacks differ in.
+        """
+        first = self.lengths[0]
+        if "linkability" not in self.metrics:
+            return {}
+        compared: dict[str, dict[str, Any]] = {}
+        for name in self.safeguards:
+            compared[f"attackers on {name}"] = {
+                attacker: curve
+                for (attacker, metric, length), curve in self.shown(name).items()
+                if metric == "linkability" and length == first
+            }
+            compared[f"lengths under {name}"] = {
+                f"{length} utterances": self.leading(name, "linkability", length)[1]
+                for length in self.lengths_of(name)
+            }
+        compared["safeguards"] = {
+            name: self.leading(name, "linkability", first)[1] for name in self.safeguards
+        }
+        shared = {what: overlaps(curves) for what, curves in compared.items()}
+        return {what: some for what, some in shared.items() if some}
+
+    def leading(self, safeguard: str, metric: str, length: int) -> tuple[str, Curve]:
+        """The attack that is strongest among most speakers, and its curve."""
+        label = self.most(safeguard, metric, length).strongest.attacker
+        return label, self.of(safeguard, metric, length)[label]
+
+
 def _section(study: Study, groups: Results) -> Section:
     """Risk against the number of speakers, all safeguards together and each on its own."""
     results, colours = LegalResults(study.config, **groups), study.colours
     lines = []
     for name in (ORIGINAL, *results.safeguards):
         for metric, length in product(results.metrics, results.lengths_of(name)):
-            label = results.most(name, metric, length).strongest.attacker
-            curve = results.of(name, metric, length)[label]
+            label, curve = results.leading(name, metric, length)
             who = ORIGINAL if name == ORIGINAL else label
             lines.append(charts.RiskLine(name, who, metric, length, curve))
     comparison = charts.risk_comparison(
@@ -230,26 +367,6 @@ def _answers(results: LegalResults) -> list[str]:
             f" {worst.strongest.attacker}; chance {100 * float(estimate.chance or 0):.1f} %."
         )
     return lines
-
-
-_STRONGEST = (
-    "The attack is chosen on one half of the speakers and judged by the other, over many splits, so"
-    " that the choice among many attacks does not flatter it; named is the one chosen most often."
-    " Risk grows with the number of utterances and falls with the number of candidates."
-)
-_CONSISTENCY = (
-    "How often the closest enrolment of the same run is the speaker's own: how distinct and stable"
-    " the pseudo-voices of one run are. Where there is a key only its holder can do this: it is no"
-    " attack."
-)
-
-
-_SAME = (
-    "The tenth of the people who are linked most often, and the tenth linked least, under two"
-    " attacks: the share that both have, its chance level, and in the signature how probable as"
-    " many in common are by chance (hypergeometric). Equals are drawn by lot, which lowers the"
-    " overlap."
-)
 
 
 def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
@@ -312,16 +429,20 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
     ]
     blocks = (
         *(
-            TableBlock(f"{TITLES[metric]}: the strongest attack", tuple(rows), note=_STRONGEST)
+            TableBlock(
+                f"{TITLES[metric]}: the strongest attack", tuple(rows), note=note("strongest")
+            )
             for metric, rows in strongest.items()
         ),
         TableBlock("Inference of attributes", tuple(probes)),
-        TableBlock("Consistency of pseudonyms (no attack)", tuple(stable), note=_CONSISTENCY),
+        TableBlock(
+            "Consistency of pseudonyms (no attack)", tuple(stable), note=note("consistency")
+        ),
         TableBlock("Strongest variant of each attacker", tuple(_merged(curves)), folded=True),
         TableBlock("Residual risk, worst decile", tuple(_merged(details)), folded=True),
         TableBlock("Rank of the true speaker, in bits", tuple(ranks), folded=True),
         TableBlock("Every variant tried", tuple(_merged(variants)), folded=True),
-        TableBlock("Are the same people linked?", tuple(same), folded=True, note=_SAME),
+        TableBlock("Are the same people linked?", tuple(same), folded=True, note=note("overlap")),
     )
     return tuple(block for block in blocks if block.rows)
 

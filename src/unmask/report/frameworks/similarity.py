@@ -10,12 +10,7 @@ from typing import Any
 
 from unmask import figures as charts
 from unmask.estimate import Estimate
-from unmask.privacy import (
-    Pseudonymisation,
-    disclosure_of,
-    pseudonymisation,
-    zoo,
-)
+from unmask.privacy import Pseudonymisation, disclosure_of, pseudonymisation, zoo
 from unmask.privacy.similarity import (
     NOT_ASKED,
     PLAIN,
@@ -135,6 +130,11 @@ def _(assessment: PrivacyAssessment, *, order: str = "given") -> list[charts.Fig
         chosen = [s for s in assessment if s.dataset == dataset]
         figures += _of_set(chosen, colours, order, f"_{_plain(dataset)}" if several else "")
     return figures
+
+
+@figures_of.register(Pseudonymisation)
+def _(result: Pseudonymisation, *, order: str = "given") -> list[charts.Figure]:
+    return figures_of(PrivacyAssessment((Safeguard("protected", "all", result),)), order=order)
 
 
 def _point(system: str, dataset: str, result: Pseudonymisation) -> charts.Point:
@@ -267,7 +267,7 @@ def _section(study: Study, results: Results) -> Section:
     points = [_point(name, "all", result) for name, result in every.items()]
     tables = [
         TableBlock(
-            "De-identification and voice charts.distinctiveness",
+            "De-identification and voice distinctiveness",
             tuple(
                 Row({"safeguard": n, "strongest attack": r.strongest.attacker}, r.estimates)
                 for n, r in every.items()
@@ -310,7 +310,7 @@ def _cost(results: Mapping[str, Pseudonymisation]) -> str:
     """What the safeguard that hides most costs."""
     best = min(results, key=lambda name: _left(results[name]))
     hidden = f"{best} hides owners most, {_left(results[best]):.0f} % of resemblance left"
-    return f"{hidden}, at {results[best].g_vd:+.1f} dB of charts.distinctiveness".replace("-", "−")
+    return f"{hidden}, at {results[best].g_vd:+.1f} dB of distinctiveness".replace("-", "−")
 
 
 def _answer(name: str, result: Pseudonymisation) -> str:

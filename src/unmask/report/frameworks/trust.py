@@ -29,7 +29,7 @@ from unmask.report.extractors import Speech
 from unmask.report.frameworks.attacks import Attack
 from unmask.report.frameworks.study import Framework, Plan, Results, Study, strongest
 from unmask.report.inputs import Inputs
-from unmask.report.section import Choice, Section, TableBlock, shown
+from unmask.report.section import Choice, Section, TableBlock, note, shown
 from unmask.trials import Embeddings
 
 _OVERFIT = 0.1
@@ -230,17 +230,11 @@ def _section(study: Study, results: Results) -> Section:
         answer=tuple(answer),
         figures=(Choice("Learning curves on", tuple(panels)),),
         tables=(
-            TableBlock("What trained attackers reach", tuple(rows), note=_NOTE),
+            TableBlock("What trained attackers reach", tuple(rows), note=note("controls")),
             TableBlock("Learning curves", tuple(curves), folded=True),
         ),
         notices=tuple(notice for one in attackers.values() for notice in one.notices),
     )
 
-
-_NOTE = (
-    "Linkability of single utterances by the strongest trained back-end of each attacker: of people"
-    " that it never saw, of people that it was trained on, of unprotected speech, and of speech of"
-    " its own run enrolled from the same run, under one key, where it must succeed."
-)
 
 FRAMEWORK = Framework("trust", _section, later=_later, trials=True, main="trusted")

@@ -104,9 +104,7 @@ def _read(path: Path, names: Sequence[str], drawn: Mapping[str, Any]) -> Utility
 
 
 def _measured(
-    config: Config,
-    original: Sequence[Recording],
-    protected: Mapping[str, Sequence[Recording]],
+    config: Config, original: Sequence[Recording], protected: Mapping[str, Sequence[Recording]]
 ) -> Utility:
     how = config.utility
     words: dict[str, Any] = {}

@@ -21,12 +21,7 @@ from unmask.report.frameworks.study import (
     Trialled,
     strongest,
 )
-from unmask.report.frameworks.verification import (
-    named_colours,
-    notices_of,
-    of_many,
-    variant_blocks,
-)
+from unmask.report.frameworks.verification import named_colours, notices_of, of_many, variant_blocks
 from unmask.report.headline import LARGEST_D_ECE
 from unmask.report.section import Choice, Section, TableBlock, shown
 
