@@ -374,5 +374,3 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
     with pytest.raises(um.InputError, match="each trial once"):
         um.engine.stream_scores(path)
     assert not list((tmp_path / "scratch").iterdir())
-    with spool.Scratch() as scratch:
-        assert scratch.path.parent == tmp_path / "scratch"

@@ -15,7 +15,7 @@ import numpy as np
 
 from unmask._version import __version__
 from unmask.errors import InputError
-from unmask.run.places import Lost, leave_interrupts, pin
+from unmask.run.places import Lost, Pool, leave_interrupts, pin
 from unmask.run.xp import NUMPY, Xp
 
 R = TypeVar("R")
@@ -97,7 +97,7 @@ def _close(client: Any) -> None:
         return
 
 
-class Cluster:
+class Cluster(Pool):
     """A place whose workers are somewhere else and may disappear."""
 
     def __init__(self, client: Any, name: str) -> None:

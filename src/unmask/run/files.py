@@ -23,12 +23,15 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """Give a temporary path beside ``path`` that takes its name when all went well.
 
     The one way in which files are written. The temporary name is new and random: two writers never
-    share it, and no link is followed. What was written is on the disk before the name is given; a
-    device or a pipe is written through.
+    share it, and no link is followed there. What was written is on the disk before the name is
+    given; a link stays one, a device or a pipe is written through.
     """
     if str(path) == "-":
         raise InputError("expected a file to write, found standard output, which takes text only")
-    final = destination(path)
+    final = Path(path)
+    if not final.name or final.is_dir():
+        raise InputError(f"{path}: expected a file to write, found a folder")
+    final = Path(os.path.realpath(final)) if final.is_symlink() else final
     if not final.parent.is_dir():
         raise InputError(f"{path}: expected an existing folder, found none at {final.parent}")
     try:
@@ -96,14 +99,6 @@ def _settle(temporary: Path, final: Path) -> None:
     finally:
         os.close(handle)
     os.replace(temporary, final)
-
-
-def destination(path: str | Path) -> Path:
-    """The file that is written: a link is followed, so that it stays one; a folder is refused."""
-    final = Path(path)
-    if not final.name or final.is_dir():
-        raise InputError(f"{path}: expected a file to write, found a folder")
-    return Path(os.path.realpath(final)) if final.is_symlink() else final
 
 
 @contextmanager

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -31,11 +29,18 @@ from unmask.trials.formats import (
 )
 from unmask.trials.ids import Ids, as_text, text_ids
 from unmask.trials.problems import check_key, check_scored, check_systems, no_score, only_a_key
-from unmask.trials.readers import hdf5, kaldi
+from unmask.trials.readers import kaldi
+from unmask.trials.readers.arrays import (
+    datasets,
+    is_bosaris,
+    load_npy,
+    load_npz,
+    parse_bosaris,
+    parse_npz,
+)
 from unmask.trials.readers.detect import normalise
 from unmask.trials.readers.files import Input
-from unmask.trials.readers.numpy import load_npy, load_npz, parse_npz
-from unmask.trials.readers.parquet import load_parquet
+from unmask.trials.readers.guard import load_parquet
 from unmask.trials.readers.tables import Parsed, TypedRows, open_table, open_typed
 from unmask.trials.scores import Scores
 from unmask.trials.speakers import SpeakerRule, Speakers, assign, assign_speakers, speaker_rule
@@ -73,30 +78,24 @@ def read_scores(
     ``missing="skip"`` goes on without trials that lack a score or a label, ``duplicates="skip"``
     keeps the first of repeated trials; the counts stand in ``Scores.sources``.
     """
-    if hasattr(path, "columns"):
-        parsed = _parse_frame(path, systems)
-        return _scores(parsed, key, speakers, missing, duplicates)
-    if not isinstance(path, str | Path):
+    if not isinstance(path, str | Path | pl.DataFrame) and not hasattr(path, "columns"):
         if isinstance(key, str | Path):
             key = read_key(key, duplicates=duplicates)
-        options: dict[str, Any] = {
-            "format": format,
-            "key": key,
-            "speakers": speakers,
-            "systems": systems,
-        }
-        tables = [
-            read_scores(one, **options, missing=missing, duplicates=duplicates)
-            for one in (path.values() if isinstance(path, Mapping) else path)
-        ]
+        options: dict[str, Any] = {"missing": missing, "duplicates": duplicates, "format": format}
+        options |= {"key": key, "speakers": speakers, "systems": systems}
+        files = path.values() if isinstance(path, Mapping) else path
+        tables = [read_scores(one, **options) for one in files]
         if isinstance(path, Mapping):
             tables = [_renamed(one, name) for one, name in zip(tables, path, strict=True)]
         return tables[0] if len(tables) == 1 else Scores.merged(*tables)
-    role = "scores" if key is None else "scores for a key"
-    with Input(path) as source:
-        parsed = _parse(source, format=format, role=role, systems=systems)
-    if not parsed.systems:
-        raise only_a_key(parsed.name, parsed.format)
+    if isinstance(path, str | Path):
+        role = "scores" if key is None else "scores for a key"
+        with Input(path) as source:
+            parsed = _parse(source, format=format, role=role, systems=systems)
+        if not parsed.systems:
+            raise only_a_key(parsed.name, parsed.format)
+    else:
+        parsed = _parse_frame(path, systems)
     return _scores(parsed, key, speakers, missing, duplicates)
 
 
@@ -164,7 +163,7 @@ def _parse(
     elif source.container == "npz":
         parsed = parse_npz(source, as_key=as_key, systems=systems)
     elif source.container == "hdf5":
-        parsed = hdf5.parse_bosaris(source, as_key=as_key)
+        parsed = parse_bosaris(source, as_key=as_key)
     else:
         found = f"a file of kind {source.container}"
         raise InputError(f"{source.name}: expected {role}, found {found}")
@@ -177,7 +176,7 @@ def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
     if not isinstance(data, pl.DataFrame):
         data = pl.DataFrame({str(name): list(data[name]) for name in data.columns})
     digest = hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest()
-    rows = TypedRows("table", data, lambda: nullcontext(SimpleNamespace(sha256=digest)))  # type: ignore[arg-type]
+    rows = TypedRows("table", data)
     parsed = open_typed(rows, "system", PARQUET, as_key=False, systems=systems).in_memory()
     check_systems("table", list(parsed.systems), systems)
     return replace(parsed, sha256=digest)
@@ -263,19 +262,6 @@ def _counted(source: Source, trials: TrialList) -> Source:
     return source.counted(trials.counts, trials.n_speakers)
 
 
-@dataclass(frozen=True)
-class _Vectors:
-    """What an embedding file holds; ``digest`` covers further files that it is read from."""
-
-    format: Format
-    vectors: Any
-    utterances: Any = None
-    speakers: Any = None
-    sessions: Any = None
-    columns: Mapping[str, Any] = field(default_factory=dict)
-    digest: str | None = None
-
-
 def read_embeddings(
     path: str | Path, *, format: str | None = None, speakers: Speakers | None = None
 ) -> Embeddings:
@@ -301,7 +287,7 @@ def holds_embeddings(source: Input) -> bool:
         case "parquet":
             return bool({normalise(name) for name in load_parquet(source).columns} & set(VECTORS))
         case "hdf5":
-            return not hdf5.is_bosaris(hdf5.datasets(source))
+            return not is_bosaris(datasets(source))
         case "npy" | "ark" | "scp":
             return True
     return False
@@ -316,6 +302,19 @@ def _container(source: Input) -> str:
     return "scp" if _SCP_LINE.match(source.head.split(b"\n", 1)[0]) else "text"
 
 
+@dataclass(frozen=True)
+class _Vectors:
+    """What an embedding file holds; ``digest`` covers further files that it is read from."""
+
+    format: Format
+    vectors: Any
+    utterances: Any = None
+    speakers: Any = None
+    sessions: Any = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    digest: str | None = None
+
+
 def _embeddings(
     source: Input, *, format: str | None, speakers: Speakers | None, directory: str | None = None
 ) -> Embeddings:
@@ -327,30 +326,21 @@ def _embeddings(
     kind = KALDI_DIR if directory else content.format
     if expected is not None and expected is not kind:
         raise InputError(f"{name}: expected {expected.name}, found {kind.name}")
-    is_kaldi = content.format in (KALDI_ARK, KALDI_SCP)
-    folder = Path(source.name).parent
+    folder = Path(source.name).parent if content.format in (KALDI_ARK, KALDI_SCP) else None
     remarks = []
-    if rule is None and is_kaldi:
+    if rule is None and folder:
         rule = kaldi.directory_speakers(folder)
         remarks += [f"speakers from {rule.name}"] if rule else []
     utterances, speaker_ids = _speakers(name, content, rule)
-    columns = dict(content.columns)
-    gender = kaldi.directory_gender(folder, speaker_ids) if is_kaldi else None
-    if gender is not None:
-        columns["gender"] = gender
+    columns = {**content.columns, **(kaldi.directory_gender(folder, speaker_ids) if folder else {})}
     if content.format is NPY_EMBEDDINGS:
         remarks.append("utterances in the order of utt2spk")
     if columns:
         remarks.append(f"metadata: {', '.join(columns)}")
-    summary = Source(
-        name,
-        content.digest or source.sha256,
-        kind.name,
-        speakers=speaker_ids.n_unique,
-        detected="; ".join((kind.description, *remarks)),
-    )
+    digest, detected = content.digest or source.sha256, "; ".join((kind.description, *remarks))
+    about = Source(name, digest, kind.name, speakers=speaker_ids.n_unique, detected=detected)
     return Embeddings(
-        content.vectors, speaker_ids, utterances, content.sessions, columns=columns, source=summary
+        content.vectors, speaker_ids, utterances, content.sessions, columns=columns, source=about
     )
 
 
@@ -435,20 +425,20 @@ def _from_table(source: Input, arrays: Mapping[str, Any], format: Format) -> _Ve
 
 
 def _from_hdf5(source: Input) -> _Vectors:
-    found = hdf5.datasets(source)
-    if {normalise(name) for name in found} & set(VECTORS):
+    data = datasets(source)
+    if {normalise(name) for name in data} & set(VECTORS):
         try:
             arrays = {
                 name: one.values if one.kind == "numbers" and one.values.ndim == 2 else one.texts
-                for name, one in found.items()
+                for name, one in data.items()
             }
         except InputError as error:
             raise InputError(f"{source.name}: {error}") from None
         return _from_table(source, arrays, HDF5_EMBEDDINGS)
-    if not found:
+    if not data:
         raise InputError(f"{source.name}: the file holds no vectors")
     vectors: list[np.ndarray] = []
-    for name, one in found.items():
+    for name, one in data.items():
         vector = one.values.squeeze()
         like = (vectors or [vector])[0]
         is_vector = one.kind == "numbers" and vector.ndim == 1 and vector.dtype.kind == "f"
@@ -458,6 +448,6 @@ def _from_hdf5(source: Input) -> _Vectors:
                 f"{one.values.dtype} {one.values.shape}"
             )
         vectors.append(vector)
-    speakers = [one.speaker for one in found.values()]
+    speakers = [one.speaker for one in data.values()]
     known = None if None in speakers else speakers
-    return _Vectors(HDF5_EMBEDDINGS, np.stack(vectors), list(found), known)
+    return _Vectors(HDF5_EMBEDDINGS, np.stack(vectors), list(data), known)
