@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval
+from unmask.estimate import Estimate, Interval, Notice
 from unmask.report import cache, json_schema
 from unmask.report.assessment import assess
 from unmask.report.config import Config
@@ -184,8 +184,9 @@ def test_bars_are_longer_for_more_risk(done):
 
 
 def test_the_same_warning_on_several_safeguards_is_one_sentence():
-    lines = ["a: rough", "b: rough", "c: other", "no subject"]
-    assert merged(lines, {"a", "b", "c"}) == ["a and b: rough", "c: other", "No subject"]
+    said = (("a", "rough"), ("b", "rough"), ("c", "other"), ("", "no subject"))
+    notices = [Notice("code", *one) for one in said]
+    assert merged(notices, {"a", "b", "c"}) == ["a and b: rough", "c: other", "No subject"]
 
 
 def test_symbols_are_typeset_and_names_stay():

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from unmask.base import (
     weighted_sum,
 )
 from unmask.engine import information
-from unmask.engine.bootstrap import AUTO_REPLICATES, Statistics, checked_sample
+from unmask.engine.bootstrap import AUTO_REPLICATES, Statistics, Units, checked_sample
 from unmask.engine.roc import Roc
 from unmask.run import advance, ranges_of
 from unmask.scoring import BySpeaker
@@ -29,6 +30,7 @@ from unmask.trials import ScoreBatch
 
 _ENDS = 24
 _CELLS = 1 << 24
+_BATCH = 1 << 20
 _FEWEST, _MOST = 64, 512
 _TOGETHER = 50
 
@@ -255,3 +257,23 @@ def _product(times: FloatArray, loss: FloatArray) -> FloatArray:
 
 BinnedSystem: TypeAlias = BinnedTrials | FirstOrder
 """A system's trials in bins, from which replicates are drawn."""
+
+
+def binned_trials(
+    target: FloatArray,
+    nontarget: FloatArray,
+    units: Units,
+    roc: Roc,
+    thresholds: Sequence[float],
+) -> BinnedSystem:
+    """Trials in memory, put into bins by speaker, or by class where no speakers are known."""
+    first, second = units.nontarget_first, units.nontarget_second
+    own, other = np.ones(target.size, bool), np.zeros(nontarget.size, bool)
+    targets = ScoreBatch(target, own, units.target, units.target)
+    if second is None:
+        batches = [targets, ScoreBatch(nontarget, other, first, first)]
+        return BinnedTrials.of(batches, edges_of(roc, thresholds))
+    parts = (slice(*rows) for rows in ranges_of(nontarget.size, _BATCH))
+    others = (ScoreBatch(nontarget[at], other[at], first[at], second[at]) for at in parts)
+    edges = edges_of(roc, thresholds, rows=units.strata[0])
+    return FirstOrder(count_speakers(chain([targets], others), edges, units.strata[0]))

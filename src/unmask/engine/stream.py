@@ -16,9 +16,10 @@ from unmask.engine.binned import BinnedSystem, BinnedTrials, FirstOrder, count_s
 from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, Units
 from unmask.engine.evaluation import Battery, Evaluation, SystemResult, evaluate, measure
 from unmask.engine.information import SummedSoftplus
-from unmask.engine.metrics import negated_warnings
+from unmask.engine.metrics import negated_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
+from unmask.estimate import Notice
 from unmask.run import advance, part
 from unmask.trials import StreamedScores, is_large, read_scores, streamed_scores
 
@@ -95,8 +96,8 @@ def stream_scores(
         raise InputError("expected score files, found none")
     battery = battery or Battery()
     results: list[SystemResult] = []
-    warnings: list[str] = []
-    remarks: list[str] = []
+    notices: list[Notice] = []
+    more: list[Notice] = []
     with ExitStack() as stack:
         with part(0, 2):
             scores = stack.enter_context(streamed_scores(paths, **options))
@@ -104,8 +105,8 @@ def stream_scores(
         for i, name in enumerate(scores.systems):
             with part(1, 2), part(i, len(scores.systems)):
                 roc = _count(scores, name, battery)
-            warnings += [f"{name}: {text}" for text in negated_warnings(roc, roc.negated())]
-            measured, remarks = measure(
+            notices += [notice.about(name) for notice in negated_notices(roc)]
+            measured, more = measure(
                 roc,
                 battery,
                 replicates=replicates,
@@ -118,7 +119,7 @@ def stream_scores(
                 battery, level=level, trials=scores.trials, speakers=scores.speaker_count
             )
             results.append(SystemResult(name, None, estimates, roc))
-        return Evaluation(tuple(results), scores.sources, (*warnings, *remarks), seed)
+        return Evaluation(tuple(results), scores.sources, (*notices, *more), seed)
 
 
 def _whole(scores: StreamedScores, system: str, battery: Battery) -> tuple[Resampled, Units]:

@@ -105,8 +105,8 @@ class _Run:
 
     def __init__(self, config: Config, inputs: Inputs, work: Work) -> None:
         self.attacks = attacks_of(config, inputs)
-        self.config, notes = with_fitting_lengths(config, self.attacks.of)
-        self.inputs = replace(inputs, notes=(*inputs.notes, *notes))
+        self.config, notices = with_fitting_lengths(config, self.attacks.of)
+        self.inputs = replace(inputs, notices=(*inputs.notices, *notices))
         self.work = work
         names = [*([ORIGINAL] if inputs.original is not None else []), *inputs.safeguards]
         self.colours = system_colours(names, original=ORIGINAL)
@@ -201,9 +201,9 @@ class _Run:
             conditions={"assessment": self.config.title},
             notes=tuple(f"{card.safeguard}: {said}" for card in made for said in card.sentences),
             warnings=(
-                *self.inputs.notes,
+                *(one.line for one in self.inputs.notices if one.code != "not-read"),
                 *(notice.sentence for notice in failures),
-                *(f"{n.subject}: {n.sentence}" for card in made for n in card.notices),
+                *(notice.line for card in made for notice in card.notices),
                 *(f"{s.title}: {w}" for s in sections for w in s.warnings),
             ),
             seed=self.config.seed,
@@ -232,9 +232,8 @@ class _Run:
 
     def _failures(self) -> tuple[Notice, ...]:
         """What could not be computed, and why."""
-        lost = (Notice("not-read", line.partition(":")[0], line) for line in self.inputs.lost)
         return (
-            *lost,
+            *(replace(n, sentence=n.line) for n in self.inputs.notices if n.code == "not-read"),
             *(
                 Notice("not-computed", key, f"not computed: {line}")
                 for key, lines in self.failures.items()

@@ -12,7 +12,7 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from unmask.estimate import Estimate, Interval
+from unmask.estimate import Estimate, Interval, Notice, Noticed
 from unmask.figures import PIXELS_PER_INCH, PNG_PIXELS_PER_INCH, Figure, svg
 from unmask.report.documents import Row
 
@@ -113,10 +113,11 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Section:
+class Section(Noticed):
     """One framework's part of the report, made by its module, taken by the page and the files.
 
-    The first figure is shown at once, the others on demand.
+    The first figure is shown at once, the others on demand. ``notices`` are about a safeguard or a
+    system, or about a table and then a system.
     """
 
     key: str
@@ -125,7 +126,7 @@ class Section:
     answer: tuple[str, ...]
     figures: tuple[Figure | Drawn | Choice, ...]
     tables: tuple[TableBlock, ...]
-    warnings: tuple[str, ...]
+    notices: tuple[Notice, ...]
     method: tuple[Method, ...]
     citation: str
 

@@ -145,7 +145,7 @@ def summary_table(assessment: Assessment, *, width: int | None = None) -> str:
     notes = [f"{card.safeguard}: {said}" for card in assessment.cards for said in card.sentences]
     warnings = [
         *(notice.sentence for notice in assessment.failures),
-        *(f"{n.subject}: {n.sentence}" for card in assessment.cards for n in card.notices),
+        *(notice.line for card in assessment.cards for notice in card.notices),
     ]
     whole = assessment.overview
     lines = (*whole.notes, *notes)

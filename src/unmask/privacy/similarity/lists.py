@@ -11,6 +11,7 @@ import polars as pl
 from unmask.base import BoolArray, FloatArray, IntArray
 from unmask.engine import Roc
 from unmask.errors import InputError
+from unmask.estimate import Notice
 from unmask.privacy.similarity.bins import Binned, Layout, counted
 from unmask.privacy.similarity.matrix import Replicates, SimilaritySet, set_of
 from unmask.privacy.similarity.passes import PairSums, Tables
@@ -73,7 +74,7 @@ def _sides(scores: Scores, name: str) -> tuple[Ids, Ids]:
 
 def sets_of_lists(
     lists: Mapping[str, Scores], setup: Setup, *, system: str | None
-) -> tuple[dict[str, SimilaritySet], dict[str, Replicates], tuple[str, ...]]:
+) -> tuple[dict[str, SimilaritySet], dict[str, Replicates], tuple[Notice, ...]]:
     """A set per list and that of the centred scores with OP, what resamples of the speakers give,
     and what was left out.
     """
@@ -82,10 +83,11 @@ def sets_of_lists(
     drawn: dict[str, Replicates] = {}
     notes = []
     if others:
-        notes.append(
+        sentence = (
             f"{len(others)} of {len(names) + len(others)} speakers are not on both sides of every"
             " list, such as people who are not enrolled: they are left out of the matrices"
         )
+        notes.append(Notice("speakers-left-out", "", sentence, "note"))
     for name, scores in ((name, _shared(one, name, names)) for name, one in lists.items()):
         own, same = _own_and_same(scores, name)
         enrol, test = (_codes(ids, names)[~own] for ids in _sides(scores, name))
@@ -103,11 +105,11 @@ def sets_of_lists(
                 drawn[each] = replicates
         if own.any():
             number = int(own.sum())
-            notes.append(
-                f"{name.upper()}: {number:,} comparisons of a segment with itself left out"
-            )
+            sentence = f"{number:,} comparisons of a segment with itself left out"
+            notes.append(Notice("pairs-left-out", name.upper(), sentence, "note"))
     if "centred" not in sets:
-        notes.append("OP: the centred score was not tried, which needs the names of the segments")
+        sentence = "the centred score was not tried, which needs the names of the segments"
+        notes.append(Notice("not-centred", "OP", sentence, "note"))
     return sets, drawn, tuple(notes)
 
 

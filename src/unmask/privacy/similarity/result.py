@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from unmask.base import FloatArray, Tabular, few_speakers
-from unmask.engine import negated_warnings
+from unmask.engine import negated_notices
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval
+from unmask.estimate import Estimate, Interval, Notice, Noticed
 from unmask.privacy.similarity.attackers import (
     CENTRED,
     NEGATED,
@@ -43,7 +43,7 @@ SETS = OWN_SETS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Pseudonymisation(Tabular):
+class Pseudonymisation(Noticed, Tabular):
     """De-identification and gain of voice distinctiveness of one safeguard (Noé 2020, 2022).
 
     Made by :func:`pseudonymisation`, a part of a table of safeguards. ``deid`` is a fraction,
@@ -68,7 +68,7 @@ class Pseudonymisation(Tabular):
     level: float = 0.95
     seed: int = 0
     trials: str = ""
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[Notice, ...] = ()
 
     @property
     def speakers(self) -> tuple[str, ...]:
@@ -162,36 +162,28 @@ class Pseudonymisation(Tabular):
         return self.intervals.get(metric)
 
     @cached_property
-    def cautions(self) -> tuple[str, ...]:
-        """What to be careful about whatever the number of speakers, the negated score first."""
-        messages = []
+    def notices(self) -> tuple[Notice, ...]:
+        """What to be careful about, the negated score first."""
+        notices = []
         for name in SETS:
             own, roc = self.sets[name], self.sets[name].roc
             if name != "op" or self.negated_discloses_more:
-                negated = negated_warnings(roc, roc.negated())
-                messages += [f"{name.upper()}: {text}" for text in negated]
+                notices += [notice.about(name.upper()) for notice in negated_notices(roc)]
             if own.signed < 0:
-                messages.append(
-                    f"{name.upper()}: D_diag is {own.signed:.4f} with its sign: speakers"
-                    " are less like themselves than like others"
+                sentence = (
+                    f"D_diag is {own.signed:.4f} with its sign: speakers are less like themselves"
+                    " than like others"
                 )
+                notices.append(Notice("negative-diagonal", name.upper(), sentence))
         if self.attacker != PLAIN:
-            messages.append(
-                f"OP: against the {self.attacker} score DeID is"
+            sentence = (
+                f"against the {self.attacker} score DeID is"
                 f" {100 * self.attacks[self.attacker]:.1f} % instead of"
                 f" {100 * self.deid:.1f} %: {_why(self.attacker)}"
             )
-        return tuple(messages)
-
-    @property
-    def few(self) -> str | None:
-        """What to say where intervals rest on few speakers."""
-        return few_speakers(len(self.speakers)) if self.replicates else None
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """All that there is to be careful about."""
-        return (*self.cautions, *([self.few] if self.few else []))
+            notices.append(Notice("stronger-reading", "OP", sentence))
+        few = few_speakers(len(self.speakers)) if self.replicates else None
+        return (*notices, *([Notice("few-speakers", "", few)] if few else []))
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -301,7 +293,7 @@ def assessed(
     *,
     backend: str | None = None,
     trials: str = "",
-    notes: tuple[str, ...] = (),
+    notes: tuple[Notice, ...] = (),
 ) -> Pseudonymisation:
     """The result of three sets, with all that its resamples say: no replicate is kept."""
     if sets["oo"].d_diag == 0:
@@ -383,7 +375,7 @@ def _statistics(
 
 def _negated_discloses_more(op: SimilaritySet, drawn: Replicates | None, setup: Setup) -> bool:
     """Whether D_ECE of the negated OP scores is larger by more than resampling moves it."""
-    if not op.zebra.warnings:
+    if not op.zebra.notices:
         return False
     if drawn is None or drawn.negated is None:
         return True

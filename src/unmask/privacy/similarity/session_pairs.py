@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmask.base import Codes, FloatArray, IntArray, Tabular, few_speakers
-from unmask.engine import negated_warnings
+from unmask.engine import negated_notices
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval
+from unmask.estimate import Estimate, Interval, Notice, Noticed
 from unmask.privacy.similarity.matrix import Replicates, SimilaritySet, similarity_sets
 from unmask.privacy.similarity.pairs import (
     EmbeddingPairs,
@@ -42,7 +42,7 @@ from unmask.trials import Embeddings
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SessionAssessment(Tabular):
+class SessionAssessment(Noticed, Tabular):
     """Voice distinctiveness within sessions and linkability between them; made by :func:`sessions`.
 
     ``sets`` holds the similarity sets of original (``oo``) and protected (``pp``) segments over the
@@ -115,25 +115,23 @@ class SessionAssessment(Tabular):
         )
 
     @property
-    def cautions(self) -> tuple[str, ...]:
-        """Negated scores that disclose more, and pairs of speakers who share no session."""
-        messages = []
+    def notices(self) -> tuple[Notice, ...]:
+        """Negated scores that disclose more, pairs of speakers who share no session, and few
+        speakers.
+        """
+        notices = []
         for name, own in self.sets.items():
-            messages += [f"{name}: {text}" for text in negated_warnings(own.roc, own.roc.negated())]
+            notices += [notice.about(name) for notice in negated_notices(own.roc)]
             speakers = len(own.speakers)
             missing = int((own.sums.count == 0).sum())
             if missing:
-                messages.append(
-                    f"{name}: {missing} of {speakers * (speakers - 1)} ordered pairs of speakers"
-                    " have no comparison and do not count"
+                sentence = (
+                    f"{missing} of {speakers * (speakers - 1)} ordered pairs of speakers have no"
+                    " comparison and do not count"
                 )
-        return tuple(messages)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """All that there is to be careful about, few speakers among it."""
+                notices.append(Notice("not-compared", name, sentence))
         few = few_speakers(len(self.sets["oo_within"].speakers)) if self.replicates else None
-        return (*self.cautions, *([few] if few else []))
+        return (*notices, *([Notice("few-speakers", "", few)] if few else []))
 
 
 def sessions(

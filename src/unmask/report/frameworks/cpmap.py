@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from unmask.estimate import Notice
 from unmask.figures import (
     Figure,
     cp_map_figure,
@@ -216,8 +217,10 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         ),
         figures=tuple(figures),
         tables=tuple(blocks),
-        warnings=tuple(
-            f"{name}: {line}" for name, result in found.items() for line in result.warnings
+        notices=tuple(
+            Notice("cp-map", name, line)
+            for name, result in found.items()
+            for line in result.warnings
         ),
         method=(
             Method(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from unmask.errors import InputError
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Notice
 from unmask.figures import Figure, RiskLine, legal_figures, legal_panel, risk_comparison
 from unmask.privacy.legal import (
     PLAIN,
@@ -40,9 +40,9 @@ def _(sweep: LegalSweep) -> list[Figure]:
 
 def with_fitting_lengths(
     config: Config, attacks: Mapping[str, Sequence[Attack]]
-) -> tuple[Config, tuple[str, ...]]:
-    """The config with those lengths that the attacked speech of some safeguard allows, and notes on
-    the others.
+) -> tuple[Config, tuple[Notice, ...]]:
+    """The config with those lengths that the attacked speech of some safeguard allows, and notices
+    on the others.
     """
     lengths = config.legal.lengths
     fitting = {name: _fitting(lengths, found) for name, found in attacks.items()}
@@ -51,14 +51,15 @@ def with_fitting_lengths(
     for length in lengths:
         names = tuple(name for name, some in fitting.items() if length not in some)
         lacking.setdefault(names, []).append(length)
-    notes = tuple(
-        f"conversations of {', '.join(map(str, longer))} utterances left out"
-        f"{'' if len(names) == len(attacks) else ' of ' + ' and '.join(names)}:"
-        " nobody has two of them to attack"
-        for names, longer in lacking.items()
-        if names
-    )
-    return _with_lengths(config, kept), notes
+    notices = []
+    for names, longer in lacking.items():
+        whose = "" if len(names) == len(attacks) else f" of {' and '.join(names)}"
+        sentence = (
+            f"conversations of {', '.join(map(str, longer))} utterances left out{whose}: nobody has"
+            " two of them to attack"
+        )
+        notices += [Notice("length-left-out", "", sentence)] if names else []
+    return _with_lengths(config, kept), tuple(notices)
 
 
 def _fitting(lengths: tuple[int, ...], attacks: Iterable[Attack]) -> tuple[int, ...]:
@@ -208,7 +209,11 @@ def _section(study: Study, found: Mapping[str, Mapping[Any, Any]]) -> Section:
         if _one_count(lines)
         else (comparison, Choice("Every attacker on", tuple(panels))),
         tables=_tables(results),
-        warnings=tuple(f"{name}: {line}" for name, s in sweeps.items() for line in s.warnings),
+        notices=tuple(
+            Notice(one.code, name, one.sentence)
+            for name, sweep in sweeps.items()
+            for one in sweep.notices
+        ),
         method=_METHOD,
         citation=VAUQUIER_2025,
     )

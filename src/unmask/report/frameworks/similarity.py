@@ -131,7 +131,7 @@ def _notes(assessment: PrivacyAssessment) -> tuple[str, ...]:
         worst = ", ".join(safeguard.result.per_speaker.worst(3))
         if worst:
             told.append(f"{safeguard.system}{where}: least protected are {worst}.")
-        told += [f"{safeguard.system}{where}: {text}" for text in safeguard.result.notes]
+        told += [n.about(f"{safeguard.system}{where}").line for n in safeguard.result.notes]
         strongest = safeguard.result.strongest
         told.append(
             f"{safeguard.system}{where}: strongest of {len(strongest.tried)} attacks tried"
@@ -321,13 +321,11 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
             choice("Zoo of", zoos),
         ),
         tables=tuple(tables),
-        warnings=tuple(
-            f"{name}: {line}"
-            for name, lines in [
-                *((n, r.warnings) for n, r in found.items()),
-                *((n, s.warnings) for n, s in within.items()),
-            ]
-            for line in lines
+        notices=tuple(
+            notice.about(name)
+            for results in (found, within)
+            for name, one in results.items()
+            for notice in one.notices
         ),
         method=_METHOD,
         citation=f"{NOE_2020} {NOE_2022}",

@@ -10,6 +10,7 @@ import numpy as np
 from unmask.base import FloatArray, IntArray
 from unmask.engine import Battery, SystemResult, evaluate, group_masks
 from unmask.errors import InputError
+from unmask.estimate import Notice
 from unmask.privacy.legal import count_above_in_scores
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL, Config
@@ -37,7 +38,7 @@ class Trialled:
     recordings: IntArray
     candidates: int
     trials: str
-    warnings: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
     @property
     def label(self) -> str:
@@ -92,7 +93,7 @@ def trial_step(attack: Attack, config: Config) -> Step:
         if how["replicates"]:
             again = evaluate(attack.scores(*chosen), battery=battery, **how)
             for variant, result in zip(chosen, again, strict=True):
-                found[variant] = replace(found[variant], result=result, warnings=again.warnings)
+                found[variant] = replace(found[variant], result=result, notices=again.notices)
         return Trials(tuple(found.values()))
 
     what = f"verification of {attack.safeguard}, {attack.attacker}"
@@ -134,7 +135,7 @@ class Groups:
 
     label: str
     results: tuple[SystemResult, ...]
-    warnings: tuple[str, ...]
+    notices: tuple[Notice, ...]
 
 
 def group_step(attack: Attack, variant: Variant, config: Config, by: str) -> Step:
@@ -144,18 +145,19 @@ def group_step(attack: Attack, variant: Variant, config: Config, by: str) -> Ste
     def compute() -> Groups:
         scores = attack.scores(variant)
         parts = []
-        told: list[str] = []
+        notices: list[Notice] = []
         masks = group_masks(scores, by)
         for index, (group, mask) in enumerate(masks):
             chosen = scores.select(mask)
             if not (chosen.is_target.any() and chosen.is_nontarget.any()):
-                told.append(f"group {group} has no trials of both kinds and is left out")
+                sentence = f"group {group} has no trials of both kinds and is left out"
+                notices.append(Notice("group-left-out", "", sentence))
                 continue
             with part(index, len(masks)):
                 found = evaluate(chosen, **how)
             parts.append(replace(found.results[0], group=group))
-            told += [f"group {group}: {line}" for line in found.warnings]
-        return Groups(attack.label(variant), tuple(parts), tuple(told))
+            notices += [notice.about(f"group {group}") for notice in found.notices]
+        return Groups(attack.label(variant), tuple(parts), tuple(notices))
 
     what = f"groups of {by} under {attack.safeguard}, {attack.attacker}"
     params = {**how, "by": by, "variant": [variant.backend, variant.reading]}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Notice, Noticed
 from unmask.figures import Figure, learning_curves
 from unmask.privacy.legal import (
     FREE,
@@ -41,7 +41,7 @@ _OVERFIT = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Trusted:
+class Trusted(Noticed):
     """What a trained attacker reaches where it should succeed, and on people it never saw.
 
     ``controls`` are Linkability by what is attacked: ``unprotected`` speech, ``own_run`` (speech of
@@ -61,34 +61,37 @@ class Trusted:
         return f"{self.attacker} ({self.backend})"
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[Notice, ...]:
         """What stands against believing a low risk of this attacker."""
-        told = []
-        for name, verdict in (
+        sentences = []
+        for name, code, verdict in (
             (
                 "unprotected",
+                "weak-control",
                 "of unprotected speech, where it must succeed: a low risk under it cannot be"
                 " believed",
             ),
             (
                 "own_run",
+                "weak-own-run",
                 "of speech of its own run, under one key: it learnt too little, or the safeguard"
                 " gives one person unlike voices",
             ),
         ):
             found = self.controls.get(name)
             if found is not None and not _residual(found) >= STRONG_ENOUGH:
-                told.append(f"links {shown(found, 1, scale=100)} % only {verdict}")
+                sentences.append((code, f"links {shown(found, 1, scale=100)} % only {verdict}"))
         seen, unseen = self.controls.get("seen"), self.controls["unseen"]
         if seen is not None and seen.interval is not None and unseen.interval is not None:
             apart = float(seen.value) - float(unseen.value)
             if apart > _OVERFIT and seen.interval.low > unseen.interval.high:
-                told.append(
+                sentence = (
                     f"links {shown(seen, 1, scale=100)} % of utterances of people it was trained on"
                     f" and {shown(unseen, 1, scale=100)} % of others': it learnt people by heart"
                 )
-        told += [notice.sentence for notice in self.curve.notices]
-        return tuple(f"{self.safeguard}, {self.label}: {line}" for line in told)
+                sentences.append(("overfitted", sentence))
+        sentences += [(notice.code, notice.sentence) for notice in self.curve.notices]
+        return tuple(Notice(code, f"{self.safeguard}, {self.label}", s) for code, s in sentences)
 
 
 def _residual(estimate: Estimate) -> float:
@@ -236,7 +239,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
             TableBlock("What trained attackers reach", tuple(rows), note=_NOTE),
             TableBlock("Learning curves", tuple(curves), folded=True),
         ),
-        warnings=tuple(line for one in found.values() for line in one.warnings),
+        notices=tuple(notice for one in found.values() for notice in one.notices),
         method=_METHOD,
         citation=CITATION,
     )

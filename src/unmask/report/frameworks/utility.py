@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ def _(result: Utility) -> Document:
     return Document(
         tuple(Row({"safeguard": name}, found) for name, found in result.estimates_of.items()),
         conditions={"recogniser": result.recogniser} if result.recogniser else {},
-        warnings=tuple(f"{one.subject}: {one.sentence}" for one in result.notices),
+        warnings=tuple(one.line for one in result.notices),
         seed=result.seed,
     )
 
@@ -150,6 +151,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     if any(row.estimates for row in rest):
         others = tuple(row for row in rest if row.estimates)
         tables.append(TableBlock("Level, clipping, duration, parts of DNSMOS", others, folded=True))
+    nameless = _NAMELESS if study.config.redact else ()
     return Section(
         key=UTILITY,
         title="What protection costs (utility)",
@@ -157,22 +159,20 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         answer=tuple(said for name in names if name != ORIGINAL and (said := _said(result, name))),
         figures=(),
         tables=tuple(tables),
-        warnings=_warnings(result, redact=study.config.redact),
+        notices=tuple(
+            replace(n, sentence=_NAMELESS[n.code]) if n.code in nameless else n
+            for n in result.notices
+        ),
         method=_METHOD,
         citation="",
     )
-
-
-def _warnings(result: Utility, *, redact: bool) -> tuple[str, ...]:
-    """What to be careful about; a redacted report names no file."""
-    said = _NAMELESS if redact else {}
-    return tuple(f"{n.subject}: {said.get(n.code, n.sentence)}" for n in result.notices)
 
 
 _NAMELESS = {
     "clipped": "some of its files are clipped",
     "unknown-words": "some words of the transcripts are unknown to it",
 }
+"""What a redacted report says, which names no file."""
 
 
 def _base(metric: str) -> str:

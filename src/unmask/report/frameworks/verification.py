@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from unmask.engine import Battery, Evaluation, curves, evaluate
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Notice
 from unmask.figures import (
     ORIGINAL as GREY,
     Figure,
@@ -132,7 +132,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     chosen = {name: strongest(found, "eer") for name, found in trialled.items()}
     figures: list[Figure] = []
     blocks = []
-    warnings: list[str] = []
+    notices: list[Notice] = []
     if chosen:
         rates = ", ".join(f"{n} {100 * one.value('eer'):.1f} %" for n, one in chosen.items())
         figures.append(
@@ -147,7 +147,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
             "Attackers as verification systems", trialled, "eer", _ERRORS, wide=2
         )
         blocks += [replace(attackers[0], note=f"{CHOSEN} {TWO_RATES}"), *attackers[1:]]
-        warnings += warnings_of(trialled, "eer")
+        notices += notices_of(trialled, "eer")
         by = tuple(
             Row(
                 {"safeguard": name, "attacker": one.label, "group": str(r.group)},
@@ -158,7 +158,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         )
         if by:
             blocks.append(TableBlock("Strongest attacker, by group", by))
-            warnings += [f"{n}: {line}" for n, one in groups.items() for line in one.warnings]
+            notices += [one.about(n) for n, some in groups.items() for one in some.notices]
     for number, (name, found) in enumerate(tables.items(), start=1):
         figures.append(
             det(
@@ -168,7 +168,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
             )
         )
         blocks += _table_blocks(name, found, results["risks"].get(name, {}))
-        warnings += [f"{name}: {line}" for line in found.warnings]
+        notices += [notice.about(name) for notice in found.notices]
     answer = [
         f"{one.name}: equal error rate {shown(one.result['eer'], 1, scale=100)} %"
         f"{of_many(len(trialled[name]))}; 50 % is a coin toss."
@@ -187,7 +187,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         answer=tuple(answer),
         figures=tuple(figures),
         tables=tuple(blocks),
-        warnings=tuple(dict.fromkeys(warnings)),
+        notices=tuple(dict.fromkeys(notices)),
         method=_VERIFICATION,
         citation="ISO/IEC 19795-1 (error rates); Brümmer and du Preez 2006 (C_llr);"
         " Gomez-Barrero et al. 2017, Maouche et al. 2020 (D_sys).",
@@ -206,13 +206,13 @@ def of_many(tried: int) -> str:
     return f" (strongest of {tried} attacks)" if tried > 1 else ""
 
 
-def warnings_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[str]:
+def notices_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[Notice]:
     """What the evaluation of the strongest variant of each attacker warns of."""
     return [
-        f"{one.name}: {line}"
+        notice.about(one.name)
         for found in trialled.values()
         for one in leaders(found, metric)
-        for line in one.warnings
+        for notice in one.notices
     ]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from unmask.engine import Roc
+from unmask.estimate import Notice, Noticed
 from unmask.figures import Figure, GrowthLine, worst_case_figures, worst_case_growth
 from unmask.report.cache import Step
 from unmask.report.documents import Document, Row, document, figures_of
@@ -51,11 +52,11 @@ class SystemGrowth:
 
 
 @dataclass(frozen=True, eq=False)
-class Growth:
+class Growth(Noticed):
     """All systems of one table."""
 
     systems: tuple[SystemGrowth, ...]
-    warnings: tuple[str, ...]
+    notices: tuple[Notice, ...]
 
 
 def default_counts(most: int) -> tuple[int, ...]:
@@ -223,9 +224,9 @@ def growth_of(
     whose groups impostors are taken. ``far`` asks for a study, which goes on to ``population`` by
     ``model``; further options are those of :func:`unmask.worst_case`.
     """
-    told: list[str] = []
+    notices: list[Notice] = []
     systems = []
-    chosen = scores.is_nontarget & _same_group(scores, by, told)
+    chosen = scores.is_nontarget & _same_group(scores, by, notices)
     assert scores.enrol_speaker is not None
     assert scores.test_speaker is not None
     target, impostor = scores.enrol_speaker.take(chosen), scores.test_speaker.take(chosen)
@@ -233,7 +234,7 @@ def growth_of(
         pairs = None
         if chosen.any():
             pairs = PairScores.from_trials(target, impostor, scores.scores(system)[chosen])
-        pairs = _usable_pairs(pairs, system, told)
+        pairs = _usable_pairs(pairs, system, notices)
         if pairs is None:
             continue
         most = pairs.max_count
@@ -251,42 +252,46 @@ def growth_of(
                     system, points, worst_case(pairs, levels, counts=wanted, **options)
                 )
         systems.append(one)
-        told += [f"{system}: {line}" for line in one.measured.warnings]
-        if one.predicted is not None:
-            told += [f"{system}: {line}" for line in one.predicted.warnings]
-    return Growth(tuple(systems), tuple(told))
+        lines = [*one.measured.warnings, *(one.predicted.warnings if one.predicted else ())]
+        notices += [Notice("worst-case", system, line) for line in lines]
+    return Growth(tuple(systems), tuple(notices))
 
 
-def _usable_pairs(pairs: PairScores | None, system: str, told: list[str]) -> PairScores | None:
+def _usable_pairs(
+    pairs: PairScores | None, system: str, notices: list[Notice]
+) -> PairScores | None:
     """Pairs from which a worst case can be told, the others counted; none if too few remain."""
     if pairs is None:
-        told.append(f"{system}: no impostor trials within the groups, left out")
+        sentence = "no impostor trials within the groups, left out"
+        notices.append(Notice("no-impostors", system, sentence))
         return None
     kept = pairs.without_single_scores()
     if kept.skipped:
-        told.append(f"{system}: {kept.skipped} of {len(pairs)} pairs have one score, left out")
+        sentence = f"{kept.skipped} of {len(pairs)} pairs have one score, left out"
+        notices.append(Notice("pairs-left-out", system, sentence))
     several = kept.with_impostors(LEAST_SPEAKERS)
-    gone = len(pairs.target_names) - len(several.target_names)
-    if gone:
-        told.append(
-            f"{system}: {gone} of {len(pairs.target_names)} targets have fewer than"
+    left = len(several.target_names)
+    if left < len(pairs.target_names):
+        sentence = (
+            f"{len(pairs.target_names) - left} of {len(pairs.target_names)} targets have fewer than"
             f" {LEAST_SPEAKERS} impostors, left out"
         )
-    if len(several.target_names) < LEAST_SPEAKERS:
-        told.append(
-            f"{system}: {len(several.target_names)} targets remain, too few for a worst case"
-        )
+        notices.append(Notice("targets-left-out", system, sentence))
+    if left < LEAST_SPEAKERS:
+        sentence = f"{left} targets remain, too few for a worst case"
+        notices.append(Notice("few-speakers", system, sentence))
         return None
     return several
 
 
-def _same_group(scores: Scores, by: str | None, told: list[str]) -> np.ndarray:
+def _same_group(scores: Scores, by: str | None, notices: list[Notice]) -> np.ndarray:
     """Trials within one group (one gender), if the table knows groups."""
     if by is None:
         return np.ones(len(scores), dtype=bool)
     sides = [scores.columns.get(f"{side}_{by}") for side in ("enrol", "test")]
     if sides[0] is None or sides[1] is None:
-        told.append(f"no column {by}: impostors of all groups are taken together")
+        sentence = f"no column {by}: impostors of all groups are taken together"
+        notices.append(Notice("no-column", "", sentence))
         return np.ones(len(scores), dtype=bool)
     first, second = (ids.to_series().to_numpy() for ids in sides if ids is not None)
     return np.asarray(first == second)
@@ -341,7 +346,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         answer=tuple(answers),
         figures=tuple(figures),
         tables=tuple(block for block in blocks if block.rows),
-        warnings=tuple(f"{n}: {line}" for n, g in found.items() for line in g.warnings),
+        notices=tuple(one.about(name) for name, g in found.items() for one in g.notices),
         method=(
             Method(
                 "Worst-case false alarms",

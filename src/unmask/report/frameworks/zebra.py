@@ -18,9 +18,9 @@ from unmask.report.frameworks.study import TRIALS, Framework, Plan, Study
 from unmask.report.frameworks.trialled import Trialled, strongest
 from unmask.report.frameworks.verification import (
     named_colours,
+    notices_of,
     of_many,
     variant_blocks,
-    warnings_of,
 )
 from unmask.report.headline import LARGEST_D_ECE
 from unmask.report.section import NOE_2022, Choice, Method, Section, TableBlock, shown
@@ -102,11 +102,11 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         answer=tuple(_evidence(one, len(trialled[name])) for name, one in chosen.items()),
         figures=tuple(figures),
         tables=tuple(tables),
-        warnings=tuple(
+        notices=tuple(
             dict.fromkeys(
                 [
-                    *warnings_of(trialled, "d_ece"),
-                    *(f"{n}: {line}" for n, d in distortions.items() for line in d.warnings),
+                    *notices_of(trialled, "d_ece"),
+                    *(one.about(n) for n, d in distortions.items() for one in d.notices),
                 ]
             )
         ),

@@ -197,8 +197,8 @@ def cp_maps(
     number, remarks = auto_replicates(scores, replicates, most=AUTO_TRIALS)
     warnings += remarks
     if number:
-        units, remarks = units_of(scores)
-        warnings += remarks
+        units, notices = units_of(scores)
+        warnings += [notice.line for notice in notices]
         columns, rows = check_grid(grid)
         uncertainty = cp_intervals(
             list(classes.values()),
