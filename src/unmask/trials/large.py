@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import BoolArray, Floats, Index, IntArray, in_order
+from unmask.base import BoolArray, FloatArray, IntArray, in_order
 from unmask.errors import InputError
 from unmask.run import advance, check_room, part, scratch_folder
 from unmask.trials import problems
@@ -54,7 +54,7 @@ class ScoreBatch:
     speakers of both sides, numbered in the order of their names (all 0 where none is known).
     """
 
-    scores: Floats
+    scores: FloatArray
     is_target: BoolArray
     enrol: npt.NDArray[np.integer]
     test: npt.NDArray[np.integer]
@@ -287,7 +287,7 @@ class _Spooled:
             trial = self.table.trial(worst[0])
             raise problems.repeated(again_at, trial, earlier_at, self.duplicates)
 
-    def _repeats(self, spool: TrialSpool) -> Iterator[tuple[Index, Index]]:
+    def _repeats(self, spool: TrialSpool) -> Iterator[tuple[IntArray, IntArray]]:
         for buckets in partitions(spool):
             yield from repeats(self._blocks(spool, buckets))
 
@@ -308,7 +308,7 @@ class _Spooled:
         for block in spool.blocks(buckets):
             yield block[self.label.map()[block["row"]] != DROPPED] if self.dropped else block
 
-    def drop(self, rows: Index) -> None:
+    def drop(self, rows: IntArray) -> None:
         """Leave out rows."""
         self.label.map()[rows] = DROPPED
         self.dropped += len(rows)

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import Index
+from unmask.base import IntArray
 from unmask.errors import InputError
 
 RECORD = np.dtype([("a", "<u8"), ("b", "<u8"), ("row", "<i8")])
@@ -76,7 +76,7 @@ class TrialSpool:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._starts: list[Index] = []
+        self._starts: list[IntArray] = []
         self._end = 0
 
     def append(self, row: int, columns: Sequence[pl.Series]) -> None:
@@ -95,9 +95,11 @@ class TrialSpool:
         self._end += len(order)
 
     @property
-    def counts(self) -> Index:
+    def counts(self) -> IntArray:
         """Number of records of each bucket."""
-        total: Index = np.sum([np.diff(starts) for starts in self._starts], axis=0, dtype=np.int64)
+        total: IntArray = np.sum(
+            [np.diff(starts) for starts in self._starts], axis=0, dtype=np.int64
+        )
         return total
 
     def blocks(self, buckets: range) -> Iterator[Records]:
@@ -127,7 +129,7 @@ def partitions(*spools: TrialSpool) -> Iterator[range]:
     yield from (range(start, stop) for start, stop in pairwise(edges))
 
 
-def repeats(blocks: Iterable[Records]) -> Iterator[tuple[Index, Index]]:
+def repeats(blocks: Iterable[Records]) -> Iterator[tuple[IntArray, IntArray]]:
     """Rows whose trial came before and the first rows of those trials, part by part.
 
     What is held are the first ones of all.
@@ -143,7 +145,7 @@ def repeats(blocks: Iterable[Records]) -> Iterator[tuple[Index, Index]]:
     yield _firsts(np.concatenate(held))[1:]
 
 
-def _firsts(records: Records) -> tuple[Records, Index, Index]:
+def _firsts(records: Records) -> tuple[Records, IntArray, IntArray]:
     """The first record of each trial; rows of the others, and of the first for each of them."""
     frame = _frame(records)
     if frame["a"].n_unique() == frame.height:
@@ -154,7 +156,7 @@ def _firsts(records: Records) -> tuple[Records, Index, Index]:
     return records[~later], again, earlier
 
 
-def partners(first: Records, second: Records) -> tuple[Index, Index, Index, Index]:
+def partners(first: Records, second: Records) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Rows of the trials that both have, in both; and of those that only one has.
 
     Each list has its trials once. The first hash alone nearly always tells them apart.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unmask.base import Floats, Labels
+from unmask.base import FloatArray, Labels
 from unmask.errors import InputError
 from unmask.trials.formats import (
     ASVSPOOF_KEY,
@@ -66,7 +66,7 @@ class Parsed:
     enrol_speaker: Ids | None = None
     test_speaker: Ids | None = None
     columns: dict[str, Ids] = field(default_factory=dict)
-    systems: dict[str, Floats] = field(default_factory=dict)
+    systems: dict[str, FloatArray] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     sha256: str = ""
 
@@ -117,7 +117,7 @@ class TypedRows:
             )
         return text.fill_null("")
 
-    def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> Floats:
+    def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> FloatArray:
         """Scores, NaN where there is none."""
         numbers = column.cast(pl.Float64, strict=False)
         if numbers.null_count():
@@ -151,7 +151,7 @@ class Batch:
     first: int
     done: int
     rows: int
-    scores: dict[str, Floats]
+    scores: dict[str, FloatArray]
     label: Labels | None
     names: dict[str, pl.Series]
 
@@ -220,7 +220,7 @@ class Table:
     def in_memory(self) -> Parsed:
         """Read the whole file."""
         encoders: dict[str, Encoder] = {}
-        scores: dict[str, list[Floats]] = {system: [] for system in self.systems}
+        scores: dict[str, list[FloatArray]] = {system: [] for system in self.systems}
         labels: list[Labels] = []
         for batch in self.batches(metadata=True):
             for column, values in batch.names.items():
