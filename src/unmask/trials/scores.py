@@ -28,7 +28,6 @@ from unmask.trials.trial_list import (
     NONTARGET,
     TARGET,
     OnProblem,
-    Source,
     TrialList,
     Trials,
     joint_codes,
@@ -71,17 +70,12 @@ class Scores(TrialList):
 
     @classmethod
     def from_arrays(
-        cls,
-        target: ArrayLike,
-        nontarget: ArrayLike,
-        *,
-        system: str = "system",
-        sources: tuple[Source, ...] = (),
+        cls, target: ArrayLike, nontarget: ArrayLike, *, system: str = "system"
     ) -> Self:
         """Scores of the two classes without identifiers of trials."""
         parts = [np.asarray(values, dtype=np.float64).ravel() for values in (target, nontarget)]
         label = np.repeat(np.array([TARGET, NONTARGET], np.int8), [len(part) for part in parts])
-        return cls(None, None, label, systems={system: np.concatenate(parts)}, sources=sources)
+        return cls(None, None, label, systems={system: np.concatenate(parts)})
 
     @classmethod
     def merged(cls, *tables: Self) -> Self:
