@@ -113,12 +113,13 @@ def test_one_bad_recording_of_an_assessment_costs_itself_and_is_named(tmp_path, 
     found = read_inputs(config, Work(Cache(tmp_path / "kept")), base=tmp_path, allow_code=True)
     for voices in (found.original, found.protected["p"]):
         assert sorted(voices.utterances.to_series()) == ["a0", "a1", "a2", "b0", "b2"]
-    assert len(found.lost) == 1
-    assert "safeguards.p: 1 recordings cannot be read" in found.lost[0]
-    assert "b1.wav" in found.lost[0]
+    (lost,) = found.notices
+    assert (lost.code, lost.subject) == ("not-read", "safeguards.p")
+    assert lost.sentence.startswith("1 recordings cannot be read")
+    assert "b1.wav" in lost.sentence
     hidden = config.model_copy(update={"redact": True})
     found = read_inputs(hidden, Work(Cache(tmp_path / "kept")), base=tmp_path, allow_code=True)
-    assert "b1" not in found.lost[0]
+    assert "b1" not in found.notices[0].sentence
 
 
 def test_steps_that_others_could_have_written_are_not_trusted(tmp_path):

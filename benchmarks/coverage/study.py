@@ -19,7 +19,7 @@ from scipy.stats import binom, binomtest
 from unmask.base.intervals import mean_interval
 from unmask.estimate import Interval
 from unmask.run import Xp, place
-from unmask.run.places import Workers
+from unmask.run.places import Pool
 
 Array = npt.NDArray[np.float64]
 Drawn = Mapping[str, tuple[Any, Any, Any]]
@@ -97,7 +97,7 @@ class Cell:
 
 
 def simulate(
-    studies: Sequence[Study], workers: Workers, *, samples: int, first: int = 0
+    studies: Sequence[Study], workers: Pool, *, samples: int, first: int = 0
 ) -> tuple[list[Cell], dict[str, Array]]:
     """The cells of all studies, and value, low and high end of every interval they rest on."""
     known = list(dict.fromkeys(study.known for study in studies))

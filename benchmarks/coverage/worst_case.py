@@ -11,7 +11,7 @@ known; samples of it are seen with a few scores a pair.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -25,8 +25,8 @@ LAWS = ("student", "plda", "hubs", "families")
 APART = "households"
 """A law that no constant of an interval was chosen on: it only checks them."""
 
-SEEN, SCORES = 150, 12
-FAR = (10 * SEEN, 100 * SEEN)
+SEEN, SCORES = (150, 300), 12
+REACH = (10, 100)
 LEVELS = {0.95: "", 0.99: ", 99 %"}
 _MEASURED = ", measured"
 _RANKS = 60
@@ -40,9 +40,14 @@ class Law:
     """
 
     name: str
-    speakers: int = 15_001
+    speakers: int = 100 * SEEN[0] + 1
     likeness: float = 0.8
     seed: int = 0
+
+    @property
+    def far(self) -> list[int]:
+        """Ten and a hundred times as many voices as are seen."""
+        return [(self.speakers - 1) * reach // max(REACH) for reach in REACH]
 
     @cached_property
     def _scale(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -155,23 +160,24 @@ class Law:
 
 
 def studies() -> list[Study]:
-    """Measured rates of every law and number of speakers, and rates far beyond 150 speakers."""
+    """Measured rates of every law and number of speakers, and rates far beyond those seen."""
     near = [
         Study(name, speakers, (measured, Law(name), speakers), (near_truth, Law(name), speakers))
         for name in (APART, *LAWS)
         for speakers in SPEAKERS
     ]
-    beyond = [Law(name, 100 * SEEN + 1) for name in (APART, *LAWS)]
-    beyond.append(Law("families", 100 * SEEN + 1, seed=1))
+    beyond = [Law(name) for name in (APART, *LAWS)]
+    beyond.append(Law("families", seed=1))
     far = [
         Study(
             f"far, {law.name}" + (f" {law.seed + 1}" if law.seed else ""),
-            SEEN,
-            (extrapolated, law),
-            (far_truth, law),
+            seen,
+            (extrapolated, replace(law, speakers=max(REACH) * seen + 1), seen),
+            (far_truth, replace(law, speakers=max(REACH) * seen + 1), seen),
             part=0.2,
         )
         for law in beyond
+        for seen in SEEN
     ]
     return near + far
 
@@ -185,7 +191,7 @@ def same(law: Law) -> Law:
 @cache
 def near_thresholds(law: Law) -> FloatArray:
     """Thresholds of false-alarm rates of 5, 1 and 0.1 %."""
-    return np.asarray(np.quantile(law.seen(SEEN, SCORES, 0).scores, [0.95, 0.99, 0.999]))
+    return np.asarray(np.quantile(law.seen(SEEN[0], SCORES, 0).scores, [0.95, 0.99, 0.999]))
 
 
 def counts_of(speakers: int) -> list[int]:
@@ -224,52 +230,52 @@ def measured(law: Law, speakers: int, number: int, scores: int = SCORES) -> Draw
 
 
 @cache
-def far_thresholds(law: Law) -> FloatArray:
+def far_thresholds(law: Law, seen: int) -> FloatArray:
     """Sixty thresholds from the median of the scores seen to beyond the highest."""
-    scores = law.seen(SEEN, SCORES, 0).scores
+    scores = law.seen(seen, SCORES, 0).scores
     top = scores.max() + 0.25 * np.ptp(scores)
     return np.linspace(np.quantile(scores, 0.5), top, 60)
 
 
-def far_truth(law: Law) -> dict[str, FloatArray]:
+def far_truth(law: Law, seen: int) -> dict[str, FloatArray]:
     """Rates at 10 and 100 times as many voices where they are hard (2 % to 98 %), NaN elsewhere."""
-    rates = law.truth(far_thresholds(law), list(FAR))
+    rates = law.truth(far_thresholds(law, seen), law.far)
     rates = np.where((rates > 0.02) & (rates < 0.98), rates, np.nan)
     return {
-        f"N = {count:,}{kind}": rate
-        for count, rate in zip(FAR, rates, strict=True)
+        f"{reach} times{kind}": rate
+        for reach, rate in zip(REACH, rates, strict=True)
         for kind in (*LEVELS.values(), _MEASURED)
     }
 
 
-def extrapolated(law: Law, number: int) -> Drawn:
+def extrapolated(law: Law, seen: int, number: int) -> Drawn:
     """The prediction of one sample and its intervals, at all thresholds.
 
     Beside it, without an interval, what measuring the same speakers against the whole population
     would give: no prediction can know more of the targets than that.
     """
     law, seed = same(law), 1000 * (1 + law.seed) + number
-    fit = extrapolate(law.seen(SEEN, SCORES, seed))
-    thresholds = far_thresholds(law)
-    some = np.random.default_rng(seed).choice(law.speakers, SEEN, replace=False)
-    measured = law.truth(thresholds, list(FAR), some)
-    values, none = fit.predict(FAR, thresholds), np.full(thresholds.size, np.nan)
-    found = {f"N = {n:,}{_MEASURED}": (measured[k], none, none) for k, n in enumerate(FAR)}
+    fit = extrapolate(law.seen(seen, SCORES, seed))
+    thresholds = far_thresholds(law, seen)
+    some = np.random.default_rng(seed).choice(law.speakers, seen, replace=False)
+    measured = law.truth(thresholds, law.far, some)
+    values, none = fit.predict(law.far, thresholds), np.full(thresholds.size, np.nan)
+    rows = {f"{n} times{_MEASURED}": (measured[k], none, none) for k, n in enumerate(REACH)}
     for level, suffix in LEVELS.items():
-        one = fit.predict_interval(FAR, thresholds, level=level)
-        for k, count in enumerate(FAR):
-            found[f"N = {count:,}{suffix}"] = values[k], one.low[k], one.high[k]
-    return found
+        one = fit.predict_interval(law.far, thresholds, level=level)
+        for k, reach in enumerate(REACH):
+            rows[f"{reach} times{suffix}"] = values[k], one.low[k], one.high[k]
+    return rows
 
 
 def remarks(made: Sequence[Cell]) -> list[str]:
     """Errors of the predictions, in points."""
-    far = {(one.law, one.number): one for one in made if one.law.startswith("far")}
+    far = {(one.law, one.speakers, one.number): one for one in made if one.law.startswith("far")}
     return [
-        f"{law}, {number}: {one.samples} samples, mean absolute error {100 * one.error:.1f}, bias"
-        f" {100 * one.bias:+.1f} points; short in {one.short:.0%} of samples, at worst by"
-        f" {100 * one.shortest:.0f}; error where the same targets are measured against all voices"
-        f" {100 * far[law, number + _MEASURED].error:.1f}"
-        for (law, number), one in far.items()
-        if (law, number + _MEASURED) in far
+        f"{law}, {seen} speakers, {number}: {one.samples} samples, mean absolute error"
+        f" {100 * one.error:.1f}, bias {100 * one.bias:+.1f} points; short in {one.short:.0%} of"
+        f" samples, at worst by {100 * one.shortest:.0f}; error where the same targets are measured"
+        f" against all voices {100 * far[law, seen, number + _MEASURED].error:.1f}"
+        for (law, seen, number), one in far.items()
+        if (law, seen, number + _MEASURED) in far
     ]

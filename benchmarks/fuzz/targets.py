@@ -122,8 +122,8 @@ def _table(path: Path, rng: random.Random) -> tuple[int, int]:
     way = rng.random()
     if way < 0.05:
         with streamed_scores([path]) as stream:
-            rows = sum(len(b.label) for b in stream.batches(stream.systems[0]))
-            return rows, _header(stream.sources[0].format)
+            list(stream.batches(stream.systems[0]))
+            return sum(stream.counts.values()), _header(stream.sources[0].format)
     read = read_scores if way < 0.4 else read_key if way < 0.6 else read_any
     found = read(path)
     if isinstance(found, Embeddings):

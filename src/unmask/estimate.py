@@ -5,9 +5,9 @@ what stands against reading it as it is.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, Protocol
 
 from unmask._version import __version__
 
@@ -89,3 +89,26 @@ class Notice:
     subject: str
     sentence: str
     severity: Literal["note", "warning"] = "warning"
+
+    @property
+    def line(self) -> str:
+        """The sentence after its subject, where it has one."""
+        return f"{self.subject}: {self.sentence}" if self.subject else self.sentence
+
+    def about(self, subject: str) -> Notice:
+        """The same of a part of ``subject``, or of ``subject`` itself where it had none."""
+        return replace(self, subject=": ".join(filter(None, (subject, self.subject))))
+
+
+class _HasNotices(Protocol):
+    @property
+    def notices(self) -> tuple[Notice, ...]: ...
+
+
+class Noticed:
+    """A result with ``notices``, whose lines are its warnings."""
+
+    @property
+    def warnings(self: _HasNotices) -> tuple[str, ...]:
+        """What to be careful about, in words."""
+        return tuple(notice.line for notice in self.notices)

@@ -85,7 +85,10 @@ def test_groups_by_a_pair_of_columns():
     scores = make_scores()
     found = evaluate(scores, by="sex", replicates=0)
     assert [r.group for r in found if r.system == "good"] == [None, "f", "m"]
-    assert any("group f-m: left out, it has 0 target and" in text for text in found.warnings)
+    mixed = next(notice for notice in found.notices if notice.code == "group-left-out")
+    assert mixed.subject == "group f-m"
+    assert mixed.line.startswith("group f-m: left out, it has 0 target and")
+    assert mixed.line in found.warnings
     same = scores.select(dict(group_masks(scores, "sex"))["f"])
     f = next(r for r in found if r.group == "f" and r.system == "good")
     assert f["eer"].value == um.eer(same.targets("good"), same.nontargets("good"))
@@ -103,7 +106,7 @@ def test_groups_by_one_column_and_by_none():
 def test_without_speakers_the_trial_bootstrap_is_named():
     found = evaluate(make_scores(with_speakers=False), replicates=10)
     assert found.results[0]["eer"].interval.method == "trial,corrected"
-    assert any("no speaker ids" in text for text in found.warnings)
+    assert [notice.code for notice in found.notices] == ["no-speakers"]
 
 
 def test_one_speaker_gives_no_interval_and_no_crash():
@@ -115,7 +118,8 @@ def test_one_speaker_gives_no_interval_and_no_crash():
     )  # fmt: skip
     found = evaluate(alone, replicates=10)
     assert math.isnan(found.results[0]["eer"].interval.low)
-    assert any("one speaker only" in text for text in found.warnings)
+    (notice,) = (one for one in found.notices if one.code == "no-interval")
+    assert notice.sentence.startswith("one speaker only")
 
 
 @pytest.mark.parametrize("with_speakers", [True, False])
@@ -141,8 +145,10 @@ def test_every_number_has_an_interval_or_a_reason():
                 given = estimate.interval is not None and not math.isnan(estimate.interval.low)
                 assert given != bool(estimate.no_interval), estimate
                 assert not given or estimate.interval.low < estimate.interval.high
-    assert any(text.startswith("8 speakers") for text in evaluate(make_scores()).warnings)
-    assert any(text.startswith("8 speakers") for text in compare(make_scores()).warnings)
+    asked = {"replicates": 20}
+    for result in (evaluate(make_scores(), **asked), compare(make_scores(), **asked)):
+        assert [notice.code for notice in result.notices] == ["few-speakers"]
+        assert result.warnings[0].startswith("8 speakers")
 
 
 def test_separated_classes_get_the_exact_bound():

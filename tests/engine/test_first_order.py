@@ -10,7 +10,6 @@ import pytest
 import unmask as um
 from unmask.engine import Battery, evaluation
 from unmask.engine.binned import (
-    Batch,
     BinnedTrials,
     FirstOrder,
     binned_bootstrap,
@@ -19,7 +18,7 @@ from unmask.engine.binned import (
 )
 from unmask.engine.bootstrap import Resampled, Units, bootstrap
 from unmask.scoring import BySpeaker
-from unmask.trials import NONTARGET, TARGET, Ids
+from unmask.trials import NONTARGET, TARGET, Ids, ScoreBatch
 
 BATTERY = Battery(p_target=(0.01, 0.5))
 
@@ -139,7 +138,7 @@ def counted(embeddings):
     speakers = int(a.max()) + 1
     edges = edges_of(roc, BATTERY.thresholds, rows=speakers)
     parts = np.array_split(np.arange(scores.size), 3)
-    batches = [Batch(scores[part], same[part], a[part], b[part]) for part in parts]
+    batches = [ScoreBatch(scores[part], same[part], a[part], b[part]) for part in parts]
     return count_speakers(batches, edges, speakers), roc
 
 
@@ -247,17 +246,16 @@ def test_infinite_scores_are_ordinary():
     nontarget = np.append(rng.normal(0, 1, 900), [-np.inf] * 5)
     roc = um.Roc.from_scores(target, nontarget, thresholds=BATTERY.thresholds, cllr=True)
     edges = edges_of(roc, BATTERY.thresholds)
-    parts = (target, np.ones(202, bool)), (nontarget, np.zeros(905, bool))
-    table = BinnedTrials.of(parts, edges)
-    found = binned_bootstrap([table], [roc], BATTERY.values, replicates=50)
-    assert np.isinf(found.values["cllr"]).any()
-    assert np.isfinite(found.values["eer"]).all()
     who = np.arange(202) % 40
     other = np.arange(905) % 40, np.arange(905) % 39
     batches = [
-        Batch(target, np.ones(202, bool), who, who),
-        Batch(nontarget, np.zeros(905, bool), *other),
+        ScoreBatch(target, np.ones(202, bool), who, who),
+        ScoreBatch(nontarget, np.zeros(905, bool), *other),
     ]
+    table = BinnedTrials.of(batches, edges)
+    found = binned_bootstrap([table], [roc], BATTERY.values, replicates=50)
+    assert np.isinf(found.values["cllr"]).any()
+    assert np.isfinite(found.values["eer"]).all()
     speakers = FirstOrder(count_speakers(batches, edges, 40))
     assert BATTERY.values(speakers.whole)["eer"] == pytest.approx(roc.eer(), abs=1e-9)
     again = binned_bootstrap([speakers], [roc], BATTERY.values, replicates=50)

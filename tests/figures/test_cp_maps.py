@@ -14,8 +14,9 @@ from unmask.figures.cp_maps import (
     cp_map_figure,
     delta_cp_map_figure,
     reach,
+    roadmap_figure,
+    rows_of,
 )
-from unmask.figures.cp_roadmap import roadmap_figure, rows_of
 from unmask.figures.densities import trial_bias_figure
 from unmask.stress import CpMetric, DeltaIntervals, contour, trial_bias
 

@@ -16,13 +16,11 @@ from tests.helpers.populations import population
 import unmask as um
 from unmask.privacy.legal import (
     links as legal_links,
-    lists as legal_lists,
     predicates as legal_predicates,
+    verification as legal_verification,
 )
-from unmask.privacy.legal.isolation import Population
-from unmask.privacy.legal.lists import Lists
-from unmask.privacy.legal.predicates import Predicates, Protocol
-from unmask.privacy.legal.verification import _coarse
+from unmask.privacy.legal.predicates import Population, Predicates, Protocol
+from unmask.privacy.legal.verification import Lists, _coarse
 from unmask.run import NUMPY, Torch, place, places, ranges_of, reporting, store
 
 
@@ -180,7 +178,7 @@ def test_predicates_travel_and_go_to_a_device(sides):
 @pytest.mark.parametrize("levels", [None, 3])
 def test_lists_are_counted_alike_on_a_device(sides, levels, monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr(legal_lists, "_DEVICE_SCORES", 5_000)
+    monkeypatch.setattr(legal_verification, "_DEVICE_SCORES", 5_000)
     rng = np.random.default_rng(2)
     enrol, test = rng.normal(size=(1100, 4)), rng.normal(size=(300, 4))
     if levels:
@@ -195,17 +193,17 @@ def test_lists_are_counted_alike_on_a_device(sides, levels, monkeypatch):
     scores = test @ enrol.T
     if sides:
         scores[codes[0][:, None] != codes[1]] = -np.inf
-    own = legal_lists.own_scores(NUMPY, lists, (0, 300))["own"]
+    own = legal_verification.own_scores(NUMPY, lists, (0, 300))["own"]
     assert own == pytest.approx(scores[np.arange(300), place], abs=1e-12)
-    there = legal_lists.own_scores(Torch("cpu"), lists, (0, 300))["own"]
+    there = legal_verification.own_scores(Torch("cpu"), lists, (0, 300))["own"]
     assert there == pytest.approx(own, abs=1e-12)
     knots, which = np.unique(own, return_inverse=True)
     lists = replace(lists, knots=knots, coarse=_coarse(knots, which, 16))
-    whole = legal_lists.count_lists(NUMPY, lists, (0, 300))
+    whole = legal_verification.count_lists(NUMPY, lists, (0, 300))
     spread = 0
     for rows in [(0, 256), (256, 300)]:
-        one = legal_lists.count_lists(NUMPY, lists, rows)
-        other = legal_lists.count_lists(Torch("cpu"), lists, rows)
+        one = legal_verification.count_lists(NUMPY, lists, rows)
+        other = legal_verification.count_lists(Torch("cpu"), lists, rows)
         spread = spread + one["spread"].astype(int)
         for name in ("counts", "spread", "extra"):
             assert one[name].tolist() == other[name].tolist(), name

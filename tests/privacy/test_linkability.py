@@ -16,10 +16,10 @@ from unmask.privacy.legal.curve import Resampling, mean_variance, risk_interval
 from unmask.privacy.legal.links import (
     Comparison,
     count_above,
-    count_above_in_scores,
     exact_linkability,
     sampled_linkability,
 )
+from unmask.privacy.legal.matrix import count_above_in_scores
 from unmask.run import place
 
 

@@ -13,7 +13,7 @@ from unmask import InputError, Plda, Whitening
 from unmask.engine import Roc
 from unmask.privacy import Attacker, pseudonymisation
 from unmask.privacy.legal import pooled
-from unmask.privacy.similarity import bins as similarity_bins, pseudonyms
+from unmask.privacy.similarity import pseudonyms, resampling as similarity_resampling
 from unmask.privacy.similarity.resampling import Statistic, decibels, lost
 from unmask.privacy.similarity.result import assessed
 from unmask.run import place, reporting
@@ -151,7 +151,7 @@ def test_a_safeguard_that_does_nothing(original):
     assert result.deid_d_ece == pytest.approx(0.0, abs=1e-12)
     assert result.g_min_cllr == pytest.approx(0.0, abs=1e-12)
     assert result.strongest.attacker == "plain"
-    assert [line for line in result.warnings if "12 speakers" not in line] == []
+    assert [notice.code for notice in result.notices] == ["few-speakers"]
     assert result.estimates[0].interval is None
     assert result.estimates[0].no_interval == "every resample of the speakers gives the same value"
 
@@ -174,7 +174,7 @@ def test_protected_voices_that_are_all_the_same(matrices):
     assert result.g_vd == -np.inf
     assert result.per_speaker.worst() == ()
     assert result.strongest.attacker == "plain"
-    assert [line for line in result.warnings if "3 speakers" not in line] == []
+    assert [notice.code for notice in result.notices] == ["few-speakers"]
     deid, g_vd = result.interval("deid"), result.interval("g_vd")
     assert (deid.low, deid.high) == (pytest.approx(0.025 ** (1 / 3)), 1.0)
     assert g_vd.low == -np.inf
@@ -201,9 +201,10 @@ def test_anti_similar_voices_are_flagged_with_the_numbers_of_the_negated_score(o
     assert strongest.deid.value <= result.attacks["negated"]
     assert strongest.deid.interval.low < strongest.deid.value < strongest.deid.interval.high
     assert f"|attacker:{strongest.attacker}|" in strongest.deid.signature
-    told = " ".join(result.warnings)
+    notices = {(one.code, one.subject): one.sentence for one in result.notices}
+    told = notices["stronger-reading", "OP"]
     assert f"DeID is {100 * strongest.deid.value:.1f} % instead of" in told
-    assert "OP: the negated score discloses more" in told
+    assert notices["negated", "OP"].startswith("the negated score discloses more")
     assert result.per_speaker.deid.mean() == pytest.approx(strongest.deid.value)
 
 
@@ -269,7 +270,7 @@ def test_lists_and_matrices_agree(matrices, pairs):
     np.testing.assert_allclose(result.per_speaker.d_ece[place], direct.per_speaker.d_ece)
     np.testing.assert_allclose(result.per_speaker.l_w[place], direct.per_speaker.l_w)
     expected = () if pairs == "upper" else ("OO: 9 comparisons of a segment with itself left out",)
-    assert result.notes[:1] == expected
+    assert tuple(note.line for note in result.notes[:1]) == expected
 
 
 def test_monotone_maps_of_the_scores_change_nothing(matrices):
@@ -377,9 +378,9 @@ def drawn(monkeypatch):
     """What the resamples of the latest result gave, by set; results keep none of it."""
     latest = {}
 
-    def keep(sets, drawn, setup, **more):
-        latest.update(drawn)
-        return assessed(sets, drawn, setup, **more)
+    def keep(made, **more):
+        latest.update(plain=made.plain, negated=made.negated)
+        return assessed(made, **more)
 
     monkeypatch.setattr(pseudonyms, "assessed", keep)
     return latest
@@ -400,13 +401,13 @@ def test_replicates_are_those_of_an_explicit_resampling(mean, pairs, drawn):
     for number, child in enumerate(np.random.SeedSequence(3).spawn(12)):
         chosen = np.argsort(names)[np.random.default_rng(child).integers(0, 5, 5)]
         for name, scores in zip(("oo", "op", "pp"), sets, strict=True):
-            found = drawn[name].plain.signed[number]
+            found = drawn["plain"][name].signed[number]
             if np.unique(chosen).size == 1:
                 assert np.isnan(found)
             else:
                 expected = explicit(scores, speakers, chosen, mean, pairs)
                 assert found == pytest.approx(expected, abs=1e-5)
-        negated = drawn["op"].negated.signed[number]
+        negated = drawn["negated"]["op"].signed[number]
         assert negated == pytest.approx(explicit(-sets[1], speakers, chosen, mean, pairs), abs=1e-5)
 
 
@@ -417,12 +418,12 @@ def test_replicates_in_few_bins_are_close_to_exact_ones(monkeypatch, drawn):
     protected = like(original, vectors)
     found, values = {}, {}
     for most in (96, 4096):
-        monkeypatch.setattr(similarity_bins, "MOST", most)
+        monkeypatch.setattr(similarity_resampling, "MOST", most)
         found[most] = pseudonymisation(original, protected, replicates=40)
         values[most] = dict(drawn)
     assert found[96].sets["op"].bins < 100 < found[4096].sets["op"].bins
     for name in ("oo", "op", "pp"):
-        few, many = (values[most][name].plain for most in (96, 4096))
+        few, many = (values[most]["plain"][name] for most in (96, 4096))
         for metric in ("signed", "d_ece"):
             one, other = getattr(few, metric), getattr(many, metric)
             assert np.sqrt(np.mean((one - other) ** 2)) < 0.1 * other.std()
@@ -433,7 +434,7 @@ def test_where_room_is_short_each_speaker_keeps_some_partners(monkeypatch):
     original = population(rng, speakers=60, each=3, within=0.9)
     protected = like(original, original.vectors + 0.8 * rng.normal(size=original.vectors.shape))
     full = pseudonymisation(original, protected, replicates=60)
-    monkeypatch.setattr(similarity_bins, "CELLS", 60 * 96 * 33)
+    monkeypatch.setattr(similarity_resampling, "CELLS", 60 * 96 * 33)
     some = pseudonymisation(original, protected, replicates=60)
     assert 30 <= some.sets["op"].partners <= 32
     assert f"|partners:{some.sets['oo'].partners}|" in some.estimates[0].signature
@@ -582,7 +583,7 @@ def test_attackers_that_align_and_learn_compete():
     scores = fused.score_block(fused.prepare(original.vectors), fused.prepare(protected.vectors))
     direct = pseudonymisation(o @ o.T, scores, p @ p.T, original.speakers, replicates=0)
     assert result.attacks["fusion"] == pytest.approx(direct.deid, abs=1e-9)
-    told = next(line for line in result.cautions if "procrustes" in line)
+    told = next(line for line in result.warnings if "procrustes" in line)
     assert "procrustes brings originals and protected voices together" in told
 
 
@@ -674,7 +675,7 @@ def test_lists_that_do_not_fit_are_named(matrices):
     some = lists[1].select(lists[1].enrol_speaker.to_series().to_numpy() != "c")
     found = pseudonymisation(lists[0], some, lists[2], replicates=0)
     assert "c" not in found.sets["oo"].speakers
-    assert any("1 of " in note and "not on both sides" in note for note in found.notes)
+    assert (found.notes[0].code, found.notes[0].severity) == ("speakers-left-out", "note")
     alone = lists[1].select(lists[1].enrol_speaker.to_series().to_numpy() == "c")
     with pytest.raises(InputError, match="two speakers or more on both sides of every list"):
         pseudonymisation(lists[0], alone, lists[2])

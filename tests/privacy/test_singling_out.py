@@ -9,8 +9,14 @@ from tests.helpers.populations import population
 
 import unmask as um
 from unmask.privacy.legal import predicates
-from unmask.privacy.legal.isolation import Best, Draw, Population, single_out
-from unmask.privacy.legal.predicates import Protocol, test_slots as fold_slots
+from unmask.privacy.legal.predicates import (
+    Best,
+    Draw,
+    Population,
+    Protocol,
+    single_out,
+    test_slots as fold_slots,
+)
 from unmask.privacy.legal.singling import calibrated_chance, mean_calibrated_chance
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "embeddings"
@@ -50,7 +56,7 @@ def draws_of(people, speaker, number, folds, seed=0):
 def shares(scores, people, exact, margin, draws, counts):
     rank = int(people.per_speaker[draws[0].order[0]]) - 1
     row = Best(scores.astype(np.float32), people)
-    return single_out(row, exact, margin, draws, rank, counts).success.mean(axis=2)
+    return single_out(row, exact, margin, draws, rank, counts)[0].mean(axis=2)
 
 
 @pytest.mark.parametrize("levels", [5, 60, None])
@@ -206,7 +212,7 @@ def test_what_becomes_of_a_success_without_a_speaker_equals_the_definition():
     counts = np.array([8, 24])
     draws = draws_of(people, 6, 3, 5)
     row = Best(scores.astype(np.float32), people)
-    found = single_out(row, scores.take, 1e-6, draws, sizes[6] - 1, counts)
+    _, absent, rise = single_out(row, scores.take, 1e-6, draws, sizes[6] - 1, counts)
     expected = np.zeros((2, 24), dtype=int)
     for c, count in enumerate(counts):
         for draw in draws[:2]:
@@ -216,7 +222,7 @@ def test_what_becomes_of_a_success_without_a_speaker_equals_the_definition():
                     change = brute(fewer, people, draw, count) - brute(scores, people, draw, count)
                     expected[c, j] += round(5 * change)
     change = np.zeros(48, dtype=int)
-    change[found.absent] = found.change
+    change[absent] = rise
     assert change.reshape(2, 24).tolist() == expected.tolist()
     assert (expected != 0).any()
 

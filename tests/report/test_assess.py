@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval
+from unmask.estimate import Estimate, Interval, Notice
 from unmask.report import cache, json_schema
 from unmask.report.assessment import assess
 from unmask.report.config import Config
@@ -184,8 +184,9 @@ def test_bars_are_longer_for_more_risk(done):
 
 
 def test_the_same_warning_on_several_safeguards_is_one_sentence():
-    lines = ["a: rough", "b: rough", "c: other", "no subject"]
-    assert merged(lines, {"a", "b", "c"}) == ["a and b: rough", "c: other", "No subject"]
+    said = (("a", "rough"), ("b", "rough"), ("c", "other"), ("", "no subject"))
+    notices = [Notice("code", *one) for one in said]
+    assert merged(notices, {"a", "b", "c"}) == ["a and b: rough", "c: other", "No subject"]
 
 
 def test_symbols_are_typeset_and_names_stay():
@@ -491,17 +492,21 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
     set_of = Embeddings(rng.normal(size=(12, 5)), speakers)
     attack = Attack("b2", "ignorant", "", ("cosine",), set_of, set_of, set_of)
     config = Config(scores=[{"name": "a", "files": ["a.txt"]}])
-    fitted, notes = with_fitting_lengths(config, {"b2": [attack]})
+    fitted, notices = with_fitting_lengths(config, {"b2": [attack]})
     assert config.legal.lengths == (1, 3)
     assert fitted.legal.lengths == (1,)
-    assert notes == ("conversations of 3 utterances left out: nobody has two of them to attack",)
+    (notice,) = notices
+    assert (notice.code, notice.line) == (
+        "length-left-out",
+        "conversations of 3 utterances left out: nobody has two of them to attack",
+    )
     longer = Embeddings(rng.normal(size=(18, 5)), [f"s{i // 6}" for i in range(18)])
     other = replace(attack, test=longer)
-    fitted, notes = with_fitting_lengths(config, {"b1": [attack], "b2": [other]})
+    fitted, notices = with_fitting_lengths(config, {"b1": [attack], "b2": [other]})
     assert fitted.legal.lengths == (1, 3)
-    assert notes == (
-        "conversations of 3 utterances left out of b1: nobody has two of them to attack",
-    )
+    assert [notice.line for notice in notices] == [
+        "conversations of 3 utterances left out of b1: nobody has two of them to attack"
+    ]
 
 
 def test_another_place_gives_the_same_report(small, tmp_path):

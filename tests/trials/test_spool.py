@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from unmask.trials import spool
 from unmask.trials.ids import NameTable
 from unmask.trials.readers.detect import candidates, decisive
-from unmask.trials.spool import RECORD, Column, Scratch, TrialSpool, partitions, partners, repeats
+from unmask.trials.spool import RECORD, Column, TrialSpool, partitions, partners, repeats
 
 trials = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=80)
 anywhere = settings(
@@ -26,9 +26,10 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(spool, "LONGEST", 4)
 
 
-def spooled(scratch, pairs, batch):
+def spooled(path, pairs, batch):
     """Pairs in batches."""
-    trials = TrialSpool(scratch)
+    path.unlink(missing_ok=True)
+    trials = TrialSpool(path)
     for start in range(0, len(pairs), batch):
         part = pairs[start : start + batch]
         trials.append(start, [pl.Series([str(pair[side]) for pair in part]) for side in (0, 1)])
@@ -47,35 +48,33 @@ def bits(request, monkeypatch):
 @pytest.mark.usefixtures("bits")
 @anywhere
 @given(pairs=trials, batch=st.integers(1, 20))
-def test_the_first_of_repeated_trials(pairs, batch):
+def test_the_first_of_repeated_trials(tmp_path, pairs, batch):
     seen: dict[tuple[int, int], int] = {}
     again = [row for row, pair in enumerate(pairs) if seen.setdefault(pair, row) != row]
-    found: dict[int, int] = {}
-    with Scratch() as scratch:
-        trials = spooled(scratch, pairs, batch)
-        assert trials.counts.sum() == len(pairs)
-        for buckets in partitions(trials):
-            for rows, earlier in repeats(trials.blocks(buckets)):
-                found |= zip(rows.tolist(), earlier.tolist(), strict=True)
-    assert found == {row: seen[pairs[row]] for row in again}
+    first: dict[int, int] = {}
+    trials = spooled(tmp_path / "trials", pairs, batch)
+    assert trials.counts.sum() == len(pairs)
+    for buckets in partitions(trials):
+        for rows, earlier in repeats(trials.blocks(buckets)):
+            first |= zip(rows.tolist(), earlier.tolist(), strict=True)
+    assert first == {row: seen[pairs[row]] for row in again}
 
 
 @pytest.mark.usefixtures("bits")
 @anywhere
 @given(pairs=trials, others=trials, batch=st.integers(1, 20))
-def test_partners(pairs, others, batch):
+def test_partners(tmp_path, pairs, others, batch):
     pairs, others = list(dict.fromkeys(pairs)), list(dict.fromkeys(others))
-    found = [[], [], [], []]
-    with Scratch() as scratch:
-        spools = [spooled(scratch, part, batch) for part in (pairs, others)]
-        for buckets in partitions(*spools):
-            records = [np.concatenate([np.zeros(0, RECORD), *s.blocks(buckets)]) for s in spools]
-            for rows, more in zip(found, partners(*records), strict=True):
-                rows += more.tolist()
+    lists = [[], [], [], []]
+    spools = [spooled(tmp_path / str(i), part, batch) for i, part in enumerate((pairs, others))]
+    for buckets in partitions(*spools):
+        records = [np.concatenate([np.zeros(0, RECORD), *s.blocks(buckets)]) for s in spools]
+        for rows, more in zip(lists, partners(*records), strict=True):
+            rows += more.tolist()
     wanted = {(i, others.index(pair)) for i, pair in enumerate(pairs) if pair in others}
-    assert set(zip(found[0], found[1], strict=True)) == wanted
-    assert sorted(found[2]) == [i for i, pair in enumerate(pairs) if pair not in others]
-    assert sorted(found[3]) == [i for i, pair in enumerate(others) if pair not in pairs]
+    assert set(zip(lists[0], lists[1], strict=True)) == wanted
+    assert sorted(lists[2]) == [i for i, pair in enumerate(pairs) if pair not in others]
+    assert sorted(lists[3]) == [i for i, pair in enumerate(others) if pair not in pairs]
 
 
 def test_hashes_tell_columns_and_seeds_apart():
@@ -90,15 +89,16 @@ def test_hashes_tell_columns_and_seeds_apart():
     assert (abs(bits - 0.5) < 5 / np.sqrt(4 * 3000)).all()
 
 
-def test_columns_on_disk():
-    with Scratch() as scratch:
-        column = Column(scratch, np.float64)
-        for start in range(0, 100, 30):
-            column.append(np.arange(start, min(start + 30, 100), dtype=np.float64))
-        column.put(np.array([7, 99]), [-1.0, -2.0])
-        assert column.read(5, 9).tolist() == [5.0, 6.0, -1.0, 8.0]
-        assert column.at(np.array([99, 0])).tolist() == [-2.0, 0.0]
-        assert Column.zeros(scratch, np.int8, 5).read(0, 5).tolist() == [0] * 5
+def test_columns_on_disk(tmp_path):
+    column = Column(tmp_path / "a", "f8")
+    for start in range(0, 100, 30):
+        column.append(np.arange(start, min(start + 30, 100), dtype=np.float64))
+    column.map()[np.array([7, 99])] = [-1.0, -2.0]
+    assert column.read(5, 9).tolist() == [5.0, 6.0, -1.0, 8.0]
+    assert column.map()[np.array([99, 0])].tolist() == [-2.0, 0.0]
+    pairs = Column(tmp_path / "b", "i4", width=2, rows=3)
+    pairs.map()[[2, 0]] = [[5, 6], [7, 8]]
+    assert pairs.read(0, 3).tolist() == [[7, 8], [0, 0], [5, 6]]
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), max_size=6))

@@ -42,7 +42,7 @@ from unmask.engine.metrics import (
     eer as eer,
     min_cllr as min_cllr,
     min_dcf as min_dcf,
-    negated_warnings as negated_warnings,
+    negated_notices as negated_notices,
     tpr_at_fpr as tpr_at_fpr,
     zebra as zebra,
     zebra_of as zebra_of,

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
 
 from unmask.base import (
-    BoolArray,
     FloatArray,
     IntArray,
     MetricRange,
@@ -22,13 +22,15 @@ from unmask.base import (
     weighted_sum,
 )
 from unmask.engine import information
-from unmask.engine.bootstrap import AUTO_REPLICATES, Codes, Statistics, checked_sample
+from unmask.engine.bootstrap import AUTO_REPLICATES, Statistics, Units, checked_sample
 from unmask.engine.roc import Roc
 from unmask.run import advance, ranges_of
 from unmask.scoring import BySpeaker
+from unmask.trials import ScoreBatch
 
 _ENDS = 24
 _CELLS = 1 << 24
+_BATCH = 1 << 20
 _FEWEST, _MOST = 64, 512
 _TOGETHER = 50
 
@@ -113,16 +115,16 @@ class BinnedTrials:
     method: str = "trial"
 
     @classmethod
-    def of(cls, batches: Iterable[tuple[FloatArray, BoolArray]], edges: FloatArray) -> BinnedTrials:
-        """Count batches of (scores, which are targets)."""
+    def of(cls, batches: Iterable[ScoreBatch], edges: FloatArray) -> BinnedTrials:
+        """Count batches of trials."""
         size = edges.size + 1
         place_of = Places(edges)
         counts, losses = np.zeros((2, size), np.int64), np.zeros((2, size))
-        for scores, is_target in batches:
-            place = place_of(scores)
-            for kind, (chosen, sign) in enumerate(((is_target, -1), (~is_target, 1))):
+        for batch in batches:
+            place = place_of(batch.scores)
+            for kind, (chosen, sign) in enumerate(((batch.is_target, -1), (~batch.is_target, 1))):
                 counts[kind] += np.bincount(place[chosen], minlength=size)
-                loss = information.softplus(sign * scores[chosen])
+                loss = information.softplus(sign * batch.scores[chosen])
                 losses[kind] += np.bincount(place[chosen], loss, minlength=size)
         return cls(edges, counts[0], counts[1], losses[0], losses[1])
 
@@ -162,17 +164,7 @@ def _loss(drawn: IntArray, count: IntArray, loss: FloatArray) -> float:
     return weighted_sum(mean, drawn.astype(np.float64))
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Some trials, with the speakers of both sides."""
-
-    scores: FloatArray
-    is_target: BoolArray
-    enrol: Codes
-    test: Codes
-
-
-def count_speakers(batches: Iterable[Batch], edges: FloatArray, speakers: int) -> BySpeaker:
+def count_speakers(batches: Iterable[ScoreBatch], edges: FloatArray, speakers: int) -> BySpeaker:
     """Count trials by speaker; one of a speaker with themselves counts once for them."""
     bins, place_of = edges.size + 1, Places(edges)
     target, nontarget = np.zeros((2, speakers * bins), np.int64)
@@ -265,3 +257,23 @@ def _product(times: FloatArray, loss: FloatArray) -> FloatArray:
 
 BinnedSystem: TypeAlias = BinnedTrials | FirstOrder
 """A system's trials in bins, from which replicates are drawn."""
+
+
+def binned_trials(
+    target: FloatArray,
+    nontarget: FloatArray,
+    units: Units,
+    roc: Roc,
+    thresholds: Sequence[float],
+) -> BinnedSystem:
+    """Trials in memory, put into bins by speaker, or by class where no speakers are known."""
+    first, second = units.nontarget_first, units.nontarget_second
+    own, other = np.ones(target.size, bool), np.zeros(nontarget.size, bool)
+    targets = ScoreBatch(target, own, units.target, units.target)
+    if second is None:
+        batches = [targets, ScoreBatch(nontarget, other, first, first)]
+        return BinnedTrials.of(batches, edges_of(roc, thresholds))
+    parts = (slice(*rows) for rows in ranges_of(nontarget.size, _BATCH))
+    others = (ScoreBatch(nontarget[at], other[at], first[at], second[at]) for at in parts)
+    edges = edges_of(roc, thresholds, rows=units.strata[0])
+    return FirstOrder(count_speakers(chain([targets], others), edges, units.strata[0]))

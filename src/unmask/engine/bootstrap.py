@@ -26,6 +26,7 @@ from unmask.base import (
 )
 from unmask.engine import information
 from unmask.engine.roc import Roc
+from unmask.estimate import Notice
 from unmask.run import Arrays, Range, Xp, ranges_of, run
 from unmask.trials import Ids, Scores, two_speakers
 
@@ -91,7 +92,7 @@ class Units:
         return draw(self.strata, seed, index)
 
 
-def units_of(scores: Scores) -> tuple[Units, list[str]]:
+def units_of(scores: Scores) -> tuple[Units, list[Notice]]:
     """Units of the bootstrap of the trials of ``scores`` and what must be said of them."""
     target, nontarget = scores.is_target, scores.is_nontarget
     enrol, test = scores.enrol_speaker, scores.test_speaker
@@ -102,7 +103,7 @@ def units_of(scores: Scores) -> tuple[Units, list[str]]:
         number = in_order(enrol.names.to_list())
         one, other = number[enrol.codes], number[test.codes]
         units = Units.speakers(one[target], one[nontarget], other[nontarget])
-    return units, said_of(units.count, speakers=speaker_count(scores))
+    return units, interval_notices(units.count, speakers=speaker_count(scores))
 
 
 def _check_speakers(scores: Scores, enrol: Ids, test: Ids) -> None:
@@ -112,14 +113,15 @@ def _check_speakers(scores: Scores, enrol: Ids, test: Ids) -> None:
         raise two_speakers(scores.name, wrong.size, enrol.decode(wrong[0]), test.decode(wrong[0]))
 
 
-def said_of(units: int, *, speakers: int | None) -> list[str]:
+def interval_notices(units: int, *, speakers: int | None) -> list[Notice]:
     """What must be said of intervals over so many units."""
     if units < 2:
-        return [f"{reason_none(speakers)}: no interval can be given"]
+        sentence = f"{reason_none(speakers)}: no interval can be given"
+        return [Notice("no-interval", "", sentence)]
     if speakers is None:
-        return [NO_SPEAKERS]
+        return [Notice("no-speakers", "", NO_SPEAKERS)]
     few = few_speakers(speakers)
-    return [few] if few else []
+    return [Notice("few-speakers", "", few)] if few else []
 
 
 def reason_none(speakers: int | None) -> str:

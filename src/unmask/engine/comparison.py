@@ -11,7 +11,7 @@ from unmask.engine.bootstrap import speaker_count
 from unmask.engine.evaluation import Battery, resample, why_none
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Notice, Noticed
 from unmask.trials import Scores, Source
 
 
@@ -28,8 +28,8 @@ class Difference:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Tabular):
-    """What :func:`compare` found, metric by metric: ``result["eer"].difference`` is an estimate.
+class Comparison(Noticed, Tabular):
+    """Two systems of :func:`compare` by metric: ``result["eer"].difference`` is an estimate.
 
     ``scores`` and ``rocs`` are those of the two systems, for their charts.
     """
@@ -38,7 +38,7 @@ class Comparison(Tabular):
     second: str
     differences: tuple[Difference, ...]
     sources: tuple[Source, ...]
-    warnings: tuple[str, ...]
+    notices: tuple[Notice, ...]
     seed: int
     scores: Scores | None = None
     rocs: tuple[Roc, ...] = ()
@@ -116,7 +116,7 @@ def compare(
         raise InputError(f"compare needs two systems by name: there are {', '.join(names)}")
     battery = battery or Battery()
     pair = scores.select_systems([first, second])
-    measured, warnings = resample(
+    measured, notices = resample(
         pair, battery=battery, replicates=replicates, seed=seed, paired=True
     )
     trials: dict[str, Any] = {"trials": pair.digest, "speakers": speaker_count(pair)}
@@ -150,7 +150,6 @@ def compare(
                 share,
             )
         )
-    said = tuple(warnings)
     return Comparison(
-        first, second, tuple(rows), scores.sources, said, seed, pair, tuple(measured.rocs)
+        first, second, tuple(rows), scores.sources, tuple(notices), seed, pair, measured.rocs
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,40 +12,31 @@ import numpy as np
 
 from unmask.base import HULL, FloatArray, MetricRange, Replicates, Tabular, estimate_row
 from unmask.engine import information
-from unmask.engine.binned import (
-    Batch,
-    BinnedSystem,
-    BinnedTrials,
-    FirstOrder,
-    binned_bootstrap,
-    count_speakers,
-    edges_of,
-)
+from unmask.engine.binned import BinnedSystem, binned_bootstrap, binned_trials, edges_of
 from unmask.engine.bootstrap import (
     AUTO_REPLICATES,
     AUTO_TRIALS,
     Resampled,
     Units,
     bootstrap,
+    interval_notices,
     no_replicates,
     reason_none,
-    said_of,
     speaker_count,
     trial_count,
     units_of,
 )
-from unmask.engine.metrics import negated_warnings, refuse_labels
+from unmask.engine.metrics import negated_notices, refuse_labels
 from unmask.engine.operating import Cost, OperatingPoint
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval, Parameter
-from unmask.run import part, ranges_of
+from unmask.estimate import Estimate, Interval, Notice, Noticed, Parameter
+from unmask.run import part
 from unmask.trials import Embeddings, Ids, Scores, Source, read_scores
 
 WITH_TRIALS = "follows the number of trials, which resampling makes fewer"
 NOT_ASKED = "no replicates were asked for"
 UNMOVED = "no resampling moves it"
-_BATCH = 1 << 20
 _NO_EVIDENCE = 0.5
 _SHARE = MetricRange(0.0, 1.0)
 _LOSS = MetricRange(0.0, np.inf)
@@ -154,61 +144,19 @@ class Battery:
         A hull moves off chance, where its numbers end, in any sample. The raw EER does not: where
         its interval holds 50 %, those of a hull reach chance.
         """
-        found = {
+        intervals = {
             key: replicates.interval(key, level=level, system=system)
             for key, measured in self.measured().items()
             if not measured.no_interval
         }
-        raw = found["eer_raw"]
+        raw = intervals["eer_raw"]
         if raw.low <= _NO_EVIDENCE <= raw.high:
             for key, measured in self.measured().items():
                 if measured.range.overfit == HULL:
-                    low, high = found[key].low, found[key].high
+                    low, high = intervals[key].low, intervals[key].high
                     ends = min(low, measured.chance), max(high, measured.chance)
-                    found[key] = replace(found[key], low=ends[0], high=ends[1])
-        return found
-
-    def estimates(
-        self,
-        roc: Roc,
-        intervals: Mapping[str, Interval],
-        *,
-        trials: str,
-        speakers: int | None,
-        no_interval: str = NOT_ASKED,
-    ) -> tuple[Estimate, ...]:
-        """Every metric of ``roc`` as an estimate with its interval; the tag follows l_w. ``trials``
-        is the digest of the trials, ``speakers`` how many there are.
-
-        ``no_interval`` says why there are no intervals, where there are none.
-        """
-        n = {"target": round(roc.targets), "nontarget": round(roc.nontargets)}
-        if speakers is not None:
-            n["speakers"] = speakers
-        points = self.points(roc)
-        found: list[Estimate] = []
-        for key, measured in self.measured().items():
-            value, threshold = points[key]
-            interval = intervals.get(key)
-            reason = measured.no_interval or why_none(interval, no_interval)
-            found.append(
-                Estimate(
-                    metric=measured.metric,
-                    value=value,
-                    unit=measured.unit,
-                    interval=interval,
-                    chance=measured.chance,
-                    n=n,
-                    params=measured.params,
-                    trials=trials,
-                    threshold=threshold,
-                    no_interval=reason,
-                )
-            )
-            if key == "l_w":
-                tag = information.tag(value)
-                found.append(Estimate("tag", tag, n=n, trials=trials, no_interval=reason))
-        return tuple(found)
+                    intervals[key] = replace(intervals[key], low=ends[0], high=ends[1])
+        return intervals
 
 
 def why_none(interval: Interval | None, reason: str) -> str:
@@ -236,14 +184,14 @@ class SystemResult(Tabular):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation(Tabular):
-    """What :func:`evaluate` found: ``result["plda"]["eer"]`` is the EER of the system plda,
+class Evaluation(Noticed, Tabular):
+    """The table of :func:`evaluate`: ``result["plda"]["eer"]`` is the EER of the system plda,
     ``result["plda", "f"]["eer"]`` that within the group f. ``scores`` are those in memory.
     """
 
     results: tuple[SystemResult, ...]
     sources: tuple[Source, ...]
-    warnings: tuple[str, ...]
+    notices: tuple[Notice, ...]
     seed: int
     scores: Scores | None = field(default=None, repr=False)
 
@@ -277,15 +225,39 @@ class Measurement:
     def estimates(
         self, battery: Battery, *, level: float, trials: str, speakers: int | None, system: int = 0
     ) -> tuple[Estimate, ...]:
-        """Every metric of one system with its interval, or why it has none."""
-        drawn = self.replicates
-        return battery.estimates(
-            self.rocs[system],
-            {} if drawn is None else battery.intervals(drawn, level=level, system=system),
-            trials=trials,
-            speakers=speakers,
-            no_interval=self.no_interval,
-        )
+        """Every metric of one system with its interval, or why it has none; the tag follows l_w.
+
+        ``trials`` is the digest of the trials, ``speakers`` how many there are.
+        """
+        roc, drawn = self.rocs[system], self.replicates
+        intervals = {} if drawn is None else battery.intervals(drawn, level=level, system=system)
+        n = {"target": round(roc.targets), "nontarget": round(roc.nontargets)}
+        if speakers is not None:
+            n["speakers"] = speakers
+        points = battery.points(roc)
+        estimates: list[Estimate] = []
+        for key, measured in battery.measured().items():
+            value, threshold = points[key]
+            interval = intervals.get(key)
+            reason = measured.no_interval or why_none(interval, self.no_interval)
+            estimates.append(
+                Estimate(
+                    metric=measured.metric,
+                    value=value,
+                    unit=measured.unit,
+                    interval=interval,
+                    chance=measured.chance,
+                    n=n,
+                    params=measured.params,
+                    trials=trials,
+                    threshold=threshold,
+                    no_interval=reason,
+                )
+            )
+            if key == "l_w":
+                tag = information.tag(value)
+                estimates.append(Estimate("tag", tag, n=n, trials=trials, no_interval=reason))
+        return tuple(estimates)
 
 
 def measure(
@@ -297,11 +269,11 @@ def measure(
     speakers: int | None,
     whole: Callable[[], tuple[Resampled, Units]] | None,
     bins: Callable[[FloatArray], BinnedSystem],
-) -> tuple[Measurement, list[str]]:
+) -> tuple[Measurement, list[Notice]]:
     """Bootstrap one system that was counted without holding its trials, and what to say of it.
 
     ``roc`` is its statistic. ``whole`` gives all trials where they are few enough to hold (None
-    where they are not), ``bins`` those in bins between the edges that it is told.
+    where they are not), ``bins`` those in bins between the edges that it is given.
     """
     number = AUTO_REPLICATES if replicates is None else replicates
     if not number:
@@ -314,12 +286,12 @@ def measure(
         edges = edges_of(roc, battery.thresholds, rows=speakers or 1)
         drawn = binned_bootstrap([bins(edges)], [roc], battery.values, **options)
     reason = reason_none(speakers) if drawn.units < 2 else ""
-    return Measurement((roc,), drawn, reason), said_of(drawn.units, speakers=speakers)
+    return Measurement((roc,), drawn, reason), interval_notices(drawn.units, speakers=speakers)
 
 
 def resample(
     scores: Scores, *, battery: Battery, replicates: int | None, seed: int, paired: bool = False
-) -> tuple[Measurement, list[str]]:
+) -> tuple[Measurement, list[Notice]]:
     """Count every system's statistic and bootstrap all of them, ``paired`` on the same draws."""
     scores.check_classes()
     many = replicates is None and trial_count(scores) > AUTO_TRIALS
@@ -328,15 +300,16 @@ def resample(
     options: dict[str, Any] = {"ranges": battery.ranges, "replicates": number, "seed": seed}
     if not number:
         return Measurement(_counted(pairs, battery), None, NOT_ASKED), []
-    units, warnings = units_of(scores)
+    units, notices = units_of(scores)
     if many and paired and units.method == "trial":
         trials = trial_count(scores)
         reason = f"none by default for {trials:,} trials without speakers: ask for them"
-        return Measurement(_counted(pairs, battery), None, reason), [f"intervals: {reason}"]
+        notice = Notice("no-interval", "intervals", reason)
+        return Measurement(_counted(pairs, battery), None, reason), [notice]
     if units.count < 2:
         rocs = _counted(pairs, battery)
         none = no_replicates(rocs, battery.values, units.method, number, seed)
-        return Measurement(rocs, none, reason_none(speaker_count(scores))), warnings
+        return Measurement(rocs, none, reason_none(speaker_count(scores))), notices
     if many:
         rocs = _counted(pairs, battery)
         systems = [
@@ -344,41 +317,22 @@ def resample(
             for pair, roc in zip(pairs, rocs, strict=True)
         ]
         drawn = binned_bootstrap(systems, rocs, battery.values, **options)
-        return Measurement(rocs, drawn), warnings
+        return Measurement(rocs, drawn), notices
     prepared = [Resampled.of(*pair, units, thresholds=battery.thresholds) for pair in pairs]
     drawn = bootstrap(prepared, units, battery.values, **options)
     empty = drawn.undefined("eer")
     if empty:
-        warnings.append(
+        sentence = (
             f"{empty} of {number} replicates left a class empty and do not count: "
             "too few speakers for a reliable interval"
         )
-    return Measurement(tuple(system.roc for system in prepared), drawn), warnings
+        notices.append(Notice("empty-replicates", "", sentence))
+    return Measurement(tuple(system.roc for system in prepared), drawn), notices
 
 
 def _counted(pairs: Sequence[tuple[FloatArray, FloatArray]], battery: Battery) -> tuple[Roc, ...]:
     """The statistic of every system."""
     return tuple(Roc.from_scores(*pair, thresholds=battery.thresholds, cllr=True) for pair in pairs)
-
-
-def binned_trials(
-    target: FloatArray,
-    nontarget: FloatArray,
-    units: Units,
-    roc: Roc,
-    thresholds: Sequence[float],
-) -> BinnedSystem:
-    """Trials in memory, put into bins by speaker, or by class where no speakers are known."""
-    first, second = units.nontarget_first, units.nontarget_second
-    own, other = np.ones(target.size, bool), np.zeros(nontarget.size, bool)
-    if second is None:
-        batches = [(target, own), (nontarget, other)]
-        return BinnedTrials.of(batches, edges_of(roc, thresholds))
-    parts = (slice(*rows) for rows in ranges_of(nontarget.size, _BATCH))
-    others = (Batch(nontarget[at], other[at], first[at], second[at]) for at in parts)
-    edges = edges_of(roc, thresholds, rows=units.strata[0])
-    every = chain([Batch(target, own, units.target, units.target)], others)
-    return FirstOrder(count_speakers(every, edges, units.strata[0]))
 
 
 def evaluate(
@@ -458,32 +412,33 @@ def _evaluate(
     names = list(systems or scores.systems)
     chosen = scores.select_systems(names)
     results: list[SystemResult] = []
-    warnings: list[str] = []
+    notices: list[Notice] = []
     groups: list[tuple[str | None, Scores]] = [(None, chosen)]
     groups += [
         (name, chosen.select(mask)) for name, mask in (group_masks(scores, by) if by else ())
     ]
     for index, (group, trials) in enumerate(groups):
-        prefix = f"group {group}: " if group is not None else ""
+        of_group = f"group {group}" if group is not None else ""
         if group is not None and not (trials.is_target.any() and trials.is_nontarget.any()):
-            warnings.append(
-                f"{prefix}left out, it has {int(trials.is_target.sum())} target and "
+            sentence = (
+                f"left out, it has {int(trials.is_target.sum())} target and "
                 f"{int(trials.is_nontarget.sum())} nontarget trials"
             )
+            notices.append(Notice("group-left-out", of_group, sentence))
             continue
         with part(index, len(groups)):
-            measured, messages = resample(trials, battery=battery, replicates=replicates, seed=seed)
-        warnings += [prefix + text for text in messages]
+            measured, more = resample(trials, battery=battery, replicates=replicates, seed=seed)
+        notices += [notice.about(of_group) for notice in more]
         about: dict[str, Any] = {"trials": trials.digest, "speakers": speaker_count(trials)}
         for row, (name, roc) in enumerate(zip(names, measured.rocs, strict=True)):
-            messages = list(negated_warnings(roc, roc.negated()))
-            if messages and not scores.sources:
-                messages.append("are target and nontarget scores swapped?")
-            warnings += [f"{prefix}{name}: {text}" for text in messages]
+            more = list(negated_notices(roc))
+            if more and not scores.sources:
+                more.append(Notice("swapped", "", "are target and nontarget scores swapped?"))
+            notices += [notice.about(name).about(of_group) for notice in more]
             estimates = measured.estimates(battery, level=level, system=row, **about)
             results.append(SystemResult(name, group, estimates, roc))
-    said = tuple(dict.fromkeys(warnings))
-    return Evaluation(tuple(results), scores.sources, said, seed, chosen)
+    unique = tuple(dict.fromkeys(notices))
+    return Evaluation(tuple(results), scores.sources, unique, seed, chosen)
 
 
 def group_masks(
@@ -507,5 +462,5 @@ def group_masks(
     names = both.names.to_list()
     one, other = np.split(both.codes.astype(np.int64), 2)
     pair = np.minimum(one, other) * len(names) + np.maximum(one, other)
-    found = ((int(key), *divmod(int(key), len(names))) for key in np.unique(pair))
-    return [(names[a] if a == b else f"{names[a]}-{names[b]}", pair == key) for key, a, b in found]
+    keys = ((int(key), *divmod(int(key), len(names))) for key in np.unique(pair))
+    return [(names[a] if a == b else f"{names[a]}-{names[b]}", pair == key) for key, a, b in keys]

@@ -19,6 +19,7 @@ from unmask.engine import information
 from unmask.engine.operating import Cost, OperatingPoint
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
+from unmask.estimate import Notice, Noticed
 
 LEAST_DIFFERENCE = 1e-3
 CLEARLY_SWAPPED = 0.75
@@ -157,7 +158,7 @@ def ece(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, log_odds: npt.ArrayL
 
 
 @dataclass(frozen=True)
-class Zebra:
+class Zebra(Noticed):
     """Privacy disclosure of a set of scores: expected (``d_ece``, bits), worst case (``l_w``, base
     10) and its ``tag``; the same of the negated score. :func:`zebra` makes it.
     """
@@ -169,7 +170,7 @@ class Zebra:
     nontargets: int
     negated_d_ece: float
     negated_l_w: float
-    warnings: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
 
 def zebra(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> Zebra:
@@ -191,26 +192,28 @@ def zebra_of(roc: Roc) -> Zebra:
         nontargets=round(roc.nontargets),
         negated_d_ece=negated.d_ece(),
         negated_l_w=negated.l_w(),
-        warnings=negated_warnings(roc, negated),
+        notices=negated_notices(roc, negated),
     )
 
 
-def negated_warnings(roc: Roc, negated: Roc) -> tuple[str, ...]:
+def negated_notices(roc: Roc, negated: Roc | None = None) -> tuple[Notice, ...]:
     """Say so if the scores with their sign changed, ``negated``, disclose more than those of
     ``roc``.
     """
+    negated = negated or roc.negated()
     d_ece, turned = roc.d_ece(), negated.d_ece()
     if turned <= d_ece + LEAST_DIFFERENCE:
         return ()
-    return (
+    sentence = (
         f"the negated score discloses more: D_ECE {turned:.3f} bit instead of {d_ece:.3f}, "
         f"EER {100 * negated.eer():.2f} % instead of {100 * roc.eer():.2f} %; "
-        "same-speaker scores lie below different-speaker scores",
+        "same-speaker scores lie below different-speaker scores"
     )
+    return (Notice("negated", "", sentence),)
 
 
 @dataclass(frozen=True)
-class Detection:
+class Detection(Noticed):
     """Everything one pass over the scores of one system gives (:func:`detection`); rates are
     fractions.
 
@@ -233,7 +236,7 @@ class Detection:
     nontargets: int
     p_target: float
     points: dict[str, OperatingPoint]
-    warnings: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
 
 def detection(
@@ -275,5 +278,5 @@ def detection(
         nontargets=round(roc.nontargets),
         p_target=p_target,
         points=points,
-        warnings=negated_warnings(roc, roc.negated()),
+        notices=negated_notices(roc),
     )

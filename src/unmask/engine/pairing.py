@@ -12,7 +12,7 @@ from unmask.base import FloatArray, Rows32, ceiling
 from unmask.engine.binned import FirstOrder, edges_of
 from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, Units
 from unmask.engine.evaluation import Battery, Evaluation, SystemResult, measure
-from unmask.engine.metrics import negated_warnings
+from unmask.engine.metrics import negated_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.run import current_place, part, place, reporting
@@ -85,7 +85,7 @@ def cross_pairing(
         return FirstOrder(by_speaker)
 
     with place(), reporting(None):
-        measured, messages = measure(
+        measured, more = measure(
             roc,
             battery,
             replicates=replicates,
@@ -94,13 +94,13 @@ def cross_pairing(
             whole=whole if few else None,
             bins=bins,
         )
-    warnings = [f"{scoring.name}: {text}" for text in negated_warnings(roc, roc.negated())]
+    notices = [notice.about(scoring.name) for notice in negated_notices(roc)]
     estimates = measured.estimates(
         battery, level=level, trials=layout.digest, speakers=layout.speakers
     )
     sources = tuple(shard.source for shard in layout.shards if shard.source is not None)
     result = SystemResult(scoring.name, None, estimates, roc)
-    return Evaluation((result,), sources, (*warnings, *messages), seed)
+    return Evaluation((result,), sources, (*notices, *more), seed)
 
 
 def _trials(layout: Layout, backend: Backend) -> tuple[FloatArray, FloatArray, Units]:

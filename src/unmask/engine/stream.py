@@ -11,24 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from unmask.base import BoolArray, FloatArray, in_order
-from unmask.engine.binned import Batch, BinnedSystem, BinnedTrials, FirstOrder, count_speakers
-from unmask.engine.bootstrap import AUTO_TRIALS, Codes, Resampled, Units
+from unmask.base import FloatArray
+from unmask.engine.binned import BinnedSystem, BinnedTrials, FirstOrder, count_speakers
+from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, Units
 from unmask.engine.evaluation import Battery, Evaluation, SystemResult, evaluate, measure
 from unmask.engine.information import SummedSoftplus
-from unmask.engine.metrics import negated_warnings
+from unmask.engine.metrics import negated_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
+from unmask.estimate import Notice
 from unmask.run import advance, part
-from unmask.trials import (
-    NONTARGET,
-    TARGET,
-    ScoreBatch,
-    StreamedScores,
-    is_large,
-    read_scores,
-    streamed_scores,
-)
+from unmask.trials import StreamedScores, is_large, read_scores, streamed_scores
 
 HELD = 1 << 22
 
@@ -103,8 +96,8 @@ def stream_scores(
         raise InputError("expected score files, found none")
     battery = battery or Battery()
     results: list[SystemResult] = []
-    warnings: list[str] = []
-    remarks: list[str] = []
+    notices: list[Notice] = []
+    more: list[Notice] = []
     with ExitStack() as stack:
         with part(0, 2):
             scores = stack.enter_context(streamed_scores(paths, **options))
@@ -112,8 +105,8 @@ def stream_scores(
         for i, name in enumerate(scores.systems):
             with part(1, 2), part(i, len(scores.systems)):
                 roc = _count(scores, name, battery)
-            warnings += [f"{name}: {text}" for text in negated_warnings(roc, roc.negated())]
-            measured, remarks = measure(
+            notices += [notice.about(name) for notice in negated_notices(roc)]
+            measured, more = measure(
                 roc,
                 battery,
                 replicates=replicates,
@@ -126,14 +119,13 @@ def stream_scores(
                 battery, level=level, trials=scores.trials, speakers=scores.speaker_count
             )
             results.append(SystemResult(name, None, estimates, roc))
-        return Evaluation(tuple(results), scores.sources, (*warnings, *remarks), seed)
+        return Evaluation(tuple(results), scores.sources, (*notices, *more), seed)
 
 
 def _whole(scores: StreamedScores, system: str, battery: Battery) -> tuple[Resampled, Units]:
     """All trials of a system, which are few enough to hold, and what is drawn of them."""
     batches = [
-        (b.scores[k], b.label[k] == TARGET, *_speakers(scores, b, k))
-        for b, k in _labelled(scores, system)
+        (b.scores, b.is_target, b.enrol, b.test) for b in scores.batches(system, speakers=True)
     ]
     values, own, enrol, test = (np.concatenate(part) for part in zip(*batches, strict=True))
     units = Units.trials(int(own.sum()), int((~own).sum()))
@@ -143,32 +135,12 @@ def _whole(scores: StreamedScores, system: str, battery: Battery) -> tuple[Resam
     return whole, units
 
 
-def _speakers(scores: StreamedScores, batch: ScoreBatch, kept: BoolArray) -> tuple[Codes, Codes]:
-    """Speakers of both sides, numbered in the order of their names; nobody where none is known."""
-    nobody = np.zeros(int(kept.sum()), np.int64)
-    enrol, test = batch.enrol_speaker, batch.test_speaker
-    if enrol is None or test is None or scores.speakers is None:
-        return nobody, nobody
-    number = in_order(scores.speakers.to_list())
-    return number[enrol[kept]], number[test[kept]]
-
-
 def _binned(scores: StreamedScores, system: str, edges: FloatArray) -> BinnedSystem:
     """Trials of a system in bins, by speaker where speakers are known."""
+    batches = scores.batches(system, speakers=True)
     if scores.speakers is None:
-        pairs = ((b.scores[k], b.label[k] == TARGET) for b, k in _labelled(scores, system))
-        return BinnedTrials.of(pairs, edges)
-    batches = (
-        Batch(b.scores[k], b.label[k] == TARGET, *_speakers(scores, b, k))
-        for b, k in _labelled(scores, system)
-    )
+        return BinnedTrials.of(batches, edges)
     return FirstOrder(count_speakers(batches, edges, len(scores.speakers)).present())
-
-
-def _labelled(scores: StreamedScores, system: str) -> Iterator[tuple[ScoreBatch, BoolArray]]:
-    """Batches, and which of their trials belong to a class."""
-    for batch in scores.batches(system, speakers=True):
-        yield batch, (batch.label == TARGET) | (batch.label == NONTARGET)
 
 
 def _count(scores: StreamedScores, system: str, battery: Battery) -> Roc:
@@ -192,7 +164,7 @@ def _targets(
     held: list[FloatArray] = []
     waiting = 0
     for batch in scores.batches(system):
-        held.append(batch.scores[batch.label == TARGET])
+        held.append(batch.scores[batch.is_target])
         loss.add(-held[-1])
         waiting += held[-1].size
         if waiting > HELD:
@@ -205,10 +177,10 @@ def _nontargets(scores: StreamedScores, system: str, loss: SummedSoftplus) -> It
     """Nontarget scores, batch by batch."""
     total, done = sum(scores.counts.values()), 0
     for batch in scores.batches(system):
-        values = batch.scores[batch.label == NONTARGET]
+        values = batch.scores[~batch.is_target]
         loss.add(values)
         yield values
-        done += batch.label.size
+        done += batch.scores.size
         advance(done, total)
 
 

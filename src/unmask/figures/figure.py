@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -42,13 +44,14 @@ def _config() -> alt.Config:
 class Figure:
     """One figure: ``title`` says what is shown, ``caption`` how to read it.
 
-    ``name`` becomes the file's name; the house theme is laid on ``chart`` unless it has its own.
+    ``name`` becomes the file's name; the house theme is laid on ``chart`` unless it has its own. In
+    place of the chart may stand its specification: such a figure can be stored.
     """
 
     name: str
     title: str
     caption: str
-    chart: Chart
+    chart: Chart | dict[str, Any]
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -57,16 +60,29 @@ class Figure:
             )
         object.__setattr__(self, "title", " ".join(self.title.split()))
         object.__setattr__(self, "caption", " ".join(self.caption.split()))
-        if isinstance(self.chart.config, type(alt.Undefined)):
-            chart = self.chart.copy(deep=False)
+        chart = self.chart
+        if not isinstance(chart, dict) and isinstance(chart.config, type(alt.Undefined)):
+            chart = chart.copy(deep=False)
             chart.config = _config()
             object.__setattr__(self, "chart", chart)
 
     def spec(self) -> dict[str, Any]:
         """The Vega-Lite specification, without title and caption: these stand around the chart."""
+        if isinstance(self.chart, dict):
+            return self.chart
         spec: dict[str, Any] = self.chart.to_dict()
         spec.setdefault("description", f"{self.title}. {self.caption}")
         return spec
+
+    def plain(self) -> Figure:
+        """The same figure as plain values; its specification takes longer than all that follows."""
+        return self if isinstance(self.chart, dict) else replace(self, chart=self.spec())
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that is drawn."""
+        drawn = json.dumps([self.spec(), self.title, self.caption], sort_keys=True)
+        return hashlib.sha256(drawn.encode()).hexdigest()
 
     def _repr_svg_(self) -> str:
         """The whole figure, as notebooks draw it; nothing is fetched from a network."""
@@ -107,6 +123,11 @@ def text_table(**columns: npt.ArrayLike) -> alt.InlineData:
 def join(parts: Iterable[alt.InlineData]) -> alt.InlineData:
     """The rows of all parts, one after another."""
     return _inline([row for part in parts for row in part.values])
+
+
+def sentences(*parts: str) -> str:
+    """A caption of the parts that say something."""
+    return " ".join(part for part in parts if part)
 
 
 def require_systems(curves: Mapping[str, object], *, chart: str) -> None:

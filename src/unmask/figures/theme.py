@@ -43,8 +43,6 @@ DASHED: Final = (5, 3)
 DASHES: Final = (SOLID, DASHED, (1.5, 2), (8, 3, 1.5, 3), (10, 4), (3, 1.5))
 
 SEQUENTIAL: Final = "viridis"
-UNIT_DOMAIN: Final = (0.0, 1.0)
-PERCENT_DOMAIN: Final = (0.0, 100.0)
 # From vermilion (the old system wins) over white at zero to blue (the new system wins).
 DIVERGING: Final = ("#8c2d04", "#D55E00", "#f5b48a", "#f7f7f7", "#8cc1de", "#0072B2", "#053a5f")
 

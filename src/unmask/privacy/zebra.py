@@ -20,7 +20,7 @@ from unmask.engine import (
     zebra_of,
 )
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval
+from unmask.estimate import Estimate, Interval, Notice, Noticed
 from unmask.trials import Scores
 
 LIMIT = 10.0
@@ -126,7 +126,7 @@ def zebra_profiles(
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationDistortion:
+class CalibrationDistortion(Noticed):
     """How well a calibration learnt on one run of a safeguard serves on another (eq. 15, 16).
 
     Made by ``calibration_distortion``, drawn by the figure of calibration profiles.
@@ -146,7 +146,7 @@ class CalibrationDistortion:
     second: Disclosure
     actual: FloatArray
     calibration: LinearCalibration | IsotonicCalibration = field(repr=False)
-    warnings: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
     intervals: tuple[Interval | None, Interval | None] = (None, None)
     no_interval: str = NO_SPEAKERS
 
@@ -195,12 +195,14 @@ def distortion_of(
     ).values()
     calibration = calibrate(*first, method, laplace=laplace)
     target, nontarget = (calibration.apply(scores) for scores in second)
-    messages = []
+    notices = []
     if isinstance(calibration, LinearCalibration):
         if calibration.separable:
-            messages.append("the first run's classes do not overlap: the linear scale is arbitrary")
+            sentence = "the first run's classes do not overlap: the linear scale is arbitrary"
+            notices.append(Notice("separable", "", sentence))
         if calibration.scale < 0:
-            messages.append("the linear calibration turns the sign of the scores")
+            sentence = "the linear calibration turns the sign of the scores"
+            notices.append(Notice("turned-sign", "", sentence))
     assert two.cllr is not None
     with np.errstate(divide="ignore"):
         actual = information.ece(target, nontarget, two.log_odds)
@@ -214,12 +216,12 @@ def distortion_of(
         two,
         actual,
         calibration,
-        tuple(messages),
+        tuple(notices),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class SpeakerDisclosure:
+class SpeakerDisclosure(Noticed):
     """D_ECE (bits), l_w and tag of each speaker's trials, calibrated over all trials.
 
     Made by :func:`zebra_by_speaker`. A nontarget trial belongs to the speakers on both sides. D_ECE
@@ -233,7 +235,7 @@ class SpeakerDisclosure:
     l_w: FloatArray
     targets: IntArray
     nontargets: IntArray
-    warnings: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -269,13 +271,12 @@ def zebra_by_speaker(scores: Scores, *, system: str | None = None) -> SpeakerDis
         np.maximum.at(extreme, side, np.abs(roc.pav_laplace.apply(values)))
     names = tuple(str(scores.enrol_speaker.names[int(code)]) for code in used)
     d_ece = (own + other) / (2 * np.log(2))
-    messages = [
-        f"speaker {names[i]} has {targets[i]} target and {nontargets[i]} nontarget trials: no D_ECE"
+    few = "speaker {} has {} target and {} nontarget trials: no D_ECE"
+    notices = tuple(
+        Notice("few-trials", "", few.format(names[i], targets[i], nontargets[i]))
         for i in np.flatnonzero(np.isnan(d_ece))
-    ]
-    return SpeakerDisclosure(
-        names, d_ece, extreme / np.log(10), targets, nontargets, tuple(messages)
     )
+    return SpeakerDisclosure(names, d_ece, extreme / np.log(10), targets, nontargets, notices)
 
 
 def _mean(

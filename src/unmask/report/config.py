@@ -22,6 +22,11 @@ ORIGINAL = "original"
 CONSISTENCY = "consistency of pseudonyms"
 
 
+def described(text: str, default: Any = None) -> Any:
+    """A value whose meaning stands in the schema."""
+    return Field(default=default, description=text)
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -29,20 +34,13 @@ class _Part(BaseModel):
 class Voices(_Part):
     """Speech of known speakers: embeddings, or audio that is embedded first."""
 
-    embeddings: Path | None = Field(
-        default=None, description="npz, parquet, HDF5, Kaldi ark or folder."
+    embeddings: Path | None = described("npz, parquet, HDF5, Kaldi ark or folder.")
+    audio: Path | None = described("Folder of recordings, embedded by encoder.")
+    encoder: str = described(
+        "campplus, resemblyzer, the folder of a trained one or an ONNX file.", "campplus"
     )
-    audio: Path | None = Field(
-        default=None, description="Folder of recordings, embedded by encoder."
-    )
-    encoder: str = Field(
-        default="campplus",
-        description="campplus, resemblyzer, the folder of a trained one or an ONNX file.",
-    )
-    speakers: str | None = Field(default=None, description="utt2spk file, or pattern:REGEX.")
-    sessions: Path | None = Field(
-        default=None, description="Session of each utterance: utterance session."
-    )
+    speakers: str | None = described("utt2spk file, or pattern:REGEX.")
+    sessions: Path | None = described("Session of each utterance: utterance session.")
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
@@ -62,7 +60,7 @@ class ScoreSets(_Part):
     Several lists of trials, such as those of women and men, are several ``set``s.
     """
 
-    set: Name | None = Field(default=None, description="Name of the list of trials.")
+    set: Name | None = described("Name of the list of trials.")
     oo: Path | None = None
     op: Path | None = None
     pp: Path | None = None
@@ -81,41 +79,33 @@ class Safeguard(Voices):
     """One protected version of the same speech, and what an attacker could make of its kind."""
 
     name: Name
-    description: str = Field(
-        default="", description="What it does to a voice, in a sentence: stands beside its name."
+    description: str = described(
+        "What it does to a voice, in a sentence: stands beside its name.", ""
     )
-    again: str | None = Field(
-        default=None,
-        description="Another run of this very safeguard under other keys, as an attacker would"
-        " make it: the name of a safeguard here, or a file of embeddings.",
+    again: str | None = described(
+        "Another run of this very safeguard under other keys, as an attacker would"
+        " make it: the name of a safeguard here, or a file of embeddings."
     )
-    related: str | None = Field(
-        default=None,
-        description="The same speech protected by a related but different safeguard, which a"
-        " semi-informed attacker has: the name of a safeguard here, or a file of embeddings.",
+    related: str | None = described(
+        "The same speech protected by a related but different safeguard, which a"
+        " semi-informed attacker has: the name of a safeguard here, or a file of embeddings."
     )
-    method: str | None = Field(
-        default=None,
-        description="Safeguard of this package that makes it (b2, b2r, b2w, …), so that attackers"
-        " can run it under keys of their own.",
+    method: str | None = described(
+        "Safeguard of this package that makes it (b2, b2r, b2w, …), so that attackers"
+        " can run it under keys of their own."
     )
-    command: str | None = Field(
-        default=None,
-        description="Any other safeguard as a command, with {input} and {output}, {speaker} and"
-        " {key} where it has them; run with --allow-code only.",
+    command: str | None = described(
+        "Any other safeguard as a command, with {input} and {output}, {speaker} and"
+        " {key} where it has them; run with --allow-code only."
     )
-    training: Path | None = Field(
-        default=None,
-        description="Embeddings of the [training] speech protected by this safeguard under keys of"
-        " the attacker's own.",
+    training: Path | None = described(
+        "Embeddings of the [training] speech protected by this safeguard under keys of"
+        " the attacker's own."
     )
-    keyless: bool = Field(
-        default=False,
-        description="Deterministic: without a key an attacker makes the very same run.",
+    keyless: bool = described(
+        "Deterministic: without a key an attacker makes the very same run.", False
     )
-    hidden: bool = Field(
-        default=False, description="Used as another's run only, not assessed itself."
-    )
+    hidden: bool = described("Used as another's run only, not assessed itself.", False)
     scores: tuple[ScoreSets, ...] = ()
 
     @field_validator("scores", mode="before")
@@ -151,7 +141,7 @@ class Training(Voices):
     share: Share = 0.5
     start: str = "campplus"
     recipe: dict[str, Any] = Field(default_factory=dict)
-    device: str = Field(default="auto", description="cpu, cuda, or auto: cuda where there is one.")
+    device: str = described("cpu, cuda, or auto: cuda where there is one.", "auto")
     curve: tuple[Share, ...] = (0.5,)
 
 
@@ -232,20 +222,16 @@ class ScoreTable(_Part):
     key: Path | None = None
     speakers: str | None = None
     systems: tuple[str, ...] | None = None
-    reference: tuple[str, ...] = Field(
-        default=(), description="Systems that tell hard trials from easy."
-    )
+    reference: tuple[str, ...] = described("Systems that tell hard trials from easy.", ())
 
 
 class Split(_Part):
     """Which utterances enrol and which are attacked: no utterance does both."""
 
-    enrol: Annotated[int | float, Field(gt=0)] = Field(
-        default=0.5, description="Share of each speaker's utterances, or how many of them."
+    enrol: Annotated[int | float, Field(gt=0)] = described(
+        "Share of each speaker's utterances, or how many of them.", 0.5
     )
-    utterances: Path | None = Field(
-        default=None, description="File of those that enrol, one a line."
-    )
+    utterances: Path | None = described("File of those that enrol, one a line.")
 
 
 class Intervals(_Part):
@@ -258,9 +244,7 @@ class Intervals(_Part):
 class Legal(_Part):
     """Singling Out, Linkability, inference (Vauquier 2025)."""
 
-    counts: tuple[Count, ...] | None = Field(
-        default=None, description="Numbers of speakers N and N'."
-    )
+    counts: tuple[Count, ...] | None = described("Numbers of speakers N and N'.")
     lengths: Annotated[
         tuple[Count, ...],
         Field(
@@ -271,21 +255,19 @@ class Legal(_Part):
     metrics: Annotated[
         tuple[Literal["singling_out", "linkability", "one_minus_eer"], ...], Field(min_length=1)
     ] = ("linkability", "singling_out")
-    linkability_enrol: Count | Literal["all"] | None = Field(
-        default=None, description="Enrolment utterances averaged per speaker; all by default."
+    linkability_enrol: Count | Literal["all"] | None = described(
+        "Enrolment utterances averaged per speaker; all by default."
     )
-    singling_out_enrol: Count | Literal["all"] | None = Field(
-        default=None, description="The same for Singling Out; 30, or all where there are fewer."
+    singling_out_enrol: Count | Literal["all"] | None = described(
+        "The same for Singling Out; 30, or all where there are fewer."
     )
-    one_minus_eer_enrol: Count | Literal["all"] | None = Field(
-        default=None, description="The same for 1 − EER; as for Linkability."
+    one_minus_eer_enrol: Count | Literal["all"] | None = described(
+        "The same for 1 − EER; as for Linkability."
     )
-    linkability_draws: Count | None = Field(
-        default=None, description="Sample as many lists, as the paper does; exact by default."
+    linkability_draws: Count | None = described(
+        "Sample as many lists, as the paper does; exact by default."
     )
-    side: tuple[str, ...] = Field(
-        default=(), description="Columns the attacker knows to match as well."
-    )
+    side: tuple[str, ...] = described("Columns the attacker knows to match as well.", ())
     folds: Count = 10
     draws: Count = 5
     max_enrol: Count = 495
@@ -307,11 +289,9 @@ class Verification(_Part):
 
     p_target: tuple[Share, ...] = (0.01,)
     fpr: tuple[Share, ...] = (0.01, 0.001)
-    by: str | None = Field(
-        default=None, description="Also by groups of this column, such as gender."
-    )
-    replicates: Annotated[int, Field(ge=0, le=1_000_000)] | None = Field(
-        default=None, description="Replicates of these intervals, where they should differ."
+    by: str | None = described("Also by groups of this column, such as gender.")
+    replicates: Annotated[int, Field(ge=0, le=1_000_000)] | None = described(
+        "Replicates of these intervals, where they should differ."
     )
     max_trials: Count = 20_000_000
 
@@ -328,30 +308,27 @@ class WorstCase(_Part):
     """Worst-case false alarms (Sholokhov 2020)."""
 
     counts: tuple[Count, ...] | None = None
-    by: str | None = Field(default=None, description="Impostors of the target's own group only.")
-    population: Count | None = Field(
-        default=None,
-        description="How many impostors score tables are extrapolated to; 100 times those at hand.",
+    by: str | None = described("Impostors of the target's own group only.")
+    population: Count | None = described(
+        "How many impostors score tables are extrapolated to; 100 times those at hand."
     )
-    model: str = Field(default="auto", description="Model of the extrapolation, as of worstcase.")
+    model: str = described("Model of the extrapolation, as of worstcase.", "auto")
 
 
 class Utility(_Part):
     """What protection costs: words, melody, quality."""
 
-    measurements: Path | None = Field(
-        default=None, description="What unmask utility wrote: numbers of every utterance, CSV."
+    measurements: Path | None = described(
+        "What unmask utility wrote: numbers of every utterance, CSV."
     )
-    transcripts: Path | None = Field(
-        default=None, description="Words of the audio: Kaldi text, CSV or LibriSpeech .trans.txt."
+    transcripts: Path | None = described(
+        "Words of the audio: Kaldi text, CSV or LibriSpeech .trans.txt."
     )
-    recogniser: str = Field(
-        default="pocketsphinx", description="Who listens; a command or a hub's model is code."
-    )
-    grammar: str | None = Field(default=None, description="digits, or words that can be said.")
+    recogniser: str = described("Who listens; a command or a hub's model is code.", "pocketsphinx")
+    grammar: str | None = described("digits, or words that can be said.")
     melody: bool = True
-    dnsmos: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="Utterances of each speaker that DNSMOS hears, a second each."
+    dnsmos: Annotated[int, Field(ge=0)] = described(
+        "Utterances of each speaker that DNSMOS hears, a second each.", 0
     )
 
     @property
@@ -363,24 +340,20 @@ class Utility(_Part):
 class Filing(_Part):
     """Fields of the filing copy; one that is empty becomes a line to fill in by hand."""
 
-    controller: str = Field(default="", description="Who decides on the processing.")
-    purpose: str = Field(default="", description="What the recordings are processed for.")
-    operator: str = Field(default="", description="Who ran this assessment.")
+    controller: str = described("Who decides on the processing.", "")
+    purpose: str = described("What the recordings are processed for.", "")
+    operator: str = described("Who ran this assessment.", "")
 
 
 class Config(_Part):
     """A whole assessment."""
 
     title: Name = "Assessment of voice anonymisation"
-    description: str = Field(
-        default="", description="A few sentences for the reader of the report."
-    )
-    date: str | None = Field(
-        default=None, description="Printed in the report; nothing else dates it."
-    )
+    description: str = described("A few sentences for the reader of the report.", "")
+    date: str | None = described("Printed in the report; nothing else dates it.")
     seed: Annotated[int, Field(ge=0)] = 0
-    frameworks: Annotated[tuple[Framework, ...], Field(min_length=1)] | None = Field(
-        default=None, description="Which to run; all that the data allow by default."
+    frameworks: Annotated[tuple[Framework, ...], Field(min_length=1)] | None = described(
+        "Which to run; all that the data allow by default."
     )
     redact: bool = False
     filing: Filing = Filing()
@@ -407,14 +380,14 @@ class Config(_Part):
     @property
     def trials(self) -> dict[str, Any]:
         """How trials are measured: operating points, and intervals of their own replicates."""
-        how, intervals = self.verification, self.intervals
-        return {
-            "p_target": how.p_target,
-            "fpr": how.fpr,
-            "replicates": intervals.replicates if how.replicates is None else how.replicates,
-            "level": intervals.level,
-            "seed": self.seed,
-        }
+        how = self.verification
+        return {"p_target": how.p_target, "fpr": how.fpr, **self.of_trials}
+
+    @property
+    def of_trials(self) -> dict[str, Any]:
+        """How intervals of trials are drawn."""
+        own = self.verification.replicates
+        return self.drawn if own is None else {**self.drawn, "replicates": own}
 
     @property
     def drawn(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -94,14 +94,9 @@ class Extractors:
     def training(self) -> tuple[Recording, ...]:
         """Recordings of training people."""
         if self.config.training.audio is not None:
-            found = recordings_of(self.config.training)
-            shared = {one.speaker for one in found} & {one.speaker for one in self.recordings}
-            if shared:
-                raise InputError(
-                    f"training: expected other people than those attacked, found {len(shared)} of"
-                    f" them (first: {min(shared)})"
-                )
-            return found
+            files = recordings_of(self.config.training)
+            refuse_attacked((x.speaker for x in files), (x.speaker for x in self.recordings))
+            return files
         return tuple(one for one in self.recordings if one.speaker in self.apart)
 
     @cached_property
@@ -126,7 +121,7 @@ class Extractors:
         """
         from unmask.speech import External, anonymise, safeguard as method_named
 
-        found = self.training if training else self.tested
+        files = self.training if training else self.tested
         key = int(_digest(self.config.seed, "key of the attacker", safeguard.name)[:15], 16)
         chosen: Any
         if safeguard.command is not None:
@@ -134,11 +129,11 @@ class Extractors:
         else:
             assert safeguard.method is not None
             chosen = method_named(safeguard.method, seed=key)
-        told = json.dumps([chosen.describe(key=True), [str(one.path) for one in found]])
-        root = self.folder / "runs" / _digest(told)[:16]
-        made = tuple(replace(one, path=root / f"{one.place}.flac") for one in found)
+        identity = json.dumps([chosen.describe(key=True), [str(one.path) for one in files]])
+        root = self.folder / "runs" / _digest(identity)[:16]
+        made = tuple(replace(one, path=root / f"{one.place}.flac") for one in files)
         missing = [
-            one for one, target in zip(found, made, strict=True) if not target.path.is_file()
+            one for one, target in zip(files, made, strict=True) if not target.path.is_file()
         ]
         if missing and make:
             people = "training people" if training else "the people attacked"
@@ -203,27 +198,19 @@ class Extractors:
             place, start = self._place(name, sets, share), self._start
             with self.work.doing(f"training the extractor of {name}, {share:.0%} of the people"):
                 train(taught, place, recipe=self._recipe, start=start, device=self.device)
-            folder = str(place)
-            vectors = {
-                data: embedding_step(
-                    found, folder, f"{data} speech for {name}, {share:.0%}", self.work
-                )
-                for data, found in {**speech, "protected": attacked}.items()
-            }
-            learnt = {
-                data: embedding_step(
-                    [one for one in found if one.speaker in chosen],
-                    folder,
-                    f"{data} training speech for {name}, {share:.0%}",
-                    self.work,
-                )
-                for data, found in sets.items()
-            }
-            return Speech(vectors.pop("protected"), vectors, learnt, people=len(chosen))
+
+            def vectors(files: Sequence[Recording], what: str) -> Embeddings:
+                step = f"{what} for {name}, {share:.0%}"
+                return embedding_step(files, str(place), step, self.work)
+
+            known = {data: vectors(files, f"{data} speech") for data, files in speech.items()}
+            protected = vectors(attacked, "protected speech")
+            people_of = {d: [x for x in files if x.speaker in chosen] for d, files in sets.items()}
+            learnt = {d: vectors(files, f"{d} training speech") for d, files in people_of.items()}
+            return Speech(protected, known, learnt, people=len(chosen))
 
         parts = {share: through(share) for share in self._shares}
-        whole = parts.pop(1.0)
-        return Speech(whole.protected, whole.known, whole.learnt, parts, whole.people)
+        return replace(parts.pop(1.0), shares=parts)
 
     @property
     def _shares(self) -> list[float]:
@@ -233,10 +220,8 @@ class Extractors:
         """How long training will take, measured by a few steps; nothing where all is there."""
         from unmask.speech import training_seconds
 
-        sets, name = (
-            self._sets(safeguard, attacker, make=False),
-            f"{attacker.name} on {safeguard.name}",
-        )
+        sets = self._sets(safeguard, attacker, make=False)
+        name = f"{attacker.name} on {safeguard.name}"
         waiting = [
             share
             for share in self._shares
@@ -245,7 +230,7 @@ class Extractors:
         if not waiting:
             return
         people = len({one.speaker for one in self.training})
-        rows = sum(len(found) for found in sets.values())
+        rows = sum(map(len, sets.values()))
         seconds = sum(
             training_seconds(
                 self._recipe,
@@ -256,7 +241,7 @@ class Extractors:
             )
             for share in waiting
         )
-        left = sum(not one.path.is_file() for found in sets.values() for one in found)
+        left = sum(not one.path.is_file() for files in sets.values() for one in files)
         first = f" after {left:,} of them are protected" if left else ""
         self.say(
             f"training the extractor of {name} on {people} people, {rows:,} recordings"
@@ -277,16 +262,16 @@ class Extractors:
         return None if start == "scratch" or (start == "campplus" and not fits) else start
 
     def _place(self, name: str, sets: Mapping[str, Sequence[Recording]], share: float) -> Path:
-        told = [name, share, self._recipe.to_dict(), self._start]
-        told += [[data, *(str(one.path) for one in found)] for data, found in sets.items()]
-        return self.folder / "extractors" / _digest(json.dumps(told))[:16]
+        identity = [name, share, self._recipe.to_dict(), self._start]
+        identity += [[data, *(str(one.path) for one in files)] for data, files in sets.items()]
+        return self.folder / "extractors" / _digest(json.dumps(identity))[:16]
 
 
 def embedding_step(
-    found: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
+    files: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
 ) -> Embeddings:
     """Vectors of recordings by an encoder, all of which must be readable; ``source`` names them."""
-    made, failures = embedded(found, encoder, what, work, source=source)
+    made, failures = embedded(files, encoder, what, work, source=source)
     if failures:
         first = next(iter(failures.values()))
         raise InputError(f"{first} ({len(failures)} recordings failed)")
@@ -294,7 +279,7 @@ def embedding_step(
 
 
 def embedded(
-    found: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
+    files: Sequence[Recording], encoder: str, what: str, work: Work, *, source: str | None = None
 ) -> tuple[Embeddings, dict[str, str]]:
     """Vectors of recordings by an encoder, computed once, and by utterance what is wrong with
     those that cannot be read; ``source`` names their set.
@@ -303,39 +288,42 @@ def embedded(
     from unmask.speech.encoders import fingerprint_of
 
     total = hashlib.sha256()
-    for one in found:
+    for one in files:
         with suppress(OSError):
             total.update(one.path.read_bytes())
 
     def compute() -> tuple[Embeddings, dict[str, str]]:
-        result = embed(found, encoder)
+        result = embed(files, encoder)
         if result.embeddings is None:
             raise InputError(f"{result.failures[0]} ({len(result.failures)} recordings failed)")
         made = result.embeddings
         assert made.utterances is not None
         read = set(made.utterances.to_series())
-        unread = [one.utterance for one in found if one.utterance not in read]
-        vectors = Embeddings(
-            made.vectors,
-            made.speakers,
-            made.utterances,
-            made.sessions,
-            columns=made.columns,
-            source=Source(source or what, total.hexdigest(), "audio"),
-        )
+        unread = [one.utterance for one in files if one.utterance not in read]
+        vectors = replace(made, source=Source(source or what, total.hexdigest(), "audio"))
         return vectors, dict(zip(unread, result.failures, strict=True))
 
-    names = [f"{one.utterance} {one.speaker}" for one in found]
+    names = [f"{one.utterance} {one.speaker}" for one in files]
     step = Step(
         f"embedding {what}",
         [total.hexdigest(), *names],
         {"depends on": fingerprint_of(encoder)},
         compute,
-        weight=0.1 * len(found),
+        weight=0.1 * len(files),
     )
     work.expect([step])
     made: tuple[Embeddings, dict[str, str]] = work.run(step)
     return made
+
+
+def refuse_attacked(training: Iterable[str], attacked: Iterable[str]) -> None:
+    """Nobody on whom attackers train is attacked."""
+    shared = set(training) & set(attacked)
+    if shared:
+        raise InputError(
+            f"training: expected other people than those attacked, found {len(shared)} of them"
+            f" (first: {min(shared)})"
+        )
 
 
 def recordings_of(part: Voices) -> tuple[Recording, ...]:
@@ -345,8 +333,8 @@ def recordings_of(part: Voices) -> tuple[Recording, ...]:
     return recordings(part.audio, speakers=part.speakers or "folder")
 
 
-def _digest(*told: object) -> str:
-    return hashlib.sha256("\0".join(map(str, told)).encode()).hexdigest()
+def _digest(*parts: object) -> str:
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
 
 
 def _duration(seconds: float) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from unmask.estimate import Estimate, Notice
-from unmask.privacy.legal import STRONG_ENOUGH, extent
+from unmask.privacy.legal import STRONG_ENOUGH, extent, spoken
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 
@@ -19,7 +19,7 @@ WORST, ALL, CONTROL = "worst of the curve", "all candidates", "control"
 
 @dataclass(frozen=True)
 class Headline:
-    """One number of a card; ``chance`` and ``unprotected`` are where the bar and its mark stand.
+    """One number of a card; ``unprotected`` is where the mark of its bar stands.
 
     Longer bars are more risk: ``estimate`` is what ``results.json`` holds, ``shown`` the same as a
     risk where that is its ``complement``. ``subject`` is the attribute that is inferred.
@@ -28,11 +28,9 @@ class Headline:
     label: str
     what: str
     estimate: Estimate
-    bounds: tuple[float, float]
-    unprotected: Estimate | None = None
-    attacker: str = ""
+    unprotected: Estimate | None
+    attacker: str
     tag: Estimate | None = None
-    chance: float | None = None
     complement: bool = False
     subject: str = ""
 
@@ -41,10 +39,15 @@ class Headline:
         """The estimate as a risk."""
         return _complement(self.estimate) if self.complement else self.estimate
 
+    @property
+    def chance(self) -> float:
+        """Where the bar begins."""
+        return 0.0 if self.complement else float(self.estimate.chance or 0.0)
+
     def share(self, value: float) -> float:
         """Place on the bar, 0 … 1."""
-        low, high = self.bounds
-        return min(1.0, max(0.0, (value - low) / (high - low)))
+        most = LARGEST_D_ECE if self.estimate.metric == "d_ece" else 1.0
+        return min(1.0, max(0.0, (value - self.chance) / (most - self.chance)))
 
 
 def _complement(estimate: Estimate) -> Estimate:
@@ -82,7 +85,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Found:
+class Match:
     """An estimate with the conditions of its row."""
 
     conditions: Mapping[str, str]
@@ -93,10 +96,10 @@ class Found:
         return self.conditions.get("attacker", "")
 
 
-def find(rows: Iterable[Row], metric: str, **conditions: str) -> list[Found]:
+def find(rows: Iterable[Row], metric: str, **conditions: str) -> list[Match]:
     """All estimates of a metric under these conditions."""
     return [
-        Found(row.conditions, estimate)
+        Match(row.conditions, estimate)
         for row in rows
         if all(row.conditions.get(name) == value for name, value in conditions.items())
         for estimate in row.estimates
@@ -104,69 +107,51 @@ def find(rows: Iterable[Row], metric: str, **conditions: str) -> list[Found]:
     ]
 
 
-def largest(found: Sequence[Found]) -> Found | None:
+def largest(matches: Sequence[Match]) -> Match | None:
     """The largest value, of equal ones that of the higher low end; None where there is none."""
-    defined = [f for f in found if isinstance(f.estimate.value, float)]
-    return max(defined, key=lambda f: extent(f.estimate), default=None)
+    defined = [match for match in matches if isinstance(match.estimate.value, float)]
+    return max(defined, key=lambda match: extent(match.estimate), default=None)
 
 
 def legal_number(rows: Sequence[Row], metric: str, safeguard: str) -> Headline | None:
     """Linkability or Singling Out of the strongest attack at the worst point of its curve."""
-    found = largest(find(rows, metric, safeguard=safeguard, point=WORST))
-    if found is None:
+    worst = largest(find(rows, metric, safeguard=safeguard, point=WORST))
+    if worst is None:
         return None
-    e = found.estimate
-    where = {name: found.conditions[name] for name in ("utterances", "speakers")}
+    where = {name: worst.conditions[name] for name in ("utterances", "speakers")}
     bare = largest(find(rows, metric, safeguard=ORIGINAL, **where))
-    label, told = (
+    label, what = (
         ("Linkability", "linked to the right one of {} people")
         if metric == "linkability"
         else ("Singling Out", "one person isolated among {}")
     )
-    return Headline(
-        label,
-        f"{told.format(found.conditions['speakers'])}, {_spoken(found.conditions['utterances'])}",
-        e,
-        (float(e.chance or 0.0), 1.0),
-        None if bare is None else bare.estimate,
-        found.attacker,
-        chance=e.chance,
-    )
+    what = f"{what.format(where['speakers'])}, {spoken(int(where['utterances']))}"
+    return Headline(label, what, worst.estimate, bare.estimate if bare else None, worst.attacker)
 
 
 def deid_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     """1 − DeID under the reading of the score that finds most resemblance to the original voice."""
-    found = find(rows, "deid_strongest", safeguard=safeguard)
-    if not found:
-        return None
-    estimate = found[0].estimate
-    return Headline(
-        "Resemblance left",
-        "1 − DeID: how far the protected voice still points to its owner",
-        estimate,
-        (0.0, 1.0),
-        attacker=f"one recogniser, {estimate.params.get('attacker')} score",
-        chance=0.0,
-        complement=True,
-    )
+    for match in find(rows, "deid_strongest", safeguard=safeguard):
+        what = "1 − DeID: how far the protected voice still points to its owner"
+        attacker = f"one recogniser, {match.estimate.params.get('attacker')} score"
+        return Headline("Resemblance left", what, match.estimate, None, attacker, complement=True)
+    return None
 
 
 def evidence_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     """D_ECE of the strongest attack, with its tag."""
-    found = largest(find(rows, "d_ece", safeguard=safeguard))
-    if found is None:
+    most = largest(find(rows, "d_ece", safeguard=safeguard))
+    if most is None:
         return None
     bare = largest(find(rows, "d_ece", safeguard=ORIGINAL))
-    tags = find(rows, "tag", safeguard=safeguard, attacker=found.attacker)
+    tags = find(rows, "tag", safeguard=safeguard, attacker=most.attacker)
     return Headline(
         "Evidence",
         "D_ECE: what a comparison tells of identity on average, of at most 0.721 bit",
-        found.estimate,
-        (0.0, LARGEST_D_ECE),
-        None if bare is None else bare.estimate,
-        found.attacker,
-        tag=tags[0].estimate if tags else None,
-        chance=0.0,
+        most.estimate,
+        bare.estimate if bare else None,
+        most.attacker,
+        tags[0].estimate if tags else None,
     )
 
 
@@ -175,17 +160,15 @@ def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     probes = find(rows, "inference", safeguard=safeguard)
     if not probes:
         return None
-    found = max(probes, key=lambda f: _residual(f.estimate))
-    attribute = found.conditions["attribute"]
+    best = max(probes, key=lambda match: _residual(match.estimate))
+    attribute = best.conditions["attribute"]
     bare = find(rows, "inference_unprotected", safeguard=safeguard, attribute=attribute)
     return Headline(
         "Inference",
         f"{attribute} guessed rightly from one utterance",
-        found.estimate,
-        (float(found.estimate.chance or 0.0), 1.0),
+        best.estimate,
         bare[0].estimate if bare else None,
         "a simple probe",
-        chance=found.estimate.chance,
         subject=attribute,
     )
 
@@ -193,10 +176,6 @@ def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
 def _residual(estimate: Estimate) -> float:
     chance = float(estimate.chance or 0.0)
     return (float(estimate.value) - chance) / (1 - chance) if chance < 1 else 0.0
-
-
-def _spoken(utterances: str) -> str:
-    return f"{utterances} utterance{'' if utterances == '1' else 's'}"
 
 
 def people(estimate: Estimate) -> str:
@@ -236,37 +215,27 @@ def sentences(rows: Sequence[Row], name: str, known: Mapping[str, str]) -> tuple
     worst = largest(find(rows, "linkability", safeguard=name, point=WORST))
     if worst is None:
         return ()
-    told = [f"{_attacker(worst, known)} links {_links(worst)}."]
+    total = int(worst.estimate.n["speakers"])
+    who = f"An attacker {known.get(worst.attacker, '')}".rstrip()
+    lines = [
+        f"{who} links {people(worst.estimate)} to the right one of {worst.conditions['speakers']}"
+        f" candidates from {spoken(int(worst.conditions['utterances']))} (by chance"
+        f" {_by_chance(worst)} of {total:,})."
+    ]
     every = largest(find(rows, "linkability", safeguard=name, point=ALL))
     if every is not None and every.estimate is not worst.estimate:
         total = int(every.estimate.n["speakers"])
-        told.append(
+        lines.append(
             f"Among all {every.conditions['speakers']} candidates, from"
-            f" {_spoken(every.conditions['utterances'])}: {people(every.estimate)}"
-            f" (by chance {_whole(_by_chance(every))} of {total:,})."
+            f" {spoken(int(every.conditions['utterances']))}: {people(every.estimate)}"
+            f" (by chance {_by_chance(every)} of {total:,})."
         )
-    return tuple(told)
+    return tuple(lines)
 
 
-def _attacker(found: Found, known: Mapping[str, str]) -> str:
-    return f"An attacker {known.get(found.attacker, '')}".rstrip()
-
-
-def _links(found: Found) -> str:
-    return (
-        f"{people(found.estimate)} to the right one of {found.conditions['speakers']} candidates"
-        f" from {_spoken(found.conditions['utterances'])} (by chance {_whole(_by_chance(found))} of"
-        f" {int(found.estimate.n['speakers']):,})"
-    )
-
-
-def _by_chance(found: Found) -> float:
-    """People whom chance would find."""
-    return int(found.estimate.n["speakers"]) * float(found.estimate.chance or 0.0)
-
-
-def _whole(count: float) -> str:
-    """A count of people; fractions only where a whole number would say none."""
+def _by_chance(match: Match) -> str:
+    """People whom chance would find; fractions only where a whole number would say none."""
+    count = int(match.estimate.n["speakers"]) * float(match.estimate.chance or 0.0)
     return f"{count:.0f}" if count >= 1 or count == 0 else f"{count:.2g}"
 
 
@@ -276,12 +245,13 @@ def weak_control(rows: Sequence[Row]) -> list[str]:
     It is believed if its residual risk in Linkability on unprotected speech reaches one half at the
     worst point of the curve.
     """
-    found = largest(find(rows, "linkability", safeguard=ORIGINAL, point=WORST))
-    if found is None or _residual(found.estimate) >= STRONG_ENOUGH:
+    control = largest(find(rows, "linkability", safeguard=ORIGINAL, point=WORST))
+    if control is None or _residual(control.estimate) >= STRONG_ENOUGH:
         return []
     return [
-        f"weak attackers: on unprotected speech the strongest links {people(found.estimate)} among"
-        f" {found.conditions['speakers']} candidates; low risks cannot be believed"
+        "weak attackers: on unprotected speech the strongest links"
+        f" {people(control.estimate)} among {control.conditions['speakers']} candidates; low risks"
+        " cannot be believed"
     ]
 
 
@@ -307,7 +277,7 @@ def cards(
             deid_number(rows.get("similarity", ()), name),
             evidence_number(rows.get("zebra", ()), name),
         )
-        of_attacker = {who: told for (safeguard, who), told in known.items() if safeguard == name}
+        of_attacker = {who: what for (of, who), what in known.items() if of == name}
         made.append(
             Card(
                 name,

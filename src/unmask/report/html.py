@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -13,13 +13,13 @@ import jinja2
 from markupsafe import Markup, escape
 
 from unmask._version import __version__
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Notice
 from unmask.figures import POLICY, STYLE, fragment, javascript
 from unmask.report.assessment import Assessment
 from unmask.report.conclusions import listed
 from unmask.report.documents import Document, Row
 from unmask.report.headline import Headline
-from unmask.report.section import Choice, Drawn, Section, TableBlock
+from unmask.report.section import Choice, Section, TableBlock
 from unmask.report.table import DIGITS, EXPLANATIONS, LABELS, condition_label, label, shown_value
 
 SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
@@ -171,11 +171,6 @@ def _head(estimate: Estimate, rows: Sequence[Row]) -> str:
     return text if estimate.metric in LABELS else text[:1].upper() + text[1:]
 
 
-def figure_html(drawn: Drawn) -> Markup:
-    """The chart with its caption, which the figures' own function escapes."""
-    return Markup(fragment(drawn.figure()))
-
-
 _SYMBOLS = re.compile(
     r"10\^(?P<power>−?[\d.]+)|\b(?P<base>D_(?=E|d|s)|G_(?=V)|C_(?=l|E)|P_(?=F|m)|l_(?=w))"
     r"(?P<sub>[A-Za-z]+)(?:\^(?P<sup>\w+))?"
@@ -199,16 +194,16 @@ def symbols(text: str) -> Markup:
     return Markup(_SYMBOLS.sub(typeset, _TOGETHER.sub("\u00a0", str(escape(text)))))
 
 
-def merged(lines: Sequence[str], names: Collection[str]) -> list[str]:
-    """Warnings, those that say the same of several safeguards or systems as one."""
+def merged(notices: Iterable[Notice], names: Collection[str]) -> list[str]:
+    """Lines of notices, those that say the same of several safeguards or systems as one."""
     subjects: dict[tuple[str, str], list[str]] = {}
-    for line in dict.fromkeys(lines):
-        parts = line.split(": ")
-        at = next((i for i, part in enumerate(parts[:-1]) if part in names), None)
+    for notice in dict.fromkeys(notices):
+        parts = notice.subject.split(": ")
+        at = next((i for i, part in enumerate(parts) if part in names), None)
         if at is None:
-            subjects[line, ""] = []
+            subjects[notice.line, ""] = []
         else:
-            key = ": ".join(parts[:at]), ": ".join(parts[at + 1 :])
+            key = ": ".join(parts[:at]), ": ".join([*parts[at + 1 :], notice.sentence])
             subjects.setdefault(key, []).append(parts[at])
     return [
         ": ".join(part for part in (first, listed(who), rest) if part)
@@ -305,13 +300,13 @@ class View:
         return replace(self.number(shown, digits, of=headline.estimate), place=None)
 
     def section(self, section: Section) -> dict[str, Any]:
-        """What a template needs of a section; a warning that is an answer is said once."""
+        """What a template needs of a section; a notice that is an answer is said once."""
         said = {line.rstrip(".") for line in section.answer}
-        warnings = [line for line in section.warnings if line.rstrip(".") not in said]
+        notices = (one for one in section.notices if one.line.rstrip(".") not in said)
         return {
             "section": section,
             "tables": [table_view(block, self.number) for block in section.tables],
-            "warnings": merged(warnings, self.names),
+            "warnings": merged(notices, self.names),
         }
 
     def render(self, template: str, **more: Any) -> str:
@@ -344,7 +339,7 @@ def render_html(assessment: Assessment) -> str:
         policy=POLICY,
         style=Markup(STYLE + template_part("report.css")),
         script=Markup(javascript() + "\n" + template_part("report.js")),
-        figure=figure_html,
+        figure=lambda figure: Markup(fragment(figure)),
         shown_answers=SHOWN_ANSWERS,
         shown_cards=SHOWN_CARDS,
     )

@@ -12,9 +12,10 @@ import polars as pl
 
 from unmask.base import BoolArray
 from unmask.errors import InputError
+from unmask.estimate import Notice
 from unmask.privacy.legal import of_people
 from unmask.report.cache import Work
-from unmask.report.config import Config, Safeguard, ScoreSets, ScoreTable, Voices
+from unmask.report.config import Config, ScoreSets, ScoreTable, Voices
 from unmask.report.extractors import (
     Extractors,
     Say,
@@ -23,19 +24,13 @@ from unmask.report.extractors import (
     embedded,
     embedding_step,
     recordings_of,
+    refuse_attacked,
 )
 from unmask.report.redact import Labels, redaction_key
 from unmask.report.toml import relative
 from unmask.run import text_lines
 from unmask.speech import Recording
-from unmask.trials import (
-    Embeddings,
-    Scores,
-    Source,
-    read_embeddings,
-    read_key,
-    read_scores,
-)
+from unmask.trials import Embeddings, Ids, Scores, Source, read_embeddings, read_key, read_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +40,9 @@ class Inputs:
     By safeguard, ``again`` holds another run under other keys, ``related`` speech protected by a
     related safeguard; ``keyless`` ones have no key. ``learnt`` is speech of training people by
     safeguard and what it is. ``trained`` has, by safeguard and attacker, all speech through an
-    extractor that was trained, ``untrained`` why there is none. ``lost`` tells of recordings that
-    could not be read in some set and are left out of all, which are compared utterance by
-    utterance.
+    extractor that was trained, ``untrained`` why there is none. Recordings that could not be read
+    in some set (``not-read`` of the ``notices``) are left out of all, which are compared utterance
+    by utterance.
     """
 
     original: Embeddings | None
@@ -59,8 +54,7 @@ class Inputs:
     tables: Mapping[str, Scores]
     sets: Mapping[str, Mapping[str, Scores]]
     sources: tuple[Source, ...]
-    notes: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
+    notices: tuple[Notice, ...] = ()
     learnt: Mapping[str, Mapping[str, Embeddings]] = field(default_factory=dict)
     trained: Mapping[tuple[str, str], Speech] = field(default_factory=dict)
     untrained: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -124,27 +118,29 @@ def read_inputs(
     ``say`` hears how long training will take, before it starts.
     """
     sources: list[Source] = []
-    notes: list[str] = []
+    notices: list[Notice] = []
     unread: dict[str, str] = {}
-    lost: list[str] = []
 
     def voices(part: Voices, key: str) -> Embeddings:
-        found, failures = _voices(part, key, work, allow_code=allow_code)
+        speech, failures = _voices(part, key, work, allow_code=allow_code)
         if failures:
             unread.update(failures)
-            told = "" if config.redact else f": {'; '.join(failures.values())}"
-            lost.append(
-                f"{key}: {len(failures)} recordings cannot be read and are left out"
-                f" everywhere{told}"
-            )
-        if found.source is not None:
-            source = replace(found.source, name=relative(found.source.name, base))
-            sources.append(source)
-            found = _with(found, source=source)
-        if found.utterances is None:
-            notes.append(f"{key}: utterances have no names and are matched by their order")
-            found = _with(found, utterances=_numbered(found))
-        return found
+            reasons = "" if config.redact else f": {'; '.join(failures.values())}"
+            sentence = f"{len(failures)} recordings cannot be read and are left out everywhere"
+            notices.append(Notice("not-read", key, f"{sentence}{reasons}"))
+        if speech.source is not None:
+            sources.append(replace(speech.source, name=relative(speech.source.name, base)))
+            speech = replace(speech, source=sources[-1])
+        if speech.utterances is None:
+            sentence = "utterances have no names and are matched by their order"
+            notices.append(Notice("no-names", key, sentence))
+            speech = replace(speech, utterances=_numbered(speech))
+        return speech
+
+    def located(scores: Scores) -> Scores:
+        named = [replace(one, name=relative(one.name, base)) for one in scores.sources]
+        sources.extend(named)
+        return replace(scores, sources=tuple(named))
 
     original = voices(config.original, "original") if config.original.given else None
     every = {
@@ -153,33 +149,31 @@ def read_inputs(
     others: dict[str, dict[str, Embeddings]] = {"again": {}, "related": {}}
     files: dict[str, Embeddings] = {}
     for one in config.safeguards:
-        for kind, found in others.items():
+        for kind, runs in others.items():
             given = getattr(one, kind)
             if given is None or not one.given:
                 continue
             if given not in every and given not in files:
                 part = Voices(embeddings=Path(given))
                 files[given] = voices(part, f"safeguards.{one.name}.{kind}")
-            found[one.name] = every[given] if given in every else files[given]
+            runs[one.name] = every[given] if given in every else files[given]
     if unread and original is not None:
         original = _without(original, unread)
-        every = {name: _without(found, unread) for name, found in every.items()}
+        every = {name: _without(one, unread) for name, one in every.items()}
         others = {
-            kind: {name: _without(one, unread) for name, one in found.items()}
-            for kind, found in others.items()
+            kind: {name: _without(one, unread) for name, one in runs.items()}
+            for kind, runs in others.items()
         }
-    tables = {one.name: _table(one) for one in config.scores}
+    tables = {one.name: located(_table(one)) for one in config.scores}
     sets = {
-        set_label(one.name, given.set): _sets(given)
+        set_label(one.name, given.set): {name: located(s) for name, s in _sets(given).items()}
         for one in config.safeguards
         if not one.hidden
         for given in one.scores
     }
-    for scores in [*tables.values(), *(s for three in sets.values() for s in three.values())]:
-        sources += [replace(s, name=relative(s.name, base)) for s in scores.sources]
-    tables = {name: replace(s, sources=_named(s.sources, base)) for name, s in tables.items()}
-    assessed = {one.name: every[one.name] for one in config.safeguards if _shown(one, every)}
-    runs = {f"{name}.{kind}": v for kind, found in others.items() for name, v in found.items()}
+    shown = [one.name for one in config.safeguards if not one.hidden and one.name in every]
+    assessed = {name: every[name] for name in shown}
+    runs = {f"{name}.{kind}": v for kind, some in others.items() for name, v in some.items()}
     for name, embeddings in {**assessed, **runs}.items():
         assert original is not None
         if embeddings.dimension != original.dimension:
@@ -198,14 +192,20 @@ def read_inputs(
         tables,
         sets,
         (),
-        tuple(notes),
-        tuple(lost),
+        tuple(notices),
     )
     if original is not None:
         extractors = Extractors(config, work, allow_code=allow_code, say=say)
         inputs = with_training(inputs, extractors, voices)
     inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)))
-    return redacted(inputs, redaction_key(work.cache.folder)) if config.redact else inputs
+    if not config.redact:
+        return inputs
+    labels = Labels.of(inputs, inputs.sources, redaction_key(work.cache.folder))
+    return replace(
+        labels.redacted(inputs),
+        enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),
+        sources=tuple(map(labels.source, inputs.sources)),
+    )
 
 
 def with_training(
@@ -233,14 +233,20 @@ def with_training(
         extractors.announce(*pair)
     encoder, work = config.original.encoder, extractors.work
     training = config.training
+
+    def own_run(name: str, *, training: bool) -> Embeddings:
+        whose = "training people" if training else "run"
+        files = extractors.own_run(runnable[name], training=training)
+        return embedding_step(files, encoder, f"{name}, {whose} of the attacker", work)
+
     speech = voices(training, "training") if training.given else None
-    if speech is not None:
-        _refuse_attacked(speech, inputs.original)
+    if speech is not None and inputs.original is not None:
+        attacked = inputs.original.speakers.to_series()
+        refuse_attacked(speech.speakers.to_series(), attacked)
     again = dict(inputs.again)
     for name, one in runnable.items():
         if name not in again and not one.keyless:
-            found = extractors.own_run(one)
-            again[name] = embedding_step(found, encoder, f"{name}, run of the attacker", work)
+            again[name] = own_run(name, training=False)
     learnt: dict[str, dict[str, Embeddings]] = {}
     if speech is not None:
         made = {
@@ -250,9 +256,7 @@ def with_training(
         }
         if training.audio is not None:
             for name in runnable.keys() - made.keys():
-                found = extractors.own_run(runnable[name], training=True)
-                what = f"{name}, training people of the attacker"
-                made[name] = embedding_step(found, encoder, what, work)
+                made[name] = own_run(name, training=True)
         for name, one in given.items():
             learnt[name] = {"original": speech}
             for data, which in (("own", name), ("related", str(one.related))):
@@ -264,24 +268,12 @@ def with_training(
         for name in inputs.protected:
             sets = dict(inputs.speech(name).known)
             if name in runnable and runnable[name].again is None:
-                found = extractors.own_run(runnable[name], training=True)
-                what = f"{name}, training people of the attacker"
-                sets["own"] = embedding_step(found, encoder, what, work)
+                sets["own"] = own_run(name, training=True)
             learnt[name] = {data: of_people(some, apart) for data, some in sets.items()}
         inputs = _without_people(inputs, extractors.apart)
     trained = {(a.name, b.name): extractors.trained(a, b) for a, b in able}
     untrained = {key: reason for key, reason in why.items() if reason is not None}
     return replace(inputs, learnt=learnt, trained=trained, untrained=untrained)
-
-
-def _refuse_attacked(training: Embeddings, original: Embeddings | None) -> None:
-    assert original is not None
-    shared = set(training.speakers.to_series()) & set(original.speakers.to_series())
-    if shared:
-        raise InputError(
-            f"training: expected other people than those attacked, found {len(shared)} of them"
-            f" (first: {min(shared)})"
-        )
 
 
 def _without_people(inputs: Inputs, people: frozenset[str]) -> Inputs:
@@ -302,11 +294,11 @@ def _without_people(inputs: Inputs, people: frozenset[str]) -> Inputs:
 
 def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
     """Read what a config names as an assessment would, short of embedding recordings, and say what
-    was found; whatever would fail fails here. ``allow_code`` is that of :func:`read_inputs`.
+    there is; whatever would fail fails here. ``allow_code`` is that of :func:`read_inputs`.
     """
     from unmask.speech.encoders import load_encoder
 
-    said = []
+    lines = []
     parts: dict[str, Voices] = {"original": config.original} if config.original.given else {}
     parts |= {f"safeguards.{one.name}": one for one in config.safeguards if one.given}
     for key, part in parts.items():
@@ -314,15 +306,15 @@ def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
             files = _recordings(part, key, allow_code=allow_code)
             load_encoder(part.encoder)
             people = len({one.speaker for one in files})
-            said.append(f"{key}: {len(files):,} recordings of {people:,} speakers")
+            lines.append(f"{key}: {len(files):,} recordings of {people:,} speakers")
         else:
             assert part.embeddings is not None
-            found = _in_sessions(read_embeddings(part.embeddings, speakers=part.speakers), part)
+            voices = _in_sessions(read_embeddings(part.embeddings, speakers=part.speakers), part)
             for name in config.legal.attributes:
-                if "legal" in (config.frameworks or ("legal",)) and name not in found.columns:
-                    known = ", ".join(found.columns) or "none"
+                if "legal" in (config.frameworks or ("legal",)) and name not in voices.columns:
+                    known = ", ".join(voices.columns) or "none"
                     raise InputError(f"legal.attributes: {key}: no column {name}, found {known}")
-            said.append(f"{key}: {len(found):,} vectors of {found.n_speakers:,} speakers")
+            lines.append(f"{key}: {len(voices):,} vectors of {voices.n_speakers:,} speakers")
     tables = {one.name: _table(one) for one in config.scores}
     sets = {
         set_label(one.name, given.set): _sets(given)
@@ -331,8 +323,8 @@ def check_inputs(config: Config, *, allow_code: bool = False) -> list[str]:
     }
     for name, scores in {**tables, **set_tables(sets)}.items():
         counts = scores.counts
-        said.append(f"{name}: {counts['target']:,} target and {counts['nontarget']:,} nontarget")
-    return said
+        lines.append(f"{name}: {counts['target']:,} target and {counts['nontarget']:,} nontarget")
+    return lines
 
 
 def _recordings(part: Voices, key: str, *, allow_code: bool) -> Sequence[Recording]:
@@ -347,10 +339,6 @@ def _recordings(part: Voices, key: str, *, allow_code: bool) -> Sequence[Recordi
     return recordings_of(part)
 
 
-def _shown(one: Safeguard, every: Mapping[str, Embeddings]) -> bool:
-    return one.name in every and not one.hidden
-
-
 def _voices(
     part: Voices, key: str, work: Work, *, allow_code: bool
 ) -> tuple[Embeddings, dict[str, str]]:
@@ -358,31 +346,25 @@ def _voices(
     failures: dict[str, str] = {}
     if part.audio is not None:
         files = _recordings(part, key, allow_code=allow_code)
-        found, failures = embedded(files, part.encoder, key, work, source=str(part.audio))
+        speech, failures = embedded(files, part.encoder, key, work, source=str(part.audio))
     else:
         assert part.embeddings is not None
-        found = read_embeddings(part.embeddings, speakers=part.speakers)
-    return _in_sessions(found, part), failures
+        speech = read_embeddings(part.embeddings, speakers=part.speakers)
+    return _in_sessions(speech, part), failures
 
 
-def _in_sessions(found: Embeddings, part: Voices) -> Embeddings:
+def _in_sessions(speech: Embeddings, part: Voices) -> Embeddings:
     """Embeddings in the sessions that another file names, where there is one."""
     if part.sessions is None:
-        return found
-    return _with(found, sessions=_sessions(part.sessions, found))
+        return speech
+    return replace(speech, sessions=_sessions(part.sessions, speech))
 
 
 def _table(one: ScoreTable) -> Scores:
-    key = read_key(one.key) if one.key is not None else None
-    found = [
-        read_scores(
-            path, key=key, speakers=one.speakers, systems=list(one.systems) if one.systems else None
-        )
-        for path in one.files
-    ]
-    merged = found[0] if len(found) == 1 else Scores.merged(*found)
-    merged.check_classes()
-    return merged
+    systems = one.systems or None
+    table = read_scores(one.files, key=one.key, speakers=one.speakers, systems=systems)
+    table.check_classes()
+    return table
 
 
 def _sets(given: ScoreSets) -> dict[str, Scores]:
@@ -415,7 +397,7 @@ def set_tables(sets: Mapping[str, Mapping[str, Scores]]) -> dict[str, Scores]:
     return tables
 
 
-def _sessions(path: Path, embeddings: Embeddings) -> list[str]:
+def _sessions(path: Path, embeddings: Embeddings) -> Ids:
     assert embeddings.utterances is not None
     known = {}
     for number, line in enumerate(text_lines(path), start=1):
@@ -423,12 +405,11 @@ def _sessions(path: Path, embeddings: Embeddings) -> list[str]:
         if len(parts) != 2:
             raise InputError(f"{path}, line {number}: expected utterance and session")
         known[parts[0]] = parts[1]
-    found = []
-    for name in embeddings.utterances.to_series():
+    names = embeddings.utterances.to_series()
+    for name in names:
         if name not in known:
             raise InputError(f"{path}: expected a session of every utterance, found none of {name}")
-        found.append(known[name])
-    return found
+    return Ids.from_strings([known[name] for name in names])
 
 
 def enrolling(
@@ -472,21 +453,12 @@ def enrolling(
     return frozenset(chosen)
 
 
-def _numbered(embeddings: Embeddings) -> list[str]:
+def _numbered(embeddings: Embeddings) -> Ids:
     """A name for each utterance from its speaker and its place among the speaker's utterances."""
     table = pl.DataFrame({"speaker": embeddings.speakers.to_series()})
     place = table.select(pl.int_range(pl.len()).over("speaker") + 1).to_series()
-    return [f"{name}-{n:04d}" for name, n in zip(table["speaker"], place, strict=True)]
-
-
-def redacted(inputs: Inputs, key: bytes) -> Inputs:
-    """The same with neutral labels for speakers, utterances and files, one table for all."""
-    labels = Labels.of(inputs, inputs.sources, key)
-    return replace(
-        labels.redacted(inputs),
-        enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),
-        sources=tuple(map(labels.source, inputs.sources)),
-    )
+    named = zip(table["speaker"], place, strict=True)
+    return Ids.from_strings([f"{name}-{n:04d}" for name, n in named])
 
 
 def _without(embeddings: Embeddings, unread: Mapping[str, str]) -> Embeddings:
@@ -494,13 +466,3 @@ def _without(embeddings: Embeddings, unread: Mapping[str, str]) -> Embeddings:
     assert embeddings.utterances is not None
     kept = ~embeddings.utterances.to_series().is_in(list(unread)).to_numpy()
     return embeddings if kept.all() else embeddings.select(kept)
-
-
-def _with(embeddings: Embeddings, **changes: object) -> Embeddings:
-    names = ("vectors", "speakers", "utterances", "sessions", "columns", "source")
-    values = {name: getattr(embeddings, name) for name in names} | changes
-    return Embeddings(**values)
-
-
-def _named(sources: tuple[Source, ...], base: Path) -> tuple[Source, ...]:
-    return tuple(replace(source, name=relative(source.name, base)) for source in sources)

@@ -1,9 +1,19 @@
-"""A commented config for what a folder holds, and the bundled case study as one."""
+"""A commented config for what a folder holds, and the bundled case study as one.
+
+VoicePrivacy 2020 and 2022 write ``ASV-libri_dev_enrolls_anon-libri_dev_trials_f_anon/scores``, 2024
+``libri_dev_enrolls_mcadams-libri_dev_trials_f_mcadams/scores``; trials and speakers lie in
+``data/libri_dev_trials_f``. What follows ``_enrolls`` and ``_trials_f`` names the safeguard.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +21,16 @@ from unmask.data import demo_scores
 from unmask.errors import InputError
 from unmask.report.config import ATTACKERS, FRAMEWORKS, Config
 from unmask.report.toml import check_config, relative, resolved
-from unmask.report.trees import Tree, walk_tree
 from unmask.speech import case_study, case_study_subset
 from unmask.trials import Embeddings, Scores, read_any, write
-from unmask.utility import Measurements, case_study_utility, write_measurements
+from unmask.utility import case_study_utility, write_measurements
 
+_ENROLS = r"(?P<corpus>.+)_enrolls(?P<enrolled>_.+)?"
+_TRIALS = r"(?P<name>.+)_trials(?P<sex>_f|_m|_mixed)?(?P<common>_common)?(?P<tested>_.+)?"
+_PAIR = re.compile(rf"(?:ASV-)?{_ENROLS}-{_TRIALS}")
+_DATA = re.compile(rf"(?:xvect(?:ors?)?_)?{_TRIALS}")
+_SCORES = ("scores", "scores.txt")
+_DEPTH = 8
 _SOUND = (".flac", ".wav", ".ogg", ".mp3")
 _ORIGINAL = ("original", "orig", "clean", "raw", "unprotected")
 _AGAIN = ("-again", "_again", "-run2", "_run2")
@@ -24,7 +39,7 @@ _KEPT_LISTS = ("utt2spk", "spk2utt", "spk2gender", "wav.scp", "utt2sess")
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Contents:
     embeddings: dict[str, Path]
     audio: dict[str, Path]
     scores: dict[str, Path]
@@ -33,7 +48,7 @@ class _Found:
 
 
 def starter_config(folder: str | Path, *, base: Path | None = None) -> str:
-    """A config that names what is found in ``folder``, as TOML with comments.
+    """A config that names what ``folder`` holds, as TOML with comments.
 
     Paths are relative to ``base``, the folder itself by default.
     """
@@ -44,25 +59,24 @@ def starter_config(folder: str | Path, *, base: Path | None = None) -> str:
     tree = walk_tree(where)
     if tree.systems or tree.vectors:
         return _of_tree(tree, where, start)
-    found = _look(where)
-    if not (found.embeddings or found.audio or found.scores):
+    contents = _look(where)
+    if not (contents.embeddings or contents.audio or contents.scores):
         raise InputError(
             f"{folder}: expected embeddings, recordings or scores, or a VoicePrivacy or Kaldi tree"
             " below it, found none"
         )
-    voices = {
-        name: relative(p.resolve(), start) for name, p in (found.embeddings or found.audio).items()
-    }
+    folders = contents.embeddings or contents.audio
+    voices = {name: relative(path.resolve(), start) for name, path in folders.items()}
     first = next(iter(voices), None)
     original = next((n for n in voices if n.lower().startswith(_ORIGINAL)), first)
     return _rendered(
         where,
-        kind="embeddings" if found.embeddings else "audio",
+        kind="embeddings" if contents.embeddings else "audio",
         original=None if original is None else voices[original],
         safeguards=[_safeguard(name, voices) for name in voices if name != original],
-        scores={name: relative(path.resolve(), start) for name, path in found.scores.items()},
-        columns=found.columns,
-        skipped=found.skipped,
+        scores={name: relative(path.resolve(), start) for name, path in contents.scores.items()},
+        columns=contents.columns,
+        skipped=contents.skipped,
     )
 
 
@@ -83,20 +97,16 @@ def _rendered(where: Path, **values: Any) -> str:
 def _of_tree(tree: Tree, where: Path, start: Path) -> str:
     """The sets of a VoicePrivacy or Kaldi tree: score files, or x-vectors of the first set."""
 
-    def told(path: Path | None) -> str | None:
+    def named(path: Path | None) -> str | None:
         return None if path is None else relative(path.resolve(), start)
 
+    parts = ("oo", "op", "pp", "key", "speakers")
     scored = {
-        name: [
-            {
-                "set": one.name,
-                **{part: told(one.files.get(part)) for part in ("oo", "op", "pp")},
-                "key": told(one.key),
-                "speakers": told(one.speakers),
-            }
-            for one in sets
+        system: [
+            {"set": name, **{part: named(files.get(part)) for part in parts}}
+            for name, files in sorted(sets.items())
         ]
-        for name, sets in tree.systems.items()
+        for system, sets in tree.systems.items()
     }
     voices: dict[str, Any] = {}
     pairs = {name: tags for name, tags in tree.vectors.items() if "" in tags and len(tags) > 1}
@@ -104,10 +114,10 @@ def _of_tree(tree: Tree, where: Path, start: Path) -> str:
         name, tags = next(iter(pairs.items()))
         voices = {
             "kind": "embeddings",
-            "original": told(tags[""][0]),
-            "speakers": told(tags[""][1]),
+            "original": named(tags[""][0]),
+            "speakers": named(tags[""][1]),
             "safeguards": [
-                {"name": tag, "path": told(path), "hidden": False, "again": None}
+                {"name": tag, "path": named(path), "hidden": False, "again": None}
                 for tag, (path, _) in tags.items()
                 if tag
             ],
@@ -122,7 +132,7 @@ def _of_tree(tree: Tree, where: Path, start: Path) -> str:
 
 
 def _safeguard(name: str, voices: dict[str, str]) -> dict[str, Any]:
-    """What is told of a protected version; one named like another run of another is hidden."""
+    """What the config says of a protected version; another run of another is hidden."""
     return {
         "name": name,
         "path": voices[name],
@@ -131,7 +141,7 @@ def _safeguard(name: str, voices: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _look(folder: Path) -> _Found:
+def _look(folder: Path) -> _Contents:
     embeddings: dict[str, Path] = {}
     audio: dict[str, Path] = {}
     scores: dict[str, Path] = {}
@@ -157,55 +167,7 @@ def _look(folder: Path) -> _Found:
             columns |= dict.fromkeys(content.columns)
         elif isinstance(content, Scores):
             scores[name] = path
-    return _Found(embeddings, audio, scores, tuple(columns), tuple(skipped))
-
-
-REPLICATES = 500
-QUICK = 100
-SAFEGUARDS: dict[str, dict[str, str | bool]] = {
-    "B2": {
-        "description": "shifts formants by the McAdams coefficient, the same for everybody",
-        "embeddings": "data/b2.npz",
-        "keyless": True,
-        "related": "data/b2r-again.npz",
-    },
-    "B2r": {
-        "description": "as B2, with a coefficient drawn for each speaker",
-        "embeddings": "data/b2r.npz",
-        "again": "data/b2r-again.npz",
-        "related": "data/b2w-again.npz",
-    },
-    "B2w": {
-        "description": "as B2r, with a coefficient drawn from a wider range",
-        "embeddings": "data/b2w.npz",
-        "again": "data/b2w-again.npz",
-        "related": "data/b2r-again.npz",
-    },
-    "Pooling": {
-        "description": "replaces the voice by an average of distant voices; no audio is made",
-        "embeddings": "data/pooling.npz",
-        "again": "data/pooling-again.npz",
-    },
-    "B1": {
-        "description": "makes the voice the mean of distant ones of a pool, as audio (WORLD in"
-        " place of B1's neural vocoder); four utterances of each speaker",
-        "embeddings": "data/b1.npz",
-        "again": "data/b1-again.npz",
-    },
-    "Pitch": {
-        "description": "raises the pitch by four semitones; four utterances of each speaker",
-        "embeddings": "data/pitch.npz",
-        "keyless": True,
-    },
-}
-ENCODERS = "Three encoders"
-DESCRIPTION = (
-    "Sixty people of the open corpus AudioMNIST, each saying five digits at a time, through the"
-    " speaker encoder CAM++. B2 and Pitch have no key; all others are run a second time under other"
-    " keys, as an attacker would. One session and room per"
-    " speaker: people are easier to recognise here than in the world. The score table compares"
-    " three encoders on unprotected voices of the same corpus."
-)
+    return _Contents(embeddings, audio, scores, tuple(columns), tuple(skipped))
 
 
 def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = None) -> Config:
@@ -217,26 +179,107 @@ def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = N
         write(embeddings, data / f"{name}.npz")
     with demo_scores() as path:
         (data / "encoders.parquet").write_bytes(path.read_bytes())
-    write_measurements(_renamed(case_study_utility()), data / "utility.csv")
-    chosen = REPLICATES if replicates is None else max(replicates, 2)
-    raw = {
-        "title": "Case study: what anonymisation leaves of sixty voices",
-        "description": DESCRIPTION,
-        "seed": seed,
-        "intervals": {"replicates": chosen},
-        "original": {"embeddings": "data/original.npz"},
-        "safeguards": [{"name": name, **given} for name, given in SAFEGUARDS.items()],
-        "scores": [{"name": ENCODERS, "files": ["data/encoders.parquet"]}],
-        "legal": {"attributes": {"gender": []}},
-        "verification": {"replicates": min(chosen, QUICK)},
-        "utility": {"measurements": "data/utility.csv"},
-        "figures": ["svg", "png"],
-    }
+    raw = {"seed": seed, **demo_values()}
+    if replicates is not None:
+        raw["intervals"]["replicates"] = max(replicates, 2)
+        quick = min(raw["intervals"]["replicates"], raw["verification"]["replicates"])
+        raw["verification"]["replicates"] = quick
+    names = {Path(one["embeddings"]).stem: one["name"] for one in raw["safeguards"]}
+    measured = case_study_utility()
+    values = {names.get(name, name): columns for name, columns in measured.values.items()}
+    write_measurements(replace(measured, values=values), data / "utility.csv")
     return resolved(check_config(raw, name="demo"), place)
 
 
-def _renamed(found: Measurements) -> Measurements:
-    """Conditions by the names that safeguards have in the demo."""
-    names = {Path(str(given["embeddings"])).stem: name for name, given in SAFEGUARDS.items()}
-    values = {names.get(name, name): columns for name, columns in found.values.items()}
-    return replace(found, values=values)
+def demo_values() -> dict[str, Any]:
+    """The bundled assessment as its file has it."""
+    path = resources.files("unmask.data").joinpath("demo", "assessment.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+Sets = dict[str, dict[str, Path | None]]
+"""Files of each list of trials: scores by oo, op and pp, key and speakers."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """What a folder holds: sets of score files by system, and x-vectors by set and safeguard ("" is
+    unprotected) with their utt2spk.
+    """
+
+    systems: dict[str, Sets]
+    vectors: dict[str, dict[str, tuple[Path, Path | None]]]
+
+
+def walk_tree(folder: Path) -> Tree:
+    """Look through a folder for score files and x-vectors in places named as VoicePrivacy does."""
+    data: dict[str, Path] = {}
+    scored: dict[tuple[Path, str], Sets] = {}
+    plain: dict[Path, dict[str, Path]] = {}
+    vectors: dict[str, dict[str, Path]] = {}
+    for place, names in _folders(folder):
+        if match := _DATA.fullmatch(place.name):
+            if "utt2spk" in names or "trials" in names:
+                data[place.name] = place
+            if "xvector.scp" in names:
+                which = (match["tested"] or "").lstrip("_")
+                vectors.setdefault(_set_name(match), {})[which] = place / "xvector.scp"
+        pair = _PAIR.fullmatch(place.name)
+        scores = next((place / name for name in _SCORES if name in names), None)
+        if pair is None or scores is None:
+            continue
+        name, root = _set_name(pair), place.parent
+        enrolled, tested = pair["enrolled"] or "", pair["tested"] or ""
+        if not tested:
+            plain.setdefault(root, {})[name] = scores
+            continue
+        sets = scored.setdefault((root, tested.lstrip("_")), {})
+        sets.setdefault(name, {})["pp" if enrolled else "op"] = scores
+    if not scored:
+        scored = {(root, ""): {name: {} for name in sets} for root, sets in plain.items()}
+    for (root, _), sets in scored.items():
+        for name, files in sets.items():
+            files["oo"] = plain.get(root, {}).get(name)
+            files["key"], files["speakers"] = _lists_of(name, data)
+    return Tree(
+        {_called(root, tag, scored, folder): sets for (root, tag), sets in scored.items()},
+        {
+            name: {tag: (path, _lists_of(name, data)[1]) for tag, path in sorted(tags.items())}
+            for name, tags in sorted(vectors.items())
+        },
+    )
+
+
+def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:
+    """Every folder below with the names of its files, in order; hidden ones and links are left."""
+    top = str(folder)
+    for place, below, names in os.walk(top):
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        if place[len(top) :].count(os.sep) >= _DEPTH:
+            below.clear()
+        yield Path(place), set(names)
+
+
+def _set_name(match: re.Match[str]) -> str:
+    return f"{match['name']}{match['sex'] or ''}{match['common'] or ''}"
+
+
+def _lists_of(name: str, data: dict[str, Path]) -> tuple[Path | None, Path | None]:
+    """Key and utt2spk of a set: those of the unprotected trials, or of any."""
+    same = [
+        place
+        for folder, place in sorted(data.items(), key=lambda item: len(item[0]))
+        if (match := _DATA.fullmatch(folder)) and _set_name(match) == name
+    ]
+    files = [
+        next((place / file for place in same if (place / file).is_file()), None)
+        for file in ("trials", "utt2spk")
+    ]
+    return files[0], files[1]
+
+
+def _called(root: Path, tag: str, every: Iterable[tuple[Path, str]], top: Path) -> str:
+    """A system by its suffix; by its folder too where another has the same."""
+    alone = sum(other == tag for _, other in every) == 1
+    where = root.relative_to(top).as_posix() if root != top else top.resolve().name
+    return tag if tag and alone else " ".join(part for part in (tag, where) if part)

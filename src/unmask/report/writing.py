@@ -11,12 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from unmask.errors import InputError
+from unmask.figures import Figure, images
 from unmask.report.assessment import Assessment
 from unmask.report.cache import Listener, code_digest
 from unmask.report.documents import Document
 from unmask.report.filing import filing_html, print_pdf
 from unmask.report.html import render_html
-from unmask.report.section import Drawn, TableBlock, draw
+from unmask.report.section import TableBlock
 from unmask.report.table import render, text
 from unmask.report.toml import to_toml
 from unmask.run import locked, write_whole
@@ -96,13 +97,13 @@ def _file(assessment: Assessment, made: Path, listener: Listener | None) -> None
     print_pdf(page, pdf, date=assessment.date)
 
 
-def _draw(figure: Drawn, kinds: tuple[str, ...], folder: Path, kept: Path) -> None:
+def _draw(figure: Figure, kinds: tuple[str, ...], folder: Path, kept: Path) -> None:
     """Draw a figure, or take the files of the same drawing from the cache."""
-    stored = {kind: kept / f"{figure.key}-{code_digest()[:8]}.{kind}" for kind in kinds}
+    stored = {kind: kept / f"{figure.digest}-{code_digest()[:8]}.{kind}" for kind in kinds}
     missing = tuple(kind for kind, path in stored.items() if not path.is_file())
     if missing:
         kept.mkdir(parents=True, exist_ok=True)
-        for kind, content in draw(figure, missing).items():
+        for kind, content in images(figure, missing).items():
             write_whole(stored[kind], content)
     for kind, path in stored.items():
         shutil.copyfile(path, folder / f"{figure.name}.{kind}")
@@ -145,7 +146,7 @@ def summary_table(assessment: Assessment, *, width: int | None = None) -> str:
     notes = [f"{card.safeguard}: {said}" for card in assessment.cards for said in card.sentences]
     warnings = [
         *(notice.sentence for notice in assessment.failures),
-        *(f"{n.subject}: {n.sentence}" for card in assessment.cards for n in card.notices),
+        *(notice.line for card in assessment.cards for notice in card.notices),
     ]
     whole = assessment.overview
     lines = (*whole.notes, *notes)

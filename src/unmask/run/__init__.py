@@ -24,7 +24,6 @@ from unmask.run.leftovers import (
 )
 from unmask.run.places import (
     Place as Place,
-    check_place as check_place,
     current_place as current_place,
     devices as devices,
     end_with_parent as end_with_parent,

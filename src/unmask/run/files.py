@@ -23,12 +23,15 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     """Give a temporary path beside ``path`` that takes its name when all went well.
 
     The one way in which files are written. The temporary name is new and random: two writers never
-    share it, and no link is followed. What was written is on the disk before the name is given; a
-    device or a pipe is written through.
+    share it, and no link is followed there. What was written is on the disk before the name is
+    given; a link stays one, a device or a pipe is written through.
     """
     if str(path) == "-":
         raise InputError("expected a file to write, found standard output, which takes text only")
-    final = destination(path)
+    final = Path(path)
+    if not final.name or final.is_dir():
+        raise InputError(f"{path}: expected a file to write, found a folder")
+    final = Path(os.path.realpath(final)) if final.is_symlink() else final
     if not final.parent.is_dir():
         raise InputError(f"{path}: expected an existing folder, found none at {final.parent}")
     try:
@@ -98,14 +101,6 @@ def _settle(temporary: Path, final: Path) -> None:
     os.replace(temporary, final)
 
 
-def destination(path: str | Path) -> Path:
-    """The file that is written: a link is followed, so that it stays one; a folder is refused."""
-    final = Path(path)
-    if not final.name or final.is_dir():
-        raise InputError(f"{path}: expected a file to write, found a folder")
-    return Path(os.path.realpath(final)) if final.is_symlink() else final
-
-
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Keep a folder to one writer; a second one is refused in a line.
@@ -126,7 +121,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def check_room(folder: Path, needed: int, what: str, *, named: Path | None = None) -> None:
-    """Refuse what the disk of a folder has no room for; ``named`` is told in its place."""
+    """Refuse what the disk of a folder has no room for; ``named`` is named in its place."""
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise InputError(

@@ -21,7 +21,7 @@ import numpy as np
 from unmask._version import __version__
 from unmask.errors import InputError
 from unmask.run import store
-from unmask.run.leftovers import unfinished, workplace
+from unmask.run.leftovers import workplace
 from unmask.run.places import Lost, Place, current_place
 from unmask.run.progress import advance
 from unmask.run.store import Arrays, read_arrays, write_arrays
@@ -117,7 +117,7 @@ def _rest(
     if not left:
         return
     if place.here or folder is None:
-        call: Callable[[Xp, T], Arrays] = partial(_shared, work, shared)
+        call: Callable[[Xp, T], Arrays] = lambda xp, rows: work(xp, shared, rows)  # noqa: E731
     else:
         store.write_folder(folder, shared, "the rows to work on")
         call = partial(_mapped, work, str(folder))
@@ -135,21 +135,17 @@ def _rest(
     except Lost as error:
         if folder is None:
             raise
-        raise unfinished(error, ledger.done, len(ranges), folder) from None
+        raise InputError(
+            f"{error}; {ledger.done} of {len(ranges)} blocks are done and kept in {folder}: "
+            "the same command goes on from there"
+        ) from None
 
 
-def _shared(work: Work[S, T], shared: S, xp: Xp, rows: T) -> Arrays:
-    return work(xp, shared, rows)
+_opened = lru_cache(maxsize=1)(store.read_folder)  # once per worker and job
 
 
 def _mapped(work: Work[Any, T], folder: str, xp: Xp, rows: T) -> Arrays:
     return work(xp, _opened(folder), rows)
-
-
-@lru_cache(maxsize=1)
-def _opened(folder: str) -> Any:
-    """Map what is shared into memory, once per worker and job."""
-    return store.read_folder(folder)
 
 
 def _key(work: Callable[..., Any], shared: Any, ranges: Sequence[Any]) -> str:

@@ -183,14 +183,6 @@ def _forget_old(root: Path) -> None:
                     shutil.rmtree(folder, ignore_errors=True)
 
 
-def unfinished(error: Exception, done: int, tasks: int, folder: Path) -> InputError:
-    """What to say where workers were lost and the state is kept."""
-    return InputError(
-        f"{error}; {done} of {tasks} blocks are done and kept in {folder}: "
-        "the same command goes on from there"
-    )
-
-
 def _user() -> str:
     return str(os.getuid()) if hasattr(os, "getuid") else "user"
 

@@ -22,13 +22,13 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from types import FrameType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from unmask.errors import InputError
 from unmask.run.xp import NUMPY, Torch, Xp
@@ -40,16 +40,6 @@ PLACES = "local, processes, dask, dask://HOST:PORT or cuda"
 
 class Lost(InputError):
     """The workers are gone; what they had finished is not."""
-
-
-class Workers(Protocol):
-    """Calls a function with an array namespace and each task; yields (number of the task, result)
-    as results arrive.
-    """
-
-    def check_folder(self, folder: Path) -> None: ...
-
-    def each(self, call: Callable[[Xp, T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]: ...
 
 
 @dataclass(frozen=True)
@@ -65,10 +55,15 @@ class Place:
     state: Path | None = None
     devices: tuple[str, ...] = ()
     stack: ExitStack | None = field(default=None, repr=False, compare=False)
-    opened: list[Workers] = field(default_factory=list, repr=False, compare=False)
+    opened: list[Pool] = field(default_factory=list, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_place(self.on, self.workers)
+        known = self.on in ("local", "processes", "dask", "cuda")
+        if not known and not re.fullmatch(r"dask://[^/]+:\d+", self.on):
+            raise InputError(f"on: expected {PLACES}, found {self.on}")
+        if self.workers is not None and (self.on == "cuda" or self.on.startswith("dask://")):
+            raise InputError(f"workers: no effect on {self.on}, which has workers of its own")
+        available(self.workers)
         if self.on == "cuda" and not self.devices:
             object.__setattr__(self, "devices", tuple(devices()))
 
@@ -78,7 +73,7 @@ class Place:
         return self.on in ("local", "cuda")
 
     @contextmanager
-    def executor(self) -> Iterator[Workers]:
+    def executor(self) -> Iterator[Pool]:
         """Workers: threads for the time being, all others to the end of the place."""
         if self.opened:
             yield self.opened[0]
@@ -90,11 +85,12 @@ class Place:
             yield self.opened[0]
 
     @contextmanager
-    def _open(self) -> Iterator[Workers]:
+    def _open(self) -> Iterator[Pool]:
         count = available(self.workers)
         with ExitStack() as stack:
             if self.on == "cuda":
-                yield Devices(self.devices)
+                pool = ThreadPoolExecutor(len(self.devices))
+                yield Devices(stack.enter_context(pool), self.devices)
             elif self.on == "local":
                 stack.enter_context(one_blas_thread())
                 yield Pool(stack.enter_context(ThreadPoolExecutor(count)), count)
@@ -159,16 +155,6 @@ def available(workers: int | None) -> int:
     return workers
 
 
-def check_place(on: str, workers: int | None = None) -> None:
-    """Refuse a place that does not exist, and workers that it would not use, before any work."""
-    known = on in ("local", "processes", "dask", "cuda")
-    if not known and not re.fullmatch(r"dask://[^/]+:\d+", on):
-        raise InputError(f"on: expected {PLACES}, found {on}")
-    if workers is not None and (on == "cuda" or on.startswith("dask://")):
-        raise InputError(f"workers: no effect on {on}, which has workers of its own")
-    available(workers)
-
-
 def devices() -> list[str]:
     """CUDA devices that can count; none is an error, before any work."""
     try:
@@ -181,20 +167,22 @@ def devices() -> list[str]:
 
 
 class Pool:
-    """Threads or processes of this machine."""
+    """Threads or processes of this machine, or whatever else runs tasks."""
 
     def __init__(self, executor: Executor, workers: int) -> None:
         self._executor = executor
         self._ahead = workers + 1
 
     def check_folder(self, folder: Path) -> None:
-        """Workers of this machine see all its folders."""
+        """Refuse a folder that workers do not see; those of this machine see all of them."""
 
     def _submit(self, call: Callable[[Xp, T], R], task: T) -> Future[R]:
         return self._executor.submit(call, NUMPY, task)
 
     def each(self, call: Callable[[Xp, T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
-        """Submit a few tasks ahead of the workers, so that no results pile up."""
+        """Call a function with an array namespace and each task; yield (number of the task, result)
+        as results arrive. A few tasks are submitted ahead, so that no results pile up.
+        """
         waiting = iter(enumerate(tasks))
         running: dict[Future[R], int] = {}
         try:
@@ -251,52 +239,25 @@ def _interrupts_blocked() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-class Devices:
+class Devices(Pool):
     """Devices of torch, each with a thread that takes the next task when the device is free."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = names
+    def __init__(self, executor: Executor, names: Sequence[str]) -> None:
+        super().__init__(executor, 2 * len(names))
+        self._free: SimpleQueue[Torch] = SimpleQueue()
+        for name in names:
+            self._free.put(Torch(name))
 
-    def check_folder(self, folder: Path) -> None:
-        """Threads of this process see all its folders."""
+    def _submit(self, call: Callable[[Xp, T], R], task: T) -> Future[R]:
+        return self._executor.submit(self._on_device, call, task)
 
-    def each(self, call: Callable[[Xp, T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R]]:
-        """Results as they arrive; what fails on a device is raised here."""
-        waiting: SimpleQueue[tuple[int, T]] = SimpleQueue()
-        for numbered in enumerate(tasks):
-            waiting.put(numbered)
-        results: SimpleQueue[tuple[int, R] | BaseException | None] = SimpleQueue()
-
-        def serve(device: str) -> None:
-            try:
-                xp = Torch(device)
-                with xp.active():
-                    while True:
-                        number, task = waiting.get_nowait()
-                        results.put((number, call(xp, task)))
-            except Empty:
-                pass
-            except BaseException as error:  # raised again in the thread of the caller
-                results.put(error)
-            results.put(None)
-
-        with ThreadPoolExecutor(len(self._names)) as pool:
-            for device in self._names:
-                pool.submit(serve, device)
-            working = len(self._names)
-            try:
-                while working:
-                    result = results.get()
-                    if result is None:
-                        working -= 1
-                    elif isinstance(result, BaseException):
-                        raise result
-                    else:
-                        yield result
-            finally:
-                with suppress(Empty):
-                    while True:
-                        waiting.get_nowait()
+    def _on_device(self, call: Callable[[Xp, T], R], task: T) -> R:
+        xp = self._free.get()
+        try:
+            with xp.active():
+                return call(xp, task)
+        finally:
+            self._free.put(xp)
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
@@ -318,7 +279,7 @@ def pin() -> None:
 
 
 def _serve() -> None:
-    """A worker process: Ctrl-C is for its parent, and when told to end it tidies up first."""
+    """A worker process: Ctrl-C is for its parent, and it tidies up before it ends."""
     pin()
     signal.signal(signal.SIGTERM, _leave)
     leave_interrupts()
@@ -336,7 +297,7 @@ def _pass(number: int, frame: FrameType | None) -> None:
 
 
 class _Ended(BaseException):
-    """This worker was told to end."""
+    """This worker must end."""
 
 
 _working = False

@@ -13,8 +13,8 @@ from unmask.trials.large import (
 from unmask.trials.problems import two_speakers as two_speakers
 from unmask.trials.readers.detect import normalise as normalise
 from unmask.trials.readers.files import Input as Input
+from unmask.trials.readers.guard import ParquetFile as ParquetFile
 from unmask.trials.readers.kaldi import check_archive_folder as check_archive_folder
-from unmask.trials.readers.parquet import ParquetFile as ParquetFile
 from unmask.trials.reading import (
     SPEAKERS as SPEAKERS,
     UTTERANCES as UTTERANCES,

@@ -31,18 +31,8 @@ class Format:
     extensions: tuple[str, ...] = ()
 
     @property
-    def has_scores(self) -> bool:
-        """Whether the file holds scores."""
-        return self.kind == "score"
-
-    @property
-    def has_labels(self) -> bool:
-        """Whether the file always holds labels."""
-        return self.kind == "key" or bool({"label", "digit", "word"} & set(self.roles))
-
-    @property
     def description(self) -> str:
-        """What is told of a file that was read as this."""
+        """What is said of a file that was read as this."""
         return f"{self.name}: {self.layout if self.roles else self.source}"
 
 
@@ -160,8 +150,3 @@ def format_named(name: str) -> Format:
             return entry
     known = ", ".join(entry.name for entry in FORMATS)
     raise InputError(f"expected a format among {known}, found {name!r}")
-
-
-def layout_named(name: str) -> Format | None:
-    """Return the headerless layout of that name, if there is one."""
-    return next((layout for layout in LAYOUTS if layout.name == name), None)

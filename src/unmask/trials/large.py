@@ -7,42 +7,33 @@ The batches of :mod:`.readers.tables` go to disk, where trials are compared and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from unmask.base import Codes, Floats, Index, Labels, Mask
+from unmask.base import BoolArray, Floats, Index, IntArray, in_order
 from unmask.errors import InputError
-from unmask.run import advance, part
+from unmask.run import advance, check_room, part, scratch_folder
 from unmask.trials import problems
-from unmask.trials.ids import NameTable
+from unmask.trials.ids import Ids, NameTable
 from unmask.trials.join import distinct_names
 from unmask.trials.readers.files import GZIP_MAGIC, Input
-from unmask.trials.readers.tables import GZIP_EXPANSION, IDENTIFIERS, SPEAKERS, Table, open_table
+from unmask.trials.readers.tables import IDENTIFIERS, Table, open_table
+from unmask.trials.readers.text import GZIP_EXPANSION, SPEAKERS
 from unmask.trials.reading import check_format
-from unmask.trials.speakers import SpeakerRule, Speakers, speaker_rule
-from unmask.trials.spool import (
-    DROPPED,
-    RECORD,
-    Column,
-    Records,
-    Scratch,
-    SpeakerCodes,
-    TrialSpool,
-    partitions,
-    partners,
-    repeats,
-)
+from unmask.trials.speakers import SpeakerRule, Speakers, speaker_rule, speakers_of
+from unmask.trials.spool import RECORD, Column, Records, TrialSpool, partitions, partners, repeats
 from unmask.trials.trial_list import NONTARGET, OTHER, TARGET, OnProblem, Source, check_choice
 
 LARGE = 2 << 30
 ROWS = 1 << 20
-UNLABELLED = -3
+DROPPED, UNLABELLED = -2, -3
 CARRIED = 8
 
 
@@ -59,12 +50,14 @@ def is_large(path: str | Path, limit: int = LARGE) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ScoreBatch:
-    """Some trials: scores of a system, labels, and codes of the speakers where they are known."""
+    """Some trials of both classes: scores of a system, which of them are of targets, and the
+    speakers of both sides, numbered in the order of their names (all 0 where none is known).
+    """
 
     scores: Floats
-    label: Labels
-    enrol_speaker: Codes | None = None
-    test_speaker: Codes | None = None
+    is_target: BoolArray
+    enrol: npt.NDArray[np.integer]
+    test: npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +65,7 @@ class StreamedScores:
     """What :func:`streamed_scores` opened: to be gone through as often as needed.
 
     ``counts`` are of the trials by class, ``speaker_count`` is over both classes. ``speakers`` are
-    the names that the codes of a batch stand for, the same for all systems. ``trials`` is the
-    digest of the first file.
+    the names of all speakers. ``trials`` is the digest of the first file.
     """
 
     counts: dict[str, int]
@@ -88,15 +80,27 @@ class StreamedScores:
         """Names of the systems."""
         return list(self._tables)
 
+    @cached_property
+    def _numbers(self) -> IntArray | None:
+        return None if self.speakers is None else in_order(self.speakers.to_list())
+
     def batches(self, system: str, *, speakers: bool = False) -> Iterator[ScoreBatch]:
-        """The trials of a system in batches, in the order of its file."""
+        """The trials of a system in batches, in the order of the first file, with ``speakers`` if
+        asked for.
+        """
+        first = next(iter(self._tables.values()))[0]
         table, column = self._tables[system]
-        for start, stop in table.ranges():
-            label, kept = table.labels(start, stop)
-            parts: list[Any] = [table.scores[column].read(start, stop), label]
-            if speakers and table.speakers is not None:
-                parts += table.speakers.read(start, stop)
-            yield ScoreBatch(*(values if kept is None else values[kept] for values in parts))
+        for start, stop in first.ranges():
+            label = first.label.read(start, stop)
+            kept = (label == TARGET) | (label == NONTARGET)
+            sides = np.zeros((int(kept.sum()), 2), np.int64)
+            if speakers and first.speakers and self._numbers is not None:
+                sides = self._numbers[first.speakers.codes.read(start, stop)[kept]]
+            if table is first:
+                scores = table.scores[column].read(start, stop)[kept]
+            else:
+                scores = table.scores[column].map()[table.rows_of.read(start, stop)[kept]]
+            yield ScoreBatch(scores, label[kept] == TARGET, sides[:, 0], sides[:, 1])
 
 
 @contextmanager
@@ -131,24 +135,27 @@ def streamed_scores(
     if key is None and not any("label" in stream.columns for stream in streams):
         raise problems.unlabelled(streams[0].name)
     one_sided = len({"side" in table.columns for table, _ in opened}) > 1
-    with Scratch() as scratch:
+    with scratch_folder() as folder:
         tables = []
         for i, (table, _) in enumerate(opened):
-            named = SPEAKERS if table.has_speakers else ()
-            if rule and i < len(paths):
-                named = IDENTIFIERS[:2] if i == 0 else ()
             scored = i < len(paths)
-            tables.append(_Spooled(table, scratch, one_sided=one_sided, named=named, scored=scored))
-        carried = CARRIED if len(tables) > 1 and any(table.names for table in tables) else 0
+            named = SPEAKERS if table.has_speakers else ()
+            if rule and scored:
+                named = IDENTIFIERS[:2] if i == 0 else ()
+            place = folder / str(i)
+            place.mkdir()
+            tables.append(_Spooled(table, place, one_sided=one_sided, named=named, scored=scored))
+        carried = CARRIED if len(tables) > 1 else 0
         sizes = zip(tables, opened, strict=True)
-        scratch.check_room(sum((table.row_bytes + carried) * rows for table, (_, rows) in sizes))
+        needed = sum((table.row_bytes + carried) * rows for table, (_, rows) in sizes)
+        check_room(folder, needed, "temporary files", named=folder.parent)
         for i, spooled in enumerate(tables):
             with part(i, len(tables)):
                 spooled.read()
             spooled.drop_absent(missing)
             spooled.drop_repeats(duplicates)
         labels = tables.pop() if key is not None else None
-        yield _joined(tables, labels, rule, scratch, missing)
+        yield _joined(tables, labels, rule, missing)
 
 
 def _open(
@@ -173,44 +180,52 @@ def _open(
     return table, expected
 
 
+@dataclass(frozen=True, eq=False)
+class _Speakers:
+    """Speakers of both sides of each row, as codes into ``names``."""
+
+    codes: Column
+    names: pl.Series
+
+
 class _Spooled:
-    """One score file or key on disk, row by row.
+    """One score file or key in a folder, row by row.
 
     ``label`` holds a label for each row, ``DROPPED`` for a row that was left out, ``UNLABELLED``
-    where none is known yet. ``names`` holds a table of names and the codes of the rows for each
-    of the two roles asked for.
+    where none is known yet. ``codes`` are of the names in the two roles of ``named``, if any,
+    ``rows_of`` the rows here of the rows of the first file.
     """
 
     def __init__(
-        self,
-        table: Table,
-        scratch: Scratch,
-        *,
-        one_sided: bool,
-        named: tuple[str, ...],
-        scored: bool,
+        self, table: Table, folder: Path, *, one_sided: bool, named: tuple[str, ...], scored: bool
     ) -> None:
         self.table = table
         self.name = table.name
+        self.folder = folder
         self.has_label = "label" in table.columns
         self.has_side = "side" in table.columns
         self.systems = list(table.systems) if scored else []
         self.rows = self.dropped = self.missing = self.duplicates = 0
-        self.label: Column[np.int8] = Column(scratch, np.int8)
-        self.scores = {name: Column(scratch, np.float64) for name in self.systems}
-        self.names = {role: (NameTable(), Column(scratch, np.int32)) for role in named}
+        self.label = Column(folder / "label", "i1")
+        self.scores = {
+            name: Column(folder / f"score {i}", "f8") for i, name in enumerate(self.systems)
+        }
+        self.named = named
+        self.codes = Column(folder / "names", "i4", width=2)
         ids = [role for role in IDENTIFIERS if role in table.columns]
         kinds = [ids, ids[:2]] if one_sided and self.has_side else [ids] if ids else []
-        self._spools = [(TrialSpool(scratch), roles) for roles in kinds]
+        self._spools = [(TrialSpool(folder / f"trials {len(roles)}"), roles) for roles in kinds]
         self._absent = dict.fromkeys(self.systems, 0)
         self._remarks: tuple[str, ...] = ()
-        self.speakers: SpeakerCodes | None = None
+        self._names = NameTable()
+        self.speakers: _Speakers | None = None
+        self.rows_of: Column
 
     @property
     def row_bytes(self) -> int:
         """Bytes on disk for each row."""
         trials = RECORD.itemsize * len(self._spools)
-        return trials + 1 + 8 * len(self.scores) + 4 * len(self.names)
+        return trials + 1 + 8 * len(self.scores) + 4 * len(self.named)
 
     @property
     def kept(self) -> int:
@@ -223,8 +238,9 @@ class _Spooled:
         for batch in self.table.batches():
             for spool, roles in self._spools:
                 spool.append(batch.first, [batch.names[columns[role]] for role in roles])
-            for role, (table, column) in self.names.items():
-                column.append(table.codes(batch.names[columns[role]]))
+            if self.named:
+                sides = [self._names.codes(batch.names[columns[role]]) for role in self.named]
+                self.codes.append(np.stack(sides, axis=1))
             for system in self.systems:
                 values = batch.scores[system]
                 self.scores[system].append(values)
@@ -233,6 +249,8 @@ class _Spooled:
             self.label.append(np.full(batch.rows, UNLABELLED, "i1") if label is None else label)
             self.rows += batch.rows
             advance(batch.done, size)
+        if self.named == SPEAKERS:
+            self.speakers = _Speakers(self.codes, self._names.names)
 
     def drop_absent(self, missing: OnProblem) -> None:
         """Leave out, or refuse, trials that lack a score; forget systems that have none at all."""
@@ -288,11 +306,11 @@ class _Spooled:
 
     def _blocks(self, spool: TrialSpool, buckets: range) -> Iterator[Records]:
         for block in spool.blocks(buckets):
-            yield block[self.label.at(block["row"]) != DROPPED] if self.dropped else block
+            yield block[self.label.map()[block["row"]] != DROPPED] if self.dropped else block
 
     def drop(self, rows: Index) -> None:
         """Leave out rows."""
-        self.label.put(rows, DROPPED)
+        self.label.map()[rows] = DROPPED
         self.dropped += len(rows)
 
     def ranges(self) -> Iterator[tuple[int, int]]:
@@ -300,10 +318,24 @@ class _Spooled:
         for start in range(0, self.rows, ROWS):
             yield start, min(start + ROWS, self.rows)
 
-    def labels(self, start: int, stop: int) -> tuple[Labels, Mask | None]:
-        """Labels of some rows, and which of them are kept if not all are."""
-        label = self.label.read(start, stop)
-        return label, (label != DROPPED) if self.dropped else None
+    def name_speakers(self, rule: SpeakerRule) -> None:
+        """Speakers by a rule on the identifiers of the trials that are kept."""
+        names = self._names.names
+        used = np.zeros((2, len(names)), bool)
+        for start, stop in self.ranges():
+            codes = self.codes.read(start, stop)[self.label.read(start, stop) != DROPPED]
+            for seen, column in zip(used, codes.T, strict=True):
+                seen[column] = True
+        test = speakers_of(names.filter(used[1]), rule)
+        known = rule.known(test.unique())
+        enrol = speakers_of(names.filter(used[0]), rule, known=known)
+        ids = Ids.from_strings(pl.concat([enrol, test]))
+        speaker = np.zeros(used.shape, np.int32)
+        speaker[used] = ids.codes
+        for start, stop in self.ranges():
+            codes = self.codes.map()[start:stop]
+            codes[:] = speaker[[0, 1], codes]
+        self.speakers = _Speakers(self.codes, ids.names)
 
     def counts(self) -> dict[str, int]:
         """Number of target, nontarget and other trials."""
@@ -314,115 +346,120 @@ class _Spooled:
         kinds = {"target": TARGET, "nontarget": NONTARGET, "other": OTHER}
         return {name: int(total[label - UNLABELLED]) for name, label in kinds.items()}
 
-    def source(self, *, has_speakers: bool) -> Source:
+    def speaker_counts(self, *, check: bool = False) -> tuple[int | None, int | None]:
+        """Speakers of the trials of both classes and of all; ``check`` refuses targets with two."""
+        if self.speakers is None:
+            return None, None
+        names, two, first = self.speakers.names, 0, ("", "")
+        in_classes, in_all = np.zeros((2, len(names)), bool)
+        for start, stop in self.ranges():
+            label, codes = self.label.read(start, stop), self.speakers.codes.read(start, stop)
+            wrong = np.flatnonzero((label == TARGET) & (codes[:, 0] != codes[:, 1]))
+            if wrong.size and not two:
+                first = names[int(codes[wrong[0], 0])], names[int(codes[wrong[0], 1])]
+            two += wrong.size
+            in_classes[codes[(label == TARGET) | (label == NONTARGET)]] = True
+            in_all[codes[label != DROPPED]] = True
+        if two and check:
+            raise problems.two_speakers(self.name, two, *first)
+        return int(in_classes.sum()), int(in_all.sum())
+
+    def source(self, counts: Mapping[str, int], speakers: int | None) -> Source:
         """What the result says about this file."""
         format = self.table.format
         remarks = (*self.table.remarks, *self._remarks, "read in batches")
         detected = "; ".join((format.description, *remarks))
         source = Source(self.name, self.table.rows.sha256, format.name, detected=detected)
         source = replace(source, missing=self.missing, duplicates=self.duplicates)
-        known = self.speakers.count(self)[1] if has_speakers and self.speakers else None
-        return source.counted(self.counts(), known)
+        return source.counted(counts, speakers)
 
 
 def _joined(
-    tables: list[_Spooled],
-    key: _Spooled | None,
-    rule: SpeakerRule | None,
-    scratch: Scratch,
-    missing: OnProblem,
+    tables: list[_Spooled], key: _Spooled | None, rule: SpeakerRule | None, missing: OnProblem
 ) -> StreamedScores:
     """Give all scores their labels and speakers."""
-    for table in [*tables, key] if key else tables:
-        if table.names.keys() == set(SPEAKERS):
-            table.speakers = SpeakerCodes.of_columns(table)
     unscored = [
-        _join_key(table, key, scratch, speakers=not rule, missing=missing) if key else 0
-        for table in tables
+        _join_key(table, key, speakers=not rule, missing=missing) if key else 0 for table in tables
     ]
     first, *others = tables
     if rule:
-        first.speakers = SpeakerCodes.by_rule(first, rule)
-    known = [rule is not None or table.speakers is not None for table in tables]
+        first.name_speakers(rule)
+    known = [(first if rule else table).speaker_counts()[1] for table in tables]
     for other in others:
-        _agree(first, other, scratch)
-    for other in others:
-        if not other.has_label or not _shares_speakers(first, other):
-            _agree(first, other, scratch)
+        _join_scores(first, other)
     counts = first.counts()
     if not counts["target"] or not counts["nontarget"]:
         raise problems.no_class(first.name, counts)
-    spoken = first.speakers.count(first, check=True)[0] if first.speakers else None
+    spoken, _ = first.speaker_counts(check=True)
     sources: dict[Source, None] = {}
-    for table, knows, without in zip(tables, known, unscored, strict=True):
-        sources[table.source(has_speakers=knows)] = None
+    for table, speakers, without in zip(tables, known, unscored, strict=True):
+        sources[table.source(counts, speakers)] = None
         if key:
-            sources[replace(key.source(has_speakers=True), missing=without)] = None
+            source = key.source(key.counts(), key.speaker_counts()[1])
+            sources[replace(source, missing=without)] = None
         if rule and rule.source:
             sources[rule.source] = None
     names = distinct_names([table.name for table in tables], [table.systems for table in tables])
-    return StreamedScores(
-        counts,
-        tuple(sources),
-        first.speakers.names if first.speakers else None,
-        spoken,
-        first.table.rows.sha256[:8],
-        {
-            name: (table, system)
-            for table, group in zip(tables, names, strict=True)
-            for name, system in zip(group, table.systems, strict=True)
-        },
-    )
+    systems = {
+        name: (table, system)
+        for table, group in zip(tables, names, strict=True)
+        for name, system in zip(group, table.systems, strict=True)
+    }
+    named = first.speakers.names if first.speakers else None
+    digest = first.table.rows.sha256[:8]
+    return StreamedScores(counts, tuple(sources), named, spoken, digest, systems)
 
 
 def _matched(
-    first: _Spooled, other: _Spooled, scratch: Scratch, teller: _Spooled | None, *, drop: bool
+    first: _Spooled, other: _Spooled, *, speakers: bool, drop: bool
 ) -> tuple[list[list[int]], int]:
-    """Compare two files by trial: labels that one has, and the speakers of ``teller``, go to both.
+    """Compare two files by trial: labels that ``first`` lacks, and ``speakers``, come from
+    ``other``.
 
     Return how many trials each has alone with the row of the first of them, and how many are
-    labelled otherwise. With ``drop``, those that ``first`` has alone are left out of it.
+    labelled otherwise. With ``drop``, those that ``first`` has alone are left out of it; without,
+    ``other`` remembers its rows.
     """
-    both = first.has_label and other.has_label
-    giver, taker = (first, other) if first.has_label else (other, first)
-    asker = other if teller is first else first
-    known = teller.speakers if teller else None
-    speakers = known.empty(scratch, asker.rows) if known else None
+    known = new = other.speakers if speakers else None
+    if known:
+        codes = Column(first.folder / "speakers", "i4", width=2, rows=first.rows)
+        new = replace(known, codes=codes)
+    other.rows_of = Column(other.folder / "rows", "i8", rows=0 if drop else first.rows)
     lone, conflict = [[0, first.rows], [0, other.rows]], 0
     side = first.has_side and other.has_side
     spools = [table.spool(side=side) for table in (first, other)]
     for buckets in partitions(*spools):
         records = first.records(spools[0], buckets), other.records(spools[1], buckets)
         rows, other_rows, *alone = partners(*records)
-        at = {first: rows, other: other_rows}
-        if both:
-            conflict += int(np.count_nonzero(first.label.at(rows) != other.label.at(other_rows)))
-        elif giver.has_label:
-            taker.label.put(at[taker], giver.label.at(at[giver]))
-        if speakers and known and teller:
-            speakers.put(at[asker], known, at[teller])
+        if other.has_label:
+            labels = other.label.map()[other_rows]
+            if first.has_label:
+                conflict += int((first.label.map()[rows] != labels).sum())
+            else:
+                first.label.map()[rows] = labels
+        if known and new:
+            new.codes.map()[rows] = known.codes.map()[other_rows]
         if drop:
             first.drop(alone[0])
             first.missing += len(alone[0])
+        else:
+            other.rows_of.map()[rows] = other_rows
         lone = [
             [count + len(others), int(others.min(initial=start))]
             for (count, start), others in zip(lone, alone, strict=True)
         ]
-    taker.has_label = giver.has_label
-    asker.speakers = speakers or asker.speakers
+    first.has_label |= other.has_label
+    first.speakers = new or first.speakers
     return lone, conflict
 
 
-def _join_key(
-    scores: _Spooled, key: _Spooled, scratch: Scratch, *, speakers: bool, missing: OnProblem
-) -> int:
+def _join_key(scores: _Spooled, key: _Spooled, *, speakers: bool, missing: OnProblem) -> int:
     """Take labels, and speakers, from a key; return how many of its trials have no score.
 
     The side of a segment counts only if both have it; the one that alone has it must not need it.
     """
     total = scores.kept
-    teller = key if speakers and key.speakers else None
-    lone, conflict = _matched(scores, key, scratch, teller, drop=True)
+    lone, conflict = _matched(scores, key, speakers=speakers, drop=True)
     if missing == "error" and (lone[0][0] or lone[1][0]):
         sides = zip((scores, key), lone, (total, key.kept), strict=True)
         first, second = (
@@ -437,18 +474,10 @@ def _join_key(
     return lone[1][0]
 
 
-def _agree(first: _Spooled, other: _Spooled, scratch: Scratch) -> None:
-    """See that two score files have the same trials; what one knows of them, both get to know."""
-    teller = first if first.speakers else other
-    shared = _shares_speakers(first, other)
-    lone, conflict = _matched(first, other, scratch, None if shared else teller, drop=False)
+def _join_scores(first: _Spooled, other: _Spooled) -> None:
+    """See that two score files have the same trials; what the first lacks, it gets to know."""
+    lone, conflict = _matched(first, other, speakers=first.speakers is None, drop=False)
     if lone[0][0] or lone[1][0]:
         raise problems.other_trials(first.name, other.name, lone[0][0], lone[1][0])
     if conflict:
         raise problems.other_labels(other.name, first.name, conflict)
-
-
-def _shares_speakers(first: _Spooled, other: _Spooled) -> bool:
-    if first.speakers is None or other.speakers is None:
-        return first.speakers is other.speakers
-    return first.speakers.names is other.speakers.names

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
+from unmask.base import Mask
 from unmask.errors import InputError
 from unmask.trials.formats import Format
 
@@ -11,23 +14,65 @@ LABELS = "target/nontarget, tgt/imp, tar/non, 1/0, true/false or spoof"
 TRIAL_BY_TRIAL = "compare systems trial by trial"
 
 
+class Faults:
+    """What is wrong with a file: of every kind the first row and the number of rows.
+
+    Kinds are ordered as a reader of whole columns would come upon them; ``where`` names a row.
+    """
+
+    def __init__(self, where: Callable[[int], str]) -> None:
+        self._where = where
+        self._first: dict[tuple[int, ...], str] = {}
+        self._count: dict[tuple[int, ...], int] = {}
+
+    def note(
+        self,
+        kind: tuple[int, ...],
+        bad: Mask,
+        row: int,
+        sentence: Callable[[int], str],
+        *,
+        counted: bool = True,
+    ) -> None:
+        """Take note of bad rows of a batch that begins at ``row``.
+
+        ``sentence`` says what was expected and found in one of them; ``counted`` asks for their
+        number behind it.
+        """
+        count = int(np.count_nonzero(bad))
+        if not count:
+            return
+        if kind not in self._first:
+            first = int(np.flatnonzero(bad)[0])
+            self._first[kind] = f"{self._where(row + first)}: {sentence(first)}"
+        if counted:
+            self._count[kind] = self._count.get(kind, 0) + count
+
+    def note_nan(self, kind: tuple[int, ...], bad: Mask, row: int, column: str) -> None:
+        """Take note of scores that are NaN."""
+        self.note(kind, bad, row, lambda _: f"expected a number in column {column!r}, found NaN")
+
+    def refuse(self) -> None:
+        """Raise the first kind of fault that there is."""
+        if self._first:
+            kind = min(self._first)
+            count = f" ({self._count[kind]} in all)" if kind in self._count else ""
+            raise InputError(self._first[kind] + count)
+
+
 def no_label(place: str, word: str) -> InputError:
-    """A label is none of the words that are known."""
     return InputError(f"{place}: expected a label ({LABELS}), found {word!r}")
 
 
 def no_trials(name: str) -> InputError:
-    """A file has no rows."""
     return InputError(f"{name}: the file holds no trials")
 
 
 def unlabelled(name: str) -> InputError:
-    """Labels are needed, and neither scores nor key have any."""
     return InputError(f"{name}: the trials have no labels; give a key (--key)")
 
 
 def only_a_key(name: str, format: Format) -> InputError:
-    """Scores were asked for, and the file holds none."""
     return InputError(
         f"{name}: expected scores, found a key ({format.name}: {format.layout}) without scores"
     )
@@ -53,7 +98,6 @@ def check_scored(name: str, empty: Mapping[str, bool]) -> tuple[list[str], tuple
 
 
 def no_score(place: str, count: int) -> InputError:
-    """A trial has no score; ``count`` have none."""
     return InputError(
         f"{place}: expected a score, found none ({count} trials lack one); missing='skip' goes on "
         "without them"
@@ -61,7 +105,6 @@ def no_score(place: str, count: int) -> InputError:
 
 
 def repeated(place: str, trial: str, earlier: str, count: int) -> InputError:
-    """A trial stands in a file again; ``earlier`` is the place of the first."""
     return InputError(
         f"{place}: expected each trial once, found {trial} again, first in "
         f"{earlier.rsplit(', ', 1)[-1]} ({count} duplicates in all); duplicates='skip' keeps the "
@@ -72,7 +115,6 @@ def repeated(place: str, trial: str, earlier: str, count: int) -> InputError:
 def mismatch(
     name: str, key: str, unlabelled: tuple[int, int, str], unscored: tuple[int, int, str]
 ) -> InputError:
-    """Trials that only scores or only key have: how many, of how many, and the first of them."""
     parts = []
     if unlabelled[0]:
         count, total, first = unlabelled
@@ -84,19 +126,16 @@ def mismatch(
 
 
 def nothing_in_common(name: str, total: int, key: str) -> InputError:
-    """No trial of the scores is in the key."""
     return InputError(f"{name}: none of its {total} trials is in {key}")
 
 
 def other_labels(name: str, reference: str, count: int) -> InputError:
-    """Two files label trials differently."""
     return InputError(
         f"{name}: expected the labels of {reference}, found {count} trials labelled otherwise"
     )
 
 
 def other_trials(first: str, other: str, lacking: int, surplus: int) -> InputError:
-    """Two score files do not have the same trials."""
     parts = []
     if lacking:
         parts.append(f"{lacking} trials of {first} are not in {other}")
@@ -106,7 +145,6 @@ def other_trials(first: str, other: str, lacking: int, surplus: int) -> InputErr
 
 
 def side_in_one(name: str) -> InputError:
-    """Only one of two files tells the side of segments, and its trials need it."""
     return InputError(
         f"{name}: expected the side of segments in both files, found it in one, where trials "
         "differ by it alone"
@@ -114,12 +152,10 @@ def side_in_one(name: str) -> InputError:
 
 
 def no_identifiers(name: str, purpose: str = "join by") -> InputError:
-    """Trials without names cannot be joined."""
     return InputError(f"{name}: expected enrol and test identifiers to {purpose}, found none")
 
 
 def unknown_systems(place: str, known: Sequence[str], unknown: Sequence[str]) -> InputError:
-    """Systems were asked for that a file does not have."""
     return InputError(
         f"{place}: expected systems among {', '.join(known) or 'none'}, found {', '.join(unknown)}"
     )
@@ -133,7 +169,6 @@ def check_systems(place: str, known: Sequence[str], asked: Sequence[str] | None)
 
 
 def no_class(name: str, counts: Mapping[str, int]) -> InputError:
-    """A list of trials lacks one of the two classes."""
     return InputError(
         f"{name}: expected trials of both classes, found {counts['target']} target and "
         f"{counts['nontarget']} nontarget"
@@ -141,7 +176,6 @@ def no_class(name: str, counts: Mapping[str, int]) -> InputError:
 
 
 def two_speakers(name: str, count: int, enrol: str, test: str) -> InputError:
-    """Target trials do not have one speaker on both sides."""
     return InputError(
         f"{name}: {count} target trials have two speakers, the first {enrol} and {test}: labels or "
         "speaker ids are wrong"

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -31,15 +29,22 @@ from unmask.trials.formats import (
 )
 from unmask.trials.ids import Ids, as_text, text_ids
 from unmask.trials.problems import check_key, check_scored, check_systems, no_score, only_a_key
-from unmask.trials.readers import hdf5, kaldi
+from unmask.trials.readers import kaldi
+from unmask.trials.readers.arrays import (
+    datasets,
+    is_bosaris,
+    load_npy,
+    load_npz,
+    parse_bosaris,
+    parse_npz,
+)
 from unmask.trials.readers.detect import normalise
 from unmask.trials.readers.files import Input
-from unmask.trials.readers.numpy import load_npy, load_npz, parse_npz
-from unmask.trials.readers.parquet import load_parquet
+from unmask.trials.readers.guard import load_parquet
 from unmask.trials.readers.tables import Parsed, TypedRows, open_table, open_typed
 from unmask.trials.scores import Scores
 from unmask.trials.speakers import SpeakerRule, Speakers, assign, assign_speakers, speaker_rule
-from unmask.trials.trial_list import OnProblem, Source, TrialList, Trials, check_choice
+from unmask.trials.trial_list import OnProblem, Source, Trials, check_choice
 
 VECTORS = ("embeddings", "embedding", "vectors", "vector", "xvectors", "xvector", "emb")
 UTTERANCES = (
@@ -73,30 +78,24 @@ def read_scores(
     ``missing="skip"`` goes on without trials that lack a score or a label, ``duplicates="skip"``
     keeps the first of repeated trials; the counts stand in ``Scores.sources``.
     """
-    if hasattr(path, "columns"):
-        parsed = _parse_frame(path, systems)
-        return _scores(parsed, key, speakers, missing, duplicates)
-    if not isinstance(path, str | Path):
+    if not isinstance(path, str | Path | pl.DataFrame) and not hasattr(path, "columns"):
         if isinstance(key, str | Path):
             key = read_key(key, duplicates=duplicates)
-        options: dict[str, Any] = {
-            "format": format,
-            "key": key,
-            "speakers": speakers,
-            "systems": systems,
-        }
-        tables = [
-            read_scores(one, **options, missing=missing, duplicates=duplicates)
-            for one in (path.values() if isinstance(path, Mapping) else path)
-        ]
+        options: dict[str, Any] = {"missing": missing, "duplicates": duplicates, "format": format}
+        options |= {"key": key, "speakers": speakers, "systems": systems}
+        files = path.values() if isinstance(path, Mapping) else path
+        tables = [read_scores(one, **options) for one in files]
         if isinstance(path, Mapping):
             tables = [_renamed(one, name) for one, name in zip(tables, path, strict=True)]
         return tables[0] if len(tables) == 1 else Scores.merged(*tables)
-    role = "scores" if key is None else "scores for a key"
-    with Input(path) as source:
-        parsed = _parse(source, format=format, role=role, systems=systems)
-    if not parsed.systems:
-        raise only_a_key(parsed.name, parsed.format)
+    if isinstance(path, str | Path):
+        role = "scores" if key is None else "scores for a key"
+        with Input(path) as source:
+            parsed = _parse(source, format=format, role=role, systems=systems)
+        if not parsed.systems:
+            raise only_a_key(parsed.name, parsed.format)
+    else:
+        parsed = _parse_frame(path, systems)
     return _scores(parsed, key, speakers, missing, duplicates)
 
 
@@ -164,10 +163,9 @@ def _parse(
     elif source.container == "npz":
         parsed = parse_npz(source, as_key=as_key, systems=systems)
     elif source.container == "hdf5":
-        parsed = hdf5.parse_bosaris(source, as_key=as_key)
+        parsed = parse_bosaris(source, as_key=as_key)
     else:
-        found = f"a file of kind {source.container}"
-        raise InputError(f"{source.name}: expected {role}, found {found}")
+        raise InputError(f"{source.name}: expected {role}, found a file of kind {source.container}")
     check_systems(source.name, list(parsed.systems), systems)
     return replace(parsed, sha256=source.sha256)
 
@@ -177,7 +175,7 @@ def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
     if not isinstance(data, pl.DataFrame):
         data = pl.DataFrame({str(name): list(data[name]) for name in data.columns})
     digest = hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest()
-    rows = TypedRows("table", data, lambda: nullcontext(SimpleNamespace(sha256=digest)))  # type: ignore[arg-type]
+    rows = TypedRows("table", data)
     parsed = open_typed(rows, "system", PARQUET, as_key=False, systems=systems).in_memory()
     check_systems("table", list(parsed.systems), systems)
     return replace(parsed, sha256=digest)
@@ -193,12 +191,10 @@ def _renamed(scores: Scores, name: str) -> Scores:
 def _trials(parsed: Parsed, speakers: Speakers | None, duplicates: OnProblem) -> Trials:
     """A validated key."""
     check_key(parsed.name, parsed.format, parsed.label is not None, parsed.enrol is not None)
-    trials = Trials(**_columns(parsed), source=_source(parsed))
-    trials = trials.without_duplicates(duplicates, where=parsed.where)
+    trials = Trials(**_columns(parsed)).without_duplicates(duplicates, where=parsed.where)
     if speakers is not None:
         trials = assign_speakers(trials, speaker_rule(speakers))
-    assert trials.source is not None
-    return replace(trials, source=_counted(trials.source, trials))
+    return trials.counted()
 
 
 def _scores(
@@ -215,19 +211,15 @@ def _scores(
     names, remarks = check_scored(parsed.name, empty)
     parsed = replace(parsed, remarks=(*parsed.remarks, *remarks))
     lacking: Mask = np.logical_or.reduce([absent[name] for name in names])
-    source, where = _source(parsed), parsed.where
     systems = {name: parsed.systems[name] for name in names}
     if lacking.any():
-        count = int(lacking.sum())
         if missing == "error":
-            raise no_score(where(int(np.flatnonzero(lacking)[0])), count)
-        source = replace(source, missing=count)
+            raise no_score(parsed.where(int(np.flatnonzero(lacking)[0])), int(lacking.sum()))
         systems = {name: np.where(lacking, 0.0, values) for name, values in systems.items()}
-    scores = Scores(**_columns(parsed), systems=systems, sources=(source,))
-    if source.missing:
-        kept = np.flatnonzero(~lacking)
-        scores = scores.select(kept)
-        where = lambda row: parsed.where(int(kept[row]))  # noqa: E731
+    scores = Scores(**_columns(parsed), systems=systems)
+    if lacking.any():
+        scores = scores.select(~lacking)._left_out(missing=int(lacking.sum()))
+    where = lambda row: parsed.where(int(np.flatnonzero(~lacking)[row]))  # noqa: E731
     scores = scores.without_duplicates(duplicates, where=where)
     if key is not None:
         trials = key if isinstance(key, Trials) else read_key(key, duplicates=duplicates)
@@ -240,7 +232,7 @@ def _scores(
         scores = scores.with_key(trials, missing=missing, duplicates=duplicates)
     if speakers is not None:
         scores = scores.with_speakers(speakers)
-    return replace(scores, sources=(_counted(scores.sources[0], scores), *scores.sources[1:]))
+    return scores.counted()
 
 
 def _columns(parsed: Parsed) -> dict[str, Any]:
@@ -249,31 +241,9 @@ def _columns(parsed: Parsed) -> dict[str, Any]:
     if parsed.enrol_speaker is not None and parsed.test_speaker is not None:
         columns["enrol_speaker"] = parsed.enrol_speaker
         columns["test_speaker"] = parsed.test_speaker
-    return columns
-
-
-def _source(parsed: Parsed) -> Source:
-    description = "; ".join((parsed.format.description, *parsed.remarks))
-    return Source(parsed.name, parsed.sha256, parsed.format.name, detected=description)
-
-
-def _counted(source: Source, trials: TrialList) -> Source:
-    if trials.label is None:
-        return replace(source, speakers=trials.n_speakers)
-    return source.counted(trials.counts, trials.n_speakers)
-
-
-@dataclass(frozen=True)
-class _Vectors:
-    """What an embedding file holds; ``digest`` covers further files that it is read from."""
-
-    format: Format
-    vectors: Any
-    utterances: Any = None
-    speakers: Any = None
-    sessions: Any = None
-    columns: Mapping[str, Any] = field(default_factory=dict)
-    digest: str | None = None
+    detected = "; ".join((parsed.format.description, *parsed.remarks))
+    source = Source(parsed.name, parsed.sha256, parsed.format.name, detected=detected)
+    return columns | {"sources": (source,)}
 
 
 def read_embeddings(
@@ -301,7 +271,7 @@ def holds_embeddings(source: Input) -> bool:
         case "parquet":
             return bool({normalise(name) for name in load_parquet(source).columns} & set(VECTORS))
         case "hdf5":
-            return not hdf5.is_bosaris(hdf5.datasets(source))
+            return not is_bosaris(datasets(source))
         case "npy" | "ark" | "scp":
             return True
     return False
@@ -316,6 +286,19 @@ def _container(source: Input) -> str:
     return "scp" if _SCP_LINE.match(source.head.split(b"\n", 1)[0]) else "text"
 
 
+@dataclass(frozen=True)
+class _Vectors:
+    """What an embedding file holds; ``digest`` covers further files that it is read from."""
+
+    format: Format
+    vectors: Any
+    utterances: Any = None
+    speakers: Any = None
+    sessions: Any = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    digest: str | None = None
+
+
 def _embeddings(
     source: Input, *, format: str | None, speakers: Speakers | None, directory: str | None = None
 ) -> Embeddings:
@@ -327,30 +310,21 @@ def _embeddings(
     kind = KALDI_DIR if directory else content.format
     if expected is not None and expected is not kind:
         raise InputError(f"{name}: expected {expected.name}, found {kind.name}")
-    is_kaldi = content.format in (KALDI_ARK, KALDI_SCP)
-    folder = Path(source.name).parent
+    folder = Path(source.name).parent if content.format in (KALDI_ARK, KALDI_SCP) else None
     remarks = []
-    if rule is None and is_kaldi:
+    if rule is None and folder:
         rule = kaldi.directory_speakers(folder)
         remarks += [f"speakers from {rule.name}"] if rule else []
     utterances, speaker_ids = _speakers(name, content, rule)
-    columns = dict(content.columns)
-    gender = kaldi.directory_gender(folder, speaker_ids) if is_kaldi else None
-    if gender is not None:
-        columns["gender"] = gender
+    columns = {**content.columns, **(kaldi.directory_gender(folder, speaker_ids) if folder else {})}
     if content.format is NPY_EMBEDDINGS:
         remarks.append("utterances in the order of utt2spk")
     if columns:
         remarks.append(f"metadata: {', '.join(columns)}")
-    summary = Source(
-        name,
-        content.digest or source.sha256,
-        kind.name,
-        speakers=speaker_ids.n_unique,
-        detected="; ".join((kind.description, *remarks)),
-    )
+    digest, detected = content.digest or source.sha256, "; ".join((kind.description, *remarks))
+    about = Source(name, digest, kind.name, speakers=speaker_ids.n_unique, detected=detected)
     return Embeddings(
-        content.vectors, speaker_ids, utterances, content.sessions, columns=columns, source=summary
+        content.vectors, speaker_ids, utterances, content.sessions, columns=columns, source=about
     )
 
 
@@ -435,20 +409,20 @@ def _from_table(source: Input, arrays: Mapping[str, Any], format: Format) -> _Ve
 
 
 def _from_hdf5(source: Input) -> _Vectors:
-    found = hdf5.datasets(source)
-    if {normalise(name) for name in found} & set(VECTORS):
+    data = datasets(source)
+    if {normalise(name) for name in data} & set(VECTORS):
         try:
             arrays = {
                 name: one.values if one.kind == "numbers" and one.values.ndim == 2 else one.texts
-                for name, one in found.items()
+                for name, one in data.items()
             }
         except InputError as error:
             raise InputError(f"{source.name}: {error}") from None
         return _from_table(source, arrays, HDF5_EMBEDDINGS)
-    if not found:
+    if not data:
         raise InputError(f"{source.name}: the file holds no vectors")
     vectors: list[np.ndarray] = []
-    for name, one in found.items():
+    for name, one in data.items():
         vector = one.values.squeeze()
         like = (vectors or [vector])[0]
         is_vector = one.kind == "numbers" and vector.ndim == 1 and vector.dtype.kind == "f"
@@ -458,6 +432,6 @@ def _from_hdf5(source: Input) -> _Vectors:
                 f"{one.values.dtype} {one.values.shape}"
             )
         vectors.append(vector)
-    speakers = [one.speaker for one in found.values()]
+    speakers = [one.speaker for one in data.values()]
     known = None if None in speakers else speakers
-    return _Vectors(HDF5_EMBEDDINGS, np.stack(vectors), list(found), known)
+    return _Vectors(HDF5_EMBEDDINGS, np.stack(vectors), list(data), known)

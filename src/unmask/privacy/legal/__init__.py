@@ -1,20 +1,18 @@
 """Singling Out, Linkability and Inference: the legally validated risks (Vauquier 2025)."""
 
-from unmask.privacy.legal.alignments import (
-    LEARNT as LEARNT,
-    UNLABELLED as UNLABELLED,
-    Pairs as Pairs,
-    of_people as of_people,
-    pooled as pooled,
-)
 from unmask.privacy.legal.attack import (
     BACKENDS as BACKENDS,
     FREE as FREE,
+    LEARNT as LEARNT,
+    UNLABELLED as UNLABELLED,
     Attacker as Attacker,
     HeldOut as HeldOut,
+    Pairs as Pairs,
     attack_scenarios as attack_scenarios,
     centred as centred,
     every_second as every_second,
+    of_people as of_people,
+    pooled as pooled,
     with_backends as with_backends,
 )
 from unmask.privacy.legal.curve import (
@@ -26,6 +24,7 @@ from unmask.privacy.legal.curve import (
     VARIANTS as VARIANTS,
     Curve as Curve,
     RiskCurve as RiskCurve,
+    spoken as spoken,
     variant_name as variant_name,
 )
 from unmask.privacy.legal.learning import (
@@ -38,26 +37,27 @@ from unmask.privacy.legal.learning import (
 )
 from unmask.privacy.legal.links import (
     Linkability as Linkability,
-    count_above_in_scores as count_above_in_scores,
+    Ranks as Ranks,
     linkability as linkability,
-    linkability_from_scores as linkability_from_scores,
-    ranks_from_scores as ranks_from_scores,
+    ranks_of as ranks_of,
 )
-from unmask.privacy.legal.matrix import matrix_risks as matrix_risks
-from unmask.privacy.legal.overlap import Overlap as Overlap, overlaps as overlaps
-from unmask.privacy.legal.probe import Inference as Inference, inference as inference
-from unmask.privacy.legal.ranks import Ranks as Ranks, ranks_of as ranks_of
-from unmask.privacy.legal.singling import (
-    SinglingOut as SinglingOut,
-    singling_out as singling_out,
+from unmask.privacy.legal.matrix import (
+    count_above_in_scores as count_above_in_scores,
+    linkability_from_scores as linkability_from_scores,
+    matrix_risks as matrix_risks,
+    ranks_from_scores as ranks_from_scores,
     singling_out_from_scores as singling_out_from_scores,
 )
+from unmask.privacy.legal.probe import Inference as Inference, inference as inference
+from unmask.privacy.legal.singling import SinglingOut as SinglingOut, singling_out as singling_out
 from unmask.privacy.legal.strength import (
     SPLITS as SPLITS,
     STRONG_ENOUGH as STRONG_ENOUGH,
+    Overlap as Overlap,
     Strongest as Strongest,
     Worst as Worst,
     extent as extent,
+    overlaps as overlaps,
     strongest_of as strongest_of,
     sweep_notices as sweep_notices,
 )

@@ -1,38 +1,69 @@
-"""Who attacks: what is enrolled, what a back-end was trained on, and how its scores are read."""
+"""Who attacks: what is enrolled, what a back-end was trained on, and how its scores are read.
+
+Back-ends beyond cosine, wccn and plda train no network either; they bring enrolment and protected
+speech together first:
+
+``whitened``
+    Each side about its own mean and divided by its own spread. An attacker who enrols speech that
+    it protected itself, as in the attack without learning of Bauer et al. (2025), so uses
+    statistics of protected speech only.
+``coral``
+    Enrolment gets the second moments of protected speech (Sun, Feng and Saenko 2016).
+``procrustes``
+    Enrolment is turned by the rotation that takes original speech of training speakers to its
+    protected version: the paired attack of Champion et al. (2021).
+``wasserstein``
+    The same without pairs and without training speakers: the Wasserstein–Procrustes attack of
+    Champion et al. (2021) between what is enrolled and what is attacked.
+``asnorm``
+    Scores against those of a cohort of training speakers (Matějka et al. 2017).
+``fusion``
+    Several back-ends, weighed by logistic regression on trials of training speakers.
+
+No label of attacked speech is used. ``whitened``, ``coral`` and ``wasserstein`` look at all
+attacked speech at once, as whoever holds a protected collection can. ``procrustes``, ``asnorm`` and
+``fusion`` learn from training speakers, none of whom may be attacked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 
 from unmask.base import FloatArray, lazy
-from unmask.engine import Roc
+from unmask.engine import Roc, fusion_weights
 from unmask.errors import InputError
-from unmask.privacy.legal.alignments import (
-    ALIGNED,
-    LEARNT,
-    UNLABELLED,
-    Pairs,
-    aligned,
-    fusion,
-    of_people,
-    pooled,
-    refuse_shared_speakers,
-    scores_of,
-    with_vectors,
-)
 from unmask.privacy.legal.curve import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, VARIANTS
 from unmask.scoring import (
     AlignedCosine,
+    Alignment,
     Backend,
     average_groups,
     backend_named,
+    centring,
+    coral,
+    fused,
+    procrustes,
+    score_matrix,
+    train,
+    wasserstein_procrustes,
+    whitening,
 )
 from unmask.trials import Embeddings
 
+UNLABELLED = ("whitened", "coral", "wasserstein")
+"""Alignments of enrolment with attacked speech, which need nothing else."""
+ALIGNED = (*UNLABELLED, "procrustes")
+"""Back-ends that are a cosine after an alignment."""
+LEARNT = ("procrustes", "asnorm", "fusion")
+"""Those that learn from training speakers, who must not be attacked."""
+MEMBERS = ("cosine", "centred", "wccn", "plda")
+"""What is fused."""
+Pairs = tuple[Embeddings, Embeddings]
 BACKENDS = ("cosine", "wccn", "plda", *UNLABELLED, *LEARNT)
 """Back-ends that an attacker can name."""
 FREE = ("cosine", *UNLABELLED)
@@ -47,7 +78,7 @@ def centred(embeddings: Embeddings) -> Embeddings:
     An attacker centres what it enrols and what it attacks each by itself.
     """
     unit = embeddings.normalised()
-    return with_vectors(unit, unit.vectors - unit.vectors.mean(axis=0))
+    return replace(unit, vectors=unit.vectors - unit.vectors.mean(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +90,7 @@ class Attacker:
     ``asnorm``, trained on ``train``, the attacker's own data; ``whitened``, ``coral`` and
     ``wasserstein``, which align enrolment with the attacked speech; ``procrustes`` and ``fusion``,
     which learn from ``pairs``: training speech as it is enrolled and the same as it is protected
-    (``unmask.privacy.legal.alignments``). ``enrols`` says whether the enrolment speech is
+    (:mod:`unmask.privacy.legal.attack`). ``enrols`` says whether the enrolment speech is
     ``"original"`` or ``"protected"``; ``knows`` what the extractor or the back-end was trained on:
     ``"original"`` speech (ignorant), speech from a ``"related"`` safeguard (semi-informed) or from
     the ``"same"`` one (informed), always with keys of the attacker's own. Enrolment from the run
@@ -83,12 +114,12 @@ class Attacker:
         """
         name = self.backend
         if name in LEARNT:
-            refuse_shared_speakers(str(name), self.test, self.train, *(self.pairs or ()))
+            _refuse_shared_speakers(str(name), self.test, self.train, *(self.pairs or ()))
         if name in ALIGNED:
-            enrol, test = aligned(str(name), self.enrol, self.test, self.pairs)
+            enrol, test = _aligned(str(name), self.enrol, self.test, self.pairs)
             return replace(self, enrol=enrol, test=test, backend=AlignedCosine(str(name)))
         if name == "fusion":
-            return replace(self, backend=fusion(self.train, self.pairs))
+            return replace(self, backend=_fusion(self.train, self.pairs))
         return replace(self, backend=backend_named(name, self.train))
 
     def allows(self, backend: str) -> bool:
@@ -112,7 +143,7 @@ class Attacker:
     def is_consistency(self) -> bool:
         """Whether what is enrolled comes from the run that is attacked."""
         if self.consistency is None:
-            return self.enrols != "original" and one_run(self.enrol, self.test)
+            return self.enrols != "original" and _one_run(self.enrol, self.test)
         return self.consistency
 
     @lazy
@@ -128,12 +159,13 @@ class Attacker:
             return None
         if not isinstance(self.backend, str) and self.backend.name != "cosine":
             return None
-        enrol, test = centred(self.enrol), centred(self.test)
-        train = None if self.train is None else centred(self.train)
-        sets = (enrol, test) if train is None else (enrol, test, train)
-        if not all(one.vectors.any(axis=1).all() for one in sets):
+        given = {"enrol": self.enrol, "test": self.test, "train": self.train}
+        sets: dict[str, Any] = {
+            name: centred(one) for name, one in given.items() if one is not None
+        }
+        if not all(one.vectors.any(axis=1).all() for one in sets.values()):
             return None
-        return replace(self, enrol=enrol, test=test, train=train)
+        return replace(self, **sets)
 
     def matrix(self, reading: str = PLAIN) -> FloatArray:
         """Scores of every enrolled speaker (in order of the code) with every test utterance.
@@ -146,7 +178,7 @@ class Attacker:
         used = used.ready()
         codes = np.unique(used.enrol.speakers.codes, return_inverse=True)[1]
         models = average_groups(used.enrol.vectors, codes)
-        scores = scores_of(used.backend_in_use, models, used.test.vectors)
+        scores = score_matrix(used.backend_in_use, models, used.test.vectors)
         return -scores if reading in (NEGATED, CENTRED_NEGATED) else scores
 
     def scores(self) -> tuple[FloatArray, FloatArray]:
@@ -154,7 +186,7 @@ class Attacker:
         used = self.ready()
         own, tested = (one.speakers.to_series().to_numpy() for one in (used.enrol, used.test))
         same = own[:, None] == tested[None]
-        scores = scores_of(used.backend_in_use, used.enrol.vectors, used.test.vectors)
+        scores = score_matrix(used.backend_in_use, used.enrol.vectors, used.test.vectors)
         return scores[same], scores[~same]
 
     def held_out(
@@ -181,12 +213,11 @@ class Attacker:
         parts = []
         for n in range(folds):
             group = {names[i] for i in order[n::folds]}
-            data, pairs = None, None
-            if self.train is not None:
-                data = _among(self.train, group, inside=False).normalised()
-            if self.pairs is not None:
-                first, second = (_among(one, group, inside=False) for one in self.pairs)
-                pairs = first, second
+            data, pairs = self.train, self.pairs
+            if data is not None:
+                data = _among(data, group, inside=False).normalised()
+            if pairs is not None:
+                pairs = _among(pairs[0], group, inside=False), _among(pairs[1], group, inside=False)
             known, asked = (_among(one, group, inside=True) for one in (enrol, test))
             fold = replace(self, enrol=known, test=asked, train=data, pairs=pairs)
             parts.append({name: replace(fold, backend=name).ready() for name in backends})
@@ -283,7 +314,7 @@ def with_backends(
     return chosen
 
 
-def one_run(enrol: Embeddings, test: Embeddings) -> bool:
+def _one_run(enrol: Embeddings, test: Embeddings) -> bool:
     """Whether two sets come from one file, or share vectors."""
     if enrol.source is not None and test.source is not None:
         return enrol.source.sha256 == test.source.sha256
@@ -322,3 +353,114 @@ def _among(embeddings: Embeddings, group: set[str], *, inside: bool) -> Embeddin
         where = "tested" if inside else "left to train on"
         raise InputError(f"attack: no speakers {where}: training and test speakers must differ")
     return of_people(embeddings, group, inside=inside)
+
+
+def _aligned(name: str, enrol: Embeddings, test: Embeddings, pairs: Pairs | None) -> Pairs:
+    """Enrolment and test brought together by the alignment of a ``name`` of :data:`ALIGNED`.
+
+    ``pairs`` are training speech as it is enrolled and as it is protected, for ``procrustes``.
+    """
+    if enrol.dimension != test.dimension:
+        raise InputError(
+            f"embeddings: expected one dimension on both sides, found {enrol.dimension} in"
+            f" enrolment and {test.dimension} in test"
+        )
+    there = centring(test.vectors)
+    if name == "whitened":
+        here, there = whitening(enrol.vectors), whitening(test.vectors)
+    elif name == "coral":
+        here = coral(enrol.vectors, test.vectors)
+    elif name == "wasserstein":
+        here = wasserstein_procrustes(enrol.vectors, test.vectors)
+    else:
+        original, protected = _matched(_given(name, pairs))
+        turn = procrustes(original.vectors, protected.vectors).matrix
+        here = Alignment(centring(enrol.vectors).centre, turn)
+    known, asked = here.apply(enrol.vectors), there.apply(test.vectors)
+    return replace(enrol, vectors=known), replace(test, vectors=asked)
+
+
+def _matched(pairs: Pairs) -> Pairs:
+    """The utterances that both sets have, in one order."""
+    first, second = pairs
+    if first.utterances is None or second.utterances is None:
+        raise InputError("pairs: expected a name for every utterance, found none")
+    here, there = (
+        pl.DataFrame({"name": one.utterances.to_series(), row: np.arange(len(one))})
+        for one, row in ((first, "first"), (second, "second"))
+        if one.utterances is not None
+    )
+    both = here.join(there, on="name", how="inner", maintain_order="left")
+    if len(both) < 2:
+        raise InputError(
+            "pairs: expected utterances that are in the original and in the protected training"
+            f" set, found {len(both)}"
+        )
+    return first.select(both["first"].to_numpy()), second.select(both["second"].to_numpy())
+
+
+def _fusion(data: Embeddings | None, pairs: Pairs | None) -> Backend:
+    """:data:`MEMBERS` trained on ``data`` (on both sets of ``pairs`` where there is none), weighed
+    by trials of one set of ``pairs`` against the other: of every second speaker, by members trained
+    on the others, so that none is trusted for what it learnt by heart.
+    """
+    pairs = _given("fusion", pairs)
+    data = pooled(pairs) if data is None else data
+    names = sorted(set(pairs[0].speakers.to_series()) & set(pairs[1].speakers.to_series()))
+    if len(names) < 8:
+        raise InputError(f"back-end fusion: expected 8 training speakers, found {len(names)}")
+    weighed = names[::2]
+    members = [train(name, of_people(data, weighed, inside=False)) for name in MEMBERS]
+    enrol, test = (of_people(one, weighed) for one in pairs)
+    scores = np.stack(
+        [score_matrix(member, enrol.vectors, test.vectors) for member in members], axis=-1
+    )
+    own, tested = (one.speakers.to_series().to_numpy() for one in (enrol, test))
+    same, other = own[:, None] == tested, np.ones(scores.shape[:2], dtype=bool)
+    if enrol.utterances is not None and test.utterances is not None:
+        here, there = (ids.to_series().to_numpy() for ids in (enrol.utterances, test.utterances))
+        other = here[:, None] != there
+    weights = fusion_weights(scores[same & other], scores[~same])
+    return fused([train(name, data) for name in MEMBERS], weights)
+
+
+def pooled(sets: Sequence[Embeddings]) -> Embeddings:
+    """Training sets as one, under the speakers' names.
+
+    A back-end that sees the same speaker original and protected, or protected by several runs,
+    learns to look away from what the safeguard changes.
+    """
+    if len(sets) == 1:
+        return sets[0]
+    return Embeddings(
+        np.concatenate([one.vectors for one in sets]),
+        [name for one in sets for name in one.speakers.to_series()],
+    )
+
+
+def of_people(
+    embeddings: Embeddings, people: Collection[str], *, inside: bool = True
+) -> Embeddings:
+    """The utterances of some ``people``, or of all others where not ``inside``."""
+    chosen = embeddings.speakers.to_series().is_in(list(people)).to_numpy()
+    return embeddings.select(chosen if inside else ~chosen)
+
+
+def _refuse_shared_speakers(name: str, test: Embeddings, *sets: Embeddings | None) -> None:
+    """Training speakers are never attacked."""
+    attacked = set(test.speakers.to_series())
+    for one in sets:
+        shared = set() if one is None else attacked & set(one.speakers.to_series())
+        if shared:
+            raise InputError(
+                f"back-end {name}: training and test speakers must differ, found {len(shared)} in"
+                f" both (first: {min(shared)})"
+            )
+
+
+def _given(name: str, pairs: Pairs | None) -> Pairs:
+    if pairs is None:
+        raise InputError(
+            f"back-end {name}: expected pairs of original and protected training speech, found none"
+        )
+    return pairs

@@ -5,7 +5,7 @@ Also what is refused before an attack is run, each in one line that says which a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,15 +15,14 @@ import polars as pl
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
+from unmask.privacy.legal.curve import Resampling
 from unmask.scoring import Backend, backend_named, product_sides
-from unmask.trials import Embeddings
+from unmask.trials import Embeddings, Ids
 
 EnrolLength = int | Literal["all"] | None
 """Utterances averaged in enrolment; None is the depth of Vauquier 2025, 3.4."""
 MOST_CONVERSATIONS = 10
-SINGLING_OUT_ENROL = 30
 _ROWS = 1 << 15
-_PIECE = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +54,10 @@ def enrolment(
     attacker's list. ``"all"`` averages every utterance of everyone.
     """
     rows, rank, total = _shuffled(embeddings, rng)
-    kept = np.ones(len(rows), dtype=bool) if length == "all" else rank < _positive(length)
-    short = 0 if length == "all" else int((total < _positive(length)).sum())
-    sizes = total if length == "all" else np.minimum(total, _positive(length))
-    vectors = average(embeddings, rows[kept], sizes)
+    most = total if length == "all" else np.full(len(total), _positive(length))
+    sizes = np.minimum(total, most)
+    vectors = average(embeddings, rows[rank < np.repeat(sizes, total)], sizes)
+    short = int((total < most).sum())
     return Conversations(vectors, np.arange(len(total)), _names(embeddings), short=short)
 
 
@@ -83,8 +82,7 @@ def conversations(
             f" found at most {int(total.max())} (all {len(total)} speakers)"
         )
     kept = np.where(enough, kept, 0)
-    owner = np.repeat(np.arange(len(total)), total)
-    chosen = rows[rank < (kept * length)[owner]]
+    chosen = rows[rank < np.repeat(kept * length, total)]
     vectors = average(embeddings, chosen, np.full(int(kept.sum()), length))
     names = _names(embeddings).filter(pl.Series(enough))
     speakers = np.repeat(np.arange(len(names)), kept[enough])
@@ -148,19 +146,10 @@ def _names(embeddings: Embeddings) -> pl.Series:
 
 def refuse_zeros(embeddings: Embeddings, side: str) -> None:
     """A vector of zeros has no direction."""
-    zero = np.concatenate(
-        [
-            ~embeddings.vectors[start : start + _PIECE].any(axis=1)
-            for start in range(0, len(embeddings), _PIECE)
-        ]
-    )
+    zero = ~embeddings.vectors.any(axis=1)
     if zero.any():
-        first = int(zero.argmax())
-        which = (
-            f"row {first + 1}"
-            if embeddings.utterances is None
-            else embeddings.utterances.decode(first)
-        )
+        first, names = int(zero.argmax()), embeddings.utterances
+        which = f"row {first + 1}" if names is None else names.decode(first)
         raise InputError(
             f"{source_name(embeddings)}: expected {side} vectors other than zero, found"
             f" {int(zero.sum())} zero vectors (first: {which})"
@@ -213,19 +202,22 @@ def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -
     return whole
 
 
-def side_codes(
+def column_of(embeddings: Embeddings, attribute: str) -> Ids:
+    """A column of the set, which must be there."""
+    if attribute not in embeddings.columns:
+        known = ", ".join(embeddings.columns) or "none"
+        raise InputError(f"{source_name(embeddings)}: expected a column {attribute}, found {known}")
+    return embeddings.columns[attribute]
+
+
+def side_values(
     embeddings: Embeddings, names: pl.Series, attributes: Sequence[str]
-) -> list[list[str]]:
-    """The value of each attribute for each named speaker; it must be one per speaker."""
+) -> list[tuple[str, ...]]:
+    """The value of every attribute for each named speaker; it must be one per speaker."""
     speakers = embeddings.speakers.to_series()
     values: list[list[str]] = []
     for attribute in attributes:
-        if attribute not in embeddings.columns:
-            known = ", ".join(embeddings.columns) or "none"
-            raise InputError(
-                f"{source_name(embeddings)}: expected a column {attribute}, found {known}"
-            )
-        column = embeddings.columns[attribute].to_series()
+        column = column_of(embeddings, attribute).to_series()
         one = pl.DataFrame({"speaker": speakers, "value": column}).unique(maintain_order=True)
         unclear = one.filter(one["speaker"].is_duplicated())["speaker"].unique(maintain_order=True)
         if len(unclear):
@@ -235,38 +227,25 @@ def side_codes(
             )
         table = dict(zip(one["speaker"], one["value"], strict=True))
         values.append([table[name] for name in names])
-    return values
-
-
-def pair_codes(
-    enrol: tuple[Embeddings, pl.Series], test: tuple[Embeddings, pl.Series], side: Sequence[str]
-) -> tuple[IntArray, IntArray] | tuple[None, None]:
-    """Codes of enrolment and test speakers that are equal where all attributes match."""
-    if not side:
-        return None, None
-    left, right = side_codes(*enrol, side), side_codes(*test, side)
-    joined = ["\0".join(row) for row in [*zip(*left, strict=True), *zip(*right, strict=True)]]
-    _, codes = np.unique(np.asarray(joined), return_inverse=True)
-    return codes[: len(enrol[1])], codes[len(enrol[1]) :]
+    return list(zip(*values, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
     """Both sides of an attack as averaged voices: what every metric begins with.
 
-    Made by :func:`setting`. ``known`` has one voice per enrolment speaker, ``asked`` the test
-    conversations. With side information ``codes`` are those of the speakers on both sides, equal
-    where all columns of ``side`` match. ``seeds`` are for what is drawn afterwards.
+    ``known`` has one voice per enrolment speaker, ``asked`` the test conversations. With side
+    information ``codes`` are those of the speakers on both sides, equal where all columns of
+    ``side`` match. ``seeds`` are for what is drawn afterwards.
     """
 
     known: Conversations
     asked: Conversations
     backend: Backend
-    length: int
-    enrol_length: int | str
-    side: tuple[str, ...]
     codes: tuple[IntArray, IntArray] | tuple[None, None]
     seeds: Sequence[np.random.SeedSequence]
+    fields: Mapping[str, Any]
+    """What a curve tells of it."""
 
     def rows(self, speakers: IntArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Rows of both sides whose inner products are scores, of some enrolment speakers or all."""
@@ -275,31 +254,24 @@ class Setting:
         _, right = product_sides(self.backend, self.backend.prepare(self.asked.vectors))
         return left, right
 
-    def fields(self) -> dict[str, Any]:
-        """What a curve tells of it."""
-        return {
-            "length": self.length,
-            "enrol_length": self.enrol_length,
-            "backend": self.backend.name,
-            "side": self.side,
-            "left_out": self.asked.left_out,
-        }
-
 
 def setting(
     enrol: Embeddings,
     test: Embeddings,
-    lengths: tuple[int | Literal["all"], int],
+    lengths: tuple[EnrolLength, int],
     bounds: tuple[int, int],
     backend: Backend | str,
     side: Sequence[str],
     shared: bool,
-    seed: int,
+    how: Resampling,
+    *,
+    usual: int | Literal["all"] = "all",
 ) -> Setting:
     """Check both sets and draw their conversations.
 
-    ``lengths`` are those of enrolment and of test conversations, of which a speaker has as many as
-    ``bounds`` say, from least to most. ``shared`` lets utterances be on both sides.
+    ``lengths`` are those of enrolment (None: ``usual``, or what there is) and of test
+    conversations, of which a speaker has as many as ``bounds`` say, from least to most. ``shared``
+    lets utterances be on both sides.
     """
     if enrol.dimension != test.dimension:
         raise InputError(
@@ -310,18 +282,25 @@ def setting(
     refuse_zeros(test, "test")
     if not shared:
         _refuse_shared(enrol, test)
-    enrol_length, length = lengths
-    seeds = np.random.SeedSequence(seed).spawn(4)
-    known = enrolment(enrol, length=enrol_length, rng=np.random.default_rng(seeds[0]))
+    wanted, length = lengths
+    depth = usual if wanted is None else wanted
+    seeds = np.random.SeedSequence(how.seed).spawn(4)
+    known = enrolment(enrol, length=depth, rng=np.random.default_rng(seeds[0]))
     rng = np.random.default_rng(seeds[1])
     asked = conversations(test, length=length, least=bounds[0], most=bounds[1], rng=rng)
-    return Setting(
-        known,
-        asked,
-        backend_named(backend),
-        length,
-        enrol_length,
-        tuple(side),
-        pair_codes((enrol, known.names), (test, asked.names), side),
-        seeds[2:],
-    )
+    codes: tuple[IntArray, IntArray] | tuple[None, None] = None, None
+    if side:
+        left, right = side_values(enrol, known.names, side), side_values(test, asked.names, side)
+        joined = np.unique(["\0".join(row) for row in left + right], return_inverse=True)[1]
+        codes = joined[: len(left)], joined[len(left) :]
+    scorer = backend_named(backend)
+    fields = {
+        "length": length,
+        "enrol_length": depth,
+        "backend": scorer.name,
+        "side": tuple(side),
+        "left_out": asked.left_out,
+        "short": 0 if wanted is None else known.short,
+        "resampling": how,
+    }
+    return Setting(known, asked, scorer, codes, seeds[2:], fields)

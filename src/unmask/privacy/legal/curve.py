@@ -8,7 +8,7 @@ alike by the score about the mean of each side. Neither needs any label.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -31,6 +31,7 @@ CORRECTED = "speaker,corrected"
 PLAIN, NEGATED, CENTRED, CENTRED_NEGATED = "plain", "negated", "centred", "centred negated"
 VARIANTS = (PLAIN, NEGATED, CENTRED, CENTRED_NEGATED)
 TITLES = {"singling_out": "Singling Out", "linkability": "Linkability", "one_minus_eer": "1 − EER"}
+C = TypeVar("C", bound="Curve")
 _DECILE_REPLICATES = 200
 _LEAST_RECORDINGS = 1.5
 
@@ -54,8 +55,17 @@ class Resampling:
         return draws(units, replicates, self.seed)
 
 
+class Noted(Tabular):
+    """A result with ``notices``: what stands against reading it as it is."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The sentences of the notices."""
+        return tuple(notice.sentence for notice in self.notices)  # type: ignore[attr-defined]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Curve(Tabular):
+class Curve(Noted):
     """The success of one attacker against numbers of speakers.
 
     Made by the metrics, gathered by :class:`LegalSweep`. ``low`` and ``high`` are its interval,
@@ -90,9 +100,9 @@ class Curve(Tabular):
         """Residual risk (value − chance)/(1 − chance); 0 is chance, 1 certain success."""
         return self._residual(self.value)
 
-    def _residual(self, value: FloatArray) -> FloatArray:
+    def _residual(self, value: FloatArray | float) -> FloatArray:
         with np.errstate(invalid="ignore", divide="ignore"):
-            return (value - self.chance) / (1 - self.chance)
+            return np.asarray((value - self.chance) / (1 - self.chance))
 
     @property
     def chance_level(self) -> FloatArray:
@@ -104,11 +114,6 @@ class Curve(Tabular):
         """Where the interval, or the value where there is none, does not lie above chance."""
         least = np.where(np.isnan(self.low), self.value, self.low)
         return np.asarray(~(least > self.chance_level) & (self.chance < 1), dtype=bool)
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The sentences of the notices."""
-        return tuple(notice.sentence for notice in self.notices)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -171,9 +176,8 @@ class Curve(Tabular):
         """Residual risk and the value of the negated score at the i-th count."""
         limits = self._limits(i)
         if limits is not None:
-            ends = (self._residual(np.full(len(self.counts), end))[i] for end in limits)
-            low, high = (float(end) for end in ends)
-            limits = (low, high)
+            low, high = (float(self._residual(end)[i]) for end in limits)
+            limits = low, high
         name, residual = f"{self.metric}_residual", float(self.residual[i])
         details = [self._estimate(name, residual, i, limits)]
         if self.negated is not None:
@@ -265,12 +269,8 @@ class RiskCurve(Curve):
         if not self.tells_persons:
             return np.full(len(self.counts), np.nan)
         noise = self.noise * (1 / self.recordings).mean()
-        return np.stack(
-            [
-                _worst_decile(self.per_speaker[None, :, i], float(noise[i]))[0]
-                for i in range(len(self.counts))
-            ]
-        )
+        columns = zip(self.per_speaker.T, noise.tolist(), strict=True)
+        return np.stack([_worst_decile(risks[None], one)[0] for risks, one in columns])
 
     def worst_decile_limits(self, i: int) -> tuple[float, float] | None:
         """Interval of the worst decile at the i-th count, speakers drawn with replacement.
@@ -303,11 +303,9 @@ class RiskCurve(Curve):
             return super().details(i)
         name, worst = f"{self.metric}_worst_decile", float(self.worst_decile[i])
         limits, how = self.worst_decile_limits(i), self.resampling
-        more = self._estimate(name, worst, i, None)
-        if limits is not None:
-            drawn = min(how.replicates, _DECILE_REPLICATES)
-            interval = Interval(*limits, how.level, CORRECTED, drawn, how.seed)
-            more = replace(more, interval=interval)
+        drawn = min(how.replicates, _DECILE_REPLICATES)
+        interval = limits and Interval(*limits, how.level, CORRECTED, drawn, how.seed)
+        more = replace(self._estimate(name, worst, i, None), interval=interval)
         return (*super().details(i), more)
 
 
@@ -337,6 +335,14 @@ def mean_variance(values: FloatArray) -> FloatArray:
     return np.asarray(values.var(axis=0, ddof=1) / len(values))
 
 
+def risks(per_speaker: FloatArray, variance: FloatArray, how: Resampling) -> dict[str, Any]:
+    """What a risk curve says of its mean over speakers, which has this variance."""
+    value = per_speaker.mean(axis=0)
+    low, high = risk_interval(value, variance, len(per_speaker), how)
+    fields = {"value": value, "low": low, "high": high}
+    return {**fields, "per_speaker": per_speaker, "variance": variance}
+
+
 def risk_interval(
     value: FloatArray, variance: FloatArray, speakers: int, how: Resampling
 ) -> tuple[FloatArray, FloatArray]:
@@ -354,9 +360,6 @@ def one_speaker_note(speakers: int) -> tuple[Notice, ...]:
     return (Notice("one-speaker", "", "one speaker only: no interval can be given"),)
 
 
-C = TypeVar("C", bound=Curve)
-
-
 def spoken(*lengths: int) -> str:
     """``1 utterance``, ``1, 3 utterances``: lengths of conversations as sentences have them."""
     return f"{', '.join(map(str, lengths))} utterance{'' if lengths == (1,) else 's'}"
@@ -372,11 +375,6 @@ def base_name(name: str, curve: Curve) -> str:
     return name if curve.variant == PLAIN else name.removesuffix(f", {curve.variant}")
 
 
-def of_centred(curve: C) -> C:
-    """A curve from centred embeddings, and that of their negated score, called so."""
-    other = curve.negated
-    return replace(
-        curve,
-        variant=CENTRED,
-        negated=None if other is None else replace(other, variant=CENTRED_NEGATED),
-    )
+def with_negated(plain: C, other: C, variants: tuple[str, str] = (PLAIN, NEGATED)) -> C:
+    """The curve of a score with that of the negated one, both called by their variants."""
+    return replace(plain, variant=variants[0], negated=replace(other, variant=variants[1]))

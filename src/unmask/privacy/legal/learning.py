@@ -1,7 +1,7 @@
 """Is a trained attacker to be trusted? Its learning curve, and whether it fails where it must not.
 
 Attackers that were poorly trained made published protection look better than it is (Panariello et
-al. 2025). A risk found by an attacker that would still learn from more speech is a lower bound.
+al. 2025). The risk under an attacker that would still learn from more speech is a lower bound.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import polars as pl
 from unmask.base import FloatArray, IntArray, Tabular, estimate_row, quantile_t, score_interval
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
-from unmask.privacy.legal.alignments import of_people
-from unmask.privacy.legal.attack import Attacker
+from unmask.privacy.legal.attack import Attacker, of_people
 from unmask.privacy.legal.links import Linkability, linkability
 
 FLAT = 0.02
@@ -105,31 +104,25 @@ class LearningCurve(Tabular):
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """Linkability at each number of training people, then the gain of the last step."""
-        size = self.outcomes.shape[1]
-        low, high = self.limits
-        found = [
+        chance = 1 / self.candidates
+        points = zip(self.value, *self.limits, self.people, strict=True)
+        rows = [("linkability", one[:3], _SCORE, chance, one[3]) for one in points]
+        if not np.isnan(self.rise[0]):
+            rows.append(("learning_gain", self.rise, _PAIRED, 0.0, self.people[-1]))
+        return tuple(
             Estimate(
-                "linkability",
-                float(self.value[i]),
+                metric,
+                float(value),
                 "%",
-                None if np.isnan(low[i]) else self._interval(low[i], high[i], _SCORE),
-                1 / self.candidates,
-                {"speakers": size},
-                {"N": self.candidates, "L": self.length, "trained_on": int(n)},
+                None
+                if np.isnan(low)
+                else Interval(float(low), float(high), self.level, method, 0, 0),
+                chance,
+                {"speakers": self.outcomes.shape[1]},
+                {"N": self.candidates, "L": self.length, "trained_on": int(people)},
             )
-            for i, n in enumerate(self.people)
-        ]
-        gain, least, most = self.rise
-        if not np.isnan(gain):
-            ends = None if np.isnan(least) else self._interval(least, most, _PAIRED)
-            params = {"N": self.candidates, "L": self.length, "trained_on": int(self.people[-1])}
-            found.append(
-                Estimate("learning_gain", gain, "%", ends, 0.0, {"speakers": size}, params)
-            )
-        return tuple(found)
-
-    def _interval(self, low: float, high: float, method: str) -> Interval:
-        return Interval(float(low), float(high), self.level, method, 0, 0)
+            for metric, (value, low, high), method, chance, people in rows
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """The table of the curve."""
@@ -194,7 +187,7 @@ def on_fewer(
         order = [trainers[i] for i in rng.permutation(len(trainers))]
         trainers = order[::2]
         attacker = among(attacker, attacked - set(trainers))
-    found: dict[int, list[Attacker]] = {}
+    fewer: dict[int, list[Attacker]] = {}
     size = len(trainers)
     for step in range(steps):
         if size < _LEAST_PEOPLE:
@@ -203,13 +196,13 @@ def on_fewer(
             {trainers[i] for i in rng.permutation(len(trainers))[:size]}
             for _ in range(draws if step else 1)
         ]
-        found[size] = [trained_on(attacker, group) for group in groups]
+        fewer[size] = [trained_on(attacker, group) for group in groups]
         size //= 2
-    if not found:
+    if not fewer:
         raise InputError(
             f"learning curve: expected {_LEAST_PEOPLE} training people, found {len(trainers)}"
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(fewer.items()))
 
 
 def among(attacker: Attacker, people: set[str]) -> Attacker:

@@ -1,22 +1,23 @@
 """Linkability: is a protected voice closest to its own speaker among N'? (Vauquier 2025, 2.2)
 
 For every test conversation it is counted how many enrolment speakers score at or above the true
-one. Scores are inner products, computed in blocks in single precision. Where a score lies so close
-to s(i,i) that rounding could decide, the pair is computed again in double precision, one pair at a
-time: the counts are those of double precision, whatever the place and the size of the blocks.
+one: the rank of the true speaker. Scores are inner products, computed in blocks in single
+precision. Where a score lies so close to s(i,i) that rounding could decide, the pair is computed
+again in double precision, one pair at a time: the counts are those of double precision, whatever
+the place and the size of the blocks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, in_order, lazy, reject_nan
+from unmask.base import FloatArray, IntArray, bias_corrected, in_order, lazy, mean_interval
 from unmask.errors import InputError
-from unmask.estimate import Parameter
+from unmask.estimate import Estimate, Interval, Notice, Parameter
 from unmask.privacy.legal.conversations import (
     MOST_CONVERSATIONS,
     EnrolLength,
@@ -25,15 +26,17 @@ from unmask.privacy.legal.conversations import (
     setting,
 )
 from unmask.privacy.legal.curve import (
+    CORRECTED,
     SCORE,
+    Noted,
     Resampling,
     RiskCurve,
     mean_variance,
     one_speaker_note,
     recording_noise,
-    risk_interval,
+    risks,
+    with_negated,
 )
-from unmask.privacy.legal.ranks import Ranks, ranks_of
 from unmask.run import Arrays, Range, Xp, ranges_of, run
 from unmask.scoring import Backend
 from unmask.trials import Embeddings
@@ -43,6 +46,10 @@ ROWS = 1280
 _RECHECK = 1 << 16
 _STRIP = 240
 _DEVICE_SCORES = 1 << 28
+_CHANCE_DRAWS = 200
+_PLACES = 12
+_RANK_METRICS = {"identification_rate": "%", "mean_d": "bit", "max_d": "bit"}
+ENOUGH_PER_RANK = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,27 +103,6 @@ class Comparison:
             return scores
         return np.where(self.test_side[i] == self.enrol_side[j], scores, -np.inf)
 
-    def bounds(self, rows: Range) -> tuple[FloatArray, Single, Single]:
-        """s(i,i) of some test rows, and between which bounds single precision cannot decide."""
-        i = np.arange(*rows)
-        own = self.scores(i, self.true[slice(*rows)])
-        margin = rounding(self.test[slice(*rows)], self.enrol)
-        return own, _outward(own - margin, own, -np.inf), _outward(own + margin, own, np.inf)
-
-    def settled(
-        self, rows: Range, own: FloatArray, above: IntArray, close: tuple[IntArray, IntArray]
-    ) -> Arrays:
-        """Counts of some test rows: those surely above, and what becomes of the pairs too close to
-        call, each (number within the rows, enrolment row).
-        """
-        i, j = close
-        other = j != self.true[rows[0] + i]
-        i, j = i[other], j[other]
-        scores = self.scores(rows[0] + i, j)
-        above = above + np.bincount(i[scores > own[i]], minlength=own.size)
-        equal = np.bincount(i[scores == own[i]], minlength=own.size)
-        return {"at_or_above": above + equal, "above": above}
-
 
 def count_above(comparison: Comparison, *, rows: int | None = None) -> Above:
     """Count over the score matrix ``test @ enrol.T`` without ever holding it.
@@ -134,27 +120,35 @@ def count_above(comparison: Comparison, *, rows: int | None = None) -> Above:
 
 def count_rows(xp: Xp, comparison: Comparison, rows: Range) -> Arrays:
     """Counts of a range of test rows; the pairs too close to call are settled on the host."""
-    own, *bounds = comparison.bounds(rows)
-    low, high = xp.put(bounds[0]), xp.put(bounds[1])
-    test, enrol = xp.put(comparison.test[slice(*rows)].astype(np.float32)), comparison.single
-    above = xp.zeros(own.size)
+    some = slice(*rows)
+    true = comparison.true[some]
+    own = comparison.scores(np.arange(*rows), true)
+    margin = rounding(comparison.test[some], comparison.enrol)
+    low, high = (xp.put(_outward(own + sign * margin, own, sign * np.inf)) for sign in (-1.0, 1.0))
+    test, enrol = xp.put(comparison.test[some].astype(np.float32)), comparison.single
+    sure = xp.zeros(own.size)
     close_i, close_j = [], []
     step = xp.chunk(_STRIP, _DEVICE_SCORES, own.size)
     for first, last in ranges_of(len(enrol), step):
         scores = xp.product(xp.put(enrol)[first:last], test)
         if comparison.test_side is not None and comparison.enrol_side is not None:
             codes = xp.put(comparison.enrol_side)[first:last, None]
-            xp.fill(scores, codes != xp.put(comparison.test_side)[slice(*rows)], -np.inf)
+            xp.fill(scores, codes != xp.put(comparison.test_side)[some], -np.inf)
         reaches, exceeds = scores >= low, scores > high
         reached, exceeded = xp.column_sums(reaches), xp.column_sums(exceeds)
-        above += exceeded
+        sure += exceeded
         (unsure,) = xp.nonzero(reached != exceeded)
         columns = xp.put(unsure)
         j, i = xp.nonzero(reaches[:, columns] & ~exceeds[:, columns])
         close_i.append(unsure[i])
         close_j.append(j + first)
-    close = np.concatenate(close_i), np.concatenate(close_j)
-    return comparison.settled(rows, own, xp.host(above), close)
+    i, j = np.concatenate(close_i), np.concatenate(close_j)
+    other = j != true[i]
+    i, j = i[other], j[other]
+    exact = comparison.scores(rows[0] + i, j)
+    above = xp.host(sure) + np.bincount(i[exact > own[i]], minlength=own.size)
+    equal = np.bincount(i[exact == own[i]], minlength=own.size)
+    return {"at_or_above": above + equal, "above": above}
 
 
 def _outward(bound: FloatArray, own: FloatArray, side: float) -> Single:
@@ -164,59 +158,6 @@ def _outward(bound: FloatArray, own: FloatArray, side: float) -> Single:
     finite = np.isfinite(rounded)
     rounded[finite] = np.nextafter(rounded[finite], np.float32(side))
     return rounded
-
-
-def count_above_in_scores(
-    scores: npt.ArrayLike, true_column: npt.ArrayLike, *, matches: npt.ArrayLike | None = None
-) -> Above:
-    """The same counts from given ``scores``, test speakers × enrolment speakers.
-
-    ``true_column[i]`` is the enrolment column of test speaker i; a pair where ``matches`` is False
-    cannot be chosen.
-    """
-    matrix = np.asarray(scores)
-    if matrix.ndim != 2 or matrix.shape[1] < 2 or not matrix.size:
-        raise InputError(
-            "scores: expected a matrix of test speakers × at least 2 enrolment speakers,"
-            f" found shape {matrix.shape}"
-        )
-    true = np.asarray(true_column)
-    if true.shape != (len(matrix),) or true.dtype.kind not in "iu":
-        raise InputError(
-            f"true_column: expected {len(matrix)} column numbers, found shape {true.shape}"
-            f" of {true.dtype}"
-        )
-    outside = (true < 0) | (true >= matrix.shape[1])
-    if outside.any():
-        raise InputError(
-            f"true_column: {int(outside.sum())} of {true.size} lie outside the"
-            f" {matrix.shape[1]} enrolment columns, the first at index {int(outside.argmax())}"
-        )
-    allowed = None if matches is None else np.asarray(matches, dtype=bool)
-    if allowed is not None and allowed.shape != matrix.shape:
-        raise InputError(f"matches: expected shape {matrix.shape}, found {allowed.shape}")
-    at_or_above = np.empty(len(matrix), dtype=np.int64)
-    above = np.empty(len(matrix), dtype=np.int64)
-    step = max(1, (1 << 22) // matrix.shape[1])
-    for start in range(0, len(matrix), step):
-        rows = slice(start, start + step)
-        part = np.asarray(matrix[rows], dtype=np.float64)
-        reject_nan(part.reshape(-1), "pair")
-        if allowed is not None:
-            part = np.where(allowed[rows], part, -np.inf)
-        own = np.take_along_axis(part, true[rows, None].astype(np.int64), axis=1)
-        at_or_above[rows] = (part >= own).sum(axis=1) - 1
-        above[rows] = (part > own).sum(axis=1)
-    return Above(at_or_above, above, matrix.shape[1] - 1)
-
-
-def ranks_from_scores(scores: npt.ArrayLike, true_column: npt.ArrayLike, *, seed: int = 0) -> Ranks:
-    """Ranks of the true enrolment column, from ``scores`` of test speakers × enrolment speakers.
-
-    ``true_column[i]`` is the enrolment column of test speaker i; ``seed`` draws the intervals.
-    """
-    above = count_above_in_scores(scores, true_column)
-    return ranks_of(above.at_or_above + 1, above.others + 1, resampling=Resampling(seed=seed))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -286,23 +227,6 @@ def sampled_linkability(
     return hits / draws
 
 
-def linkability_from_scores(
-    scores: npt.ArrayLike,
-    true_column: npt.ArrayLike,
-    *,
-    counts: npt.ArrayLike,
-    matches: npt.ArrayLike | None = None,
-) -> FloatArray:
-    """Exact Linkability for every N' in ``counts`` from ``scores``, test × enrolment speakers.
-
-    ``true_column[i]`` is the enrolment column of test speaker i. ``matches`` is side information:
-    a pair where it is False cannot be chosen.
-    """
-    above = count_above_in_scores(scores, true_column, matches=matches)
-    sizes = as_counts(counts, speakers=above.others + 1, least=1, where="enrolment")
-    return np.asarray(exact_linkability(above.at_or_above, above.others, sizes).mean(axis=0))
-
-
 def linkability(
     enrol: Embeddings,
     test: Embeddings,
@@ -335,9 +259,9 @@ def linkability(
     interval over speakers has ``level``; none is made where ``replicates`` is 0. Scores are counted
     on the current place.
     """
-    lengths = "all" if enrol_length is None else enrol_length, length
+    how, lengths = Resampling(level, replicates, seed), (enrol_length, length)
     both = setting(
-        enrol, test, lengths, (1, max_conversations), backend, side, allow_shared_utterances, seed
+        enrol, test, lengths, (1, max_conversations), backend, side, allow_shared_utterances, how
     )
     known, asked = both.known, both.asked
     owner, recordings = asked.speakers, asked.per_speaker
@@ -351,36 +275,25 @@ def linkability(
     above = count_above(
         Comparison(right, left, true, None if test_side is None else test_side[owner], enrol_side)
     )
-
-    def success(stronger: IntArray) -> FloatArray:
-        if draws is None:
-            return exact_linkability(stronger, above.others, sizes)
-        return sampled_linkability(stronger, above.others, sizes, draws=draws, seed=both.seeds[0])
-
-    how = Resampling(level, replicates, seed)
     first = np.cumsum(recordings) - recordings
 
     def curve(counted: Above) -> Linkability:
-        outcomes = success(counted.at_or_above)
+        stronger = counted.at_or_above, counted.others, sizes
+        if draws is None:
+            outcomes = exact_linkability(*stronger)
+        else:
+            outcomes = sampled_linkability(*stronger, draws=draws, seed=both.seeds[0])
         per_speaker = np.add.reduceat(outcomes, first, axis=0) / recordings[:, None]
-        value, variance = per_speaker.mean(axis=0), mean_variance(per_speaker)
-        low, high = risk_interval(value, variance, len(per_speaker), how)
         return Linkability(
             metric="linkability",
             counts=sizes,
-            value=value,
-            low=low,
-            high=high,
+            **risks(per_speaker, mean_variance(per_speaker), how),
             chance=1 / sizes,
             attacks=np.full(len(sizes), len(owner) * (draws or 1)),
-            per_speaker=per_speaker,
             recordings=recordings,
             noise=recording_noise(outcomes, owner, per_speaker),
-            variance=variance,
             speakers=asked.names,
-            **both.fields(),
-            short=known.short,
-            resampling=how,
+            **both.fields,
             method=SCORE,
             notes=one_speaker_note(len(asked.names)),
             above=counted,
@@ -388,4 +301,163 @@ def linkability(
             draws=draws,
         )
 
-    return replace(curve(above), negated=replace(curve(above.negated()), variant="negated"))
+    return with_negated(curve(above), curve(above.negated()))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranks(Noted):
+    """Ranks r of the true speaker among N candidates, 1 is best; a tie takes the worse rank.
+
+    Made by :func:`ranks_of`, for each length of a sweep once. ``speakers`` is the test speaker of
+    each rank; every speaker counts alike. ``distribution[r − 1]`` is P(r). MeanD = log2 N − H(R)
+    and MaxD = max_r log2(N·P(r)), in bits. Few ranks make both too large, so ``chance`` holds what
+    as many uniform ranks give on average; ``intervals`` are over test speakers.
+    """
+
+    ranks: IntArray
+    speakers: IntArray
+    candidates: int
+    distribution: FloatArray
+    identification_rate: float
+    mean_d: float
+    max_d: float
+    chance: Mapping[str, float]
+    intervals: Mapping[str, Interval]
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """Say so where there are too few conversations for a distribution over N ranks."""
+        if len(self.ranks) >= ENOUGH_PER_RANK * self.candidates:
+            return ()
+        sentence = (
+            f"ranks: {len(self.ranks)} conversations over {self.candidates} ranks make MeanD and"
+            f" MaxD too large; ranks without any information give {self.chance['mean_d']:.2f} and"
+            f" {self.chance['max_d']:.2f} bit here"
+        )
+        return (Notice("few-conversations", "ranks", sentence),)
+
+    def histogram(self) -> tuple[IntArray, FloatArray]:
+        """Edges of bins that double in width, and the mean P(r) within each; bin b holds the ranks
+        from edges[b] to edges[b + 1] − 1.
+        """
+        doubling = 2 ** np.arange(int(np.log2(self.candidates)) + 1)
+        edges = np.append(doubling, self.candidates + 1)
+        total = np.concatenate([[0.0], np.cumsum(self.distribution)])
+        return edges, np.diff(total[edges - 1]) / np.diff(edges)
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Identification rate, MeanD and MaxD."""
+        n = {"speakers": int(self.speakers.max()) + 1, "conversations": len(self.ranks)}
+        return tuple(
+            Estimate(
+                metric,
+                getattr(self, metric),
+                unit,
+                self.intervals[metric],
+                self.chance[metric],
+                n,
+                {"N": self.candidates},
+            )
+            for metric, unit in _RANK_METRICS.items()
+        )
+
+
+def disclosure(distribution: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """MeanD and MaxD in bits of distributions over ranks (last axis), the last digits rounded so
+    that certainty is exactly log2 N.
+    """
+    candidates = distribution.shape[-1]
+    positive = np.where(distribution > 0, distribution, 1.0)
+    entropy = -(distribution * np.log2(positive)).sum(axis=-1)
+    largest = np.log2(candidates * distribution.max(axis=-1))
+    mean_d = np.maximum(np.log2(candidates) - entropy, 0.0)
+    return np.round(mean_d, _PLACES), np.round(largest, _PLACES)
+
+
+def ranks_of(
+    ranks: npt.ArrayLike,
+    candidates: int,
+    *,
+    speakers: npt.ArrayLike | None = None,
+    resampling: Resampling | None = None,
+) -> Ranks:
+    """Rank statistics from ``ranks`` among ``candidates``.
+
+    ``speakers`` are codes 0, 1, … of the test speakers, in the order of their names, one each by
+    default; ``resampling`` says how intervals are made.
+    """
+    how = resampling if resampling is not None else Resampling()
+    array = np.asarray(ranks, dtype=np.int64)
+    if array.ndim != 1 or not array.size or array.min() < 1 or array.max() > candidates:
+        raise InputError(f"ranks: expected whole numbers from 1 to {candidates}")
+    owner = np.arange(array.size) if speakers is None else np.asarray(speakers, dtype=np.int64)
+    sizes = np.bincount(owner)
+    share = (1 / sizes)[owner]
+
+    def spread(numbers: IntArray, weights: FloatArray) -> FloatArray:
+        return np.bincount(numbers, weights, candidates) / len(sizes)
+
+    distribution = spread(array - 1, share)
+    mean_d, max_d = map(float, disclosure(distribution))
+    rate = float(distribution[0])
+    blind = np.random.default_rng(np.random.SeedSequence(how.seed).spawn(1)[0])
+    uniform = np.array(
+        [
+            disclosure(spread(blind.integers(0, candidates, array.size), share))
+            for _ in range(_CHANCE_DRAWS)
+        ]
+    )
+    ends = [(np.nan, np.nan)] * 3
+    if len(sizes) > 1 and how.replicates > 0:
+        first = np.bincount(owner, np.where(array == 1, share, 0.0))
+        low, high = mean_interval(np.asarray(first[:, None], float), level=how.level)
+        times = how.times(len(sizes))
+        drawn = np.array([disclosure(spread(array - 1, one[owner] * share)) for one in times])
+        usual = mean_d <= np.quantile(uniform[:, 0], (1 + how.level) / 2)
+        bits = _bits((mean_d, max_d), drawn, len(sizes), candidates, bool(usual), how.level)
+        ends = [(float(low[0]), float(high[0])), *bits]
+    chance = 1 / candidates, *uniform.mean(axis=0)
+    methods = (SCORE, 0), (CORRECTED, how.replicates), (CORRECTED, how.replicates)
+    return Ranks(
+        array,
+        owner,
+        candidates,
+        distribution,
+        rate,
+        mean_d,
+        max_d,
+        dict(zip(_RANK_METRICS, chance, strict=True)),
+        {
+            metric: Interval(*limit, how.level, *method, how.seed)
+            for metric, limit, method in zip(_RANK_METRICS, ends, methods, strict=True)
+        },
+    )
+
+
+def _bits(
+    values: Sequence[float],
+    drawn: FloatArray,
+    speakers: int,
+    candidates: int,
+    usual: bool,
+    level: float,
+) -> list[tuple[float, float]]:
+    """Intervals of MeanD and MaxD, speakers drawn with replacement.
+
+    Few ranks make the bits too large, most of all at chance, where the scale of their range cannot
+    reach 0: the low end is the lower one of that scale and of the bits themselves, both less the
+    bias that resampling shows; the high end is the highest of these and of the bits with their
+    bias, so that what is not sure stays with the risk. Where a MeanD as large is ``usual`` for
+    uniform ranks the low end is 0. MaxD is 0 if and only if MeanD is: their intervals hold 0
+    together.
+    """
+    most = (0.0, float(np.round(np.log2(candidates), _PLACES)))
+    limits = []
+    for value, column in zip(values, drawn.T, strict=True):
+        scaled = bias_corrected(value, column, speakers, level=level, bounds=most)
+        plain = bias_corrected(value, column, speakers, level=level)
+        biased = bias_corrected(value, column, speakers, level=level, overfit=0.0)
+        ends = np.clip([scaled, plain, biased], *most)
+        limits.append((float(np.fmin.reduce(ends[:, 0])), float(np.fmax.reduce(ends[:, 1]))))
+    return [(0.0, high) for _, high in limits] if usual or limits[0][0] == 0 else limits

@@ -1,13 +1,16 @@
-"""Linkability and Singling Out from scores alone, where every enrolled speaker was compared with
-every recording.
-"""
+"""The risks from scores alone, where every enrolled speaker was compared with every recording."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
 
-from unmask.base import FloatArray, IntArray
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import FloatArray, IntArray, reject_nan
+from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
+from unmask.privacy.legal.conversations import as_counts
 from unmask.privacy.legal.curve import (
     BOTH_SIDES,
     NEGATED,
@@ -17,16 +20,141 @@ from unmask.privacy.legal.curve import (
     mean_variance,
     risk_interval,
 )
-from unmask.privacy.legal.isolation import Population
-from unmask.privacy.legal.links import count_above_in_scores, exact_linkability
-from unmask.privacy.legal.predicates import GivenScores, Protocol, single_out_all
+from unmask.privacy.legal.links import Above, Ranks, exact_linkability, ranks_of
+from unmask.privacy.legal.predicates import GivenScores, Population, Protocol, single_out_all
 from unmask.privacy.legal.singling import both_sides
 from unmask.trials import Scores, share
 
 _LEAST = 2
 _FOLDS, _DRAWS = 10, 5
-Value = tuple[float, str, float]
-"""A risk, the reading of the scores that reaches it, and the variance of the risk."""
+
+
+def count_above_in_scores(
+    scores: npt.ArrayLike, true_column: npt.ArrayLike, *, matches: npt.ArrayLike | None = None
+) -> Above:
+    """The same counts from given ``scores``, test speakers × enrolment speakers.
+
+    ``true_column[i]`` is the enrolment column of test speaker i; a pair where ``matches`` is False
+    cannot be chosen.
+    """
+    matrix = np.asarray(scores)
+    if matrix.ndim != 2 or matrix.shape[1] < 2 or not matrix.size:
+        raise InputError(
+            "scores: expected a matrix of test speakers × at least 2 enrolment speakers,"
+            f" found shape {matrix.shape}"
+        )
+    true = np.asarray(true_column)
+    if true.shape != (len(matrix),) or true.dtype.kind not in "iu":
+        raise InputError(
+            f"true_column: expected {len(matrix)} column numbers, found shape {true.shape}"
+            f" of {true.dtype}"
+        )
+    outside = (true < 0) | (true >= matrix.shape[1])
+    if outside.any():
+        raise InputError(
+            f"true_column: {int(outside.sum())} of {true.size} lie outside the"
+            f" {matrix.shape[1]} enrolment columns, the first at index {int(outside.argmax())}"
+        )
+    allowed = None if matches is None else np.asarray(matches, dtype=bool)
+    if allowed is not None and allowed.shape != matrix.shape:
+        raise InputError(f"matches: expected shape {matrix.shape}, found {allowed.shape}")
+    at_or_above = np.empty(len(matrix), dtype=np.int64)
+    above = np.empty(len(matrix), dtype=np.int64)
+    step = max(1, (1 << 22) // matrix.shape[1])
+    for start in range(0, len(matrix), step):
+        rows = slice(start, start + step)
+        part = np.asarray(matrix[rows], dtype=np.float64)
+        reject_nan(part.reshape(-1), "pair")
+        if allowed is not None:
+            part = np.where(allowed[rows], part, -np.inf)
+        own = np.take_along_axis(part, true[rows, None].astype(np.int64), axis=1)
+        at_or_above[rows] = (part >= own).sum(axis=1) - 1
+        above[rows] = (part > own).sum(axis=1)
+    return Above(at_or_above, above, matrix.shape[1] - 1)
+
+
+def ranks_from_scores(scores: npt.ArrayLike, true_column: npt.ArrayLike, *, seed: int = 0) -> Ranks:
+    """Ranks of the true enrolment column, from ``scores`` of test speakers × enrolment speakers.
+
+    ``true_column[i]`` is the enrolment column of test speaker i; ``seed`` draws the intervals.
+    """
+    above = count_above_in_scores(scores, true_column)
+    return ranks_of(above.at_or_above + 1, above.others + 1, resampling=Resampling(seed=seed))
+
+
+def linkability_from_scores(
+    scores: npt.ArrayLike,
+    true_column: npt.ArrayLike,
+    *,
+    counts: npt.ArrayLike,
+    matches: npt.ArrayLike | None = None,
+) -> FloatArray:
+    """Exact Linkability for every N' in ``counts`` from ``scores``, test × enrolment speakers.
+
+    ``true_column[i]`` is the enrolment column of test speaker i. ``matches`` is side information:
+    a pair where it is False cannot be chosen.
+    """
+    above = count_above_in_scores(scores, true_column, matches=matches)
+    sizes = as_counts(counts, speakers=above.others + 1, least=1, where="enrolment")
+    return np.asarray(exact_linkability(above.at_or_above, above.others, sizes).mean(axis=0))
+
+
+def singling_out_from_scores(
+    scores: npt.ArrayLike,
+    enrol_speaker: npt.ArrayLike,
+    test_speaker: npt.ArrayLike,
+    *,
+    counts: npt.ArrayLike,
+    folds: int = 10,
+    draws: int = 5,
+    seed: int = 0,
+    matches: npt.ArrayLike | None = None,
+) -> FloatArray:
+    """Singling Out for every N in ``counts`` from enrolment speakers × test conversations.
+
+    ``enrol_speaker`` and ``test_speaker`` are codes 0, 1, …, of rows and columns of ``scores``;
+    each speaker needs at least two conversations. ``folds`` and ``draws`` are those of
+    :func:`singling_out`, drawn with ``seed``. ``matches`` is side information: a pair where it is
+    False cannot satisfy the predicate.
+    """
+    matrix = np.asarray(scores, dtype=np.float64)
+    rows, columns = np.asarray(enrol_speaker), np.asarray(test_speaker)
+    if matrix.ndim != 2 or matrix.shape != (rows.size, columns.size) or not matrix.size:
+        raise InputError(
+            "scores: expected a matrix of enrolment speakers × test conversations"
+            f" ({rows.size} × {columns.size}), found shape {matrix.shape}"
+        )
+    reject_nan(matrix.reshape(-1), "pair")
+    if matches is not None:
+        allowed = np.asarray(matches, dtype=bool)
+        if allowed.shape != matrix.shape:
+            raise InputError(f"matches: expected shape {matrix.shape}, found {allowed.shape}")
+        matrix = np.where(allowed, matrix, -np.inf)
+    order = np.argsort(columns, kind="stable")
+    names, owner = np.unique(columns[order], return_inverse=True)
+    absent = ~np.isin(rows, names)
+    if absent.any():
+        raise InputError(
+            f"enrolment speakers: expected every one in test, found {int(absent.sum())} absent"
+        )
+    population = Population.of(owner)
+    few = population.per_speaker < 2
+    if few.any():
+        raise InputError(
+            "test speakers: expected at least 2 conversations each, found"
+            f" {int(few.sum())} with one (first: {names[few][0]})"
+        )
+    sizes = as_counts(counts, speakers=len(names), least=2, where="test")
+    protocol = Protocol.of(
+        population,
+        np.searchsorted(names, rows),
+        sizes,
+        folds=folds,
+        draws=draws,
+        seed=np.random.SeedSequence(seed),
+    )
+    outcome = single_out_all(GivenScores(protocol, matrix[:, order]))
+    return np.asarray(outcome.success[0].mean(axis=0))
 
 
 def matrix_risks(
@@ -42,14 +170,14 @@ def matrix_risks(
     score or its negation counts, whichever gives more. Intervals have ``level``, none without
     ``replicates``; ``seed`` draws the folds of Singling Out.
     """
-    found = _matrix(scores)
-    if found is None:
+    matrix = _matrix(scores)
+    if matrix is None:
         return {}
-    order, place, whose = found
+    order, place, whose = matrix
     how = Resampling(level, replicates, seed)
     return {
         system: (
-            *_linked(values[order], place, how, scores.digest),
+            _linked(values[order], place, how, scores.digest),
             *_isolated(values[order], place, whose, how, scores.digest),
         )
         for system, values in scores.systems.items()
@@ -85,76 +213,62 @@ def _matrix(scores: Scores) -> tuple[IntArray, IntArray, IntArray] | None:
     return (square, column[owner], owner) if (column[owner] >= 0).any() else None
 
 
-def _linked(
-    matrix: FloatArray, place: IntArray, how: Resampling, trials: str
-) -> tuple[Estimate, ...]:
-    """The larger Linkability of the scores and of their negation, with its interval."""
+def _linked(matrix: FloatArray, place: IntArray, how: Resampling, trials: str) -> Estimate:
     kept = place >= 0
     true = place[kept]
     owner = np.unique(true, return_inverse=True)[1]
     people = np.bincount(owner)
     above = count_above_in_scores(matrix[kept], true)
     count = above.others + 1
-
-    def of(variant: str) -> Value:
-        counted = above if variant == PLAIN else above.negated()
+    risks = {}
+    for variant, counted in ((PLAIN, above), (NEGATED, above.negated())):
         outcome = exact_linkability(counted.at_or_above, above.others, np.array([count]))[:, 0]
         mean = np.bincount(owner, outcome) / people
-        return float(mean.mean()), variant, float(mean_variance(mean[:, None])[0])
-
-    worst = max(map(of, (PLAIN, NEGATED)), key=lambda risk: risk[0])
+        risks[variant] = float(mean.mean()), mean_variance(mean[:, None])
     params: dict[str, Parameter] = {"count": count, "length": 1, "draws": "exact"}
     n = {"speakers": len(people), "recordings": len(true)}
-    return (_estimate("linkability", worst, SCORE, 1 / count, n, params, how, trials),)
+    return _larger("linkability", risks, SCORE, 1 / count, n, params, how, trials)
 
 
 def _isolated(
     matrix: FloatArray, place: IntArray, whose: IntArray, how: Resampling, trials: str
 ) -> tuple[Estimate, ...]:
-    """The larger Singling Out of the scores and of their negation, with its interval."""
     kept = np.flatnonzero(np.bincount(whose)[whose] >= _LEAST)
     kept = kept[np.argsort(whose[kept], kind="stable")]
-    if not kept.size:
-        return ()
     names, first, owner = np.unique(whose[kept], return_index=True, return_inverse=True)
     column = place[kept[first]]
     enrolled = np.flatnonzero(column >= 0)
     if len(names) < _LEAST or not enrolled.size:
         return ()
+    counts, seed = np.array([len(names)]), np.random.SeedSequence(how.seed)
     protocol = Protocol.of(
-        Population.of(owner),
-        enrolled,
-        np.array([len(names)]),
-        folds=_FOLDS,
-        draws=_DRAWS,
-        seed=np.random.SeedSequence(how.seed),
+        Population.of(owner), enrolled, counts, folds=_FOLDS, draws=_DRAWS, seed=seed
     )
     given = matrix[np.ix_(kept, column[enrolled])].T
-
-    def of(variant: str) -> Value:
-        outcome = single_out_all(GivenScores(protocol, given if variant == PLAIN else -given))
-        return float(outcome.success.mean()), variant, float(both_sides(outcome, 0, protocol)[0])
-
-    worst = max(map(of, (PLAIN, NEGATED)), key=lambda risk: risk[0])
-    params: dict[str, Parameter] = {"count": len(names), "length": 1}
-    params |= {"folds": _FOLDS, "draws": _DRAWS}
+    risks = {}
+    for variant, signed in ((PLAIN, given), (NEGATED, -given)):
+        outcome = single_out_all(GivenScores(protocol, signed))
+        risks[variant] = float(outcome.success.mean()), both_sides(outcome, 0, protocol)
+    params = {"count": len(names), "length": 1, "folds": _FOLDS, "draws": _DRAWS}
     n = {"speakers": len(enrolled), "recordings": len(kept)}
     chance = float(np.exp(-1.0))
-    return (_estimate("singling_out", worst, BOTH_SIDES, chance, n, params, how, trials),)
+    return (_larger("singling_out", risks, BOTH_SIDES, chance, n, params, how, trials),)
 
 
-def _estimate(
+def _larger(
     metric: str,
-    risk: Value,
+    risks: Mapping[str, tuple[float, FloatArray]],
     method: str,
     chance: float,
     n: dict[str, int],
-    params: dict[str, Parameter],
+    params: Mapping[str, Parameter],
     how: Resampling,
     trials: str,
 ) -> Estimate:
-    value, variant, variance = risk
-    low, high = risk_interval(np.array([value]), np.array([variance]), n["speakers"], how)
+    """The larger risk (and its variance) of the scores and of their negation, with its interval."""
+    variant = max(risks, key=lambda name: risks[name][0])
+    value, variance = risks[variant]
+    low, high = risk_interval(np.array([value]), variance, n["speakers"], how)
     interval = Interval(float(low[0]), float(high[0]), how.level, method, how.replicates, how.seed)
     asked = how.replicates > 0
     return Estimate(

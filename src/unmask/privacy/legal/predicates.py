@@ -1,14 +1,20 @@
-"""Predicates of many enrolment speakers, tried on any place; a task is a range of them.
+"""Predicates of many enrolment speakers: does a calibrated threshold isolate one test entry alone?
 
-Whom they are tried on, in which folds and draws, comes from one seed. Scores are inner products in
-single precision. They only tell which conversations are worth a look: what decides is computed
-again in double precision, one pair at a time. So the results are those of double precision,
-wherever the products were made.
+Whom they are tried on, in which folds and draws, comes from one seed. For an enrolment speaker only
+the best scores matter: the threshold lies between the k-th and the (k+1)-th best calibration score,
+k the number of calibration entries of that speaker, and every test entry above it lies above the
+(k+1)-th as well. One list of best scores per enrolment speaker serves all folds, draws and numbers
+of speakers; where it proves too short it is made longer. The same lists tell what becomes of a
+success if one of the other test speakers had not been there, which gives the spread over them.
+
+Scores are inner products in single precision. They only tell which conversations are worth a look:
+what decides is computed again in double precision, one pair at a time. So the results are those of
+double precision, wherever the products were made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,19 +24,229 @@ import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray, lazy
 from unmask.errors import InputError
-from unmask.privacy.legal.isolation import Best, Draw, Exact, Population, Row, Slots, single_out
 from unmask.privacy.legal.links import rounding
 from unmask.run import Arrays, Range, Xp, narrow, ranges_of, run
 
-SPEAKERS = 32
+Row = npt.NDArray[np.float32]
+Slots = npt.NDArray[np.int16]
 Words = npt.NDArray[np.uint32]
-Attacked = tuple[IntArray, list[tuple[IntArray, IntArray]]]
-"""How often each conversation of an enrolment speaker was isolated as its test entry (signs ×
-counts × conversations), and for each sign the keys count·S + j of test speakers without whom
-success changes, and by how many folds."""
+Exact = Callable[[IntArray], FloatArray]
+"""Gives double-precision scores of one enrolment speaker with some conversations."""
 Attack = tuple[int, Row, float, tuple[Exact, ...]]
 """The number of an enrolment speaker, its scores, by how much two of them may be off, and what
 gives exact ones: of the score, and of the negated one where that is tried as well."""
+SPEAKERS = 32
+DRAWS_WITHOUT = 2
+"""Draws in which success is tried again without each test speaker: two tell the spread."""
+_SAMPLE = 16
+_SPARE = 48
+_DEEPER = 4
+_BEYOND = 8
+_AT_ONCE = 1 << 21
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Test conversations as the kernel sees them: sorted by speaker, numbered within each."""
+
+    owner: IntArray
+    slot: IntArray
+    start: IntArray
+    per_speaker: IntArray
+
+    @classmethod
+    def of(cls, owner: IntArray) -> Population:
+        """From the speaker of each conversation, ascending."""
+        per_speaker = np.bincount(owner)
+        start = np.concatenate([[0], np.cumsum(per_speaker)[:-1]])
+        return cls(owner, np.arange(len(owner)) - start[owner], start, per_speaker)
+
+    def conversations(self, speakers: IntArray) -> IntArray:
+        """All conversations of some speakers."""
+        sizes = self.per_speaker[speakers]
+        first = np.repeat(self.start[speakers] - (np.cumsum(sizes) - sizes), sizes)
+        return np.asarray(first + np.arange(len(first)))
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """One draw of test speakers for one enrolment speaker: ``order`` begins with that speaker.
+
+    The first N of it are the test speakers, for every N. ``position`` is its inverse.
+    """
+
+    order: IntArray
+    position: IntArray
+    slots: Slots
+
+    @classmethod
+    def of(cls, speaker: int, speakers: int, slots: Slots, rng: np.random.Generator) -> Draw:
+        """Everyone in random order, the enrolment speaker moved to the front."""
+        order = rng.permutation(speakers)
+        at = int(np.flatnonzero(order == speaker)[0])
+        order[1 : at + 1] = order[:at].copy()
+        order[0] = speaker
+        position = np.empty(speakers, dtype=np.int64)
+        position[order] = np.arange(speakers)
+        return cls(order, position, slots)
+
+
+class Best:
+    """Single-precision scores of one enrolment speaker, and lists of the best of them."""
+
+    def __init__(self, scores: Row, population: Population) -> None:
+        self.scores = scores
+        self.population = population
+        self._lists: dict[int, tuple[IntArray, float]] = {}
+
+    def best(self, depth: int) -> tuple[IntArray, float]:
+        """About ``depth`` conversations or more with the best scores, and a bound on the rest."""
+        size = len(self.scores)
+        depth = 1 << (depth - 1).bit_length()
+        if 2 * depth >= size:
+            return np.arange(size), -np.inf
+        if depth not in self._lists:
+            sample = self.scores[:: min(_SAMPLE, max(1, size // (8 * depth)))]
+            rank = max(1, round(depth * len(sample) / size))
+            bound = float(-np.partition(-sample, rank)[rank])
+            self._lists[depth] = (np.flatnonzero(self.scores > np.float32(bound)), bound)
+        return self._lists[depth]
+
+    def among(self, draw: Draw, count: int, depth: int) -> tuple[IntArray, float]:
+        """The ``depth`` best conversations of the first ``count`` speakers of a draw.
+
+        Also a bound that no other conversation of theirs exceeds.
+        """
+        everyone = len(self.population.per_speaker)
+        share = count / everyone
+        if count * len(self.scores) / everyone <= 4 * depth / share:
+            chosen, bound = self.population.conversations(draw.order[:count]), -np.inf
+        else:
+            chosen, bound = self.best(int(2 * depth / share))
+            if count < everyone:
+                chosen = chosen[draw.position[self.population.owner[chosen]] < count]
+        if len(chosen) > depth:
+            scores = self.scores[chosen]
+            kept = np.argpartition(-scores, depth)
+            bound = float(scores[kept[depth]])
+            chosen = chosen[kept[:depth]]
+        return chosen, bound
+
+
+def _isolated(
+    scores: FloatArray, is_test: BoolArray, calibrates: BoolArray, rank: int
+) -> tuple[BoolArray, FloatArray, IntArray]:
+    """Whether one test entry alone lies above the threshold, the (k+1)-th best calibration score,
+    −inf where there are fewer, and where it stands, of each attack and fold.
+
+    An attack is a row of ``scores``, which descend; ``is_test`` and ``calibrates`` are attacks ×
+    folds × scores, ``rank`` is k.
+    """
+    short = np.uint8 if scores.shape[1] < 256 else np.int32
+    calibration: npt.NDArray[Any] = np.cumsum(calibrates, axis=2, dtype=short)
+    nth = []
+    for n in (rank, rank + 1):
+        reached = calibration >= n
+        at = reached.argmax(axis=2)
+        score = np.take_along_axis(scores, at, axis=1)
+        nth.append(np.where(reached[:, :, -1], score, -np.inf))
+    threshold = nth[0] / 2 + nth[1] / 2
+    passes = (is_test & (scores[:, None, :] > threshold[:, :, None])).sum(axis=2)
+    return passes == 1, nth[1], at
+
+
+def _without_speakers(
+    lists: tuple[FloatArray, IntArray, BoolArray],
+    rank: int,
+    success: BoolArray,
+    deepest: IntArray,
+    own: int,
+) -> tuple[IntArray, IntArray, IntArray]:
+    """In how many more folds an attack succeeds once all entries of another test speaker are gone.
+
+    ``lists`` holds scores, which descend, their speakers, and which are test entries in each fold.
+    Only speakers with an entry down to ``deepest``, that of the threshold, can matter; the
+    enrolment speaker ``own`` stays. Gives the attack, the speaker, and the number of folds; none
+    where the list holds too few others to set the threshold.
+    """
+    scores, owner, is_test = lists
+    size = int(deepest.max()) + 1
+    near = owner[:, :size]
+    first = ~(np.tril(near[:, :, None] == near[:, None, :], -1)).any(axis=2)
+    first &= (np.arange(size) <= deepest[:, None]) & (near != own)
+    first &= scores[:, :size] > -np.inf
+    attack, at = np.nonzero(first)
+    gone = near[attack, at]
+    width = min(scores.shape[1], size + 2 * (rank + 1) + _BEYOND)
+    scores, owner, is_test = scores[:, :width], owner[:, :width], is_test[:, :, :width]
+    kept = (owner[attack] != gone[:, None])[:, None, :]
+    tested = is_test[attack]
+    won, below, _ = _isolated(scores[attack], tested & kept, ~tested & kept, rank)
+    before = success[attack]
+    after = np.where(below > -np.inf, won, before)
+    return attack, gone, after.sum(axis=1) - before.sum(axis=1)
+
+
+def single_out(
+    row: Best, exact: Exact, margin: float, draws: Sequence[Draw], rank: int, counts: IntArray
+) -> tuple[BoolArray, IntArray, IntArray]:
+    """Success of one enrolment speaker's predicate with threshold rank ``rank``, draws × counts ×
+    folds; the keys count·S + j of other test speakers j, ascending, and by how many folds, over the
+    first draws, success rises without that speaker's entries.
+
+    Single-precision scores of ``row`` err by ``margin``. All attacks go through the same few array
+    operations; those whose lists prove too short go again.
+    """
+    folds, speakers = len(draws[0].slots), len(row.population.per_speaker)
+    own = int(draws[0].order[0])
+    success = np.empty((len(draws) * len(counts), folds), dtype=bool)
+    keys, changes = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    left = np.arange(len(success))
+    depth = 2 * (rank + 1) + _SPARE
+    while left.size:
+        together = max(1, _AT_ONCE // (depth * folds))
+        short = []
+        for start in range(0, left.size, together):
+            some = left[start : start + together]
+            d, c = np.divmod(some, len(counts))
+            lists = [row.among(draws[i], int(n), depth) for i, n in zip(d, counts[c], strict=True)]
+            chosen, scores = _descending([conversations for conversations, _ in lists], exact)
+            bound = np.array([bound for _, bound in lists]) + margin
+            owner, slot = row.population.owner[chosen], row.population.slot[chosen]
+            tested = [draws[i].slots.take(owner[d == i], axis=1) for i in np.unique(d)]
+            is_test = np.concatenate(tested, axis=1).swapaxes(0, 1) == slot[:, None, :]
+            won, below, at = _isolated(scores, is_test, ~is_test, rank)
+            deep = (bound == -np.inf) | (below > bound[:, None]).all(axis=1)
+            success[some[deep]] = won[deep]
+            short.append(some[~deep])
+            deep &= d < DRAWS_WITHOUT
+            if deep.any():
+                parts, deepest = (scores[deep], owner[deep], is_test[deep]), at[deep].max(axis=1)
+                attack, gone, change = _without_speakers(parts, rank, won[deep], deepest, own)
+                keys.append(c[deep][attack] * speakers + gone)
+                changes.append(change)
+        left = np.concatenate(short)
+        depth *= _DEEPER
+    absent, which = np.unique(np.concatenate(keys), return_inverse=True)
+    total = np.zeros(absent.size, dtype=np.int64)
+    np.add.at(total, which, np.concatenate(changes))
+    return success.reshape(len(draws), len(counts), folds), absent, total
+
+
+def _descending(lists: Sequence[IntArray], exact: Exact) -> tuple[IntArray, FloatArray]:
+    """Conversations of each list and their exact scores, best first.
+
+    Shorter lists are filled up with scores of −inf, which neither pass nor move a threshold.
+    """
+    sizes = np.array([len(some) for some in lists])
+    filled = np.arange(sizes.max()) < sizes[:, None]
+    chosen = np.zeros(filled.shape, dtype=np.int64)
+    scores = np.full(filled.shape, -np.inf)
+    chosen[filled] = np.concatenate(lists)
+    different, which = np.unique(chosen[filled], return_inverse=True)
+    scores[filled] = exact(different)[which]
+    order = np.argsort(-scores, axis=1)
+    return np.take_along_axis(chosen, order, axis=1), np.take_along_axis(scores, order, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +297,12 @@ class Protocol:
     def draws(self, e: int) -> list[Draw]:
         """The draws of an enrolment speaker."""
         entropy, key = self.entropy.tolist(), self.key.tolist()
-        everyone = len(self.population.per_speaker)
-        return [
-            Draw.of(int(self.speakers[e]), everyone, slots, _rng(entropy, (*key, e, d)))
-            for d, slots in enumerate(self.slots)
-        ]
+        speaker, everyone = int(self.speakers[e]), len(self.population.per_speaker)
+        draws = []
+        for d, slots in enumerate(self.slots):
+            seed = np.random.SeedSequence(entropy, spawn_key=(*key, e, d))
+            draws.append(Draw.of(speaker, everyone, slots, np.random.default_rng(seed)))
+        return draws
 
     @property
     def ranks(self) -> IntArray:
@@ -101,9 +318,13 @@ class Protocol:
         counted = np.bincount(flat.reshape(-1), minlength=most * len(self.speakers))
         return counted.reshape(-1, most)
 
-    def attack(self, e: int, row: Row, margin: float, exacts: Sequence[Exact]) -> Attacked:
-        """Attacks of an enrolment speaker for every count, with the score and, where there is a
-        second ``exacts``, the negated score (−inf, a pair ruled out, stays −inf).
+    def attack(
+        self, e: int, row: Row, margin: float, exacts: Sequence[Exact]
+    ) -> tuple[IntArray, list[tuple[IntArray, IntArray]]]:
+        """How often each conversation of an enrolment speaker was isolated as its test entry (signs
+        × counts × conversations), and for each sign which test speakers success changes without:
+        of the score and, where there is a second ``exacts``, the negated one (−inf, a pair ruled
+        out, stays −inf).
         """
         draws = self.draws(e)
         speaker, rank = int(self.speakers[e]), int(self.ranks[e])
@@ -114,11 +335,11 @@ class Protocol:
         for s, exact in enumerate(exacts):
             signed = row if s == 0 else np.where(row == -np.inf, row, -row)
             best = Best(signed, self.population)
-            result = single_out(best, exact, margin, draws, rank, self.counts)
+            success, *change = single_out(best, exact, margin, draws, rank, self.counts)
             for c in range(len(self.counts)):
-                success = result.success[:, c].reshape(-1)
-                won[s, c] = np.bincount(slots.reshape(-1), success, won.shape[2])
-            changes.append((result.absent, result.change))
+                tried = slots.reshape(-1), success[:, c].reshape(-1)
+                won[s, c] = np.bincount(*tried, won.shape[2])
+            changes.append((change[0], change[1]))
         return won, changes
 
 
@@ -130,11 +351,6 @@ def _words(entropy: Any) -> list[int]:
         for number in numbers
         for shift in range(0, max(number.bit_length(), 1), 32)
     ]
-
-
-def _rng(entropy: list[int], key: tuple[int, ...]) -> np.random.Generator:
-    """A generator from the seed that successive spawns from a parent would give."""
-    return np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=key))
 
 
 def test_slots(per_speaker: IntArray, folds: int, seed: np.random.SeedSequence) -> Slots:
@@ -202,8 +418,10 @@ class Predicates:
         """By how much two single-precision scores of an enrolment speaker may be off."""
         return rounding(self.enrol, self.test)
 
-    def attacks(self, speakers: Range, scores: Row) -> Iterator[Attack]:
-        """Attacks of some enrolment speakers, whose scores are the rows of ``scores``."""
+    def attacks(self, xp: Xp, speakers: Range) -> Iterator[Attack]:
+        """Attacks of some enrolment speakers; only products are made on a device."""
+        enrol = xp.put(self.enrol[slice(*speakers)].astype(np.float32))
+        scores = xp.host(xp.product(enrol, xp.put(self.single))).astype(np.float32, copy=False)
         for e, row in enumerate(scores, speakers[0]):
             allowed = None
             if self.enrol_side is not None and self.test_side is not None:
@@ -230,7 +448,7 @@ class GivenScores:
     protocol: Protocol
     scores: FloatArray
 
-    def attacks(self, speakers: Range) -> Iterator[Attack]:
+    def attacks(self, xp: Xp, speakers: Range) -> Iterator[Attack]:
         """Attacks of some enrolment speakers."""
         for e in range(*speakers):
             values = self.scores[e]
@@ -239,29 +457,22 @@ class GivenScores:
 
 
 def isolate(xp: Xp, shared: Predicates | GivenScores, speakers: Range) -> Arrays:
-    """Try the predicates of a range of enrolment speakers; only products are made on a device."""
-    if isinstance(shared, GivenScores):
-        return _tried(shared.protocol, shared.attacks(speakers))
-    enrol = xp.put(shared.enrol[slice(*speakers)].astype(np.float32))
-    scores = xp.host(xp.product(enrol, xp.put(shared.single))).astype(np.float32, copy=False)
-    return _tried(shared.protocol, shared.attacks(speakers, scores))
-
-
-def _tried(protocol: Protocol, attacks: Iterator[Attack]) -> Arrays:
-    counts, speakers = len(protocol.counts), len(protocol.population.per_speaker)
+    """Try the predicates of a range of enrolment speakers."""
+    protocol = shared.protocol
+    counts, everyone = len(protocol.counts), len(protocol.population.per_speaker)
     won: list[IntArray] = []
-    change = np.zeros((2, counts * speakers), dtype=np.int64)
+    change = np.zeros((2, counts * everyone), dtype=np.int64)
     squares = np.zeros((2, counts), dtype=np.int64)
-    for attack in attacks:
+    for attack in shared.attacks(xp, speakers):
         one, changes = protocol.attack(*attack)
         won.append(one)
         for s, (absent, rise) in enumerate(changes):
             change[s, absent] += rise
-            np.add.at(squares[s], absent // speakers, rise**2)
+            np.add.at(squares[s], absent // everyone, rise**2)
     signs = len(won[0])
     return {
         "won": narrow(np.stack(won, axis=1)),
-        "change": change[:signs].reshape(signs, counts, speakers),
+        "change": change[:signs].reshape(signs, counts, everyone),
         "squares": squares[:signs],
     }
 

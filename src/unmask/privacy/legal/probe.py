@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import FloatArray, IntArray, Tabular
+from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
-from unmask.privacy.legal.conversations import refuse_zeros, source_name
-from unmask.privacy.legal.curve import SCORE, Resampling, risk_interval
+from unmask.privacy.legal.conversations import column_of, refuse_zeros
+from unmask.privacy.legal.curve import SCORE, Noted, Resampling, risk_interval
 from unmask.trials import Embeddings, Ids
 
 _STOP = {"maxiter": 200, "ftol": 1e-6, "gtol": 1e-4}
@@ -25,7 +25,7 @@ _NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Inference(Tabular):
+class Inference(Noted):
     """Accuracy of a probe for one attribute on protected speech; made by :func:`inference`.
 
     ``chance`` is the share of the majority class. ``unprotected`` is the accuracy of the same probe
@@ -59,17 +59,13 @@ class Inference(Tabular):
         return (self.value - self.chance) / (1 - self.chance)
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """The sentences of the notices."""
-        return tuple(notice.sentence for notice in self.notices)
-
-    @property
     def notices(self) -> tuple[Notice, ...]:
         """What stands against reading the accuracy as it is."""
         sentences = {}
+        weak = not self.unprotected_low > self.chance
         if not self.low > self.chance:
             control = f"on unprotected speech it reaches {100 * self.unprotected:.0f} %"
-            if not self.unprotected_low > self.chance:
+            if weak:
                 control = "with no control that succeeds this is uninformative"
             sentences["chance"] = (
                 f"the probe is no better than the majority class ({self.majority}); {control}"
@@ -78,7 +74,7 @@ class Inference(Tabular):
             sentences["no-control"] = (
                 "no unprotected speech was given, so the probe's strength is not known"
             )
-        elif not self.unprotected_low > self.chance:
+        elif weak:
             sentences["weak-control"] = (
                 "the probe is no better than the majority class on unprotected speech either: too"
                 " weak to be believed"
@@ -93,13 +89,14 @@ class Inference(Tabular):
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """Accuracy on protected and, where given, on unprotected speech."""
-        triples = {
-            "inference": (self.value, self.low, self.high),
-            "inference_balanced": (self.balanced, self.balanced_low, self.balanced_high),
-            "inference_unprotected": (
-                self.unprotected, self.unprotected_low, self.unprotected_high,
-            ),
-        }  # fmt: skip
+        even = 1 / len(self.classes)
+        rows = [
+            ("inference", self.chance, self.value, self.low, self.high),
+            ("inference_balanced", even, self.balanced, self.balanced_low, self.balanced_high),
+        ]
+        if not np.isnan(self.unprotected):
+            control = self.unprotected, self.unprotected_low, self.unprotected_high
+            rows.append(("inference_unprotected", self.chance, *control))
         how = self.resampling
         return tuple(
             Estimate(
@@ -107,12 +104,11 @@ class Inference(Tabular):
                 value,
                 "%",
                 Interval(low, high, how.level, SCORE, 0, how.seed),
-                1 / len(self.classes) if metric == "inference_balanced" else self.chance,
+                chance,
                 {"attacks": self.attacks, "speakers": len(self.speakers)},
                 {"attribute": self.attribute, "folds": self.folds},
             )
-            for metric, (value, low, high) in triples.items()
-            if metric != "inference_unprotected" or not np.isnan(value)
+            for metric, chance, value, low, high in rows
         )
 
 
@@ -203,10 +199,11 @@ class _Predictions:
         vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         rng = np.random.default_rng(np.random.SeedSequence(seed))
         fold = speaker_folds(codes, labels, folds, rng)
-        predicted = cross_validated(vectors, labels, len(classes), fold, penalty=penalty)
-        names = embeddings.speakers.names.gather(present)
-        right = (predicted == labels).astype(np.float64)
-        return cls(classes, labels, names, owner, right, folds)
+        right = np.empty(len(labels))
+        for test in (fold == held_out for held_out in np.unique(fold)):
+            probe = Probe.fit(vectors[~test], labels[~test], len(classes), penalty=penalty)
+            right[test] = probe.predict(vectors[test]) == labels[test]
+        return cls(classes, labels, embeddings.speakers.names.gather(present), owner, right, folds)
 
     def accuracy(self, how: Resampling) -> tuple[float, float, float]:
         """Share of right predictions and its score interval over speakers: a ratio of sums over
@@ -240,10 +237,7 @@ class _Predictions:
 
 def _column(embeddings: Embeddings, attribute: str, bands: Sequence[float]) -> Ids:
     """The attribute of every utterance, cut into bands where asked for."""
-    if attribute not in embeddings.columns:
-        known = ", ".join(embeddings.columns) or "none"
-        raise InputError(f"{source_name(embeddings)}: expected a column {attribute}, found {known}")
-    column = embeddings.columns[attribute]
+    column = column_of(embeddings, attribute)
     if not len(bands):
         return column
     cuts = sorted(float(cut) for cut in bands)
@@ -323,15 +317,3 @@ def speaker_folds(
     fold = np.empty(len(names), dtype=np.int64)
     fold[order] = np.arange(len(names)) % folds
     return fold[dense]
-
-
-def cross_validated(
-    vectors: FloatArray, labels: IntArray, classes: int, fold: IntArray, *, penalty: float
-) -> IntArray:
-    """Predictions for every row by a probe trained on the speakers of the other folds."""
-    predicted = np.empty(len(labels), dtype=np.int64)
-    for held_out in np.unique(fold):
-        test = fold == held_out
-        probe = Probe.fit(vectors[~test], labels[~test], classes, penalty=penalty)
-        predicted[test] = probe.predict(vectors[test])
-    return predicted

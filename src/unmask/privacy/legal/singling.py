@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 from scipy.special import betaincinv
 
-from unmask.base import FloatArray, IntArray, reject_nan
+from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.estimate import Notice, Parameter
 from unmask.privacy.legal.conversations import (
     MOST_CONVERSATIONS,
-    SINGLING_OUT_ENROL,
-    Conversations,
     EnrolLength,
     as_counts,
     locate,
@@ -28,12 +25,13 @@ from unmask.privacy.legal.curve import (
     RiskCurve,
     one_speaker_note,
     recording_noise,
-    risk_interval,
+    risks,
+    with_negated,
 )
-from unmask.privacy.legal.isolation import DRAWS_WITHOUT, Population
 from unmask.privacy.legal.predicates import (
-    GivenScores,
+    DRAWS_WITHOUT,
     Outcome,
+    Population,
     Predicates,
     Protocol,
     single_out_all,
@@ -41,6 +39,7 @@ from unmask.privacy.legal.predicates import (
 from unmask.scoring import Backend
 from unmask.trials import Embeddings
 
+ENROL_LENGTH = 30
 _NODES = 64
 
 
@@ -72,64 +71,6 @@ class SinglingOut(RiskCurve):
             "draws": self.draws,
             "k": round(float(self.threshold_rank[i]), 3),
         }
-
-
-def singling_out_from_scores(
-    scores: npt.ArrayLike,
-    enrol_speaker: npt.ArrayLike,
-    test_speaker: npt.ArrayLike,
-    *,
-    counts: npt.ArrayLike,
-    folds: int = 10,
-    draws: int = 5,
-    seed: int = 0,
-    matches: npt.ArrayLike | None = None,
-) -> FloatArray:
-    """Singling Out for every N in ``counts`` from enrolment speakers × test conversations.
-
-    ``enrol_speaker`` and ``test_speaker`` are codes 0, 1, …, of rows and columns of ``scores``;
-    each speaker needs at least two conversations. ``folds`` and ``draws`` are those of
-    :func:`singling_out`, drawn with ``seed``. ``matches`` is side information: a pair where it is
-    False cannot satisfy the predicate.
-    """
-    matrix = np.asarray(scores, dtype=np.float64)
-    rows, columns = np.asarray(enrol_speaker), np.asarray(test_speaker)
-    if matrix.ndim != 2 or matrix.shape != (rows.size, columns.size) or not matrix.size:
-        raise InputError(
-            "scores: expected a matrix of enrolment speakers × test conversations"
-            f" ({rows.size} × {columns.size}), found shape {matrix.shape}"
-        )
-    reject_nan(matrix.reshape(-1), "pair")
-    if matches is not None:
-        allowed = np.asarray(matches, dtype=bool)
-        if allowed.shape != matrix.shape:
-            raise InputError(f"matches: expected shape {matrix.shape}, found {allowed.shape}")
-        matrix = np.where(allowed, matrix, -np.inf)
-    order = np.argsort(columns, kind="stable")
-    names, owner = np.unique(columns[order], return_inverse=True)
-    absent = ~np.isin(rows, names)
-    if absent.any():
-        raise InputError(
-            f"enrolment speakers: expected every one in test, found {int(absent.sum())} absent"
-        )
-    population = Population.of(owner)
-    few = population.per_speaker < 2
-    if few.any():
-        raise InputError(
-            "test speakers: expected at least 2 conversations each, found"
-            f" {int(few.sum())} with one (first: {names[few][0]})"
-        )
-    sizes = as_counts(counts, speakers=len(names), least=2, where="test")
-    protocol = Protocol.of(
-        population,
-        np.searchsorted(names, rows),
-        sizes,
-        folds=folds,
-        draws=draws,
-        seed=np.random.SeedSequence(seed),
-    )
-    outcome = single_out_all(GivenScores(protocol, matrix[:, order]))
-    return np.asarray(outcome.success[0].mean(axis=0))
 
 
 def singling_out(
@@ -166,13 +107,25 @@ def singling_out(
     a leak. The score interval over enrolment and test speakers has ``level``; none is made where
     ``replicates`` is 0. Predicates are tried on the current place.
     """
-    lengths = SINGLING_OUT_ENROL if enrol_length is None else enrol_length, length
+    if max_enrol < 1:
+        raise InputError(f"max_enrol: expected at least 1, found {max_enrol}")
+    how, lengths = Resampling(level, replicates, seed), (enrol_length, length)
     both = setting(
-        enrol, test, lengths, (2, max_conversations), backend, side, allow_shared_utterances, seed
-    )
-    known, entries = both.known, both.asked
-    attackers = _choose(known, entries.names, max_enrol, np.random.default_rng(both.seeds[0]))
-    names = known.names.gather(attackers)
+        enrol, test, lengths, (2, max_conversations), backend, side, allow_shared_utterances, how,
+        usual=ENROL_LENGTH,
+    )  # fmt: skip
+    known, entries = both.known.names, both.asked
+    attackers = np.flatnonzero(known.is_in(entries.names.implode()).to_numpy())
+    absent = len(known) - attackers.size
+    if not attackers.size:
+        raise InputError(
+            "enrolment speakers: expected one with two test conversations, found none of"
+            f" {len(known)} (first: {known[0]})"
+        )
+    if attackers.size > max_enrol:
+        rng = np.random.default_rng(both.seeds[0])
+        attackers = np.sort(rng.choice(attackers, size=max_enrol, replace=False))
+    names = known.gather(attackers)
     sizes = as_counts(
         counts, speakers=len(entries.names), least=2, where=f"test with {2 * length} utterances"
     )
@@ -189,41 +142,36 @@ def singling_out(
         enrol_side = enrol_side[attackers]
     predicates = Predicates(protocol, *both.rows(attackers), enrol_side, test_side)
     outcome = single_out_all(predicates)
-    how = Resampling(level, replicates, seed)
-    ranks = np.full(len(sizes), protocol.ranks.mean())
-    recordings = (outcome.trials > 0).sum(axis=1)
     chance = mean_calibrated_chance(protocol.population.per_speaker, protocol.speakers, sizes)
+    notes = one_speaker_note(len(names))
+    if absent:
+        sentence = (
+            f"Singling Out: {absent} of {len(known)} enrolment speakers have no two test"
+            " conversations and are left out"
+        )
+        notes = (*notes, Notice("left-out", "singling_out", sentence))
 
     def curve(s: int) -> SinglingOut:
-        success = outcome.success[s]
-        value, variance = success.mean(axis=0), both_sides(outcome, s, protocol)
-        low, high = risk_interval(value, variance, len(names), how)
         return SinglingOut(
             metric="singling_out",
             counts=sizes,
-            value=value,
-            low=low,
-            high=high,
+            **risks(outcome.success[s], both_sides(outcome, s, protocol), how),
             chance=np.full(len(sizes), np.exp(-1.0)),
             attacks=np.full(len(sizes), len(names) * folds * draws),
-            per_speaker=success,
-            recordings=recordings,
+            recordings=(outcome.trials > 0).sum(axis=1),
             noise=_noise(outcome, s),
-            variance=variance,
             speakers=names,
-            **both.fields(),
-            short=0 if enrol_length is None else known.short,
-            resampling=how,
+            **both.fields,
             method=BOTH_SIDES,
-            notes=(*one_speaker_note(len(names)), *_absent_note(known.names, entries.names)),
+            notes=notes,
             chance_exact=(1 - 1 / sizes) ** (sizes - 1),
             chance_calibrated=chance,
-            threshold_rank=ranks,
+            threshold_rank=np.full(len(sizes), protocol.ranks.mean()),
             folds=folds,
             draws=draws,
         )
 
-    return replace(curve(0), negated=replace(curve(1), variant="negated"))
+    return with_negated(curve(0), curve(1))
 
 
 def both_sides(outcome: Outcome, s: int, protocol: Protocol) -> FloatArray:
@@ -255,33 +203,6 @@ def _noise(outcome: Outcome, s: int) -> FloatArray:
     owner = np.nonzero(tried)[0]
     means = np.stack([np.bincount(owner, column) for column in shares.T], axis=1)
     return recording_noise(shares, owner, means / np.bincount(owner)[:, None])
-
-
-def _choose(
-    known: Conversations, eligible: pl.Series, most: int, rng: np.random.Generator
-) -> IntArray:
-    """At most ``most`` enrolment speakers who have test conversations, at random."""
-    if most < 1:
-        raise InputError(f"max_enrol: expected at least 1, found {most}")
-    able = np.flatnonzero(known.names.is_in(eligible.implode()).to_numpy())
-    if not able.size:
-        raise InputError(
-            "enrolment speakers: expected one with two test conversations, found none of"
-            f" {len(known.names)} (first: {known.names[0]})"
-        )
-    return np.sort(rng.choice(able, size=most, replace=False)) if able.size > most else able
-
-
-def _absent_note(known: pl.Series, tested: pl.Series) -> tuple[Notice, ...]:
-    """Count the enrolment speakers whose own test speech is missing."""
-    absent = int((~known.is_in(tested.implode())).sum())
-    if not absent:
-        return ()
-    sentence = (
-        f"Singling Out: {absent} of {len(known)} enrolment speakers have no two test conversations"
-        " and are left out"
-    )
-    return (Notice("left-out", "singling_out", sentence),)
 
 
 def calibrated_chance(count: float, rank: int, entries: float) -> float:

@@ -2,13 +2,16 @@
 
 Whoever tries many attacks on the same speakers and reports the best reports luck as well. So the
 attacker is chosen on one half of the speakers and judged by the other, over many splits. A low risk
-is believed only of an attacker that is strong where nothing protects.
+is believed only of an attacker that is strong where nothing protects. Whether several attacks link
+the same people is told by the overlap of the easiest and of the hardest tenth.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import polars as pl
@@ -17,11 +20,13 @@ from unmask.base import FEW_SPEAKERS, FloatArray, few_speakers, score_interval
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy.legal.curve import TITLES, Curve, RiskCurve, base_name, spoken
+from unmask.privacy.legal.links import Ranks
 from unmask.privacy.legal.probe import Inference
-from unmask.privacy.legal.ranks import Ranks
 
 SPLITS = 200
 STRONG_ENOUGH = 0.5
+SHARE = 0.1
+EASIEST, HARDEST = "easiest", "hardest"
 _LEAST_SPEAKERS = 4
 _CHECKED = ("linkability", "one_minus_eer")
 Curves = Mapping[tuple[str, str, int], Curve]
@@ -94,7 +99,7 @@ def strongest_of(
     alone = Strongest(largest, curves[largest].estimate(at[largest]), 1.0, len(at), False)
     if len(risks) < len(at) or len(at) == 1:
         return alone
-    outcomes = _aligned(risks, at)
+    outcomes = _common(risks, at)
     if outcomes.shape[1] < _LEAST_SPEAKERS:
         return alone
     cross, chosen = _cross_fitted(outcomes, splits, seed)
@@ -104,16 +109,15 @@ def strongest_of(
     return Strongest(name, estimate, float(chosen[which]), len(at), True)
 
 
-def _aligned(risks: Mapping[str, RiskCurve], at: Mapping[str, int]) -> FloatArray:
+def _common(risks: Mapping[str, RiskCurve], at: Mapping[str, int]) -> FloatArray:
     """Outcomes of the speakers that all attackers attack: attackers × speakers."""
-    tables = [
+    first, *others = (
         pl.DataFrame({"speaker": curve.speakers, str(n): curve.per_speaker[:, at[name]]})
         for n, (name, curve) in enumerate(risks.items())
-    ]
-    joined = tables[0]
-    for table in tables[1:]:
-        joined = joined.join(table, on="speaker", how="inner", maintain_order="left")
-    return joined.drop("speaker").to_numpy().T
+    )
+    for table in others:
+        first = first.join(table, on="speaker", how="inner", maintain_order="left")
+    return first.drop("speaker").to_numpy().T
 
 
 def _cross_fitted(outcomes: FloatArray, splits: int, seed: int) -> tuple[FloatArray, FloatArray]:
@@ -180,12 +184,15 @@ def sweep_notices(
             for lengths, some in alike.items()
         )
         joined.append(Notice(notice.code, subject, f"{subject}: {notice.sentence}"))
+    least = min((len(curve.speakers) for curve in curves.values()), default=FEW_SPEAKERS)
+    few = few_speakers(least)
+    larger = f"{few}; risks in a larger crowd are unknown"
     return [
-        *_few(curves),
-        *strength_notices(curves, original),
+        *([] if few is None else [Notice("few-speakers", "", larger)]),
+        *_strength_notices(curves, original),
         *(Notice("consistency", name, f"{name}: {_CONSISTENCY}") for name in consistency),
-        *chance_notices(curves, original),
-        *isolation_notices(curves, original),
+        *_chance_notices(curves, original),
+        *_isolation_notices(curves, original),
         *joined,
     ]
 
@@ -197,16 +204,7 @@ _CONSISTENCY = (
 )
 
 
-def _few(curves: Curves) -> list[Notice]:
-    """Few speakers leave wide intervals, and say nothing of a larger crowd."""
-    least = min((len(curve.speakers) for curve in curves.values()), default=FEW_SPEAKERS)
-    sentence = few_speakers(least)
-    if sentence is None:
-        return []
-    return [Notice("few-speakers", "", f"{sentence}; risks in a larger crowd are unknown")]
-
-
-def strength_notices(curves: Curves, original: str | None) -> list[Notice]:
+def _strength_notices(curves: Curves, original: str | None) -> list[Notice]:
     """An attack is believed if, on unprotected speech and the smallest count, its residual risk in
     Linkability (or in 1 − EER) reaches one half.
     """
@@ -232,11 +230,9 @@ def strength_notices(curves: Curves, original: str | None) -> list[Notice]:
     return notices
 
 
-def chance_notices(curves: Curves, original: str | None) -> list[Notice]:
-    """Attacks no variant of which is better than chance, and what the control makes of that.
-
-    Where the same attack succeeds on unprotected speech this is evidence of protection; where it is
-    weak there too, or no such control was given, it tells nothing.
+def _chance_notices(curves: Curves, original: str | None) -> list[Notice]:
+    """Attacks no variant of which is better than chance: evidence of protection where the same
+    attack succeeds on unprotected speech, else nothing.
     """
     variants: dict[tuple[str, str, int], list[Curve]] = {}
     for (name, metric, length), curve in curves.items():
@@ -267,8 +263,7 @@ def _by_control(control: Sequence[Curve], counts: Sequence[int]) -> dict[str, li
     for count in counts:
         strength = []
         for curve in control:
-            i = curve.index(int(count))
-            if i is not None:
+            if (i := curve.index(int(count))) is not None:
                 with np.errstate(invalid="ignore", divide="ignore"):
                     chance = curve.chance_level[i]
                     residual = (curve.value[i] - chance) / (1 - chance)
@@ -284,11 +279,9 @@ def _by_control(control: Sequence[Curve], counts: Sequence[int]) -> dict[str, li
     return verdicts
 
 
-def isolation_notices(curves: Curves, original: str | None) -> list[Notice]:
-    """Where voices are isolated although nobody is linked: they keep a voice that is not theirs.
-
-    Singling Out counts whoever is isolated. Entries of one protected voice that resemble each other
-    stand out under any predicate, made from the speaker or from a stranger.
+def _isolation_notices(curves: Curves, original: str | None) -> list[Notice]:
+    """Where voices are isolated although nobody is linked: they keep a voice that is not theirs,
+    and entries that resemble each other stand out under any predicate.
     """
     notices = []
     for (name, metric, length), curve in curves.items():
@@ -303,3 +296,95 @@ def isolation_notices(curves: Curves, original: str | None) -> list[Notice]:
             )
             notices.append(Notice("isolated", subject, sentence))
     return notices
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How many people are in the same tenth under two attacks; made by :func:`overlaps`.
+
+    ``which`` tenth, of ``size`` people out of ``speakers``; ``shared`` of them are in both.
+    ``drawn`` counts those of either tenth whose place was drawn by lot, since others were linked as
+    often: they lower the overlap towards chance.
+    """
+
+    first: str
+    second: str
+    which: str
+    shared: int
+    size: int
+    speakers: int
+    drawn: int
+
+    @property
+    def chance(self) -> float:
+        """Share of the tenth that two unrelated attacks have in common: size/speakers."""
+        return self.size / self.speakers
+
+    @property
+    def probability(self) -> float:
+        """P(as many or more in common by chance), exact: hypergeometric with ``size`` marked of
+        ``speakers`` and ``size`` drawn.
+        """
+        from scipy.stats import hypergeom
+
+        return float(hypergeom.sf(self.shared - 1, self.speakers, self.size, self.size))
+
+    @property
+    def estimate(self) -> Estimate:
+        """The share of the tenth that both have."""
+        return Estimate(
+            "overlap",
+            self.shared / self.size,
+            "%",
+            None,
+            self.chance,
+            {"speakers": self.speakers, "tenth": self.size, "drawn": self.drawn},
+            {"by_chance": round(self.probability, 6)},
+            no_interval="an exact chance level and probability stand beside it",
+        )
+
+
+def overlaps(risks: Mapping[str, RiskCurve], *, share: float = SHARE) -> tuple[Overlap, ...]:
+    """Overlap of the easiest and of the hardest ``share`` of people for each pair of attacks.
+
+    ``risks`` are curves by the name of the attack, safeguard or length. People are ordered by their
+    mean risk over the curve's numbers of candidates; those of equal risk by a lot that each attack
+    draws anew, so that ties create no overlap. Only people attacked by both count.
+    """
+    if not 0 < share <= 0.5:
+        raise InputError(f"share: expected more than 0 and at most 0.5, found {share:g}")
+    made = []
+    for (first, one), (second, other) in combinations(risks.items(), 2):
+        tables = [
+            dict(zip(c.speakers, c.per_speaker.mean(axis=1), strict=True)) for c in (one, other)
+        ]
+        names = sorted(tables[0].keys() & tables[1].keys())
+        size = max(1, round(share * len(names)))
+        if len(names) < 2 * size:
+            continue
+        sides = [
+            _ordered(names, np.array([table[name] for name in names]), label)
+            for table, label in zip(tables, (first, second), strict=True)
+        ]
+        for which in (EASIEST, HARDEST):
+            tenths = [_tenth(order, risk, size, which) for order, risk in sides]
+            shared = len(tenths[0][0] & tenths[1][0])
+            drawn = tenths[0][1] + tenths[1][1]
+            made.append(Overlap(first, second, which, shared, size, len(names), drawn))
+    return tuple(made)
+
+
+def _ordered(names: Sequence[str], risk: FloatArray, label: str) -> tuple[list[str], FloatArray]:
+    """People from the most to the least linked, with their risks; ties by a lot of the label."""
+    lot = [hashlib.sha256(f"{label}\0{name}".encode()).hexdigest() for name in names]
+    order = sorted(range(len(names)), key=lambda i: (-risk[i], lot[i]))
+    return [names[i] for i in order], risk[order]
+
+
+def _tenth(order: list[str], risk: FloatArray, size: int, which: str) -> tuple[set[str], int]:
+    """The people of a tenth, and how many of them were drawn from others of equal risk."""
+    if which == HARDEST:
+        order, risk = order[::-1], risk[::-1]
+    edge = risk[size - 1]
+    drawn = int((risk[:size] == edge).sum()) if risk[size] == edge else 0
+    return set(order[:size]), drawn

@@ -10,25 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from unmask.base import Tabular, estimate_row
+from unmask.base import estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal.attack import Attacker
 from unmask.privacy.legal.conversations import EnrolLength
 from unmask.privacy.legal.curve import (
     CENTRED,
+    CENTRED_NEGATED,
     PLAIN,
     TITLES,
     VARIANTS,
     Curve,
+    Noted,
     base_name,
-    of_centred,
     spoken,
     variant_name,
+    with_negated,
 )
-from unmask.privacy.legal.links import Linkability, linkability
+from unmask.privacy.legal.links import Linkability, Ranks, linkability
 from unmask.privacy.legal.probe import Inference, inference
-from unmask.privacy.legal.ranks import Ranks
 from unmask.privacy.legal.singling import singling_out
 from unmask.privacy.legal.strength import Strongest, Worst, extent, strongest_of, sweep_notices
 from unmask.privacy.legal.verification import one_minus_eer
@@ -41,12 +42,10 @@ METRICS: Mapping[str, Callable[..., Curve]] = {
     "one_minus_eer": one_minus_eer,
 }
 LENGTHS = (1, 3, 30)
-FIRST_COUNT = 20
-_STEPS = (1, 2, 5)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LegalSweep(Tabular):
+class LegalSweep(Noted):
     """Curves by (attacker, metric, length); ranks by (attacker, length); inference by attribute.
 
     Made by :func:`legal`, shown by reports and figures. Among the curves are those of the variants
@@ -65,11 +64,6 @@ class LegalSweep(Tabular):
     notices: tuple[Notice, ...]
     sources: tuple[Source, ...] = ()
     consistency: tuple[str, ...] = ()
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The sentences of the notices."""
-        return tuple(notice.sentence for notice in self.notices)
 
     @property
     def attackers(self) -> tuple[str, ...]:
@@ -103,15 +97,14 @@ class LegalSweep(Tabular):
     def estimate(self, attacker: str, metric: str, length: int, count: int) -> Estimate | None:
         """One point of the panel, or None where there were too few speakers for it."""
         curve = self.curves[attacker, metric, length]
-        i = curve.index(count)
-        return None if i is None else curve.estimate(i)
+        return None if (i := curve.index(count)) is None else curve.estimate(i)
 
     def details(self, attacker: str, metric: str, length: int, count: int) -> tuple[Estimate, ...]:
         """Residual risk, worst decile and the other variants of the score at one point."""
-        i = self.curves[attacker, metric, length].index(count)
-        if i is None:
+        own = self.curves[attacker, metric, length]
+        if (i := own.index(count)) is None:
             return ()
-        details = list(self.curves[attacker, metric, length].details(i))
+        details = list(own.details(i))
         centred = self.curves.get((variant_name(attacker, CENTRED), metric, length))
         for curve in () if centred is None else (centred, centred.negated):
             if curve is not None:
@@ -137,8 +130,7 @@ class LegalSweep(Tabular):
         curves = self.competing(metric, length, [attacker])
         if not curves:
             raise InputError(f"{metric}: no curve of {attacker} for length {length}")
-        count = max(int(curve.counts.max()) for curve in curves.values())
-        return curves[strongest_of(curves, count, seed=self.seed).attacker]
+        return curves[strongest_of(curves, _largest(curves), seed=self.seed).attacker]
 
     def strongest(self, metric: str, length: int, count: int) -> Strongest:
         """The strongest attack on protected speech, all variants competing.
@@ -153,13 +145,11 @@ class LegalSweep(Tabular):
 
     def worst(self, metric: str) -> Worst:
         """The largest risk over all lengths and counts, the surest of equal ones."""
-        points = [
-            Worst(length, count, self.strongest(metric, length, count))
-            for length in self.lengths
-            for count in sorted(
-                {int(n) for c in self.competing(metric, length).values() for n in c.counts}
-            )
-        ]
+        points = []
+        for length in self.lengths:
+            curves = self.competing(metric, length).values()
+            counts = sorted({int(n) for curve in curves for n in curve.counts})
+            points += [Worst(length, n, self.strongest(metric, length, n)) for n in counts]
         return max(points, key=lambda point: extent(point.strongest.estimate))
 
     @property
@@ -196,8 +186,7 @@ class LegalSweep(Tabular):
             worst = self.worst(metric)
             lines.append(self._sentence(metric, worst.length, worst.count, "largest risk, "))
             for length in self.lengths:
-                curves = self.competing(metric, length).values()
-                count = max(int(curve.counts.max()) for curve in curves)
+                count = _largest(self.competing(metric, length))
                 if (length, count) != (worst.length, worst.count):
                     lines.append(self._sentence(metric, length, count))
         return tuple(lines)
@@ -215,6 +204,10 @@ class LegalSweep(Tabular):
         return f"{text}; chance {100 * float(best.estimate.chance or 0):.2f} %."
 
 
+def _largest(curves: Mapping[str, Curve]) -> int:
+    return max(int(curve.counts.max()) for curve in curves.values())
+
+
 def _shown(estimate: Estimate) -> str:
     text = f"{100 * float(estimate.value):.1f}"
     if estimate.interval is not None:
@@ -224,8 +217,8 @@ def _shown(estimate: Estimate) -> str:
 
 def default_counts(speakers: int) -> tuple[int, ...]:
     """20, 50, 100, 200, 500, … below the number of speakers, and that number."""
-    steps = (step * 10**power for power in range(1, 10) for step in _STEPS)
-    return (*(n for n in steps if FIRST_COUNT <= n < speakers), speakers)
+    steps = (step * 10**power for power in range(1, 10) for step in (1, 2, 5))
+    return (*(n for n in steps if 20 <= n < speakers), speakers)
 
 
 def legal(
@@ -285,13 +278,9 @@ def legal(
     shared = {**intervals, "side": side, "allow_shared_utterances": allow_shared_utterances}
     if one_minus_eer_enrol is None:
         one_minus_eer_enrol = linkability_enrol
+    attempts: dict[str, Any] = {"folds": folds, "draws": draws, "max_enrol": max_enrol}
     options: Mapping[str, Mapping[str, Any]] = {
-        "singling_out": {
-            "enrol_length": singling_out_enrol,
-            "folds": folds,
-            "draws": draws,
-            "max_enrol": max_enrol,
-        },
+        "singling_out": {"enrol_length": singling_out_enrol, **attempts},
         "linkability": {"enrol_length": linkability_enrol, "draws": linkability_draws},
         "one_minus_eer": {"enrol_length": one_minus_eer_enrol},
     }
@@ -329,14 +318,18 @@ def legal(
                 with part(index, steps):
                     curve = METRICS[metric](enrol, test, **where, **shared, **options[metric])
                 index += 1
-                curve = of_centred(curve) if reading else curve
+                if reading and curve.negated is not None:
+                    curve = with_negated(curve, curve.negated, (CENTRED, CENTRED_NEGATED))
                 for one in (curve, curve.negated):
                     if one is not None and one.variant in (PLAIN, *variants):
                         curves[variant_name(name, one.variant), metric, length] = one
-                lost = [n for n in sizes if n > most]
-                if lost and not reading:
-                    notices.append(_lost(name, metric, length, lost))
-                if isinstance(curve, Linkability) and not reading:
+                if reading:
+                    continue
+                if lost := ", ".join(f"{n:,}" for n in sizes if n > most):
+                    subject = f"{TITLES[metric]} of {name}, {spoken(length)}"
+                    sentence = f"{subject}: too few speakers for {lost}, left out"
+                    notices.append(Notice("count-left-out", subject, sentence))
+                if isinstance(curve, Linkability):
                     ranks[name, length] = curve.ranks
         control = None if original is None else attackers[original].test
         for attribute, bands in cuts.items():
@@ -349,6 +342,7 @@ def legal(
     consistency = tuple(
         name for name, one in attackers.items() if name != original and one.is_consistency
     )
+    sets = [s for a in attackers.values() for s in (a.enrol, a.test, a.train) if s is not None]
     return LegalSweep(
         curves=MappingProxyType(curves),
         ranks=MappingProxyType(ranks),
@@ -357,7 +351,7 @@ def legal(
         asked=asked,
         seed=seed,
         notices=(*notices, *sweep_notices(curves, inferences, ranks, original, consistency)),
-        sources=_sources(attackers.values()),
+        sources=tuple(dict.fromkeys(s.source for s in sets if s.source is not None)),
         consistency=consistency,
     )
 
@@ -374,12 +368,6 @@ def _possible_lengths(
     return possible or [1], [Notice("length-left-out", "", sentence)] if lost else []
 
 
-def _sources(attackers: Iterable[Attacker]) -> tuple[Source, ...]:
-    """The files that were read, each once."""
-    sets = [s for a in attackers for s in (a.enrol, a.test, a.train) if s is not None]
-    return tuple(dict.fromkeys(s.source for s in sets if s.source is not None))
-
-
 def _known(names: Iterable[str], allowed: Iterable[str], what: str) -> None:
     for name in names:
         if name not in allowed:
@@ -391,9 +379,3 @@ def _most(metric: str, enrol: Embeddings, test: Embeddings, length: int) -> int:
     if metric != "singling_out":
         return enrol.n_speakers
     return int((np.bincount(test.speakers.codes) >= 2 * length).sum())
-
-
-def _lost(name: str, metric: str, length: int, lost: Sequence[int]) -> Notice:
-    subject = f"{TITLES[metric]} of {name}, {spoken(length)}"
-    counts = ", ".join(f"{n:,}" for n in lost)
-    return Notice("count-left-out", subject, f"{subject}: too few speakers for {counts}, left out")

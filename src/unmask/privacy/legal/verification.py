@@ -1,25 +1,35 @@
 """1 − EER on the conditions of Linkability (Vauquier 2025, 3.4), by the engine.
 
-Its intervals draw speakers with replacement on both sides, their scores in bins.
+Enrolment speakers stand in one order. A list of N' holds the first N' − 1 of them who are not the
+test speaker. One pass over the scores serves all N': between two of them, every score is counted
+where it lies among the target scores (its code) and, more coarsely, for the groups of speakers that
+its test and its enrolment speaker belong to, which intervals draw with replacement on both sides.
+
+Scores are products in double precision of tiles on a fixed grid, so a score has the same bits
+whatever the task, and a tie is a tie.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import HULL, SKEWED, FloatArray, IntArray, in_order, score_interval
+from unmask.base import HULL, SKEWED, FloatArray, IntArray, Places, in_order, lazy, score_interval
 from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import EnrolLength, as_counts, locate, setting
-from unmask.privacy.legal.curve import Curve, Resampling, one_speaker_note
-from unmask.privacy.legal.lists import ROWS, Lists, count_lists, own_scores
+from unmask.privacy.legal.curve import Curve, Resampling, one_speaker_note, with_negated
 from unmask.run import Arrays, Range, Xp, current_place, narrow, place, ranges_of, reporting, run
 from unmask.scoring import Backend
 from unmask.trials import Embeddings
 
+TILE_ROWS, TILE_COLUMNS = 256, 1024
+ROWS = 5 * TILE_ROWS
+_DEVICE_SCORES = 1 << 25
 _BINS = 256
 _MOST_ALONE = 64
 _GROUPS = 32
@@ -53,8 +63,9 @@ def one_minus_eer(
     of the hull. Scores are counted on the current place; the values are the same, but for the last
     bits of scores on a GPU.
     """
-    lengths = "all" if enrol_length is None else enrol_length, length
-    both = setting(enrol, test, lengths, (1, 1), backend, side, allow_shared_utterances, seed)
+    how = Resampling(level, replicates, seed)
+    lengths = enrol_length, length
+    both = setting(enrol, test, lengths, (1, 1), backend, side, allow_shared_utterances, how)
     known, asked = both.known, both.asked
     true = locate(asked.names, known.names, who="test speakers", where="enrolment")
     sizes = as_counts(counts, speakers=len(known.names), least=2, where="enrolment")
@@ -77,34 +88,26 @@ def one_minus_eer(
         None if test_side is None else test_side[by_row],
         None if enrol_side is None else enrol_side[order],
     )
-    how = Resampling(level, replicates, seed)
-    resampled = replicates > 0 and len(true) > 1
-    counted = _count(lists, bins=_BINS if resampled else 0)
-    values, low, high = (np.full((2, len(sizes)), np.nan) for _ in range(3))
-    values[:, ascending] = counted.values()
-    if resampled:
-        drawn = counted.resampled(how)
-        ends = drawn.intervals(values[:, ascending], level=level)
-        low[:, ascending], high[:, ascending] = ends
+    values = np.empty((3, 2, len(sizes)))
+    values[:, :, ascending] = _values(lists, how)
 
     def curve(s: int) -> Curve:
+        value, low, high = values[:, s]
         return Curve(
             metric="one_minus_eer",
             counts=sizes,
-            value=values[s],
-            low=low[s],
-            high=high[s],
+            value=value,
+            low=low,
+            high=high,
             chance=np.full(len(sizes), 0.5),
             attacks=len(true) * sizes,
             speakers=asked.names,
-            **both.fields(),
-            short=known.short,
-            resampling=how,
+            **both.fields,
             method=_METHOD,
             notes=one_speaker_note(len(true)),
         )
 
-    return replace(curve(0), negated=replace(curve(1), variant="negated"))
+    return with_negated(curve(0), curve(1))
 
 
 def _groups(tested: IntArray, numbers: IntArray, speakers: int) -> IntArray:
@@ -120,67 +123,148 @@ def _groups(tested: IntArray, numbers: IntArray, speakers: int) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False)
-class _Counted:
-    """What the test rows of a set of lists add up to, for every N' of it, ascending.
+class Lists:
+    """Rows whose inner products are scores; ``true[i]`` is the row of ``enrol`` that belongs to
+    test row i, and ascends. ``cuts`` are the numbers N' − 1, ascending.
 
-    ``counts`` holds how many nontargets have each code among the target scores; ``spread`` how
-    many each pair of groups has in each coarse bin, between one N' and the next; ``extra`` the code
-    of the one that fills in for the own speaker, or −1.
+    ``knots`` are the distinct target scores and ``coarse`` gives the bin of every code of theirs,
+    once they are known. ``test_group`` and ``enrol_group`` number the groups of speakers. With side
+    information a pair whose codes differ scores −inf.
     """
 
-    lists: Lists
-    own: IntArray
-    counts: IntArray
-    spread: IntArray
-    extra: IntArray
+    enrol: FloatArray
+    test: FloatArray
+    true: IntArray
+    cuts: IntArray
+    knots: FloatArray
+    coarse: IntArray
+    test_group: IntArray
+    enrol_group: IntArray
+    test_side: IntArray | None = None
+    enrol_side: IntArray | None = None
 
-    def values(self) -> FloatArray:
-        """1 − EER, and that of the negated score."""
-        target = np.bincount(self.own, minlength=self.lists.knots.size).astype(np.float64)
-        values = []
-        for nontarget in self.counts.astype(np.float64):
-            roc = Roc(self.lists.knots, target, nontarget[1::2], nontarget[::2])
-            values.append((1 - roc.eer(), 1 - roc.negated().eer()))
-        return np.array(values).T
+    @lazy
+    def code(self) -> Places:
+        """Gives 2j for a score in the gap below target score j, 2j + 1 for one that equals it."""
+        return Places(self.knots, "both")
 
-    def resampled(self, how: Resampling) -> Resampled:
-        """The same in bins, groups of speakers drawn as often as a replicate says."""
-        lists = self.lists
-        groups, bins = lists.groups, lists.bins
-        target = np.zeros((groups, bins), dtype=np.int64)
-        np.add.at(target, (lists.test_group, lists.coarse[2 * self.own + 1]), 1)
-        nontarget = np.cumsum(self.spread, axis=0, dtype=np.int64)
-        for n, (counted, codes) in enumerate(zip(nontarget, self.extra, strict=True)):
-            more = codes >= 0
-            joined = lists.enrol_group[lists.cuts[n]]
-            np.add.at(counted, (lists.test_group[more], joined, lists.coarse[codes[more]]), 1)
-        flat = nontarget.reshape(len(nontarget), groups * groups, bins)
-        times = np.vstack([np.ones(groups), how.times(groups)])
-        return Resampled(times, target, narrow(flat))
+    @property
+    def bins(self) -> int:
+        """Number of coarse bins; a last one takes what is not counted."""
+        return int(self.coarse[-1])
+
+    @property
+    def groups(self) -> int:
+        """Number of groups of speakers."""
+        return int(self.test_group.max()) + 1
+
+    def strips(self, xp: Xp, rows: Range) -> list[Range]:
+        """Some test rows, as many at a time as a tile has."""
+        high = xp.chunk(TILE_ROWS, _DEVICE_SCORES, len(self.enrol))
+        return [(top, min(top + high, rows[1])) for top in range(*rows, high)]
+
+    def tiles(self, xp: Xp, strip: Range, columns: Range) -> Iterator[tuple[Range, Any]]:
+        """Columns and scores of the tiles of a strip that meet the columns; on a device a tile has
+        all columns.
+        """
+        rows, wide = slice(*strip), xp.chunk(TILE_COLUMNS, len(self.enrol), 1)
+        for left in range(columns[0] // wide * wide, columns[1], wide):
+            whole = slice(left, left + wide)
+            scores = xp.product(xp.put(self.test)[rows], xp.put(self.enrol)[whole])
+            if self.test_side is not None and self.enrol_side is not None:
+                codes = xp.put(self.test_side)[rows, None]
+                xp.fill(scores, codes != xp.put(self.enrol_side)[whole], -np.inf)
+            right = min(left + wide, columns[1])
+            yield (left, right), scores[:, : right - left]
+
+    def owned(self, rows: Range, columns: Range) -> tuple[IntArray, IntArray]:
+        """Pairs of one speaker in a tile, numbered within it."""
+        true = self.true[slice(*rows)]
+        within = np.flatnonzero((true >= columns[0]) & (true < columns[1]))
+        return within, true[within] - columns[0]
 
 
-def _count(lists: Lists, *, bins: int) -> _Counted:
-    """Find the target scores, on this machine, then count the others among them."""
+def own_scores(xp: Xp, lists: Lists, rows: Range) -> Arrays:
+    """Target scores of some test rows, from the very products that are counted."""
+    own = np.empty(rows[1] - rows[0])
+    for strip in lists.strips(xp, rows):
+        first, last = lists.true[strip[0]], lists.true[strip[1] - 1]
+        for columns, scores in lists.tiles(xp, strip, (int(first), int(last) + 1)):
+            i, j = lists.owned(strip, columns)
+            own[strip[0] - rows[0] + i] = xp.host(scores[xp.put(i), xp.put(j)])
+    return {"own": own}
+
+
+def count_lists(xp: Xp, lists: Lists, rows: Range) -> Arrays:
+    """Counts of some test rows in every segment, the enrolment rows between one cut and the next.
+
+    ``counts`` holds how many scores have each code, ``spread`` how many of each pair of groups lie
+    in each coarse bin (segments × test groups × enrolment groups × bins). ``extra`` is the code of
+    the score that joins a row's list where its own speaker is among the first N' − 1, else −1.
+    """
+    segments = list(pairwise([0, *lists.cuts.tolist()]))
+    codes, groups, bins = 2 * lists.knots.size + 1, lists.groups, lists.bins + 1
+    size = groups * groups * bins if lists.bins else 0
+    counts = [xp.zeros(codes + 1) for _ in segments]
+    spread = [xp.zeros(size) for _ in segments]
+    extra = np.full((len(segments), rows[1] - rows[0]), -1, dtype=np.int32)
+    coarse, group = xp.put(lists.coarse), xp.put(lists.enrol_group)
+    for strip in lists.strips(xp, rows):
+        test, within = slice(*strip), slice(strip[0] - rows[0], strip[1] - rows[0])
+        offset = xp.put(lists.test_group)[test, None] * (groups * bins)
+        for (left, right), scores in lists.tiles(xp, strip, (0, segments[-1][1] + 1)):
+            code = xp.among(lists.code, scores)
+            i, j = lists.owned(strip, (left, right))
+            code[xp.put(i), xp.put(j)] = codes
+            for s, (start, stop) in enumerate(segments):
+                part = slice(max(start - left, 0), max(min(stop, right) - left, 0))
+                if part.start < part.stop:
+                    counts[s] += xp.bincount(code[:, part], codes + 1)
+                    if lists.bins:
+                        pair = offset + group[left:right][part] * bins
+                        spread[s] += xp.bincount(coarse.take(code[:, part]) + pair, size)
+                if left <= stop < right:
+                    joined = xp.host(code[:, stop - left])
+                    extra[s, within] = np.where(lists.true[test] < stop, joined, -1)
+    shape = (len(segments), groups, groups, bins) if lists.bins else (len(segments), 0, 0, 1)
+    return {
+        "counts": narrow(np.stack([xp.host(one)[:-1] for one in counts])),
+        "spread": narrow(np.stack([xp.host(one) for one in spread]).reshape(shape)[..., :-1]),
+        "extra": extra,
+    }
+
+
+def _values(lists: Lists, how: Resampling) -> FloatArray:
+    """1 − EER and both ends of its interval (first axis) of the score and of the negated one
+    (second), for every N'; target scores come first, on this machine, then the others among them.
+    """
     ranges, here = ranges_of(len(lists.test), ROWS), current_place()
     nearby = "cuda" if here.on == "cuda" else "local"
     with place(nearby, workers=here.workers, devices=here.devices), reporting(None):
         parts = list(run(own_scores, lists, ranges))
     knots, own = np.unique(np.concatenate([part["own"] for part in parts]), return_inverse=True)
-    lists = replace(lists, knots=knots, coarse=_coarse(knots, own, bins))
+    drawn = how.replicates > 0 and len(lists.test) > 1
+    lists = replace(lists, knots=knots, coarse=_coarse(knots, own, _BINS if drawn else 0))
     parts = list(run(count_lists, lists, ranges))
     counts = np.cumsum(sum(part["counts"].astype(np.int64) for part in parts), axis=0)
     extra = np.concatenate([part["extra"] for part in parts], axis=1)
-    for row, codes in zip(counts, extra, strict=True):
-        row += np.bincount(codes[codes >= 0], minlength=row.size)
-    spread = sum(part["spread"].astype(np.int64) for part in parts)
-    return _Counted(lists, own, counts, np.asarray(spread), extra)
+    target = np.bincount(own, minlength=knots.size).astype(np.float64)
+    values = np.full((3, 2, len(counts)), np.nan)
+    for n, (nontarget, codes) in enumerate(zip(counts, extra, strict=True)):
+        nontarget += np.bincount(codes[codes >= 0], minlength=nontarget.size)
+        roc = Roc(knots, target, nontarget[1::2].astype(float), nontarget[::2].astype(float))
+        values[0, :, n] = 1 - roc.eer(), 1 - roc.negated().eer()
+    if drawn:
+        spread = np.cumsum(sum(part["spread"].astype(np.int64) for part in parts), axis=0)
+        resampled = _resampled(lists, own, spread, extra, how)
+        values[1:] = resampled.intervals(values[0], level=how.level)
+    return values
 
 
 def _coarse(knots: FloatArray, own: IntArray, bins: int) -> IntArray:
     """Bin of every code: two for each of ``bins``/2 quantiles of the target scores, one for scores
-    that equal it and one from there to the next.
-
-    The last entry is for what is not counted, a bin after all others.
+    that equal it and one from there to the next; last, after all others, that of what is not
+    counted.
     """
     if not bins:
         return np.zeros(2 * knots.size + 2, dtype=np.int64)
@@ -189,6 +273,21 @@ def _coarse(knots: FloatArray, own: IntArray, bins: int) -> IntArray:
     at = np.flatnonzero(np.isin(knots, edges))
     begins[2 * at + 1] = begins[2 * at + 2] = begins[-1] = 1
     return np.cumsum(begins)
+
+
+def _resampled(
+    lists: Lists, own: IntArray, spread: IntArray, extra: IntArray, how: Resampling
+) -> Resampled:
+    """Groups of speakers in bins, drawn as often as a replicate says."""
+    groups, bins = lists.groups, lists.bins
+    target = np.zeros((groups, bins), dtype=np.int64)
+    np.add.at(target, (lists.test_group, lists.coarse[2 * own + 1]), 1)
+    for n, (nontarget, codes) in enumerate(zip(spread, extra, strict=True)):
+        more = codes >= 0
+        joined = lists.enrol_group[lists.cuts[n]]
+        np.add.at(nontarget, (lists.test_group[more], joined, lists.coarse[codes[more]]), 1)
+    times = np.vstack([np.ones(groups), how.times(groups)])
+    return Resampled(times, target, narrow(spread.reshape(len(spread), groups * groups, bins)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from unmask.base import Tabular, estimate_row
 from unmask.errors import InputError
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Notice, Noticed
 from unmask.privacy.legal import Attacker
-from unmask.privacy.similarity.attackers import CENTRED, centred
+from unmask.privacy.similarity.attackers import CENTRED
 from unmask.privacy.similarity.distortion import cross_scores, distortions
 from unmask.privacy.similarity.lists import RunScores, sets_of_lists, speaker_trials
 from unmask.privacy.similarity.matrix import similarity_sets
@@ -28,9 +28,10 @@ from unmask.privacy.similarity.pairs import (
     MatrixPairs,
     Pairs,
     PairSource,
+    Rule,
     Segments,
-    Upper,
     aligned,
+    centred,
     check_backend,
     prepared,
     segments_of,
@@ -158,9 +159,9 @@ def pseudonymisation(
 
 
 def _of_lists(lists: Mapping[str, Scores], setup: Setup, system: str | None) -> Pseudonymisation:
-    sets, drawn, notes = sets_of_lists(lists, setup, system=system)
+    made, notes = sets_of_lists(lists, setup, system=system)
     digest = hashlib.sha256("|".join(one.digest for one in lists.values()).encode())
-    return assessed(sets, drawn, setup, trials=digest.hexdigest()[:8], notes=notes)
+    return assessed(made, trials=digest.hexdigest()[:8], notes=notes)
 
 
 def _of_sources(
@@ -169,17 +170,17 @@ def _of_sources(
     setup: Setup,
     backend: str | None,
 ) -> Pseudonymisation:
-    rule = Upper(segments.order) if setup.mirror else None
+    rule = Rule(segments.order, "<") if setup.mirror else None
     attack = centred(sources["op"], segments)
     own = {name: sources[name] for name in SETS}
     every = {**own, **({} if attack is None else {CENTRED: attack}), **sources}
-    sets, drawn = similarity_sets(
+    made = similarity_sets(
         {name: Pairs(source, segments, rule) for name, source in every.items()},
         setup,
         negated=every.keys() - {"oo", "pp"},
         once=() if setup.mirror else ("oo", "pp"),
     )
-    return assessed(sets, drawn, setup, backend=backend, trials=_digest(segments))
+    return assessed(made, backend=backend, trials=_digest(segments))
 
 
 def _attack(ready: Attacker, original: Embeddings, segments: Segments) -> EmbeddingPairs:
@@ -260,17 +261,19 @@ class Safeguard(Tabular):
         return (*self.result.details, *more, *over)
 
     @property
-    def cautions(self) -> tuple[str, ...]:
-        """What to be careful about whatever the number of speakers."""
-        messages = [*self.result.cautions]
-        messages += [f"C_ECE, {d.method}: {text}" for d in self.distortions for text in d.warnings]
+    def notices(self) -> tuple[Notice, ...]:
+        """What to be careful about; few speakers are the set's, and said once."""
+        notices = [*self.result.notices]
+        notices += [n.about(f"C_ECE, {d.method}") for d in self.distortions for n in d.notices]
         if self.sessions is not None:
-            messages += [f"sessions: {text}" for text in self.sessions.cautions]
-        return tuple(messages)
+            notices += [
+                n.about("sessions") for n in self.sessions.notices if n.code != "few-speakers"
+            ]
+        return tuple(notices)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrivacyAssessment(Tabular):
+class PrivacyAssessment(Noticed, Tabular):
     """What :func:`safeguards` found, in the order of sets, then systems."""
 
     safeguards: tuple[Safeguard, ...]
@@ -303,20 +306,17 @@ class PrivacyAssessment(Tabular):
         return tuple(dict.fromkeys(s.dataset for s in self.safeguards))
 
     @property
-    def warnings(self) -> tuple[str, ...]:
-        """Each with the safeguard and the set that it is about."""
+    def notices(self) -> tuple[Notice, ...]:
+        """Each about its safeguard and set; few speakers are the set's alone, and come last."""
         several = len(self.datasets) > 1
-        messages = [
-            f"{s.system}{f', {s.dataset}' if several else ''}: {text}"
+        notices = [
+            notice.about(s.dataset if several else "")
+            if notice.code == "few-speakers"
+            else notice.about(f"{s.system}, {s.dataset}" if several else s.system)
             for s in self.safeguards
-            for text in s.cautions
+            for notice in s.notices
         ]
-        messages += [
-            f"{s.dataset}: {s.result.few}" if several else s.result.few
-            for s in self.safeguards
-            if s.result.few
-        ]
-        return tuple(dict.fromkeys(messages))
+        return tuple(dict.fromkeys(sorted(notices, key=lambda n: n.code == "few-speakers")))
 
 
 @overload

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from unmask import figures as charts
 from unmask.engine import Comparison, curves, det_bands
 from unmask.errors import InputError
-from unmask.figures import (
-    Figure,
-    RiskLine,
-    cp_map_figure,
-    delta_cp_map_figure,
-    det_with_bands,
-    difference_intervals,
-    risk_comparison,
-    system_colours,
-    worst_case_of_systems,
-)
 from unmask.privacy import PrivacyAssessment, Pseudonymisation, Safeguard
 from unmask.privacy.legal import RiskCurve
 from unmask.report.documents import figures_of
@@ -26,16 +16,16 @@ POPULATION = 100_000
 _GRID = 50
 
 
-@figures_of.register
+@figures_of.register(Comparison)
 def _(
     comparison: Comparison, *, p_target: float = 0.01, population: int = POPULATION
-) -> list[Figure]:
+) -> list[charts.Figure]:
     """Both DETs with bands, all differences, the delta C-P map, the worst case of both.
 
     What the trials do not allow, such as a worst case without speakers, is left out.
     """
     scores = comparison.scores
-    found = [difference_intervals(comparison)]
+    found = [charts.difference_intervals(comparison)]
     if scores is None:
         return found
     names = list(scores.systems)
@@ -47,7 +37,8 @@ def _(
     drawn: dict[str, Any] = (
         {} if interval is None else {"level": interval.level, "seed": comparison.seed}
     )
-    found.insert(0, det_with_bands(lines, det_bands(scores, **drawn) if drawn else {}))
+    bands = det_bands(scores, **drawn) if drawn else {}
+    found.insert(0, charts.det(lines, bands=bands, hull=False, name="compare_det"))
     delta = _allowed(lambda: cp_maps(scores, systems=names, grid=_GRID, replicates=0))
     if delta is not None:
         found += [f for f in figures_of(delta) if f.name.startswith("delta")]
@@ -58,7 +49,7 @@ def _(
         }
     )
     if studies is not None:
-        found.append(worst_case_of_systems(studies))
+        found.append(charts.worst_case_of_systems(studies))
     return found
 
 
@@ -70,23 +61,27 @@ def _allowed(compute: Any) -> Any:
         return None
 
 
-@figures_of.register
-def _(result: CpMap) -> list[Figure]:
-    return [cp_map_figure({"system": result})]
+@figures_of.register(CpMap)
+def _(result: CpMap) -> list[charts.Figure]:
+    return [charts.cp_map_figure({"system": result})]
 
 
-@figures_of.register
-def _(result: DeltaCpMap) -> list[Figure]:
-    return [delta_cp_map_figure([result])]
+@figures_of.register(DeltaCpMap)
+def _(result: DeltaCpMap) -> list[charts.Figure]:
+    return [charts.delta_cp_map_figure([result])]
 
 
-@figures_of.register
-def _(result: Pseudonymisation, *, order: str = "given") -> list[Figure]:
+@figures_of.register(Pseudonymisation)
+def _(result: Pseudonymisation, *, order: str = "given") -> list[charts.Figure]:
     whole = PrivacyAssessment((Safeguard("protected", "all", result),), 0)
     return figures_of(whole, order=order)
 
 
-@figures_of.register
-def _(curve: RiskCurve) -> list[Figure]:
-    line = RiskLine("attacked", "attacker", curve.metric, 1, curve)
-    return [risk_comparison([line], colours=system_colours(["attacked"]), name=curve.metric)]
+@figures_of.register(RiskCurve)
+def _(curve: RiskCurve) -> list[charts.Figure]:
+    line = charts.RiskLine("attacked", "attacker", curve.metric, 1, curve)
+    return [
+        charts.risk_comparison(
+            [line], colours=charts.system_colours(["attacked"]), name=curve.metric
+        )
+    ]

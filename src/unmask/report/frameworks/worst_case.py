@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from unmask import figures as charts
 from unmask.engine import Roc
-from unmask.figures import Figure, GrowthLine, worst_case_figures, worst_case_growth
+from unmask.estimate import Notice, Noticed
 from unmask.report.cache import Step
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.study import Framework, Plan, Study, Table
-from unmask.report.section import SHOLOKHOV_2020, Method, Section, TableBlock, percent
+from unmask.report.frameworks.study import Framework, Plan, Results, Study, Table
+from unmask.report.section import Section, TableBlock, percent
 from unmask.run import part
 from unmask.stress import (
     GROUPS,
@@ -51,11 +52,11 @@ class SystemGrowth:
 
 
 @dataclass(frozen=True, eq=False)
-class Growth:
+class Growth(Noticed):
     """All systems of one table."""
 
     systems: tuple[SystemGrowth, ...]
-    warnings: tuple[str, ...]
+    notices: tuple[Notice, ...]
 
 
 def default_counts(most: int) -> tuple[int, ...]:
@@ -81,19 +82,18 @@ def _(studies: Mapping[str, WorstCaseStudy], *, inputs: tuple[Source, ...] = ())
             "P_miss [%]",
         )
         for place, point in enumerate(study.operating):
-            conditions = where | {
-                "threshold": point.name
-                if _is_number(point.name)
-                else f"{point.name} ({_weight(point.name)}) = {point.threshold:.4g}"
-            }
-            rows.append(Row(conditions, study.estimates(place), columns))
+            threshold = f"{point.name} ({_weight(point.name)}) = {point.threshold:.4g}"
+            if point.name.lstrip("-")[:1].isdigit():
+                threshold = point.name
+            rows.append(Row({**where, "threshold": threshold}, study.estimates(place), columns))
         notes.append(_counts(study, said))
         notes += [
             f"{said}to keep the closest of {need.count:,} voices at {100 * need.rate:g} %, accept"
             f" above {need.threshold:.4g}: {100 * need.p_miss:.2f} % misses{_safe(need, study)}."
             for need in study.needed
         ]
-        notes += [_beside(study, name, said) for name in study.compared]
+        at = f" at N = {study.population:,}: "
+        notes += [f"{said}{name}{at}{_rates(study, far)}." for name, far in study.compared.items()]
         warnings += [said + line for line in study.warnings]
     seed = next(iter(studies.values())).extrapolation.seed
     return Document(
@@ -104,27 +104,25 @@ def _(studies: Mapping[str, WorstCaseStudy], *, inputs: tuple[Source, ...] = ())
 def _safe(need: Needed, study: WorstCaseStudy) -> str:
     if not np.isfinite(need.high):
         return ""
-    told = (
+    upper = (
         f", and the rate may be {100 * need.high:.2g} % (upper end of the"
         f" {100 * study.predicted.level:g} % interval)"
     )
     if not np.isfinite(need.safe_threshold):
-        return f"{told}; {study.empirical.targets:,} targets are too few to keep that end there"
+        return f"{upper}; {study.empirical.targets:,} targets are too few to keep that end there"
     return (
-        f"{told}; to keep that end there, accept above"
+        f"{upper}; to keep that end there, accept above"
         f" {need.safe_threshold:.4g}: {100 * need.safe_p_miss:.2f} % misses"
     )
 
 
-def _beside(study: WorstCaseStudy, name: str, said: str) -> str:
-    far = study.compared[name]
+def _rates(study: WorstCaseStudy, far: Prediction) -> str:
     at = int(np.searchsorted(far.counts, study.population))
-    rates = "; ".join(
+    return "; ".join(
         f"{point.name} {100 * far.values[at, t]:.1f} %"
         + (f" [{100 * far.low[at, t]:.1f}, {100 * far.high[at, t]:.1f}]" if far.groups else "")
         for t, point in enumerate(study.operating)
     )
-    return f"{said}{name} at N = {study.population:,}: {rates}."
 
 
 @document.register(list)
@@ -149,22 +147,21 @@ def _(comparisons: Sequence[ModelComparison], *, inputs: tuple[Source, ...] = ()
 
 def _counts(study: WorstCaseStudy, said: str) -> str:
     fitted = study.extrapolation
-    errors = fitted.errors
-    held = ", ".join(f"{name} {100 * error:.2f} %" for name, error in errors.items())
-    told = (
+    held = ", ".join(f"{name} {100 * error:.2f} %" for name, error in fitted.errors.items())
+    text = (
         f"{said}{study.empirical.targets:,} targets with at least {study.empirical.impostors:,}"
         f" impostors; beyond them {fitted.name}"
         f"{f' (held-out errors on hard thresholds: {held})' if held else ''}."
         " One attempt by the one closest of N voices, not N attempts."
     )
     if study.sample is not None:
-        told += (
+        text += (
             f" It is fitted to at most {study.sample.per_pair:,} scores of each pair of"
             f" {study.sample.targets:,} targets; the measured rates rest on all scores."
         )
     far = study.predicted
     if not far.rivals:
-        return told
+        return text
     at = int(np.searchsorted(far.counts, study.population))
     spread = "; ".join(
         f"{point.name} {100 * low:.1f} to {100 * high:.1f} %"
@@ -172,20 +169,16 @@ def _counts(study: WorstCaseStudy, said: str) -> str:
             study.operating, far.spread_low[at], far.spread_high[at], strict=True
         )
     )
-    return f"{told} Models that fit about as well give at N = {study.population:,}: {spread}."
+    return f"{text} Models that fit about as well give at N = {study.population:,}: {spread}."
 
 
 def _weight(name: str) -> str:
     return _WEIGHTS.get(name, "as asked")
 
 
-def _is_number(name: str) -> bool:
-    return name.lstrip("-")[:1].isdigit()
-
-
-@figures_of.register
-def _(study: WorstCaseStudy) -> list[Figure]:
-    return list(worst_case_figures(study))
+@figures_of.register(WorstCaseStudy)
+def _(study: WorstCaseStudy) -> list[charts.Figure]:
+    return list(charts.worst_case_figures(study))
 
 
 def _step(table: Table, study: Study) -> Step:
@@ -217,15 +210,15 @@ def growth_of(
     model: str,
     **options: Any,
 ) -> Growth:
-    """False alarms of every system of a table; what cannot be told from it is left out and told.
+    """False alarms of every system of a table; what its data do not allow is left out and noted.
 
     ``counts`` are numbers of impostors, by default 1, 2, 5, 10, …; ``by`` names a column within
     whose groups impostors are taken. ``far`` asks for a study, which goes on to ``population`` by
     ``model``; further options are those of :func:`unmask.worst_case`.
     """
-    told: list[str] = []
+    notices: list[Notice] = []
     systems = []
-    chosen = scores.is_nontarget & _same_group(scores, by, told)
+    chosen = scores.is_nontarget & _same_group(scores, by, notices)
     assert scores.enrol_speaker is not None
     assert scores.test_speaker is not None
     target, impostor = scores.enrol_speaker.take(chosen), scores.test_speaker.take(chosen)
@@ -233,7 +226,7 @@ def growth_of(
         pairs = None
         if chosen.any():
             pairs = PairScores.from_trials(target, impostor, scores.scores(system)[chosen])
-        pairs = _usable_pairs(pairs, system, told)
+        pairs = _usable_pairs(pairs, system, notices)
         if pairs is None:
             continue
         most = pairs.max_count
@@ -251,42 +244,46 @@ def growth_of(
                     system, points, worst_case(pairs, levels, counts=wanted, **options)
                 )
         systems.append(one)
-        told += [f"{system}: {line}" for line in one.measured.warnings]
-        if one.predicted is not None:
-            told += [f"{system}: {line}" for line in one.predicted.warnings]
-    return Growth(tuple(systems), tuple(told))
+        lines = [*one.measured.warnings, *(one.predicted.warnings if one.predicted else ())]
+        notices += [Notice("worst-case", system, line) for line in lines]
+    return Growth(tuple(systems), tuple(notices))
 
 
-def _usable_pairs(pairs: PairScores | None, system: str, told: list[str]) -> PairScores | None:
-    """Pairs from which a worst case can be told, the others counted; none if too few remain."""
+def _usable_pairs(
+    pairs: PairScores | None, system: str, notices: list[Notice]
+) -> PairScores | None:
+    """Pairs that allow a worst case, the others counted; none if too few remain."""
     if pairs is None:
-        told.append(f"{system}: no impostor trials within the groups, left out")
+        sentence = "no impostor trials within the groups, left out"
+        notices.append(Notice("no-impostors", system, sentence))
         return None
     kept = pairs.without_single_scores()
     if kept.skipped:
-        told.append(f"{system}: {kept.skipped} of {len(pairs)} pairs have one score, left out")
+        sentence = f"{kept.skipped} of {len(pairs)} pairs have one score, left out"
+        notices.append(Notice("pairs-left-out", system, sentence))
     several = kept.with_impostors(LEAST_SPEAKERS)
-    gone = len(pairs.target_names) - len(several.target_names)
-    if gone:
-        told.append(
-            f"{system}: {gone} of {len(pairs.target_names)} targets have fewer than"
+    left = len(several.target_names)
+    if left < len(pairs.target_names):
+        sentence = (
+            f"{len(pairs.target_names) - left} of {len(pairs.target_names)} targets have fewer than"
             f" {LEAST_SPEAKERS} impostors, left out"
         )
-    if len(several.target_names) < LEAST_SPEAKERS:
-        told.append(
-            f"{system}: {len(several.target_names)} targets remain, too few for a worst case"
-        )
+        notices.append(Notice("targets-left-out", system, sentence))
+    if left < LEAST_SPEAKERS:
+        sentence = f"{left} targets remain, too few for a worst case"
+        notices.append(Notice("few-speakers", system, sentence))
         return None
     return several
 
 
-def _same_group(scores: Scores, by: str | None, told: list[str]) -> np.ndarray:
+def _same_group(scores: Scores, by: str | None, notices: list[Notice]) -> np.ndarray:
     """Trials within one group (one gender), if the table knows groups."""
     if by is None:
         return np.ones(len(scores), dtype=bool)
     sides = [scores.columns.get(f"{side}_{by}") for side in ("enrol", "test")]
     if sides[0] is None or sides[1] is None:
-        told.append(f"no column {by}: impostors of all groups are taken together")
+        sentence = f"no column {by}: impostors of all groups are taken together"
+        notices.append(Notice("no-column", "", sentence))
         return np.ones(len(scores), dtype=bool)
     first, second = (ids.to_series().to_numpy() for ids in sides if ids is not None)
     return np.asarray(first == second)
@@ -294,24 +291,24 @@ def _same_group(scores: Scores, by: str | None, told: list[str]) -> np.ndarray:
 
 def _later(study: Study) -> Plan:
     """Tables that name their speakers."""
-    tables = [table for table in study.compared() if table.speakers]
-    return {"growth": {table.name: _step(table, study) for table in tables}}
+    return {"growth": {t.name: _step(t, study) for t in study.compared() if t.speakers}}
 
 
-def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
+def _section(study: Study, results: Results) -> Section:
     """Growth of false alarms with the number of impostors."""
-    found: Mapping[str, Growth] = results["growth"]
+    every: Mapping[str, Growth] = results["growth"]
     colours = study.colours
     figures, largest, beyond, rest = [], [], [], []
     answers: list[str] = []
-    for number, (name, growth) in enumerate(found.items(), start=1):
+    for number, (name, growth) in enumerate(every.items(), start=1):
         if not growth.systems:
             continue
         lines = [
-            GrowthLine(one.system, one.measured, _CHART, one.predicted) for one in growth.systems
+            charts.GrowthLine(one.system, one.measured, _CHART, one.predicted)
+            for one in growth.systems
         ]
         figures.append(
-            worst_case_growth(
+            charts.worst_case_growth(
                 lines,
                 colours=colours if all(x.system in colours for x in growth.systems) else None,
                 name=f"worst_case_{number}",
@@ -326,8 +323,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
             largest += measured[-width:]
             rest += measured[:-width]
             if one.predicted is not None:
-                predicted = _rows(where, one.predicted, one.operating)
-                beyond += predicted[-width:]
+                beyond += _rows(where, one.predicted, one.operating)[-width:]
     blocks = (
         TableBlock("All impostors at hand", tuple(largest), note=_NAMES),
         TableBlock("Extrapolated", tuple(beyond), note=_NAMES),
@@ -335,25 +331,10 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     )
     return Section(
         key="worst_case",
-        title="Worst case with many impostors",
-        question="If an adversary searches N people for the one who sounds most like the target,"
-        " how often is that person, trying once, accepted?",
         answer=tuple(answers),
         figures=tuple(figures),
         tables=tuple(block for block in blocks if block.rows),
-        warnings=tuple(f"{n}: {line}" for n, g in found.items() for line in g.warnings),
-        method=(
-            Method(
-                "Worst-case false alarms",
-                "P_FA^N(τ) = Σ_r w_r(N)·F_r(τ), w_r(N) = C(M−r, N−1)/C(M, N)",
-                "F_r is the rate of the r-th closest impostor's scores above τ. The expectation"
-                " over all subsets of N impostors is exact; N = 1 is the rate of an impostor"
-                " whom nobody chose, all pairs of speakers weighed alike. Scores that choose the"
-                " closest are kept apart from those that attack. Intervals: speakers leave in"
-                " groups, as targets and as impostors.",
-            ),
-        ),
-        citation=SHOLOKHOV_2020,
+        notices=tuple(one.about(name) for name, g in every.items() for one in g.notices),
     )
 
 
@@ -365,7 +346,7 @@ _NAMES = (
 
 
 def _rows(
-    where: Mapping[str, str], found: WorstCase | Prediction, points: Sequence[Operating]
+    where: Mapping[str, str], rates: WorstCase | Prediction, points: Sequence[Operating]
 ) -> list[Row]:
     """A row for each number of impostors and threshold."""
     return [
@@ -373,11 +354,11 @@ def _rows(
             {
                 **where,
                 "threshold": points[place % len(points)].name,
-                "impostors": f"{int(found.counts[place // len(points)]):,}",
+                "impostors": f"{int(rates.counts[place // len(points)]):,}",
             },
             (estimate,),
         )
-        for place, estimate in enumerate(found.estimates)
+        for place, estimate in enumerate(rates.estimates)
     ]
 
 
@@ -395,18 +376,15 @@ def _answer(one: SystemGrowth) -> str:
     point = one.operating[_CHART]
     exact, width = one.measured, len(one.operating)
     near = exact.estimates[-width + _CHART]
-    told = (
+    nearest = (
         f"{one.system}: at {point.name} ({_weight(point.name)}), the one closest"
         f" of {int(exact.counts[-1]):,} voices passes, in one attempt,"
-        f" {percent(float(near.value), near.interval)} of the time"
+        f" {percent(near)} of the time"
     )
     if one.predicted is None:
-        return f"{told}."
+        return f"{nearest}."
     far = one.predicted.estimates[-width + _CHART]
-    return (
-        f"{told}; of {int(one.predicted.counts[-1]):,},"
-        f" {percent(float(far.value), far.interval)}, a model's answer."
-    )
+    return f"{nearest}; of {int(one.predicted.counts[-1]):,}, {percent(far)}, a model's answer."
 
 
 FRAMEWORK = Framework("worst_case", _section, later=_later, trials=True, main="growth")

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from unmask.errors import InputError
-from unmask.trials.formats import LAYOUTS, Format, layout_named
+from unmask.trials.formats import LAYOUTS, Format
 from unmask.trials.problems import unknown_systems
 from unmask.trials.readers.files import Input
-from unmask.trials.readers.text import Dialect, TextTable, columns_of_sample, sample_lines
+from unmask.trials.readers.text import Dialect, TextTable, sample_lines
 from unmask.trials.trial_list import DIGITS, VOCABULARY, WORDS
 
 EITHER = ("scores", "scores or a key")
@@ -74,11 +74,9 @@ def is_metadata(name: str) -> bool:
 
 def looks_like_header(fields: Sequence[str]) -> bool:
     """At least two names of known role, all names different, no number among them."""
-    if len(set(fields)) < len(fields) or not all(fields):
+    if len(set(fields)) < len(fields) or not all(fields) or any(map(is_number, fields)):
         return False
-    if any(is_number(field) for field in fields):
-        return False
-    return len({role for role in map(role_of, fields) if role}) >= 2
+    return len({role_of(field) for field in fields} - {None}) >= 2
 
 
 def is_number(text: str) -> bool:
@@ -124,29 +122,33 @@ def interpret(
         roles[role] = name
     if "enrol" not in roles and "enrol_speaker" in roles:
         roles["enrol"] = roles["enrol_speaker"]
-    taken = set(roles.values())
     numbers = set(numeric)
-    free = [name for name in names if name not in taken]
-    found = [name for name in free if name in numbers and not is_metadata(name)]
-    found += [name for name in free if role_of(name) == "score" and name not in found]
-    found.sort(key=list(names).index)
-    scored = tuple(found)
-    if systems is not None:
-        unknown = [name for name in systems if name not in names or name in taken]
-        if unknown:
-            raise unknown_systems(where, found, unknown)
-        found = list(systems)
-    columns = tuple(name for name in free if name not in scored and name not in found)
-    return Header(roles, tuple(found), columns)
+    free = [name for name in names if name not in roles.values()]
+    scored = [
+        name
+        for name in free
+        if role_of(name) == "score" or (name in numbers and not is_metadata(name))
+    ]
+    unknown = [name for name in systems or () if name not in free]
+    if unknown:
+        raise unknown_systems(where, scored, unknown)
+    chosen = scored if systems is None else systems
+    columns = tuple(name for name in free if name not in scored and name not in chosen)
+    return Header(roles, tuple(chosen), columns)
 
 
-_EXPECTED = {
-    "score": "a number",
-    "number": "a number",
-    "digit": "0 or 1",
-    "word": "target or nontarget",
-    "label": "a label",
+def _is_whole(value: str) -> bool:
+    return value.lstrip("+-").isdigit()
+
+
+_VALUES: dict[str, tuple[str, Callable[[str], bool]]] = {
+    "score": ("a number", is_number),
+    "number": ("a number", is_number),
+    "digit": ("0 or 1", DIGITS.__contains__),
+    "word": ("target or nontarget", lambda value: value.lower() in WORDS),
+    "label": ("a label", lambda value: value.lower() in VOCABULARY),
 }
+"""What the values of a column are called and how they are known, by the column's role."""
 
 
 @dataclass(frozen=True)
@@ -167,25 +169,30 @@ def take_sample(source: Input) -> Sample:
     """Find separator and header of a text file."""
     name, lines = source.name, sample_lines(source)
     first = lines[0]
-    for separator in ("\t", ",", ";"):
-        dialect = Dialect(separator, quoted=separator != "\t" or '"' in first)
+    dialects = [Dialect(mark, quoted=mark != "\t" or '"' in first) for mark in ("\t", ",", ";")]
+    for dialect in (*dialects, Dialect(" ")):
         fields = dialect.split(first)
         if looks_like_header(fields):
-            return _with_header(name, dialect, fields, lines)
-    blank = Dialect(" ")
-    if looks_like_header(blank.split(first)):
-        return _with_header(name, blank, blank.split(first), lines)
-    dialect = blank
+            if len(lines) < 2:
+                raise InputError(f"{name}: the file has a header and no trials")
+            columns = _columns(lines, dialect, name)
+            return Sample(name, dialect, tuple(fields), {i: c[1:] for i, c in columns.items()})
+    dialect = Dialect(" ")
     if len(first.split()) == 1:
-        dialect = next((Dialect(s, quoted=True) for s in (",", ";") if s in first), blank)
-    return Sample(name, dialect, None, columns_of_sample(lines, dialect, name, 1))
+        dialect = next((one for one in dialects[1:] if one.separator in first), dialect)
+    return Sample(name, dialect, None, _columns(lines, dialect, name))
 
 
-def _with_header(name: str, dialect: Dialect, fields: list[str], lines: Sequence[str]) -> Sample:
-    if len(lines) < 2:
-        raise InputError(f"{name}: the file has a header and no trials")
-    columns = columns_of_sample(lines, dialect, name, 1)
-    return Sample(name, dialect, tuple(fields), {i: c[1:] for i, c in columns.items()})
+def _columns(lines: Sequence[str], dialect: Dialect, name: str) -> Mapping[int, list[str]]:
+    """Transpose sample lines into columns; all lines must have as many fields as the first."""
+    table = [dialect.split(line) for line in lines]
+    width = len(table[0])
+    for number, fields in enumerate(table, 1):
+        if len(fields) != width:
+            raise InputError(
+                f"{name}, line {number}: expected {width} columns as in line 1, found {len(fields)}"
+            )
+    return {i: [fields[i] for fields in table] for i in range(width)}
 
 
 def candidates(unique: Mapping[int, set[str]]) -> list[Format]:
@@ -203,31 +210,15 @@ def decisive(values: Iterable[str]) -> set[str]:
     column may hold, one that is not of that kind.
     """
     known = list(values)
-    kinds: tuple[Callable[[str], bool], ...] = (
-        is_number,
-        _is_whole,
-        lambda value: value in DIGITS,
-        lambda value: value.lower() in WORDS,
-        lambda value: value.lower() in VOCABULARY,
-    )
+    kinds = (_is_whole, *(fits for _, fits in _VALUES.values()))
     odd = (next((value for value in known if not kind(value)), None) for kind in kinds)
     return {value for value in odd if value is not None}
 
 
-def _fits(role: str, values: set[str]) -> bool:
-    if role in ("score", "number"):
-        return all(map(is_number, values))
-    if role == "digit":
-        return values <= DIGITS.keys()
-    if role == "word":
-        return {value.lower() for value in values} <= WORDS.keys()
-    if role == "label":
-        return {value.lower() for value in values} <= VOCABULARY.keys()
+def _fits(role: str, values: Iterable[str]) -> bool:
+    if role in _VALUES:
+        return all(map(_VALUES[role][1], values))
     return not all(map(is_number, values)) or all(map(_is_whole, values))
-
-
-def _is_whole(value: str) -> bool:
-    return value.lstrip("+-").isdigit()
 
 
 def _refuse_odd_line(sample: Sample, allowed: Sequence[Format]) -> None:
@@ -242,7 +233,7 @@ def _refuse_odd_line(sample: Sample, allowed: Sequence[Format]) -> None:
             for column, role in enumerate(layout.roles)
             if role not in ("enrol", "test")
             for row, value in enumerate(sample.columns[column])
-            if not _fits(role, {value})
+            if not _fits(role, [value])
         }
         if odd and len(odd) <= nearest[0]:
             row = min(odd)
@@ -250,34 +241,35 @@ def _refuse_odd_line(sample: Sample, allowed: Sequence[Format]) -> None:
     _, row, column, role, layout_name = nearest
     if layout_name:
         raise InputError(
-            f"{sample.name}, line {row + 1}: expected {_EXPECTED[role]} in column {column + 1} as "
+            f"{sample.name}, line {row + 1}: expected {_VALUES[role][0]} in column {column + 1} as "
             f"in {layout_name}, which other lines fit, found {sample.columns[column][row]!r}"
         )
 
 
 def choose(
-    sample: Sample, found: Sequence[Format], allowed: Sequence[Format], *, role: str
+    sample: Sample, fitting: Sequence[Format], allowed: Sequence[Format], *, role: str
 ) -> tuple[Format, str]:
     """Return the one layout that fits and serves as ``role``, and a remark if the role decided."""
     name = sample.name
-    usable = [layout for layout in found if layout in allowed]
+    usable = [layout for layout in fitting if layout in allowed]
     if len(usable) == 1:
-        others = [layout.name for layout in found if layout is not usable[0]]
+        others = [layout.name for layout in fitting if layout is not usable[0]]
         remark = f"read as {role}, so not as {' or '.join(others)}" if others else ""
         return usable[0], remark
-    if not found:
+    if not fitting:
         _refuse_odd_line(sample, allowed)
-        listed = "; ".join(f"{layout.name}: {layout.layout}" for layout in allowed)
+        known = "; ".join(f"{layout.name}: {layout.layout}" for layout in allowed)
         raise InputError(
-            f"{name}, line 1: expected one of the known layouts ({listed}) or a header, found none "
+            f"{name}, line 1: expected one of the known layouts ({known}) or a header, found none "
             "that all lines fit; see 'unmask formats'"
         )
+    listed = [f"{layout.name} ({layout.layout})" for layout in usable or fitting]
     if not usable:
-        listed = " or ".join(f"{layout.name} ({layout.layout})" for layout in found)
-        raise InputError(f"{name}: expected {role}, found {listed}")
-    listed = " and ".join(f"{layout.name} ({layout.layout})" for layout in usable)
+        raise InputError(f"{name}: expected {role}, found {' or '.join(listed)}")
     options = " or ".join(f"--format-in {layout.name}" for layout in usable)
-    raise InputError(f"{name}: the layout is ambiguous, it fits {listed}; choose with {options}")
+    raise InputError(
+        f"{name}: the layout is ambiguous, it fits {' and '.join(listed)}; choose with {options}"
+    )
 
 
 def layout_of(
@@ -288,22 +280,14 @@ def layout_of(
     When the sample fits several, the whole file is looked at, and with ``keep`` held in memory to
     be read once more.
     """
-    named = None if format is None else layout_named(format)
-    if format is not None and named is None and sample.header is None:
-        raise InputError(f"{source.name}, line 1: expected a header ({format}), found none")
-    if sample.header is not None and named is None:
+    layout = next((layout for layout in LAYOUTS if layout.name == format), None)
+    if layout is None and sample.header is not None:
         return None
-    if named is not None:
-        layout, remark = named, "format given"
-    else:
-        labels_needed = role == "a key"
-        allowed = [
-            layout
-            for layout in LAYOUTS
-            if (layout.has_labels if labels_needed else layout.has_scores) or role in EITHER
-        ]
-        layout, remark = _detect(source, sample, allowed=allowed, role=role, keep=keep)
-    if named is None:
+    if layout is None and format is not None:
+        raise InputError(f"{source.name}, line 1: expected a header ({format}), found none")
+    remark = "format given"
+    if layout is None:
+        layout, remark = _detect(source, sample, role=role, keep=keep)
         _refuse_decimal_commas(source.name, sample, layout)
     if sample.width != len(layout.roles):
         raise InputError(
@@ -324,19 +308,19 @@ def _refuse_decimal_commas(name: str, sample: Sample, layout: Format) -> None:
         )
 
 
-def _detect(
-    source: Input, sample: Sample, *, allowed: Sequence[Format], role: str, keep: bool
-) -> tuple[Format, str]:
+def _detect(source: Input, sample: Sample, *, role: str, keep: bool) -> tuple[Format, str]:
+    needed = {"label", "digit", "word"} if role == "a key" else {"score"}
+    allowed = [one for one in LAYOUTS if role in EITHER or needed & set(one.roles)]
     unique = {i: set(values) for i, values in sample.columns.items()}
-    found = candidates(unique)
-    if len([layout for layout in found if layout in allowed]) > 1 and not source.drained:
+    fitting = candidates(unique)
+    if len([layout for layout in fitting if layout in allowed]) > 1 and not source.drained:
         if keep:
             source.load()
         names = [str(i) for i in range(sample.width)]
-        table = TextTable(source, sample.dialect, names, header=False, layout="as in line 1")
-        for frame in table.frames():
+        table = TextTable(source, sample.dialect, names, layout="as in line 1")
+        for _, frame in table.frames(names):
             for i, name in enumerate(names):
                 values = frame[name].fill_null("").unique().to_list()
                 unique[i] = decisive([*decisive(unique[i]), *values])
-        found = candidates(unique)
-    return choose(sample, found, allowed, role=role)
+        fitting = candidates(unique)
+    return choose(sample, fitting, allowed, role=role)

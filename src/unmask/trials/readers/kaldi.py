@@ -298,11 +298,11 @@ def _read_spk2utt(path: Path) -> SpeakerRule:
     return SpeakerRule(str(path), table)
 
 
-def directory_gender(directory: Path, speakers: Ids) -> Ids | None:
-    """Gender of each vector's speaker from ``spk2gender``, if that is there."""
+def directory_gender(directory: Path, speakers: Ids) -> dict[str, Ids]:
+    """A column of the gender of each vector's speaker from ``spk2gender``, if that is there."""
     path = directory / "spk2gender"
     if not path.is_file():
-        return None
+        return {}
     rule = read_pairs(path, layout="speaker gender", kind="spk2gender")
     assert rule.table is not None
     missing = lookup(speakers.names, rule.table["utterance"]) < 0
@@ -312,4 +312,4 @@ def directory_gender(directory: Path, speakers: Ids) -> Ids | None:
             f"(first: {speakers.names.filter(missing)[0]})"
         )
     gender = Ids.from_strings(rule.of(speakers.names))
-    return Ids(gender.codes[speakers.codes], gender.names)
+    return {"gender": Ids(gender.codes[speakers.codes], gender.names)}

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from unmask.base import Floats, Labels, Mask
+from unmask.base import Floats, Labels
 from unmask.errors import InputError
 from unmask.trials.formats import (
     ASVSPOOF_KEY,
@@ -29,11 +29,10 @@ from unmask.trials.formats import (
     Format,
 )
 from unmask.trials.ids import Encoder, Ids, as_text
-from unmask.trials.problems import check_systems, no_label, no_trials
+from unmask.trials.problems import Faults, check_systems, no_label, no_trials
 from unmask.trials.readers.detect import (
     GENERIC_SCORES,
     Header,
-    Sample,
     interpret,
     is_number,
     layout_of,
@@ -41,17 +40,13 @@ from unmask.trials.readers.detect import (
     take_sample,
 )
 from unmask.trials.readers.files import Input
-from unmask.trials.readers.parquet import ParquetFile, load_parquet
-from unmask.trials.readers.text import ABSENT, TextTable, parse_numbers
+from unmask.trials.readers.guard import ParquetFile, load_parquet
+from unmask.trials.readers.text import ABSENT, SPEAKERS, TextTable
 from unmask.trials.trial_list import UNKNOWN, encode_labels
 
 BATCH = 1 << 20
-GZIP_EXPANSION = 5
 IDENTIFIERS = ("enrol", "test", "side")
-SPEAKERS = ("enrol_speaker", "test_speaker")
 LABELS = ("label", "digit", "word")
-_NEEDED = ("enrol", "test", *SPEAKERS)
-Opened = Callable[[], AbstractContextManager[Input]]
 
 
 @dataclass(frozen=True)
@@ -76,112 +71,13 @@ class Parsed:
     sha256: str = ""
 
 
-class Faults:
-    """What is wrong with a file: of every kind the first row and the number of rows.
-
-    Kinds are ordered as a reader of whole columns would come upon them.
-    """
-
-    def __init__(self, where: Callable[[int], str]) -> None:
-        self._where = where
-        self._first: dict[tuple[int, ...], str] = {}
-        self._count: dict[tuple[int, ...], int] = {}
-
-    def note(
-        self,
-        kind: tuple[int, ...],
-        bad: Mask,
-        row: int,
-        sentence: Callable[[int], str],
-        *,
-        counted: bool = True,
-    ) -> None:
-        """Take note of bad rows of a batch that begins at ``row``.
-
-        ``sentence`` says what was expected and found in one of them; ``counted`` asks for their
-        number behind it.
-        """
-        count = int(np.count_nonzero(bad))
-        if not count:
-            return
-        if kind not in self._first:
-            first = int(np.flatnonzero(bad)[0])
-            self._first[kind] = f"{self._where(row + first)}: {sentence(first)}"
-        if counted:
-            self._count[kind] = self._count.get(kind, 0) + count
-
-    def refuse(self) -> None:
-        """Raise the first kind of fault that was found."""
-        if self._first:
-            kind = min(self._first)
-            count = f" ({self._count[kind]} in all)" if kind in self._count else ""
-            raise InputError(self._first[kind] + count)
-
-
-class TextRows:
-    """Rows of a text table, compressed or not.
-
-    ``sample`` tells how lines are cut, ``names`` are of the columns, ``layout`` what was expected,
-    and ``opened`` opens the input for each pass.
-    """
-
-    def __init__(
-        self, sample: Sample, names: Sequence[str], layout: str, opened: Opened, *, header: bool
-    ) -> None:
-        self.name = sample.name
-        self.sha256 = ""
-        self._header = header
-        self._sample, self._names, self._layout = sample, names, layout
-        self._opened = opened
-
-    def where(self, row: int) -> str:
-        """Where a row stands in the file."""
-        return f"{self.name}, line {row + 1 + self._header}"
-
-    def expected(self, source: Input) -> int:
-        """About how many rows there are, from the length of the first lines."""
-        lines = max(source.head.count(b"\n"), 1)
-        stored = os.stat(self.name).st_size * (GZIP_EXPANSION if source.compressed else 1)
-        return lines if source.drained else stored * lines // len(source.head)
-
-    def frames(self, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
-        """Columns as text, in batches, and how many bytes have been read."""
-        with self._opened() as source:
-            table = TextTable(
-                source, self._sample.dialect, self._names, header=self._header, layout=self._layout
-            )
-            for frame in table.frames():
-                for part in frame.select(columns).iter_slices(BATCH):
-                    yield source.position, part
-            self.sha256 = source.sha256
-
-    def text(self, role: str, column: pl.Series, row: int, faults: Faults) -> pl.Series:
-        """Names; in a table with a header every row needs one."""
-        column = column.fill_null("")
-        if self._header and role in _NEEDED and (column.str.len_bytes() <= 1).any():
-            faults.note(
-                (2, _NEEDED.index(role)),
-                column.is_in(ABSENT).to_numpy(),
-                row,
-                lambda i: f"expected an identifier in column {column.name!r}, found none",
-            )
-        return column
-
-    def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> Floats:
-        """Scores, NaN where there is none."""
-        values, absent = parse_numbers(column, row, self.where)
-        faults.note((1, system), np.isnan(values) & ~absent, row, lambda i: _nan(column))
-        return values
-
-
 class TypedRows:
     """Rows of a table that carries types: parquet, or arrays that are columns."""
 
-    def __init__(self, name: str, table: pl.DataFrame | ParquetFile, opened: Opened) -> None:
+    def __init__(self, name: str, table: pl.DataFrame | ParquetFile) -> None:
         self.name = name
         self.schema = table.schema
         self._table = table
-        self._opened = opened
         if not table.height:
             raise no_trials(name)
         self._whole: dict[str, bool] = {}
@@ -189,7 +85,7 @@ class TypedRows:
     @cached_property
     def sha256(self) -> str:
         """Digest of the file."""
-        with self._opened() as source:
+        with Input(self.name) as source:
             return source.sha256
 
     def where(self, row: int) -> str:
@@ -233,7 +129,7 @@ class TypedRows:
                 counted=False,
             )
         nan = numbers.is_nan().fill_null(False).to_numpy()
-        faults.note((1, system, 1), nan, row, lambda i: _nan(column))
+        faults.note_nan((1, system, 1), nan, row, column.name)
         return numbers.fill_null(np.nan).to_numpy()
 
     def _is_whole(self, name: str) -> bool:
@@ -242,10 +138,6 @@ class TypedRows:
             columns = (frame[name] for _, frame in self.frames([name]))
             self._whole[name] = all((c.is_null() | (c == c.round())).all() for c in columns)
         return self._whole[name]
-
-
-def _nan(column: pl.Series) -> str:
-    return f"expected a number in column {column.name!r}, found NaN"
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +165,7 @@ class Table:
     this module that open files make it.
     """
 
-    rows: TextRows | TypedRows
+    rows: TextTable | TypedRows
     format: Format
     columns: Mapping[str, str]
     systems: Mapping[str, str]
@@ -306,7 +198,8 @@ class Table:
         word = self.columns.get("label")
         needed = dict.fromkeys([*roles, *self.systems.values(), *([word] if word else [])])
         row = 0
-        for done, frame in self.rows.frames(list(needed)):
+        blocks = self.rows.frames(list(needed))
+        for done, frame in ((done, part) for done, b in blocks for part in b.iter_slices(BATCH)):
             names = {
                 column: self.rows.text(role, frame[column], row, faults)
                 for column, role in roles.items()
@@ -336,7 +229,9 @@ class Table:
                 scores[system].append(numbers)
             labels += [] if batch.label is None else [batch.label]
         ids = {column: encoder.finish() for column, encoder in encoders.items()}
-        named = {role: ids[column] for role, column in self.columns.items() if role != "label"}
+        named: dict[str, Any] = {
+            role: ids[column] for role, column in self.columns.items() if role != "label"
+        }
         columns = {normalise(column): ids[column] for column in self.metadata}
         return Parsed(
             self.name,
@@ -346,7 +241,6 @@ class Table:
             columns={**columns, **({"side": named.pop("side")} if "side" in named else {})},
             systems={system: np.concatenate(parts) for system, parts in scores.items()},
             remarks=self.remarks,
-            sha256=self.rows.sha256,
             **named,
         )
 
@@ -389,10 +283,9 @@ def open_table(
     the words of messages), ``systems`` selects columns. With ``again`` the file is opened once
     more for every pass, otherwise held in memory if it must be gone through twice.
     """
-    opened: Opened = (lambda: Input(source.name)) if again else (lambda: nullcontext(source))
     if source.container == "parquet" and not (again and source.compressed):
         table = ParquetFile.opened(Path(source.name)) if again else load_parquet(source)
-        rows = TypedRows(source.name, table, opened)
+        rows = TypedRows(source.name, table)
         return open_typed(rows, source.stem, PARQUET, as_key=role == "a key", systems=systems)
     if source.container != "text":
         return None
@@ -408,28 +301,29 @@ def open_table(
         ]
         header = interpret(names, numeric, where=f"{sample.name}, line 1", systems=systems)
         kind = _table_format(names, scored=bool(header.systems))
-        text = TextRows(sample, names, " ".join(names), opened, header=True)
+        layout = " ".join(names)
+        text = TextTable(source, sample.dialect, names, layout=layout, header=True, again=again)
         stem = None if systems else source.stem
         return _headed(text, kind, header, as_key=role == "a key", stem=stem)
-    layout, remark = chosen
+    format_, remark = chosen
     names = tuple(
-        role if role != "number" else f"number {i}" for i, role in enumerate(layout.roles)
+        role if role != "number" else f"number {i}" for i, role in enumerate(format_.roles)
     )
     columns = {
         "label" if name in LABELS else name: name
         for name in names
         if name in (*LABELS, *IDENTIFIERS)
     }
-    found = {source.stem: "score"} if "score" in names else {}
-    check_systems(source.name, list(found), systems)
-    text = TextRows(sample, names, layout.layout, opened, header=False)
-    return Table(text, layout, columns, found, remarks=(remark,) if remark else ())
+    scored = {source.stem: "score"} if "score" in names else {}
+    check_systems(source.name, list(scored), systems)
+    text = TextTable(source, sample.dialect, names, layout=format_.layout, again=again)
+    return Table(text, format_, columns, scored, remarks=(remark,) if remark else ())
 
 
 def open_typed(
     rows: TypedRows, stem: str, format: Format, *, as_key: bool, systems: Sequence[str] | None
 ) -> Table:
-    """A table that carries types; roles are told by the names of its columns."""
+    """A table that carries types; the names of its columns say their roles."""
     schema = rows.schema
     plain = [
         column
@@ -448,16 +342,16 @@ def open_typed(
 
 def _table_format(names: Sequence[str], *, scored: bool) -> Format:
     """Which of the formats with a header these column names are."""
-    found = {normalise(name) for name in names}
-    if {"modelid", "segmentid"} <= found:
-        if "llr" in found and "targettype" not in found:
+    columns = {normalise(name) for name in names}
+    if {"modelid", "segmentid"} <= columns:
+        if "llr" in columns and "targettype" not in columns:
             return NIST_SCORES
-        if "targettype" in found and not scored:
+        if "targettype" in columns and not scored:
             return NIST_KEY
-    if {"spk", "filename"} <= found:
-        if found & {"cm_score", "asv_score", "sasv_score"}:
+    if {"spk", "filename"} <= columns:
+        if columns & {"cm_score", "asv_score", "sasv_score"}:
             return ASVSPOOF_SCORES
-        if found & {"cm_label", "asv_label"} and not scored:
+        if columns & {"cm_label", "asv_label"} and not scored:
             return ASVSPOOF_KEY
     return LONG if scored else LONG_KEY
 
@@ -474,7 +368,7 @@ def _refuse_same(name: str, columns: Sequence[str]) -> None:
 
 
 def _headed(
-    rows: TextRows | TypedRows, format: Format, header: Header, *, as_key: bool, stem: str | None
+    rows: TextTable | TypedRows, format: Format, header: Header, *, as_key: bool, stem: str | None
 ) -> Table:
     """A table with named columns; a lone system with a name that says nothing is named ``stem``."""
     roles = header.roles

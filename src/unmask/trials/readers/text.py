@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +14,13 @@ import polars as pl
 from unmask.base import Floats, Mask
 from unmask.errors import InputError
 from unmask.trials.ids import Encoder, Ids
-from unmask.trials.problems import no_trials
+from unmask.trials.problems import Faults, no_trials
 from unmask.trials.readers.files import Input
 
 ABSENT = ("-", "")
+GZIP_EXPANSION = 5
+SPEAKERS = ("enrol_speaker", "test_speaker")
+NEEDED = ("enrol", "test", *SPEAKERS)
 SAMPLE_LINES = 20_000
 
 
@@ -64,55 +69,110 @@ def sample_lines(source: Input) -> list[str]:
                 f"{source.name}, line {number}: expected UTF-8 text, found other bytes"
             ) from error
         if not line.strip():
-            raise InputError(f"{source.name}, line {number}: expected a trial, found an empty line")
+            raise _empty_line(source.name, number)
     return decoded
 
 
 class TextTable:
-    """A text table that is read block by block; ``names`` are of its columns, in order.
+    """Rows of a text table that is read block by block, compressed or not.
 
-    ``layout`` says in messages what was expected, ``header`` that the first line holds names.
+    ``names`` are of its columns, in order; ``layout`` says in messages what was expected,
+    ``header`` that the first line holds names. With ``again`` the file is opened anew for each
+    pass.
     """
 
     def __init__(
-        self, source: Input, dialect: Dialect, names: Sequence[str], *, header: bool, layout: str
+        self,
+        source: Input,
+        dialect: Dialect,
+        names: Sequence[str],
+        *,
+        layout: str,
+        header: bool = False,
+        again: bool = False,
     ) -> None:
-        self.source = source
-        self.dialect = dialect
-        self.names = list(names)
-        self.header = header
+        self.name = source.name
+        self.sha256 = ""
+        self._source = None if again else source
+        self._dialect = dialect
+        self._names = list(names)
+        self._header = header
         self._layout = layout
 
-    def line(self, row: int) -> str:
-        """Where row ``row`` stands in the file, for messages."""
-        return f"{self.source.name}, line {row + 1 + self.header}"
+    def where(self, row: int) -> str:
+        """Where a row stands in the file."""
+        return f"{self.name}, line {row + 1 + self._header}"
 
-    def frames(self) -> Iterator[pl.DataFrame]:
-        """All columns as text, block by block."""
-        line = 1
-        blank = 0
-        for block in self.source.blocks():
-            if line == 1 and self.header:
-                block, line = block[block.find(b"\n") + 1 :], 2
-            if blank and block.strip():
-                self._empty_line(blank)
-            body = _without_blank_end(block)
-            if body:
-                frame = self._parse(body, line)
-                line += frame.height
-                yield frame
-            if len(body) < len(block) and not blank:
-                blank = line
+    def expected(self, source: Input) -> int:
+        """About how many rows there are, from the length of the first lines."""
+        lines = max(source.head.count(b"\n"), 1)
+        stored = os.stat(self.name).st_size * (GZIP_EXPANSION if source.compressed else 1)
+        return lines if source.drained else stored * lines // len(source.head)
+
+    def frames(self, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Some columns as text, block by block, and how many bytes have been read."""
+        line, blank = 1, 0
+        with nullcontext(self._source) if self._source else Input(self.name) as source:
+            for block in source.blocks():
+                if line == 1 and self._header:
+                    block, line = block[block.find(b"\n") + 1 :], 2
+                if blank and block.strip():
+                    raise _empty_line(self.name, blank)
+                body = _without_blank_end(block)
+                if body:
+                    frame = self._parse(body, line)
+                    line += frame.height
+                    yield source.position, frame.select(columns)
+                if len(body) < len(block) and not blank:
+                    blank = line
+            self.sha256 = source.sha256
+
+    def text(self, role: str, column: pl.Series, row: int, faults: Faults) -> pl.Series:
+        """Names; in a table with a header every row needs one."""
+        column = column.fill_null("")
+        if self._header and role in NEEDED and (column.str.len_bytes() <= 1).any():
+            faults.note(
+                (2, NEEDED.index(role)),
+                column.is_in(ABSENT).to_numpy(),
+                row,
+                lambda i: f"expected an identifier in column {column.name!r}, found none",
+            )
+        return column
+
+    def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> Floats:
+        """Scores of the rows from ``row`` on, NaN where there is none."""
+        column = column.fill_null("")
+        parsed = column.cast(pl.Float64, strict=False)
+        gaps: Mask = (
+            column.is_in(ABSENT).to_numpy() if parsed.null_count() else np.zeros(len(column), bool)
+        )
+        if parsed.null_count() > gaps.sum():
+            bad = int(np.flatnonzero(parsed.is_null().to_numpy() & ~gaps)[0])
+            raise InputError(
+                f"{self.where(row + bad)}: expected a number in column {column.name!r}, "
+                f"found {column[bad]!r}"
+            )
+        values = parsed.fill_null(np.nan).to_numpy()
+        if np.isinf(values).any():
+            words = column.str.to_lowercase().str.contains("inf", literal=True).to_numpy()
+            large = np.flatnonzero(np.isinf(values) & ~words)
+            if large.size:
+                raise InputError(
+                    f"{self.where(row + int(large[0]))}: expected a number that double precision "
+                    f"holds in column {column.name!r}, found {column[int(large[0])][:40]!r}"
+                )
+        faults.note_nan((1, system), np.isnan(values) & ~gaps, row, column.name)
+        return values
 
     def _parse(self, block: bytes, first: int) -> pl.DataFrame:
         """Parse a block of lines. Where something is odd, it is looked at closely."""
         if b"\0" in block:
             self._diagnose(block, first)
-        separator = self.dialect.separator
+        separator = self._dialect.separator
         if separator != " ":
             frame = self._csv(block, separator)
             whole = frame is not None and frame.height == block.count(b"\n")
-            if frame is None or not whole or frame[self.names[-1]].null_count():
+            if frame is None or not whole or frame[self._names[-1]].null_count():
                 self._diagnose(block, first, separator)
             if not whole:
                 frame = None
@@ -127,7 +187,7 @@ class TextTable:
                 self._diagnose(block, first, " ")
                 frame = self._csv(block, " ")
         if frame is None:
-            raise InputError(f"{self.source.name}: cannot be read as a table ({self._layout})")
+            raise InputError(f"{self.name}: cannot be read as a table ({self._layout})")
         return frame
 
     def _csv(self, block: bytes, separator: str) -> pl.DataFrame | None:
@@ -136,8 +196,8 @@ class TextTable:
                 block,
                 has_header=False,
                 separator=separator,
-                quote_char='"' if self.dialect.quoted and b'"' in block else None,
-                schema=dict.fromkeys(self.names, pl.String),
+                quote_char='"' if self._dialect.quoted and b'"' in block else None,
+                schema=dict.fromkeys(self._names, pl.String),
             )
         except pl.exceptions.PolarsError:
             return None
@@ -145,36 +205,31 @@ class TextTable:
             frame = frame.with_columns(pl.all().str.strip_chars(" "))
         return frame
 
-    def _empty_line(self, number: int) -> None:
-        raise InputError(
-            f"{self.source.name}, line {number}: expected a trial, found an empty line"
-        )
-
     def _diagnose(self, block: bytes, first: int, separator: str = "\n") -> None:
         """Find the first line that does not fit and say so; returns if all of them do."""
         mark = separator.encode()
         for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
-            where = f"{self.source.name}, line {number}"
+            where = f"{self.name}, line {number}"
             if b"\0" in line:
                 raise InputError(f"{where}: expected text, found binary data")
             if not line.strip():
-                self._empty_line(number)
+                raise _empty_line(self.name, number)
             try:
                 text = line.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise InputError(f"{where}: expected UTF-8 text, found other bytes") from error
-            found = line.count(mark) + 1
-            if self.dialect.quoted and b'"' in line and separator != "\n":
-                found = self._quoted_fields(text, where)
-            if separator != "\n" and found != len(self.names):
+            fields = line.count(mark) + 1
+            if self._dialect.quoted and b'"' in line and separator != "\n":
+                fields = self._quoted_fields(text, where)
+            if separator != "\n" and fields != len(self._names):
                 raise InputError(
-                    f"{where}: expected {len(self.names)} columns ({self._layout}), found {found}"
+                    f"{where}: expected {len(self._names)} columns ({self._layout}), found {fields}"
                 )
 
     def _quoted_fields(self, line: str, where: str) -> int:
         """How many fields a line with quotes has; a quote that is not closed in it is an error."""
         try:
-            reader = csv.reader([line], delimiter=self.dialect.separator, strict=True)
+            reader = csv.reader([line], delimiter=self._dialect.separator, strict=True)
             return len(next(reader))
         except (csv.Error, StopIteration):
             raise InputError(
@@ -187,45 +242,19 @@ def read_columns(
 ) -> tuple[list[Ids], Callable[[int], str]]:
     """All columns of a text table without header, and what names a row of it in messages."""
     sample_lines(source)
-    table = TextTable(source, Dialect(" "), names, header=False, layout=layout)
+    table = TextTable(source, Dialect(" "), names, layout=layout)
     encoders = [Encoder() for _ in names]
-    for frame in table.frames():
+    for _, frame in table.frames(names):
         for encoder, column in zip(encoders, frame, strict=True):
             encoder.add(column.fill_null(""))
     columns = [encoder.finish() for encoder in encoders]
     if not len(columns[0]):
         raise no_trials(source.name)
-    return columns, table.line
+    return columns, table.where
 
 
-def parse_numbers(
-    column: pl.Series, start: int, where: Callable[[int], str]
-) -> tuple[Floats, Mask]:
-    """Numbers of a column of text whose first row has number ``start``, and which are absent.
-
-    ``where`` names a row in messages. Absent numbers are NaN.
-    """
-    column = column.fill_null("")
-    parsed = column.cast(pl.Float64, strict=False)
-    gaps: Mask = (
-        column.is_in(ABSENT).to_numpy() if parsed.null_count() else np.zeros(len(column), bool)
-    )
-    if parsed.null_count() > gaps.sum():
-        row = int(np.flatnonzero(parsed.is_null().to_numpy() & ~gaps)[0])
-        raise InputError(
-            f"{where(start + row)}: expected a number in column {column.name!r}, "
-            f"found {column[row]!r}"
-        )
-    values = parsed.fill_null(np.nan).to_numpy()
-    if np.isinf(values).any():
-        words = column.str.to_lowercase().str.contains("inf", literal=True).to_numpy()
-        large = np.flatnonzero(np.isinf(values) & ~words)
-        if large.size:
-            raise InputError(
-                f"{where(start + int(large[0]))}: expected a number that double precision holds in "
-                f"column {column.name!r}, found {column[int(large[0])][:40]!r}"
-            )
-    return values, gaps
+def _empty_line(name: str, number: int) -> InputError:
+    return InputError(f"{name}, line {number}: expected a trial, found an empty line")
 
 
 def _without_blank_end(block: bytes) -> bytes:
@@ -242,18 +271,3 @@ def _single_blanks(block: bytes) -> bytes:
     while b"  " in block:
         block = block.replace(b"  ", b" ")
     return block.replace(b" \n", b"\n").replace(b"\n ", b"\n").removeprefix(b" ")
-
-
-def columns_of_sample(
-    lines: Sequence[str], dialect: Dialect, name: str, first: int
-) -> Mapping[int, list[str]]:
-    """Transpose sample lines into columns; all lines must have as many fields as the first."""
-    table = [dialect.split(line) for line in lines]
-    width = len(table[0])
-    for number, fields in enumerate(table, first):
-        if len(fields) != width:
-            raise InputError(
-                f"{name}, line {number}: expected {width} columns as in line {first}, "
-                f"found {len(fields)}"
-            )
-    return {i: [fields[i] for fields in table] for i in range(width)}
