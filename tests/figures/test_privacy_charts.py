@@ -13,8 +13,7 @@ from unmask.figures.safeguards import Point, distinctiveness
 from unmask.figures.similarity import similarity_matrices, zoo_plots
 from unmask.figures.speakers import speaker_protection
 from unmask.privacy import calibration_distortion, zebra_profiles
-from unmask.privacy.similarity import PrivacyAssessment, Safeguard
-from unmask.privacy.similarity.view import quadrants, single
+from unmask.privacy.similarity import PrivacyAssessment, Safeguard, quadrants, single
 from unmask.report import figures_of
 
 

@@ -41,7 +41,7 @@ def anonymise(
     low: float | None = option("Lowest coefficient, or semitones."),
     high: float | None = option("Highest coefficient, or semitones."),
     keep_key: bool = option(
-        "Write seed and coefficients too: they undo the disguise.", "--keep-key", default=False
+        "Write seed and coefficients too: they undo the disguise.", default=False
     ),
     pool: Path | None = option("Recordings whose voices b1 draws from."),
     pool_speakers: str | None = option("Whose the pool's files are."),

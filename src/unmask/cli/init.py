@@ -17,7 +17,7 @@ NAME = "assessment.toml"
 def init(
     folder: Path = argument("Folder with embeddings, audio or scores."),
     output: Path | None = option("File to write.", "--output", "-o", show_default=f"FOLDER/{NAME}"),
-    force: bool = option("Replace a file that is there.", "--force", default=False),
+    force: bool = option("Replace a file that is there.", default=False),
 ) -> None:
     """Look into a folder and write a config for unmask assess."""
     path = output or folder / NAME

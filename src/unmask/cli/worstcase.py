@@ -68,9 +68,7 @@ def worstcase(
         show_default="auto",
     ),
     table: bool = option(
-        "Compare models: train on two thirds of the counts, judge on the rest.",
-        "--table",
-        default=False,
+        "Compare models: train on two thirds of the counts, judge on the rest.", default=False
     ),
     proxy: str | None = option(
         "Scores (or embeddings) of the system by which the adversary chooses."
@@ -84,10 +82,8 @@ def worstcase(
     ),
     dcf: tuple[float, ...] = option("Threshold of the least detection cost at this target prior."),
     target_rate: tuple[float, ...] = option("Which threshold keeps the worst case at this rate."),
-    one_way: bool = option("Only enrolled speakers are targets.", "--one-way", default=False),
-    skip_single: bool = option(
-        "Leave out pairs of speakers with one score.", "--skip-single", default=False
-    ),
+    one_way: bool = option("Only enrolled speakers are targets.", default=False),
+    skip_single: bool = option("Leave out pairs of speakers with one score.", default=False),
     min_impostors: int = option("Leave out targets with fewer.", default=3, min=3),
     backend: str = option("Embeddings: cosine, or the file of a trained PLDA.", default="cosine"),
     per_pair: int = option(

@@ -54,9 +54,15 @@ def conclude(
     ``missing`` tells, by safeguard and attacker, why an attacker was not run.
     """
     lines = [
-        Line(c.safeguard, c.description, c.verdict.text or _resemblance(c), c.sentences, c.colour)
-        for c in cards
-        if c.numbers
+        Line(
+            card.safeguard,
+            card.description,
+            card.verdict.text or f"{card.numbers[0].label}: {percent(card.numbers[0].shown)}",
+            card.sentences,
+            card.colour,
+        )
+        for card in cards
+        if card.numbers
     ]
     verification = [row for s in sections if s.key == "verification" for row in s.rows]
     lines += _tables(verification)
@@ -65,13 +71,6 @@ def conclude(
         tuple(_limits(cards, inputs, missing)),
         tuple(_steps(cards, inputs, missing)),
     )
-
-
-def _resemblance(card: Card) -> str:
-    """Of a safeguard without attacks: what is left of the resemblance to the original voice."""
-    shown = card.numbers[0].shown
-    value = percent(float(shown.value), shown.interval)
-    return f"{card.numbers[0].label}: {value}"
 
 
 def _tables(rows: Sequence[Row]) -> list[Line]:
@@ -85,11 +84,11 @@ def _tables(rows: Sequence[Row]) -> list[Line]:
     for name, systems in tables.items():
         rates = {one: find([row], "eer")[0].estimate for one, row in systems.items()}
         best = min(rates, key=lambda one: float(rates[one].value))
-        said = {one: percent(float(e.value), e.interval) for one, e in rates.items()}
+        said = {one: percent(estimate) for one, estimate in rates.items()}
         others = ", ".join(f"{one} {rate}" for one, rate in said.items() if one != best)
         verdict = f"Equal error rate of {best}: {said[best]}"
-        told = (f"It errs least of {len(said)} systems; {others}.",) if others else ()
-        lines.append(Line(name, "scores of verification", verdict, told))
+        beside = (f"It errs least of {len(said)} systems; {others}.",) if others else ()
+        lines.append(Line(name, "scores of verification", verdict, beside))
     return lines
 
 
@@ -109,7 +108,8 @@ def _limits(
             f"{inputs.original.n_speakers:,} people were tested: nothing is known of larger crowds."
         )
     for code in ("weak-control", "few-speakers"):
-        yield from dict.fromkeys(f"{_upper(n.sentence)}." for n in _notices(cards, code))
+        said = dict.fromkeys(notice.sentence for notice in _notices(cards, code))
+        yield from (f"{sentence[:1].upper()}{sentence[1:]}." for sentence in said)
     sessions = None if inputs.original is None else inputs.original.sessions
     if inputs.original is not None and (sessions is None or sessions.n_unique < 2):
         yield SESSIONS
@@ -153,10 +153,6 @@ def _steps(
 
 def _notices(cards: Sequence[Card], code: str) -> list[Notice]:
     return [notice for card in cards for notice in card.notices if notice.code == code]
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def listed(names: Sequence[str]) -> str:

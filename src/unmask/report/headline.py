@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from unmask.estimate import Estimate, Notice
-from unmask.privacy.legal import STRONG_ENOUGH, extent
+from unmask.privacy.legal import STRONG_ENOUGH, extent, spoken
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 
@@ -125,7 +125,7 @@ def legal_number(rows: Sequence[Row], metric: str, safeguard: str) -> Headline |
         if metric == "linkability"
         else ("Singling Out", "one person isolated among {}")
     )
-    what = f"{what.format(where['speakers'])}, {_spoken(where['utterances'])}"
+    what = f"{what.format(where['speakers'])}, {spoken(int(where['utterances']))}"
     return Headline(label, what, worst.estimate, bare.estimate if bare else None, worst.attacker)
 
 
@@ -178,10 +178,6 @@ def _residual(estimate: Estimate) -> float:
     return (float(estimate.value) - chance) / (1 - chance) if chance < 1 else 0.0
 
 
-def _spoken(utterances: str) -> str:
-    return f"{utterances} utterance{'' if utterances == '1' else 's'}"
-
-
 def people(estimate: Estimate) -> str:
     """``58 to 60 of 60 people``: the interval as people, rounded outwards."""
     total = int(estimate.n["speakers"])
@@ -223,7 +219,7 @@ def sentences(rows: Sequence[Row], name: str, known: Mapping[str, str]) -> tuple
     who = f"An attacker {known.get(worst.attacker, '')}".rstrip()
     lines = [
         f"{who} links {people(worst.estimate)} to the right one of {worst.conditions['speakers']}"
-        f" candidates from {_spoken(worst.conditions['utterances'])} (by chance"
+        f" candidates from {spoken(int(worst.conditions['utterances']))} (by chance"
         f" {_by_chance(worst)} of {total:,})."
     ]
     every = largest(find(rows, "linkability", safeguard=name, point=ALL))
@@ -231,7 +227,7 @@ def sentences(rows: Sequence[Row], name: str, known: Mapping[str, str]) -> tuple
         total = int(every.estimate.n["speakers"])
         lines.append(
             f"Among all {every.conditions['speakers']} candidates, from"
-            f" {_spoken(every.conditions['utterances'])}: {people(every.estimate)}"
+            f" {spoken(int(every.conditions['utterances']))}: {people(every.estimate)}"
             f" (by chance {_by_chance(every)} of {total:,})."
         )
     return tuple(lines)

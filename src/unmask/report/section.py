@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
 from math import isnan
+from typing import Any
 
 from unmask import figures as charts
-from unmask.estimate import Estimate, Interval, Notice, Noticed
+from unmask.estimate import Estimate, Notice, Noticed
 from unmask.report.documents import Row
 
 
@@ -28,13 +32,10 @@ class Choice:
     figures: tuple[tuple[str, charts.Figure], ...]
 
 
-@dataclass(frozen=True)
-class Method:
-    """How a number is made: a formula in words and symbols, and where it comes from."""
-
-    name: str
-    formula: str
-    text: str
+@cache
+def _words() -> dict[str, dict[str, Any]]:
+    text = resources.files("unmask.report").joinpath("sections.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
 
 
 @dataclass(frozen=True)
@@ -46,14 +47,17 @@ class Section(Noticed):
     """
 
     key: str
-    title: str
-    question: str
     answer: tuple[str, ...]
     figures: tuple[charts.Figure | Choice, ...]
     tables: tuple[TableBlock, ...]
     notices: tuple[Notice, ...]
-    method: tuple[Method, ...]
-    citation: str
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """What does not depend on the data: title, question, method (name, formula, text) and
+        citation.
+        """
+        return _words()[self.key]
 
     def plain(self) -> Section:
         """The same section with figures of plain values, which can be stored."""
@@ -88,30 +92,14 @@ def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:
     return text.replace("-", "−")
 
 
-def percent(value: float, interval: Interval | None) -> str:
+def percent(estimate: Estimate) -> str:
     """A fraction as percent, its interval after the sign."""
-    if interval is None or isnan(interval.low):
-        return f"{100 * value:.1f} %"
-    return f"{100 * value:.1f} % [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+    value, ends = f"{100 * float(estimate.value):.1f} %", estimate.interval
+    if ends is None or isnan(ends.low):
+        return value
+    return f"{value} [{100 * ends.low:.1f}, {100 * ends.high:.1f}]"
 
 
-NOE_2020 = (
-    "Noé, Bonastre, Matrouf, Tomashenko, Nautsch, Evans: Speech pseudonymisation assessment using"
-    " voice similarity matrices. 2020."
-)
-NOE_2022 = (
-    "Noé, Nautsch, Evans, Patino, Bonastre, Tomashenko, Matrouf: Towards a unified assessment"
-    " framework of speech pseudonymisation. Computer Speech and Language 72, 2022."
-)
-VAUQUIER_2025 = (
-    "Vauquier, Srivastava, Hosseini, Vincent: Legally validated evaluation framework for voice"
-    " anonymization. 2025."
-)
-LI_2022 = "Li, Wang, Du, Wang: C-P map: a novel evaluation toolkit for speaker verification. 2022."
-SHOLOKHOV_2020 = (
-    "Sholokhov, Kinnunen, Vestman, Lee: Extrapolating false alarm rates in automatic speaker"
-    " verification. 2020."
-)
 TWO_RATES = (
     "Equal error rates of verification are taken on the convex hull of the ROC; C-P maps take the"
     " ROC itself, as their paper does, which never gives less."

@@ -14,9 +14,7 @@ from unmask.errors import InputError
 from unmask.trials import Embeddings
 
 ENCODERS = ("campplus", "resemblyzer")
-CONDITIONS = (
-    *("original", "b2", "b2r", "b2r-again", "b2w", "b2w-again", "pooling", "pooling-again"),
-)
+CONDITIONS = ("original", "b2", "b2r", "b2r-again", "b2w", "b2w-again", "pooling", "pooling-again")
 
 
 def case_study(encoder: str = "campplus") -> dict[str, Embeddings]:

@@ -64,16 +64,16 @@ def match(codes: Index, others: Index) -> Index:
         return np.where(codes < 0, -1, np.arange(len(codes), dtype=np.int64))
     wanted, rows = _sorted(codes)
     known, other_rows = _sorted(others)
-    found = np.full(len(codes), -1, np.int64)
+    partner = np.full(len(codes), -1, np.int64)
     if np.array_equal(wanted, known):
-        found[rows] = other_rows
+        partner[rows] = other_rows
     elif len(known):
         place = np.searchsorted(known, wanted)
         place[place == len(known)] = 0
         same = known[place] == wanted
-        found[rows[same]] = other_rows[place[same]]
-    found[codes < 0] = -1
-    return found
+        partner[rows[same]] = other_rows[place[same]]
+    partner[codes < 0] = -1
+    return partner
 
 
 def _sorted(codes: Index) -> tuple[Index, Index]:

@@ -7,7 +7,7 @@ The batches of :mod:`.readers.tables` go to disk, where trials are compared and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -85,17 +85,21 @@ class StreamedScores:
         return None if self.speakers is None else in_order(self.speakers.to_list())
 
     def batches(self, system: str, *, speakers: bool = False) -> Iterator[ScoreBatch]:
-        """The trials of a system in batches, in the order of its file, with ``speakers`` if asked
-        for.
+        """The trials of a system in batches, in the order of the first file, with ``speakers`` if
+        asked for.
         """
+        first = next(iter(self._tables.values()))[0]
         table, column = self._tables[system]
-        for start, stop in table.ranges():
-            label = table.label.read(start, stop)
+        for start, stop in first.ranges():
+            label = first.label.read(start, stop)
             kept = (label == TARGET) | (label == NONTARGET)
             sides = np.zeros((int(kept.sum()), 2), np.int64)
-            if speakers and table.speakers and self._numbers is not None:
-                sides = self._numbers[table.speakers.codes.read(start, stop)[kept]]
-            scores = table.scores[column].read(start, stop)[kept]
+            if speakers and first.speakers and self._numbers is not None:
+                sides = self._numbers[first.speakers.codes.read(start, stop)[kept]]
+            if table is first:
+                scores = table.scores[column].read(start, stop)[kept]
+            else:
+                scores = table.scores[column].map()[table.rows_of.read(start, stop)[kept]]
             yield ScoreBatch(scores, label[kept] == TARGET, sides[:, 0], sides[:, 1])
 
 
@@ -141,7 +145,7 @@ def streamed_scores(
             place = folder / str(i)
             place.mkdir()
             tables.append(_Spooled(table, place, one_sided=one_sided, named=named, scored=scored))
-        carried = CARRIED if len(tables) > 1 and any(table.named for table in tables) else 0
+        carried = CARRIED if len(tables) > 1 else 0
         sizes = zip(tables, opened, strict=True)
         needed = sum((table.row_bytes + carried) * rows for table, (_, rows) in sizes)
         check_room(folder, needed, "temporary files", named=folder.parent)
@@ -188,7 +192,8 @@ class _Spooled:
     """One score file or key in a folder, row by row.
 
     ``label`` holds a label for each row, ``DROPPED`` for a row that was left out, ``UNLABELLED``
-    where none is known yet. ``codes`` are of the names in the two roles of ``named``, if any.
+    where none is known yet. ``codes`` are of the names in the two roles of ``named``, if any,
+    ``rows_of`` the rows here of the rows of the first file.
     """
 
     def __init__(
@@ -214,6 +219,7 @@ class _Spooled:
         self._remarks: tuple[str, ...] = ()
         self._names = NameTable()
         self.speakers: _Speakers | None = None
+        self.rows_of: Column
 
     @property
     def row_bytes(self) -> int:
@@ -358,14 +364,14 @@ class _Spooled:
             raise problems.two_speakers(self.name, two, *first)
         return int(in_classes.sum()), int(in_all.sum())
 
-    def source(self, *, has_speakers: bool) -> Source:
+    def source(self, counts: Mapping[str, int], speakers: int | None) -> Source:
         """What the result says about this file."""
         format = self.table.format
         remarks = (*self.table.remarks, *self._remarks, "read in batches")
         detected = "; ".join((format.description, *remarks))
         source = Source(self.name, self.table.rows.sha256, format.name, detected=detected)
         source = replace(source, missing=self.missing, duplicates=self.duplicates)
-        return source.counted(self.counts(), self.speaker_counts()[1] if has_speakers else None)
+        return source.counted(counts, speakers)
 
 
 def _joined(
@@ -378,21 +384,19 @@ def _joined(
     first, *others = tables
     if rule:
         first.name_speakers(rule)
-    known = [rule is not None or table.speakers is not None for table in tables]
+    known = [(first if rule else table).speaker_counts()[1] for table in tables]
     for other in others:
-        _agree(first, other)
-    for other in others:
-        if not other.has_label or not _shares_speakers(first, other):
-            _agree(first, other)
+        _join_scores(first, other)
     counts = first.counts()
     if not counts["target"] or not counts["nontarget"]:
         raise problems.no_class(first.name, counts)
     spoken, _ = first.speaker_counts(check=True)
     sources: dict[Source, None] = {}
-    for table, knows, without in zip(tables, known, unscored, strict=True):
-        sources[table.source(has_speakers=knows)] = None
+    for table, speakers, without in zip(tables, known, unscored, strict=True):
+        sources[table.source(counts, speakers)] = None
         if key:
-            sources[replace(key.source(has_speakers=True), missing=without)] = None
+            source = key.source(key.counts(), key.speaker_counts()[1])
+            sources[replace(source, missing=without)] = None
         if rule and rule.source:
             sources[rule.source] = None
     names = distinct_names([table.name for table in tables], [table.systems for table in tables])
@@ -401,48 +405,51 @@ def _joined(
         for table, group in zip(tables, names, strict=True)
         for name, system in zip(group, table.systems, strict=True)
     }
-    speakers = first.speakers.names if first.speakers else None
+    named = first.speakers.names if first.speakers else None
     digest = first.table.rows.sha256[:8]
-    return StreamedScores(counts, tuple(sources), speakers, spoken, digest, systems)
+    return StreamedScores(counts, tuple(sources), named, spoken, digest, systems)
 
 
 def _matched(
-    first: _Spooled, other: _Spooled, teller: _Spooled | None, *, drop: bool
+    first: _Spooled, other: _Spooled, *, speakers: bool, drop: bool
 ) -> tuple[list[list[int]], int]:
-    """Compare two files by trial: labels that one has, and the speakers of ``teller``, go to both.
+    """Compare two files by trial: labels that ``first`` lacks, and ``speakers``, come from
+    ``other``.
 
     Return how many trials each has alone with the row of the first of them, and how many are
-    labelled otherwise. With ``drop``, those that ``first`` has alone are left out of it.
+    labelled otherwise. With ``drop``, those that ``first`` has alone are left out of it; without,
+    ``other`` remembers its rows.
     """
-    both = first.has_label and other.has_label
-    giver, taker = (first, other) if first.has_label else (other, first)
-    asker = other if teller is first else first
-    known, speakers = teller.speakers if teller else None, None
+    known = new = other.speakers if speakers else None
     if known:
-        room = Column(asker.folder / "speakers", "i4", width=2, rows=asker.rows)
-        speakers = replace(known, codes=room)
+        codes = Column(first.folder / "speakers", "i4", width=2, rows=first.rows)
+        new = replace(known, codes=codes)
+    other.rows_of = Column(other.folder / "rows", "i8", rows=0 if drop else first.rows)
     lone, conflict = [[0, first.rows], [0, other.rows]], 0
     side = first.has_side and other.has_side
     spools = [table.spool(side=side) for table in (first, other)]
     for buckets in partitions(*spools):
         records = first.records(spools[0], buckets), other.records(spools[1], buckets)
         rows, other_rows, *alone = partners(*records)
-        at = {first: rows, other: other_rows}
-        if both:
-            conflict += int((first.label.map()[rows] != other.label.map()[other_rows]).sum())
-        elif giver.has_label:
-            taker.label.map()[at[taker]] = giver.label.map()[at[giver]]
-        if speakers and known and teller:
-            speakers.codes.map()[at[asker]] = known.codes.map()[at[teller]]
+        if other.has_label:
+            labels = other.label.map()[other_rows]
+            if first.has_label:
+                conflict += int((first.label.map()[rows] != labels).sum())
+            else:
+                first.label.map()[rows] = labels
+        if known and new:
+            new.codes.map()[rows] = known.codes.map()[other_rows]
         if drop:
             first.drop(alone[0])
             first.missing += len(alone[0])
+        else:
+            other.rows_of.map()[rows] = other_rows
         lone = [
             [count + len(others), int(others.min(initial=start))]
             for (count, start), others in zip(lone, alone, strict=True)
         ]
-    taker.has_label = giver.has_label
-    asker.speakers = speakers or asker.speakers
+    first.has_label |= other.has_label
+    first.speakers = new or first.speakers
     return lone, conflict
 
 
@@ -452,8 +459,7 @@ def _join_key(scores: _Spooled, key: _Spooled, *, speakers: bool, missing: OnPro
     The side of a segment counts only if both have it; the one that alone has it must not need it.
     """
     total = scores.kept
-    teller = key if speakers and key.speakers else None
-    lone, conflict = _matched(scores, key, teller, drop=True)
+    lone, conflict = _matched(scores, key, speakers=speakers, drop=True)
     if missing == "error" and (lone[0][0] or lone[1][0]):
         sides = zip((scores, key), lone, (total, key.kept), strict=True)
         first, second = (
@@ -468,18 +474,10 @@ def _join_key(scores: _Spooled, key: _Spooled, *, speakers: bool, missing: OnPro
     return lone[1][0]
 
 
-def _agree(first: _Spooled, other: _Spooled) -> None:
-    """See that two score files have the same trials; what one knows of them, both get to know."""
-    teller = first if first.speakers else other
-    shared = _shares_speakers(first, other)
-    lone, conflict = _matched(first, other, None if shared else teller, drop=False)
+def _join_scores(first: _Spooled, other: _Spooled) -> None:
+    """See that two score files have the same trials; what the first lacks, it gets to know."""
+    lone, conflict = _matched(first, other, speakers=first.speakers is None, drop=False)
     if lone[0][0] or lone[1][0]:
         raise problems.other_trials(first.name, other.name, lone[0][0], lone[1][0])
     if conflict:
         raise problems.other_labels(other.name, first.name, conflict)
-
-
-def _shares_speakers(first: _Spooled, other: _Spooled) -> bool:
-    if first.speakers is None or other.speakers is None:
-        return first.speakers is other.speakers
-    return first.speakers.names is other.speakers.names

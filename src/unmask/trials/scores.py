@@ -44,7 +44,7 @@ class Scores(TrialList):
     """
 
     systems: Mapping[str, Floats] = field(default_factory=dict, kw_only=True)
-    sources: tuple[Source, ...] = field(default=(), kw_only=True)
+    _unnamed = "scores"
 
     def __post_init__(self) -> None:
         systems = {}
@@ -65,17 +65,6 @@ class Scores(TrialList):
             raise InputError(f"{self.name}: expected the scores of a system, found none")
         object.__setattr__(self, "systems", MappingProxyType(systems))
         super().__post_init__()
-
-    @property
-    def name(self) -> str:
-        """Name of the first file the scores came from."""
-        return self.sources[0].name if self.sources else "scores"
-
-    def _with_duplicates(self, count: int) -> Self:
-        if not self.sources:
-            return self
-        first, *others = self.sources
-        return replace(self, sources=(replace(first, duplicates=first.duplicates + count), *others))
 
     def _parts(self) -> dict[str, Any]:
         return super()._parts() | {f"system {name}": s for name, s in self.systems.items()}
@@ -143,9 +132,9 @@ class Scores(TrialList):
         if system is None and len(self.systems) == 1:
             return next(iter(self.systems.values()))
         if system is None or system not in self.systems:
-            found = "no name" if system is None else repr(system)
+            asked = "no name" if system is None else repr(system)
             raise InputError(
-                f"{self.name}: expected one of the systems {', '.join(self.systems)}, found {found}"
+                f"{self.name}: expected one of the systems {', '.join(self.systems)}, found {asked}"
             )
         return self.systems[system]
 
@@ -183,28 +172,23 @@ class Scores(TrialList):
         """
         self = self.without_duplicates(duplicates)
         trials = trials.without_duplicates(duplicates)
-        codes, key_codes = joint_codes(self, trials)
-        rows = match(codes, key_codes)
+        codes = joint_codes(self, trials)
+        rows = match(*codes)
         without_label = rows < 0
         n_unlabelled = int(without_label.sum())
         n_unscored = len(trials) - (len(rows) - n_unlabelled)
-        key_name = trials.name
         if missing == "error" and (n_unlabelled or n_unscored):
-            raise self._mismatch(trials, without_label)
+            sides = _first(self, without_label), _first(trials, match(*codes[::-1]) < 0)
+            raise mismatch(self.name, trials.name, *sides)
         scores = self.select(~without_label) if n_unlabelled else self
         key = trials.select(rows[rows >= 0])
         if not len(scores):
-            raise nothing_in_common(self.name, len(self), key_name)
+            raise nothing_in_common(self.name, len(self), trials.name)
         if scores.label is not None:
             conflict = int((scores.label != key.label).sum())
             if conflict:
-                raise other_labels(self.name, key_name, conflict)
-        sources = self.sources
-        if sources and n_unlabelled:
-            sources = (replace(sources[0], missing=sources[0].missing + n_unlabelled), *sources[1:])
-        if trials.source is not None:
-            source = trials.source
-            sources = (*sources, replace(source, missing=source.missing + n_unscored))
+                raise other_labels(self.name, trials.name, conflict)
+        scores, key = scores._left_out(missing=n_unlabelled), key._left_out(missing=n_unscored)
         speakers = key if key.has_speakers else scores
         return replace(
             scores,
@@ -212,19 +196,14 @@ class Scores(TrialList):
             enrol_speaker=speakers.enrol_speaker,
             test_speaker=speakers.test_speaker,
             columns={**key.columns, **scores.columns},
-            sources=sources,
+            sources=(*scores.sources, *key.sources),
         )
-
-    def _mismatch(self, trials: Trials, unlabelled: Mask) -> InputError:
-        unscored = match(*joint_codes(self, trials)[::-1]) < 0
-        return mismatch(self.name, trials.name, _first(self, unlabelled), _first(trials, unscored))
 
     def with_speakers(self, speakers: Speakers) -> Self:
         """Name the speakers: an ``utt2spk`` file, ``"pattern:REGEX"`` or a mapping."""
         rule = speaker_rule(speakers)
-        named = assign_speakers(self, rule)
-        sources = named.sources if rule.source is None else (*named.sources, rule.source)
-        return replace(named, sources=sources)
+        sources = self.sources if rule.source is None else (*self.sources, rule.source)
+        return replace(assign_speakers(self, rule), sources=sources)
 
 
 def _first(trials: TrialList, bad: Mask) -> tuple[int, int, str]:

@@ -32,7 +32,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from unmask.base import FloatArray, lazy
@@ -49,7 +48,7 @@ from unmask.scoring import (
     coral,
     fused,
     procrustes,
-    score_blocks,
+    score_matrix,
     train,
     wasserstein_procrustes,
     whitening,
@@ -179,7 +178,7 @@ class Attacker:
         used = used.ready()
         codes = np.unique(used.enrol.speakers.codes, return_inverse=True)[1]
         models = average_groups(used.enrol.vectors, codes)
-        scores = _scores_of(used.backend_in_use, models, used.test.vectors)
+        scores = score_matrix(used.backend_in_use, models, used.test.vectors)
         return -scores if reading in (NEGATED, CENTRED_NEGATED) else scores
 
     def scores(self) -> tuple[FloatArray, FloatArray]:
@@ -187,7 +186,7 @@ class Attacker:
         used = self.ready()
         own, tested = (one.speakers.to_series().to_numpy() for one in (used.enrol, used.test))
         same = own[:, None] == tested[None]
-        scores = _scores_of(used.backend_in_use, used.enrol.vectors, used.test.vectors)
+        scores = score_matrix(used.backend_in_use, used.enrol.vectors, used.test.vectors)
         return scores[same], scores[~same]
 
     def held_out(
@@ -414,7 +413,7 @@ def _fusion(data: Embeddings | None, pairs: Pairs | None) -> Backend:
     members = [train(name, of_people(data, weighed, inside=False)) for name in MEMBERS]
     enrol, test = (of_people(one, weighed) for one in pairs)
     scores = np.stack(
-        [_scores_of(member, enrol.vectors, test.vectors) for member in members], axis=-1
+        [score_matrix(member, enrol.vectors, test.vectors) for member in members], axis=-1
     )
     own, tested = (one.speakers.to_series().to_numpy() for one in (enrol, test))
     same, other = own[:, None] == tested, np.ones(scores.shape[:2], dtype=bool)
@@ -465,9 +464,3 @@ def _given(name: str, pairs: Pairs | None) -> Pairs:
             f"back-end {name}: expected pairs of original and protected training speech, found none"
         )
     return pairs
-
-
-def _scores_of(backend: Backend, enrol: npt.ArrayLike, test: npt.ArrayLike) -> FloatArray:
-    """Scores of enrolment vectors with all test vectors."""
-    sides = backend.prepare(enrol), backend.prepare(test)
-    return np.concatenate([np.asarray(part, float) for _, _, part in score_blocks(backend, *sides)])

@@ -19,13 +19,13 @@ from unmask.privacy.similarity.resampling import (
     SAME as SAME,
     WITH_TRIALS as WITH_TRIALS,
 )
-from unmask.privacy.similarity.result import Pseudonymisation as Pseudonymisation
+from unmask.privacy.similarity.result import (
+    MatrixView as MatrixView,
+    Pseudonymisation as Pseudonymisation,
+    quadrants as quadrants,
+    single as single,
+)
 from unmask.privacy.similarity.session_pairs import (
     SessionAssessment as SessionAssessment,
     sessions as sessions,
-)
-from unmask.privacy.similarity.view import (
-    MatrixView as MatrixView,
-    quadrants as quadrants,
-    single as single,
 )

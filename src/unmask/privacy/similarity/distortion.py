@@ -16,7 +16,6 @@ from unmask.base import FloatArray, IntArray, weighted_sum
 from unmask.engine import Roc, information, weighted_line
 from unmask.errors import InputError
 from unmask.estimate import Interval
-from unmask.privacy.similarity.bins import Binned, Layout, counted
 from unmask.privacy.similarity.lists import RunScores, speaker_trials
 from unmask.privacy.similarity.pairs import EmbeddingPairs, Pairs, aligned, prepared
 from unmask.privacy.similarity.resampling import (
@@ -24,8 +23,11 @@ from unmask.privacy.similarity.resampling import (
     NOT_ASKED,
     POSITIVE,
     SAME,
+    Binned,
+    Layout,
     Setup,
     Statistic,
+    counted,
     pav_of,
 )
 from unmask.privacy.zebra import (

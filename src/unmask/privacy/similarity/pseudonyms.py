@@ -18,7 +18,7 @@ from unmask.base import Tabular, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
 from unmask.privacy.legal import Attacker
-from unmask.privacy.similarity.attackers import CENTRED, centred
+from unmask.privacy.similarity.attackers import CENTRED
 from unmask.privacy.similarity.distortion import cross_scores, distortions
 from unmask.privacy.similarity.lists import RunScores, sets_of_lists, speaker_trials
 from unmask.privacy.similarity.matrix import similarity_sets
@@ -28,9 +28,10 @@ from unmask.privacy.similarity.pairs import (
     MatrixPairs,
     Pairs,
     PairSource,
+    Rule,
     Segments,
-    Upper,
     aligned,
+    centred,
     check_backend,
     prepared,
     segments_of,
@@ -158,9 +159,9 @@ def pseudonymisation(
 
 
 def _of_lists(lists: Mapping[str, Scores], setup: Setup, system: str | None) -> Pseudonymisation:
-    sets, drawn, notes = sets_of_lists(lists, setup, system=system)
+    made, notes = sets_of_lists(lists, setup, system=system)
     digest = hashlib.sha256("|".join(one.digest for one in lists.values()).encode())
-    return assessed(sets, drawn, setup, trials=digest.hexdigest()[:8], notes=notes)
+    return assessed(made, trials=digest.hexdigest()[:8], notes=notes)
 
 
 def _of_sources(
@@ -169,17 +170,17 @@ def _of_sources(
     setup: Setup,
     backend: str | None,
 ) -> Pseudonymisation:
-    rule = Upper(segments.order) if setup.mirror else None
+    rule = Rule(segments.order, "<") if setup.mirror else None
     attack = centred(sources["op"], segments)
     own = {name: sources[name] for name in SETS}
     every = {**own, **({} if attack is None else {CENTRED: attack}), **sources}
-    sets, drawn = similarity_sets(
+    made = similarity_sets(
         {name: Pairs(source, segments, rule) for name, source in every.items()},
         setup,
         negated=every.keys() - {"oo", "pp"},
         once=() if setup.mirror else ("oo", "pp"),
     )
-    return assessed(sets, drawn, setup, backend=backend, trials=_digest(segments))
+    return assessed(made, backend=backend, trials=_digest(segments))
 
 
 def _attack(ready: Attacker, original: Embeddings, segments: Segments) -> EmbeddingPairs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +17,21 @@ from unmask.privacy.legal import (
     PLAIN,
     TITLES,
     Attacker as LegalAttacker,
-    Inference,
     LegalSweep,
     Worst,
     inference,
     legal,
+    spoken,
 )
 from unmask.report.cache import Cache, Step, Work, cache_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.documents import Row, figures_of
 from unmask.report.frameworks.attacks import Attack, Variant, attacks_of
 from unmask.report.frameworks.legal_results import LegalResults
-from unmask.report.frameworks.study import Framework, Plan, Study
+from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.headline import ALL, CONTROL, WORST
 from unmask.report.inputs import read_inputs
-from unmask.report.section import VAUQUIER_2025, Choice, Method, Section, TableBlock, shown
+from unmask.report.section import Choice, Section, TableBlock, shown
 
 
 @figures_of.register(LegalSweep)
@@ -45,7 +46,7 @@ def with_fitting_lengths(
     on the others.
     """
     lengths = config.legal.lengths
-    fitting = {name: _fitting(lengths, found) for name, found in attacks.items()}
+    fitting = {name: _fitting(lengths, some) for name, some in attacks.items()}
     kept = tuple(n for n in lengths if any(n in some for some in fitting.values())) or lengths
     lacking: dict[tuple[str, ...], list[int]] = {}
     for length in lengths:
@@ -92,14 +93,14 @@ def legal_attackers(config: Config, path: Path) -> tuple[dict[str, LegalAttacker
     if not attacks.of:
         raise InputError(f"{path}: expected original and protected voices to attack, found none")
     (control,) = attacks.of[ORIGINAL]
-    found = {ORIGINAL: LegalAttacker(control.enrol, control.test, consistency=False)}
+    attackers = {ORIGINAL: LegalAttacker(control.enrol, control.test, consistency=False)}
     for name, some in attacks.of.items():
         for attack in some if name != ORIGINAL else ():
             for label, attacker in _attackers(attack).items():
-                found[label if len(attacks.of) == 2 else f"{name}, {label}"] = attacker
+                attackers[label if len(attacks.of) == 2 else f"{name}, {label}"] = attacker
     every = (attack for some in attacks.of.values() for attack in some)
     config = _with_lengths(config, _fitting(config.legal.lengths, every))
-    return found, {**_options(config), "attributes": config.legal.attributes}
+    return attackers, {**_options(config), "attributes": config.legal.attributes}
 
 
 def _attackers(attack: Attack) -> dict[str, LegalAttacker]:
@@ -128,14 +129,8 @@ def _consistency_step(name: str, run: Attack, config: Config) -> Step:
         "variants": (PLAIN,),
         **config.drawn,
     }
-    attackers = {CONSISTENCY: LegalAttacker(run.enrol, run.test)}
-    return Step(
-        f"{CONSISTENCY} of {name}",
-        run.inputs,
-        options,
-        lambda: legal(attackers, **options),
-        weight=0.5,
-    )
+    attackers, what = {CONSISTENCY: LegalAttacker(run.enrol, run.test)}, f"{CONSISTENCY} of {name}"
+    return Step(what, run.inputs, options, lambda: legal(attackers, **options), weight=0.5)
 
 
 def _steps(study: Study) -> Plan:
@@ -146,7 +141,7 @@ def _steps(study: Study) -> Plan:
     probes = {
         (name, attribute): Step.of(
             f"inference of {attribute} from {name}",
-            _inferred,
+            lambda one, bare, **how: inference(one, unprotected=bare, **how),
             protected,
             inputs.original,
             attribute=attribute,
@@ -159,7 +154,7 @@ def _steps(study: Study) -> Plan:
         for attribute, bands in config.legal.attributes.items()
     }
     return {
-        "sweeps": study.per_attack(lambda attack: _sweep_step(attack, config)),
+        "sweeps": study.per_attack(_sweep_step),
         "probes": probes,
         "consistency": {
             name: _consistency_step(name, run, config)
@@ -168,42 +163,34 @@ def _steps(study: Study) -> Plan:
     }
 
 
-def _inferred(protected: Any, original: Any, *, attribute: str, **options: Any) -> Inference:
-    return inference(protected, attribute, unprotected=original, **options)
-
-
-def _section(study: Study, found: Mapping[str, Mapping[Any, Any]]) -> Section:
+def _section(study: Study, groups: Results) -> Section:
     """Risk against the number of speakers, all safeguards together and each on its own."""
-    results, colours = LegalResults(study.config, **found), study.colours
+    results, colours = LegalResults(study.config, **groups), study.colours
     lines = []
     for name in (ORIGINAL, *results.safeguards):
-        for metric in results.metrics:
-            for length in results.lengths_of(name):
-                label = results.most(name, metric, length).strongest.attacker
-                curve = results.of(name, metric, length)[label]
-                who = ORIGINAL if name == ORIGINAL else label
-                lines.append(charts.RiskLine(name, who, metric, length, curve))
+        for metric, length in product(results.metrics, results.lengths_of(name)):
+            label = results.most(name, metric, length).strongest.attacker
+            curve = results.of(name, metric, length)[label]
+            who = ORIGINAL if name == ORIGINAL else label
+            lines.append(charts.RiskLine(name, who, metric, length, curve))
     comparison = charts.risk_comparison(
         lines, colours=colours, original=ORIGINAL, title=_conclusion(results)
     )
     sweeps = {name: results.sweep(name) for name in results.safeguards}
-    panels: list[tuple[str, charts.Figure]] = [
-        (
-            name,
-            charts.legal_panel(
-                sweep,
-                colour=colours[name],
-                name=f"legal_panel_{number}",
-                title=f"{name}: {_of_attackers(results, name)}",
-            ),
+    panels: list[tuple[str, charts.Figure]] = []
+    for number, (name, sweep) in enumerate(sweeps.items(), start=1):
+        worst = results.worst(name, results.metrics[0])
+        value = 100 * float(worst.strongest.estimate.value)
+        title = (
+            f"{name}: {worst.strongest.attacker} succeeds most, {value:.0f} % among"
+            f" {worst.count:,} speakers"
         )
-        for number, (name, sweep) in enumerate(sweeps.items(), start=1)
-    ]
+        drawn = f"legal_panel_{number}"
+        panels.append(
+            (name, charts.legal_panel(sweep, colour=colours[name], name=drawn, title=title))
+        )
     return Section(
         key="legal",
-        title="Linkability and Singling Out",
-        question="Can someone who holds recordings of known people say whose protected voice this"
-        " is, or isolate one person in the crowd?",
         answer=(*_answers(results), *_one_count(lines)),
         figures=()
         if _one_count(lines)
@@ -214,8 +201,6 @@ def _section(study: Study, found: Mapping[str, Mapping[Any, Any]]) -> Section:
             for name, sweep in sweeps.items()
             for one in sweep.notices
         ),
-        method=_METHOD,
-        citation=VAUQUIER_2025,
     )
 
 
@@ -230,29 +215,21 @@ def _one_count(lines: Sequence[charts.RiskLine]) -> tuple[str, ...]:
 def _conclusion(results: LegalResults) -> str:
     metric = results.metrics[0]
     values = {n: float(results.worst(n, metric).strongest.estimate.value) for n in results.whole}
-    told = ", ".join(f"{n} {100 * values[n]:.0f} %" for n in results.safeguards)
-    return f"{TITLES[metric]} at worst: {told}; unprotected {100 * values[ORIGINAL]:.0f} %"
-
-
-def _of_attackers(results: LegalResults, name: str) -> str:
-    found = results.worst(name, results.metrics[0])
-    value = 100 * float(found.strongest.estimate.value)
-    return f"{found.strongest.attacker} succeeds most, {value:.0f} % among {found.count:,} speakers"
+    each = ", ".join(f"{n} {100 * values[n]:.0f} %" for n in results.safeguards)
+    return f"{TITLES[metric]} at worst: {each}; unprotected {100 * values[ORIGINAL]:.0f} %"
 
 
 def _answers(results: LegalResults) -> list[str]:
-    told = []
-    for name in results.safeguards:
-        for metric in results.metrics:
-            found = results.worst(name, metric)
-            estimate = found.strongest.estimate
-            spoken = f"{found.length} utterance{'s' if found.length > 1 else ''}"
-            told.append(
-                f"{name}: {TITLES[metric]} up to {shown(estimate, 1, scale=100)} %, among"
-                f" {found.count:,} speakers with {spoken}, by {found.strongest.attacker}; chance"
-                f" {100 * float(estimate.chance or 0):.1f} %."
-            )
-    return told
+    lines = []
+    for name, metric in product(results.safeguards, results.metrics):
+        worst = results.worst(name, metric)
+        estimate = worst.strongest.estimate
+        lines.append(
+            f"{name}: {TITLES[metric]} up to {shown(estimate, 1, scale=100)} %, among"
+            f" {worst.count:,} speakers with {spoken(worst.length)}, by"
+            f" {worst.strongest.attacker}; chance {100 * float(estimate.chance or 0):.1f} %."
+        )
+    return lines
 
 
 _STRONGEST = (
@@ -306,9 +283,9 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
         for row in rows
     }
     ranks = [
-        Row({"safeguard": name, "attacker": label, "utterances": str(length)}, found.estimates)
+        Row({"safeguard": name, "attacker": label, "utterances": str(length)}, rank.estimates)
         for name, sweep in results.whole.items()
-        for (label, length), found in sweep.ranks.items()
+        for (label, length), rank in sweep.ranks.items()
         if (name, label) in named
     ]
     stable = [
@@ -322,8 +299,8 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
         if n == curve.counts.max()
     ]
     probes = [
-        Row({"safeguard": name, "attribute": attribute}, found.estimates)
-        for (name, attribute), found in results.probes.items()
+        Row({"safeguard": name, "attribute": attribute}, probe.estimates)
+        for (name, attribute), probe in results.probes.items()
     ]
     same = [
         Row(
@@ -351,21 +328,20 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
 
 def _points(results: LegalResults, name: str, metric: str) -> list[Row]:
     """The worst point of the curve, and that of all candidates."""
-    found = ((WORST, results.worst(name, metric)), (ALL, results.crowd(name, metric)))
-    return [
-        Row(_conditions(name, risk, point), (risk.strongest.estimate,)) for point, risk in found
-    ]
+    points = ((WORST, results.worst(name, metric)), (ALL, results.crowd(name, metric)))
+    return [_row(name, risk, point) for point, risk in points]
 
 
-def _conditions(safeguard: str, risk: Worst, point: str) -> dict[str, str]:
-    """Conditions of a row of the table of strongest attacks."""
-    return {
+def _row(safeguard: str, risk: Worst, point: str) -> Row:
+    """A row of the table of strongest attacks."""
+    conditions = {
         "safeguard": safeguard,
         "attacker": risk.strongest.attacker,
         "point": point,
         "utterances": str(risk.length),
         "speakers": f"{risk.count:,}",
     }
+    return Row(conditions, (risk.strongest.estimate,))
 
 
 def _controls(results: LegalResults, metric: str) -> list[Row]:
@@ -382,10 +358,7 @@ def _controls(results: LegalResults, metric: str) -> list[Row]:
         for length, count in sorted(at)
         if count in results.counts(ORIGINAL, metric, length)
     ]
-    return [
-        *_points(results, ORIGINAL, metric),
-        *(Row(_conditions(ORIGINAL, risk, CONTROL), (risk.strongest.estimate,)) for risk in more),
-    ]
+    return [*_points(results, ORIGINAL, metric), *(_row(ORIGINAL, r, CONTROL) for r in more)]
 
 
 def _merged(rows: Sequence[Row]) -> list[Row]:
@@ -393,41 +366,7 @@ def _merged(rows: Sequence[Row]) -> list[Row]:
     joined: dict[tuple[tuple[str, str], ...], list[Estimate]] = {}
     for row in rows:
         joined.setdefault(tuple(row.conditions.items()), []).extend(row.estimates)
-    return [Row(dict(key), tuple(found)) for key, found in joined.items()]
+    return [Row(dict(key), tuple(estimates)) for key, estimates in joined.items()]
 
-
-_METHOD = (
-    Method(
-        "Linkability",
-        "Pr[ s(i,i) > max over j ≠ i of s(i,j) ] among N′ enrolled speakers, chance 1/N′",
-        "A protected conversation is linked if its own speaker's enrolment, the average of all the"
-        " speaker's enrolment utterances, is the closest. The expectation over all subsets of N′"
-        " speakers is exact; a tie is a failure (eq. 3, 4). The right person is in every list.",
-    ),
-    Method(
-        "Singling Out",
-        "exactly one of N entries scores above a threshold of mean 1/N, chance e⁻¹ ≈ 36.8 %",
-        "A predicate made from up to 30 enrolment utterances isolates one protected entry, whoever"
-        " it is; the threshold is set on other recordings (eq. 1, 2).",
-    ),
-    Method(
-        "Attackers",
-        "what is enrolled, and what the back-end was trained on",
-        "Ignorant: the attacker's own protected speech, original speech. Semi-informed: the same,"
-        " and speech of a related safeguard. Informed: the same, and the attacker's own protected"
-        " speech. With original enrolment, nothing protected is enrolled. Back-ends are trained,"
-        " and where an attacker says so the extractor too.",
-    ),
-    Method(
-        "Inference",
-        "accuracy of a logistic regression against the majority class",
-        "Speakers are disjoint between training and test.",
-    ),
-    Method(
-        "Disclosure by rank",
-        "MeanD = log₂ N − H(R), MaxD = max over r of log₂(N·P(r))",
-        "How many bits of identity the rank of the true speaker gives away.",
-    ),
-)
 
 FRAMEWORK = Framework("legal", _section, steps=_steps, main="sweeps")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 from unmask.privacy.legal import (
     Curve,
@@ -45,7 +46,7 @@ class LegalResults:
     def _joined(self, sweeps: Sequence[LegalSweep]) -> LegalSweep:
         """The curves of several attackers on one safeguard."""
         curves = {key: curve for one in sweeps for key, curve in one.curves.items()}
-        ranks = {key: found for one in sweeps for key, found in one.ranks.items()}
+        ranks = {key: rank for one in sweeps for key, rank in one.ranks.items()}
         return LegalSweep(curves, ranks, {}, None, None, self.seed, ())
 
     def of(
@@ -96,14 +97,13 @@ class LegalResults:
 
     def shown(self, safeguard: str) -> dict[tuple[str, str, int], Curve]:
         """For each attacker the curve of the variant that is strongest among most speakers."""
-        found = {}
-        for attacker in (who for name, who in self.sweeps if name == safeguard):
-            for metric in self.metrics:
-                for length in self.lengths_of(safeguard):
-                    label = self.most(safeguard, metric, length, attacker).strongest.attacker
-                    curves = self.sweeps[safeguard, attacker].curves
-                    found[attacker, metric, length] = curves[label, metric, length]
-        return found
+        shown = {}
+        attackers = [who for name, who in self.sweeps if name == safeguard]
+        for key in product(attackers, self.metrics, self.lengths_of(safeguard)):
+            attacker, metric, length = key
+            label = self.most(safeguard, metric, length, attacker).strongest.attacker
+            shown[key] = self.sweeps[safeguard, attacker].curves[label, metric, length]
+        return shown
 
     def sweep(self, safeguard: str) -> LegalSweep:
         """Unprotected speech and every attacker of a safeguard in one sweep."""
@@ -121,7 +121,7 @@ class LegalResults:
         first = self.lengths[0]
         if "linkability" not in self.metrics:
             return {}
-        found = {}
+        compared = {}
         for name in self.safeguards:
             shown = self.shown(name)
             risks = {
@@ -129,15 +129,15 @@ class LegalResults:
                 for (attacker, metric, length), curve in shown.items()
                 if metric == "linkability" and length == first and isinstance(curve, RiskCurve)
             }
-            found[f"attackers on {name}"] = overlaps(risks)
+            compared[f"attackers on {name}"] = overlaps(risks)
             by_length = {n: self._strongest_curve(name, n) for n in self.lengths_of(name)}
-            found[f"lengths under {name}"] = overlaps(
+            compared[f"lengths under {name}"] = overlaps(
                 {f"{length} utterances": curve for length, curve in by_length.items()}
             )
-        found["safeguards"] = overlaps(
+        compared["safeguards"] = overlaps(
             {name: self._strongest_curve(name, first) for name in self.safeguards}
         )
-        return {what: some for what, some in found.items() if some}
+        return {what: some for what, some in compared.items() if some}
 
     def _strongest_curve(self, safeguard: str, length: int) -> RiskCurve:
         label = self.most(safeguard, "linkability", length).strongest.attacker

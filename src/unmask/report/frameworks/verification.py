@@ -13,11 +13,21 @@ from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import matrix_risks
 from unmask.report.cache import Step
 from unmask.report.documents import Row, figures_of
-from unmask.report.frameworks.study import Framework, Plan, Study
-from unmask.report.frameworks.trialled import Groups, Trialled, group_step, leaders, strongest
-from unmask.report.section import TWO_RATES, Method, Section, TableBlock, shown
+from unmask.report.frameworks.study import (
+    Framework,
+    Plan,
+    Results,
+    Study,
+    Trialled,
+    group_step,
+    leaders,
+    strongest,
+)
+from unmask.report.section import TWO_RATES, Section, TableBlock, shown
 from unmask.trials import Scores
 
+_FIRST = ("eer", "min_dcf", "min_cllr", "d_ece", "l_w", "tag")
+_REST = ("eer_raw", "act_dcf", "cllr", "d_sys", "tpr_at_fpr")
 _ERRORS = ("eer", "min_dcf", "act_dcf", "cllr", "d_sys", "tpr_at_fpr", "eer_raw")
 CHOSEN = (
     "The strongest variant of each attacker (back-end, centred or not, either sign), chosen on the"
@@ -67,17 +77,14 @@ def _evaluated(
 ) -> Evaluation:
     """A score table; ``by`` groups it where it has that column."""
     battery = Battery(p_target=tuple(p_target), fpr=tuple(fpr))
-    grouped = by if by is not None and _has(scores, by) else None
+    grouped = by if {by, f"enrol_{by}"} & set(scores.columns) else None
     return replace(evaluate(scores, by=grouped, battery=battery, **options), scores=None)
-
-
-def _has(scores: Scores, column: str) -> bool:
-    return column in scores.columns or f"enrol_{column}" in scores.columns
 
 
 def _steps(study: Study) -> Plan:
     """Every score table."""
     how = {**study.config.trials, "by": study.config.verification.by}
+    drawn = study.config.drawn
     return {
         "tables": {
             name: Step.of(
@@ -90,12 +97,7 @@ def _steps(study: Study) -> Plan:
             for name, scores in study.tables.items()
         },
         "risks": {
-            name: Step.of(
-                f"Linkability and Singling Out of {name}",
-                matrix_risks,
-                scores,
-                **study.config.drawn,
-            )
+            name: Step.of(f"Linkability and Singling Out of {name}", matrix_risks, scores, **drawn)
             for name, scores in study.tables.items()
         },
     }
@@ -104,13 +106,9 @@ def _steps(study: Study) -> Plan:
 def _later(study: Study) -> Plan:
     """The strongest attack on each safeguard, by the groups of a column."""
     by = study.config.verification.by
-    strongest = study.strongest() if by is not None else {}
-    return {
-        "groups": {
-            name: group_step(attack, variant, study.config, str(by))
-            for name, (attack, variant) in strongest.items()
-        }
-    }
+    attacks = {} if by is None else study.strongest()
+    groups = {name: group_step(*attack, study.config, str(by)) for name, attack in attacks.items()}
+    return {"groups": groups}
 
 
 def named_colours(systems: Mapping[str, Trialled], colours: Mapping[str, str]) -> dict[str, str]:
@@ -118,13 +116,13 @@ def named_colours(systems: Mapping[str, Trialled], colours: Mapping[str, str]) -
     return {label: colours.get(one.safeguard, charts.ORIGINAL) for label, one in systems.items()}
 
 
-def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
+def _section(study: Study, results: Results) -> Section:
     """Error rates of the attacks, and of the systems whose scores were given."""
     trialled = study.trialled
     tables: Mapping[str, Evaluation] = results["tables"]
-    groups: Mapping[str, Groups] = results["groups"]
+    groups: Mapping[str, Evaluation] = results["groups"]
     det_curve = partial(curves.det_curve, p_target=study.config.verification.p_target[0])
-    chosen = {name: strongest(found, "eer") for name, found in trialled.items()}
+    chosen = {name: strongest(variants, "eer") for name, variants in trialled.items()}
     figures: list[charts.Figure] = []
     blocks = []
     notices: list[Notice] = []
@@ -145,25 +143,28 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         notices += notices_of(trialled, "eer")
         by = tuple(
             Row(
-                {"safeguard": name, "attacker": one.label, "group": str(r.group)},
+                {"safeguard": name, "attacker": r.system, "group": str(r.group)},
                 ordered(r.estimates, ("eer", "d_ece", "l_w", "tag")),
             )
             for name, one in groups.items()
-            for r in one.results
+            for r in one
         )
         if by:
             blocks.append(TableBlock("Strongest attacker, by group", by))
             notices += [one.about(n) for n, some in groups.items() for one in some.notices]
-    for number, (name, found) in enumerate(tables.items(), start=1):
+    for number, (name, evaluation) in enumerate(tables.items(), start=1):
+        whole = [result for result in evaluation if result.group is None]
+        best = min(whole, key=lambda one: float(one["eer"].value))
+        rate = 100 * float(best["eer"].value)
         figures.append(
             charts.det(
-                {r.system: det_curve(r.roc) for r in found if r.group is None},
+                {one.system: det_curve(one.roc) for one in whole},
                 name=f"det_scores_{number}",
-                title=f"{name}: {_best(found)}",
+                title=f"{name}: {best.system} errs least, equal error rate {rate:.1f} %",
             )
         )
-        blocks += _table_blocks(name, found, results["risks"].get(name, {}))
-        notices += [notice.about(name) for notice in found.notices]
+        blocks += _table_blocks(name, evaluation, results["risks"].get(name, {}))
+        notices += [notice.about(name) for notice in evaluation.notices]
     answer = [
         f"{one.name}: equal error rate {shown(one.result['eer'], 1, scale=100)} %"
         f"{of_many(len(trialled[name]))}; 50 % is a coin toss."
@@ -171,29 +172,17 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     ]
     answer += [
         f"{name}, {r.system}: equal error rate {shown(r['eer'], 2, scale=100)} %."
-        for name, found in tables.items()
-        for r in found
+        for name, evaluation in tables.items()
+        for r in evaluation
         if r.group is None
     ]
     return Section(
         key="verification",
-        title="Verification errors",
-        question="How often does the recogniser err, at every threshold?",
         answer=tuple(answer),
         figures=tuple(figures),
         tables=tuple(blocks),
         notices=tuple(dict.fromkeys(notices)),
-        method=_VERIFICATION,
-        citation="ISO/IEC 19795-1 (error rates); Brümmer and du Preez 2006 (C_llr);"
-        " Gomez-Barrero et al. 2017, Maouche et al. 2020 (D_sys).",
     )
-
-
-def _best(found: Evaluation) -> str:
-    """Who errs least."""
-    rates = {r.system: float(r["eer"].value) for r in found if r.group is None}
-    best = min(rates, key=lambda system: rates[system])
-    return f"{best} errs least, equal error rate {100 * rates[best]:.1f} %"
 
 
 def of_many(tried: int) -> str:
@@ -205,8 +194,8 @@ def notices_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[
     """What the evaluation of the strongest variant of each attacker warns of."""
     return [
         notice.about(one.name)
-        for found in trialled.values()
-        for one in leaders(found, metric)
+        for variants in trialled.values()
+        for one in leaders(variants, metric)
         for notice in one.notices
     ]
 
@@ -230,8 +219,8 @@ def variant_blocks(
             for one in every
         )
 
-    first = [one for found in trialled.values() for one in leaders(found, metric)]
-    others = [one for found in trialled.values() for one in found if one not in first]
+    first = [one for variants in trialled.values() for one in leaders(variants, metric)]
+    others = [one for variants in trialled.values() for one in variants if one not in first]
     blocks = [TableBlock(title, rows(first, metrics[:wide]), note=CHOSEN)]
     if wide is not None:
         blocks.append(TableBlock("All detection metrics", rows(first, metrics[wide:]), folded=True))
@@ -242,32 +231,18 @@ def variant_blocks(
 
 
 def _table_blocks(
-    name: str, found: Evaluation, risks: Mapping[str, tuple[Estimate, ...]]
+    name: str, evaluation: Evaluation, risks: Mapping[str, tuple[Estimate, ...]]
 ) -> list[TableBlock]:
-    def rows(metrics: Sequence[str], *, attacked: bool = False) -> tuple[Row, ...]:
-        return tuple(
-            Row(
-                {
-                    "table": name,
-                    "system": r.system,
-                    **({} if r.group is None else {"group": r.group}),
-                },
-                (
-                    *ordered(r.estimates, metrics),
-                    *(risks.get(r.system, ()) if attacked and r.group is None else ()),
-                ),
-            )
-            for r in found
-        )
-
-    first = ("eer", "min_dcf", "min_cllr", "d_ece", "l_w", "tag")
+    first, rest = [], []
+    for one in evaluation:
+        where = {"table": name, "system": one.system}
+        where |= {} if one.group is None else {"group": one.group}
+        attacked = risks.get(one.system, ()) if one.group is None else ()
+        first.append(Row(where, (*ordered(one.estimates, _FIRST), *attacked)))
+        rest.append(Row(where, ordered(one.estimates, _REST)))
     return [
-        TableBlock(name, rows(first, attacked=True)),
-        TableBlock(
-            f"{name}: all metrics",
-            rows(("eer_raw", "act_dcf", "cllr", "d_sys", "tpr_at_fpr")),
-            folded=True,
-        ),
+        TableBlock(name, tuple(first)),
+        TableBlock(f"{name}: all metrics", tuple(rest), folded=True),
     ]
 
 
@@ -275,18 +250,5 @@ def ordered(estimates: Sequence[Estimate], metrics: Sequence[str]) -> tuple[Esti
     """The estimates of these metrics, in their order."""
     return tuple(e for metric in metrics for e in estimates if e.metric == metric)
 
-
-_VERIFICATION = (
-    Method(
-        "Equal error rate",
-        "where miss and false-alarm rate meet on the convex hull of the ROC",
-        f"Ties are joined by straight lines, no order among them is assumed. {TWO_RATES}",
-    ),
-    Method(
-        "Detection cost",
-        "min over thresholds of C_miss·p·P_miss + C_fa·(1−p)·P_fa, normalised",
-        "minDCF at the best threshold, actDCF at the Bayes threshold of scores read as LLRs.",
-    ),
-)
 
 FRAMEWORK = Framework("verification", _section, steps=_steps, later=_later, trials=True)

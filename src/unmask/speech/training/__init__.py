@@ -1,7 +1,6 @@
 """Training of speaker encoders: networks by gradient descent, i-vectors by EM."""
 
-from unmask.speech.training.card import read_card as read_card
-from unmask.speech.training.export import export_onnx as export_onnx
+from unmask.speech.training.card import export_onnx as export_onnx, read_card as read_card
 from unmask.speech.training.fit import (
     Trained as Trained,
     train as train,

@@ -20,8 +20,8 @@ from unmask.base import FloatArray, IntArray
 from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, check_room, ranges_of, run, write_whole
-from unmask.speech.audio import SAMPLE_RATE, SUFFIXES, file_workers, read_audio, unexpected
-from unmask.speech.corpus import Recording
+from unmask.speech.audio import SAMPLE_RATE, SUFFIXES, failure, file_workers, read_audio
+from unmask.speech.corpus import Recording, first_of_each
 from unmask.speech.training.recipe import Recipe
 
 Int16Array = npt.NDArray[np.int16]
@@ -124,7 +124,7 @@ def decode(
     folder.mkdir(parents=True, exist_ok=True)
     shared = _Shared(
         tuple(str(one.path) for one in recordings),
-        tuple(stamp(one.path) for one in recordings),
+        tuple(one.stamp for one in recordings),
         (1.0, *speeds),
         str(folder),
     )
@@ -143,15 +143,6 @@ class _Shared:
     folder: str
 
 
-def stamp(path: Path) -> tuple[int, int]:
-    """Size and time of change of a file; a missing one is told."""
-    try:
-        state = path.stat()
-    except OSError:
-        raise InputError(f"{path}: no such file") from None
-    return state.st_size, state.st_mtime_ns
-
-
 def _decode_rows(xp: Xp, shared: _Shared, rows: Range) -> Arrays:
     """Write the samples of some recordings to one file; their sizes, hashes and failures."""
     pieces: list[Int16Array] = []
@@ -164,15 +155,12 @@ def _decode_rows(xp: Xp, shared: _Shared, rows: Range) -> Arrays:
             audio = read_audio(path)
             if audio.seconds < _LEAST:
                 raise InputError(
-                    f"{path}: too short: expected at least {_LEAST:g} s, found {audio.seconds:g} s"
+                    f"too short: expected at least {_LEAST:g} s, found {audio.seconds:g} s"
                 )
             whole = [32768.0 * at_speed(audio.samples, speed) for speed in shared.speeds]
             versions = [np.round(np.clip(one, -32768.0, 32767.0)).astype("<i2") for one in whole]
-        except InputError as error:
-            failures[n] = str(error)
-            continue
         except Exception as error:
-            failures[n] = unexpected(path, error)
+            failures[n] = failure(path, error)
             continue
         pieces += versions
         sizes.append([one.size for one in versions])
@@ -216,13 +204,13 @@ def _joined(
         if not flat.size:
             continue
         files.append(np.full(flat.size, len(shards)))
-        starts.append(np.concatenate(([0], np.cumsum(flat)[:-1])))
+        starts.append(np.cumsum(flat) - flat)
         sizes.append(flat)
         shards.append(np.asarray(np.memmap(_file(shared.folder, rows), dtype="<i2", mode="r")))
     kept = tuple(one for n, one in enumerate(recordings) if n not in failures)
     if not kept:
-        lines = "; ".join(failures[n] for n in sorted(failures)[:1])
-        raise InputError(f"none of {len(recordings)} recordings could be read: {lines}")
+        line = failures[min(failures)] if failures else ""
+        raise InputError(f"none of {len(recordings)} recordings could be read: {line}")
     speakers = sorted({one.speaker for one in kept})
     code = {name: n for n, name in enumerate(speakers)}
     versions = len(shared.speeds)
@@ -364,12 +352,7 @@ def equal_error_rate(vectors: npt.NDArray[np.float32], labels: IntArray) -> floa
 
 def some_of(corpus: Corpus) -> tuple[list[npt.NDArray[np.float32]], IntArray]:
     """Samples in [−1, 1] and speakers of the recordings that validate."""
-    taken: dict[int, int] = {}
-    rows = []
-    for row, label in enumerate(corpus.labels.tolist()):
-        if taken.get(label, 0) < MOST_RECORDINGS:
-            taken[label] = taken.get(label, 0) + 1
-            rows.append(row)
+    rows = first_of_each(corpus.labels.tolist(), MOST_RECORDINGS)
     length = min(MOST_SECONDS * SAMPLE_RATE, int(corpus.samples.sizes[rows].max()))
     crops = [corpus.samples.crop(row, 0.0, length) for row in rows]
     samples = [(crop / np.float32(32768.0)).astype(np.float32) for crop in crops]

@@ -37,9 +37,8 @@ def mel_bands(bins: int) -> Tensor:
     """
     low, high = mel(_LOWEST_HZ), mel(SAMPLE_RATE / 2)
     width = (high - low) / (bins + 1)
-    lines = torch.tensor(
-        [mel(line * SAMPLE_RATE / _FFT) for line in range(_FFT // 2)], dtype=torch.float64
-    )
+    hertz = [line * SAMPLE_RATE / _FFT for line in range(_FFT // 2)]
+    lines = torch.tensor([mel(one) for one in hertz], dtype=torch.float64)
     left = low + width * torch.arange(bins, dtype=torch.float64)[:, None]
     rising = (lines - left) / width
     return torch.minimum(rising, 2.0 - rising).clamp(min=0.0).float()
@@ -114,14 +113,7 @@ def deltas(features: Tensor, window: int = 2) -> Tensor:
     Δ_t = Σ_n n (x_{t+n} − x_{t−n}) / (2 Σ_n n²).
     """
     frames = features.shape[1]
-    padded = torch.cat(
-        (
-            features[:, :1].expand(-1, window, -1),
-            features,
-            features[:, -1:].expand(-1, window, -1),
-        ),
-        dim=1,
-    )
+    padded = features[:, torch.arange(-window, frames + window).clamp(0, frames - 1)]
     slopes = sum(
         (n * (padded[:, window + n :][:, :frames] - padded[:, window - n :][:, :frames]))
         for n in range(1, window + 1)

@@ -17,13 +17,14 @@ import numpy as np
 
 from unmask.errors import InputError
 from unmask.run import locked
-from unmask.speech.audio import SAMPLE_RATE, needed
+from unmask.speech.audio import needed
 from unmask.speech.corpus import Recording
 from unmask.speech.training.card import (
     fingerprint_of_folder,
     is_encoder,
     read_card,
     recipe_of,
+    refuse_other,
     weights_of_folder,
     write_encoder,
 )
@@ -32,15 +33,16 @@ from unmask.speech.training.data import (
     Samples,
     audio_files,
     decode,
+    equal_error_rate,
     remarks_on,
+    some_of,
     split,
-    stamp,
 )
 from unmask.speech.training.recipe import Recipe, Status
 
 if TYPE_CHECKING:
-    from unmask.speech.training.group import Group
     from unmask.speech.training.loop import Classifier
+    from unmask.speech.training.run import Run
 
 Watch = Callable[[Status], None]
 WORK = "work"
@@ -90,10 +92,14 @@ def train(
     chosen = recipe or Recipe()
     folder = Path(output)
     training, kept = split(recordings, chosen, validation)
-    run = _run_name(chosen, training, kept, start)
+    name = _run_name(chosen, training, kept, start)
     if is_encoder(folder):
-        return _finished(folder, run)
-    from unmask.speech.training.group import group
+        card = read_card(folder)
+        known = card.get("run")
+        expected = f"{folder}: expected no encoder, or one"
+        refuse_other(name, known if isinstance(known, dict) else {}, expected)
+        return _trained(folder, card)
+    from unmask.speech.training.run import Run, group
 
     with group(device) as own:
         try:
@@ -101,111 +107,84 @@ def train(
         except OSError as error:
             raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
         with locked(folder) if own.rank == 0 else nullcontext():
-            made = _made(folder, chosen, training, kept, start, own, run, watch)
+            run = Run(chosen, own, folder / WORK, name, watch)
+            made = _made(folder, run, training, kept, start)
             own.wait()
         if own.rank == 0:
-            shutil.rmtree(folder / WORK, ignore_errors=True)
+            shutil.rmtree(run.folder, ignore_errors=True)
         return made
 
 
 def _made(
     folder: Path,
-    recipe: Recipe,
+    run: Run,
     training: Sequence[Recording],
     kept: Sequence[Recording],
     start: str | None,
-    own: Group,
-    run: dict[str, Any],
-    watch: Watch | None,
 ) -> Trained:
-    work = folder / WORK
-    corpus = own.in_turn(
+    recipe, in_turn = run.recipe, run.group.in_turn
+    corpus = in_turn(
         lambda: decode(
             training,
-            work / "training",
+            run.folder / "training",
             speeds=recipe.speeds,
             speeds_are_speakers=recipe.speeds_are_speakers,
         )
     )
-    apart = own.in_turn(lambda: decode(kept, work / "validation")) if kept else None
+    apart = in_turn(lambda: decode(kept, run.folder / "validation")) if kept else None
     versions = 1 + len(recipe.speeds)
     remarks = remarks_on(corpus.recordings, corpus.samples.sizes[::versions].tolist(), recipe)
     if len({one.speaker for one in corpus.recordings}) < 2:
         first = corpus.failures[0] if corpus.failures else "no recordings"
         raise InputError(f"training: expected at least 2 speakers, found 1 ({first})")
-    card: dict[str, Any] = {"recipe": recipe.to_dict(), "run": run, "start": start}
-    card["data"] = _data(corpus, apart)
     if recipe.network == "ivector":
         from unmask.speech.training.ivector import Extraction
 
-        tensors, details = Extraction(corpus, recipe, own, work, run, watch).train(apart)
+        tensors, details = Extraction(run, corpus).train(apart)
     else:
-        tensors, details = _network(work, recipe, corpus, apart, start, own, run, watch)
-    card |= details
-    if own.rank == 0:
+        tensors, details = _network(run, corpus, apart, start)
+    card = {"recipe": recipe.to_dict(), "run": run.name, "start": start}
+    card |= {"data": _data(corpus, apart), **details}
+    if run.group.rank == 0:
         write_encoder(folder, tensors, card)
     failures = (*corpus.failures, *(apart.failures if apart else ()))
-    return replace(_told(folder, card), failures=failures, remarks=remarks)
+    return replace(_trained(folder, card), failures=failures, remarks=remarks)
 
 
 def _network(
-    work: Path,
-    recipe: Recipe,
-    corpus: Corpus,
-    apart: Corpus | None,
-    start: str | None,
-    own: Group,
-    run: dict[str, Any],
-    watch: Watch | None,
+    run: Run, corpus: Corpus, apart: Corpus | None, start: str | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Weights of a trained network, and what the card says of the training."""
-    from unmask.speech.training.batches import Plan
     from unmask.speech.training.features import responses_of
-    from unmask.speech.training.loop import Loop, placed
+    from unmask.speech.training.loop import Loop, Plan, placed
 
+    recipe, own = run.recipe, run.group
     if recipe.batch % own.size:
         raise InputError(
             f"batch: expected a multiple of the {own.size} processes, found {recipe.batch}"
         )
     extra = {
-        name: own.in_turn(partial(decode, audio_files(path), work / name)).samples
+        name: own.in_turn(partial(decode, audio_files(path), run.folder / name)).samples
         for name, path in (("noise", recipe.noise), ("responses", recipe.responses))
         if path is not None
     }
     rooms = responses_of(extra["responses"], own.device) if "responses" in extra else None
-    plan = Plan(
-        recipe,
-        corpus.samples,
-        np.arange(len(corpus.samples)),
-        corpus.labels,
-        extra.get("noise"),
-        0 if rooms is None else len(rooms),
-        own.rank,
-        own.size,
-    )
+    count = 0 if rooms is None else len(rooms)
+    noise = extra.get("noise")
+    plan = Plan(recipe, corpus.samples, corpus.labels, noise, count, own.rank, own.size)
     model = placed(new_classifier(recipe, len(corpus.speakers), start), own.device)
-    loop = Loop(recipe, model, plan, own, work, run, rooms, watch=watch)
+    loop = Loop(run, model, plan, rooms)
     if apart is not None:
-        from unmask.speech.encoders.trained import vectors_of
-        from unmask.speech.training.data import equal_error_rate, some_of
+        from unmask.speech.encoders.neural import by_length
 
         samples, labels = some_of(apart)
 
         def validate() -> float:
-            vectors = vectors_of(model.encoder, model.features, samples, own.device)
+            vectors = by_length(samples, lambda s: model.encoder(model.features(s)), own.device)
             return equal_error_rate(vectors, labels)
 
         loop.validate = validate
-    tensors, position = loop.train()
-    best = position.best
-    return tensors, {
-        "steps": position.step if best is None else position.curve[best].step,
-        "steps_done": position.step,
-        "seconds": round(position.seconds, 1),
-        "device": own.device_name,
-        "curve": [[p.step, round(p.loss, 6), p.eer] for p in position.curve],
-        "eer": None if best is None else position.curve[best].eer,
-    }
+    return loop.train()
 
 
 def new_classifier(recipe: Recipe, speakers: int, start: str | None = None) -> Classifier:
@@ -216,27 +195,23 @@ def new_classifier(recipe: Recipe, speakers: int, start: str | None = None) -> C
 
     from unmask.speech.training.features import Filterbanks
     from unmask.speech.training.loop import Classifier
-    from unmask.speech.training.networks import build, head
+    from unmask.speech.training.networks import Angular, Softmax, build
 
-    assert recipe.bins is not None
-    assert recipe.dimension is not None
+    size = recipe.dimension
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(recipe.seed)
         encoder = build(recipe)
-        last = head(
-            recipe.loss,
-            recipe.dimension,
-            speakers,
-            scale=recipe.scale,
-            hidden=recipe.dimension if recipe.network == "tdnn" else None,
-        )
+        if recipe.loss == "softmax":
+            head = Softmax(size, speakers, hidden=size if recipe.network == "tdnn" else None)
+        else:
+            head = Angular(size, speakers, kind=recipe.loss, scale=recipe.scale)
     if start is not None:
         try:
             encoder.load_state_dict(_start_weights(start, recipe))
         except RuntimeError as error:
             line = str(error).strip().splitlines()[-1].strip()
             raise InputError(f"{start}: weights of another {recipe.network}: {line}") from None
-    return Classifier(Filterbanks(recipe.bins), encoder, last)
+    return Classifier(Filterbanks(recipe.bins), encoder, head)
 
 
 def _start_weights(start: str, recipe: Recipe) -> dict[str, Any]:
@@ -249,10 +224,7 @@ def _start_weights(start: str, recipe: Recipe) -> dict[str, Any]:
             raise InputError(
                 f"start campplus: expected the network campplus, found {recipe.network}"
             )
-        loaded: dict[str, Any] = torch.load(
-            installed_path(start), weights_only=True, map_location="cpu"
-        )
-        return loaded
+        return torch.load(installed_path(start), weights_only=True, map_location="cpu")
     network = recipe_of(start).network
     if network != recipe.network:
         raise InputError(f"{start}: expected weights of {recipe.network}, found {network}")
@@ -270,13 +242,15 @@ def _run_name(
 
     sha = hashlib.sha256()
     for one in (*training, *kept):
-        sha.update(f"{one.speaker}\0{one.utterance}\0{stamp(one.path)}\n".encode())
+        if one.stamp[0] < 0:
+            raise InputError(f"{one.path}: no such file")
+        sha.update(f"{one.speaker}\0{one.utterance}\0{one.stamp}\n".encode())
     if start is None:
         begin = "scratch"
     elif is_encoder(start):
         begin = fingerprint_of_folder(start)
     else:
-        begin = f"{start}:{weights_of(start).sha256}"
+        begin = weights_of(start).fingerprint
     return {
         **recipe.to_dict(),
         "recordings": sha.hexdigest(),
@@ -285,17 +259,7 @@ def _run_name(
     }
 
 
-def _finished(folder: Path, run: dict[str, Any]) -> Trained:
-    from unmask.speech.training.checkpoint import refuse_other
-
-    card = read_card(folder)
-    known = card.get("run")
-    expected = f"{folder}: expected no encoder, or one"
-    refuse_other(run, known if isinstance(known, dict) else {}, expected)
-    return _told(folder, card)
-
-
-def _told(folder: Path, card: dict[str, Any]) -> Trained:
+def _trained(folder: Path, card: dict[str, Any]) -> Trained:
     try:
         return Trained(
             folder,
@@ -316,7 +280,7 @@ def _data(corpus: Corpus, apart: Corpus | None) -> dict[str, Any]:
         "speakers": len(names),
         "classes": len(corpus.speakers),
         "recordings": len(corpus.recordings),
-        "hours": round(float(corpus.samples.sizes.sum()) / SAMPLE_RATE / 3600, 4),
+        "hours": round(corpus.seconds / 3600, 4),
         "speaker_names": names,
     }
     if apart is not None:
@@ -344,9 +308,9 @@ def training_seconds(
     needed("torch", "torch", "train")
     import torch
 
-    from unmask.speech.training.batches import Plan
-    from unmask.speech.training.group import Group, checked
-    from unmask.speech.training.loop import Loop, fastest, placed
+    from unmask.speech.encoders.neural import checked
+    from unmask.speech.training.loop import Loop, Plan, fastest, placed
+    from unmask.speech.training.run import Group, Run
 
     own = checked(device)
     if recipe.network == "ivector":
@@ -355,8 +319,8 @@ def training_seconds(
         return seconds_of(recipe, utterances, own)
     rows = np.zeros(utterances * (1 + len(recipe.speeds)), np.int64)
     model = placed(new_classifier(recipe, speakers, start), own).train()
-    plan = Plan(recipe, Samples((), rows, rows, rows), rows, rows)
-    loop = Loop(recipe, model, plan, Group(0, 1, own), Path(), {})
+    plan = Plan(recipe, Samples((), rows, rows, rows), rows)
+    loop = Loop(Run(recipe, Group(0, 1, own), Path(), {}), model, plan)
     generator = torch.Generator().manual_seed(recipe.seed)
     batch = {
         "crops": 3000 * torch.randn(recipe.batch, recipe.crop_samples, generator=generator),

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,21 +24,18 @@ import torch
 from torch import Tensor
 
 from unmask.errors import InputError
-from unmask.run import advance
-from unmask.speech.encoders.lengths import one_thread
+from unmask.speech.encoders.neural import checked, inference
 from unmask.speech.features import Float32Array
-from unmask.speech.training import checkpoint
 from unmask.speech.training.card import (
     Tensors,
     fingerprint_of_folder,
     recipe_of,
     weights_of_folder,
 )
-from unmask.speech.training.checkpoint import Point, Position
 from unmask.speech.training.data import Corpus, equal_error_rate, some_of
 from unmask.speech.training.features import Cepstra, deltas
-from unmask.speech.training.group import Group, checked
-from unmask.speech.training.recipe import Recipe, Status
+from unmask.speech.training.recipe import Recipe
+from unmask.speech.training.run import Point, Position, Run
 
 CEPSTRA = 24
 MOST_FRAMES = 1_000_000
@@ -94,6 +91,11 @@ class Mixture:
     weights: Tensor
     means: Tensor
     roots: Tensor
+
+    @classmethod
+    def of(cls, tensors: Mapping[str, Tensor]) -> Mixture:
+        """The mixture among the tensors of an extractor."""
+        return cls(tensors["weights"], tensors["means"], tensors["roots"])
 
     @property
     def full(self) -> bool:
@@ -194,14 +196,9 @@ def _iteration(
     else:
         variance = second / safe[:, None] - means.square()
         roots = torch.maximum(variance, floor).rsqrt()
-        roots = torch.where(alive[:, None], roots, _diagonal(mixture.roots))
+        roots = torch.where(alive[:, None], roots, mixture.roots)
     # In one layout, so that a run that goes on from a file has the same bits.
-    moved = replace(mixture, weights=weights, means=means, roots=roots.contiguous())
-    return moved, total / len(frames)
-
-
-def _diagonal(roots: Tensor) -> Tensor:
-    return torch.diagonal(roots, dim1=1, dim2=2) if roots.ndim == 3 else roots
+    return Mixture(weights, means, roots.contiguous()), total / len(frames)
 
 
 def blocks(frames: Tensor, components: int) -> Iterator[Tensor]:
@@ -293,20 +290,15 @@ def fit_variability(
 
 @dataclass
 class Extraction:
-    """The training of an extractor, ``run`` by name; ``folder`` keeps what each iteration made."""
+    """The training of an extractor; the folder of the ``run`` keeps what each iteration made."""
 
+    run: Run
     corpus: Corpus
-    recipe: Recipe
-    own: Group
-    folder: Path
-    run: Mapping[str, Any]
-    watch: Callable[[Status], None] | None = None
 
     def __post_init__(self) -> None:
-        assert self.recipe.bins is not None
-        self.device = self.own.device
+        self.recipe, self.device = self.run.recipe, self.run.group.device
         self.front = Front(self.recipe.bins).to(self.device)
-        self.position, kept = checkpoint.read(self.folder, self.run)
+        self.position, kept = self.run.read()
         self.tensors = {k: torch.from_numpy(v).to(self.device) for k, v in kept.items()}
         self.begun, self.first = time.perf_counter(), self.position
 
@@ -314,77 +306,51 @@ class Extraction:
         """Background model and total variability, and what the card says of them: of ``apart`` the
         EER.
         """
-        assert self.recipe.dimension is not None
-        half, done = self.recipe.iterations, self.position.step
-        how = {"iterations": half, "seed": self.recipe.seed}
+        recipe, done = self.recipe, self.position.step
+        half, seed = recipe.iterations, recipe.seed
         rows = range(len(self.corpus.samples))
         with torch.inference_mode():
             if done < half:
-                full, known = self.recipe.full, self._mixture() if done else None
                 for mixture, value in fit_mixture(
                     self._some_frames(rows),
-                    self.recipe.components,
-                    full=full,
+                    recipe.components,
+                    iterations=half,
+                    seed=seed,
+                    full=recipe.full,
                     done=done,
-                    mixture=known,
-                    **how,
+                    mixture=Mixture.of(self.tensors) if done else None,
                 ):
                     self._keep(value, **vars(mixture))
-            stats = statistics(self._mixture(), map(self._frames, rows))
+            stats = statistics(Mixture.of(self.tensors), map(self._frames, rows))
+            known, begun = self.tensors.get("matrix"), max(0, done - half)
             for matrix, value in fit_variability(
-                stats,
-                self.recipe.dimension,
-                done=max(0, done - half),
-                matrix=self.tensors.get("matrix"),
-                **how,
+                stats, recipe.dimension, iterations=half, seed=seed, done=begun, matrix=known
             ):
                 self._keep(value, matrix=matrix)
             eer = None
             if apart is not None:
                 samples, labels = some_of(apart)
-                vectors = vectors_of(
-                    self.front, self._mixture(), self.tensors["matrix"], samples, self.device
-                )
+                vectors = vectors_of(self.front, self.tensors, samples, self.device)
                 eer = equal_error_rate(vectors - vectors.mean(0), labels)
-        lines: list[list[Any]] = [[p.step, p.loss, None] for p in self.position.curve]
-        lines[-1][2] = eer
+        *curve, last = self.position.curve
+        position = replace(self.position, curve=(*curve, replace(last, eer=eer)))
         whole = {k: v.cpu().numpy().astype(np.float32) for k, v in self.tensors.items()}
-        return whole, {
-            "steps": 2 * half,
-            "steps_done": 2 * half,
-            "seconds": round(self.position.seconds, 1),
-            "device": self.own.device_name,
-            "curve": lines,
-            "eer": eer,
-        }
-
-    def _mixture(self) -> Mixture:
-        return Mixture(*(self.tensors[name] for name in ("weights", "means", "roots")))
+        return whole, self.run.card(position, 2 * half, eer)
 
     def _keep(self, value: float, **tensors: Tensor) -> None:
         """A checkpoint after an iteration, and a word of it."""
         self.tensors |= tensors
-        last, steps = self.position, 2 * self.recipe.iterations
-        spent = time.perf_counter() - self.begun
-        self.position = Position(
-            last.step + 1,
-            (*last.curve, Point(last.step + 1, -value)),
-            self.first.seconds + spent,
-        )
-        if self.own.rank:
-            return
-        kept = {k: v.cpu().numpy() for k, v in self.tensors.items()}
-        checkpoint.write(self.folder, self.run, self.position, kept)
-        advance(last.step + 1, steps)
-        if self.watch is not None:
-            pace = spent / (last.step + 1 - self.first.step)
-            rest = pace * (steps - last.step - 1)
-            self.watch(Status(last.step + 1, steps, -value, 1 / pace, rest, None))
+        done, spent = self.position.step + 1, time.perf_counter() - self.begun
+        curve = (*self.position.curve, Point(done, -value))
+        self.position = Position(done, curve, self.first.seconds + spent)
+        if self.run.group.rank == 0:
+            self.run.write(self.position, {k: v.cpu().numpy() for k, v in self.tensors.items()})
+            pace = spent / (done - self.first.step)
+            self.run.report(done, 2 * self.recipe.iterations, -value, pace, None)
 
     def _frames(self, row: int) -> Tensor:
         samples = torch.from_numpy(np.array(self.corpus.samples.row(row))).to(self.device)
-        out: Tensor = self.front(samples.float() / 32768.0)
-        return out
+        return self.front(samples.float() / 32768.0)
 
     def _some_frames(self, rows: range) -> Tensor:
         """What the background model learns from."""
@@ -402,7 +368,6 @@ def seconds_of(recipe: Recipe, utterances: int, device: torch.device) -> float:
     """Seconds of a training on recordings of three seconds or so, from the time of one iteration on
     noise for the mixture and for the total variability.
     """
-    assert recipe.dimension is not None
     frames, some = max(4096, 2 * recipe.components), min(utterances, _AT_ONCE)
     noise = torch.randn(frames, 3 * CEPSTRA, dtype=torch.float64, device=device)
     times = []
@@ -432,8 +397,7 @@ def _evenly(frames: Tensor, most: int) -> Tensor:
 
 def vectors_of(
     front: Front,
-    mixture: Mixture,
-    matrix: Tensor,
+    tensors: Mapping[str, Tensor],
     recordings: Sequence[Float32Array],
     device: torch.device,
 ) -> Float32Array:
@@ -441,7 +405,8 @@ def vectors_of(
     rows = []
     for samples in recordings:
         frames = front(torch.from_numpy(np.ascontiguousarray(samples)).to(device))
-        rows.append(posterior(matrix, statistics(mixture, [frames]))[0][0])
+        stats = statistics(Mixture.of(tensors), [frames])
+        rows.append(posterior(tensors["matrix"], stats)[0][0])
     return np.asarray(torch.stack(rows).float().cpu().numpy())
 
 
@@ -450,23 +415,19 @@ class IvectorEncoder:
 
     shortest = 1200
 
-    def __init__(self, folder: str | Path, *, device: str = "cpu") -> None:
-        recipe = recipe_of(folder)
-        assert recipe.bins is not None
+    def __init__(self, folder: str | Path, device: str) -> None:
         self.name = Path(folder).resolve().name
         self.fingerprint = fingerprint_of_folder(folder)
         self.device = checked(device)
-        tensors = {
+        self.tensors = {
             name: torch.from_numpy(value).double().to(self.device)
             for name, value in weights_of_folder(folder).items()
         }
-        self.front = Front(recipe.bins).to(self.device)
-        try:
-            self.mixture = Mixture(tensors["weights"], tensors["means"], tensors["roots"])
-            self.matrix = tensors["matrix"]
-        except KeyError as error:
-            raise InputError(f"{folder}: expected an i-vector extractor, no {error}") from None
+        for name in ("weights", "means", "roots", "matrix"):
+            if name not in self.tensors:
+                raise InputError(f"{folder}: expected an i-vector extractor, no {name!r}")
+        self.front = Front(recipe_of(folder).bins).to(self.device)
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
-        with one_thread(torch, self.device.type), torch.inference_mode():
-            return vectors_of(self.front, self.mixture, self.matrix, recordings, self.device)
+        with inference(self.device):
+            return vectors_of(self.front, self.tensors, recordings, self.device)

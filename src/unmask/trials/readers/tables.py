@@ -314,16 +314,16 @@ def open_table(
         for name in names
         if name in (*LABELS, *IDENTIFIERS)
     }
-    found = {source.stem: "score"} if "score" in names else {}
-    check_systems(source.name, list(found), systems)
+    scored = {source.stem: "score"} if "score" in names else {}
+    check_systems(source.name, list(scored), systems)
     text = TextTable(source, sample.dialect, names, layout=format_.layout, again=again)
-    return Table(text, format_, columns, found, remarks=(remark,) if remark else ())
+    return Table(text, format_, columns, scored, remarks=(remark,) if remark else ())
 
 
 def open_typed(
     rows: TypedRows, stem: str, format: Format, *, as_key: bool, systems: Sequence[str] | None
 ) -> Table:
-    """A table that carries types; roles are told by the names of its columns."""
+    """A table that carries types; the names of its columns say their roles."""
     schema = rows.schema
     plain = [
         column
@@ -342,16 +342,16 @@ def open_typed(
 
 def _table_format(names: Sequence[str], *, scored: bool) -> Format:
     """Which of the formats with a header these column names are."""
-    found = {normalise(name) for name in names}
-    if {"modelid", "segmentid"} <= found:
-        if "llr" in found and "targettype" not in found:
+    columns = {normalise(name) for name in names}
+    if {"modelid", "segmentid"} <= columns:
+        if "llr" in columns and "targettype" not in columns:
             return NIST_SCORES
-        if "targettype" in found and not scored:
+        if "targettype" in columns and not scored:
             return NIST_KEY
-    if {"spk", "filename"} <= found:
-        if found & {"cm_score", "asv_score", "sasv_score"}:
+    if {"spk", "filename"} <= columns:
+        if columns & {"cm_score", "asv_score", "sasv_score"}:
             return ASVSPOOF_SCORES
-        if found & {"cm_label", "asv_label"} and not scored:
+        if columns & {"cm_label", "asv_label"} and not scored:
             return ASVSPOOF_KEY
     return LONG if scored else LONG_KEY
 

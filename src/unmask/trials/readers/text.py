@@ -218,12 +218,12 @@ class TextTable:
                 text = line.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise InputError(f"{where}: expected UTF-8 text, found other bytes") from error
-            found = line.count(mark) + 1
+            fields = line.count(mark) + 1
             if self._dialect.quoted and b'"' in line and separator != "\n":
-                found = self._quoted_fields(text, where)
-            if separator != "\n" and found != len(self._names):
+                fields = self._quoted_fields(text, where)
+            if separator != "\n" and fields != len(self._names):
                 raise InputError(
-                    f"{where}: expected {len(self._names)} columns ({self._layout}), found {found}"
+                    f"{where}: expected {len(self._names)} columns ({self._layout}), found {fields}"
                 )
 
     def _quoted_fields(self, line: str, where: str) -> int:
