@@ -17,8 +17,8 @@ for setting, value in {
 # Tables are as wide as they are, whatever the terminal that runs the tests.
 os.environ.pop("COLUMNS", None)
 
-import pytest
-from hypothesis import settings
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
 
 settings.register_profile("unmask", max_examples=60, deadline=None, print_blob=True)
 settings.load_profile("unmask")
