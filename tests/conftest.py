@@ -7,13 +7,10 @@ from dataclasses import replace
 # Before numpy is loaded: a second thread of a small product only waits, with a core of its own.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Clusters wait for most of the tests: watching themselves meanwhile takes a tenth of a core each.
-for setting, value in {
-    "WORKER__PROFILE__ENABLED": "False",
-    "WORKER__MEMORY__MONITOR_INTERVAL": "5s",
-    "ADMIN__SYSTEM_MONITOR__INTERVAL": "5s",
-    "ADMIN__TICK__INTERVAL": "500ms",
-}.items():
-    os.environ.setdefault(f"DASK_DISTRIBUTED__{setting}", value)
+os.environ.setdefault("DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED", "False")
+os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL", "5s")
+os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL", "5s")
+os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL", "500ms")
 # Tables are as wide as they are, whatever the terminal that runs the tests.
 os.environ.pop("COLUMNS", None)
 
