@@ -14,8 +14,8 @@ os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL", "500ms")
 # Tables are as wide as they are, whatever the terminal that runs the tests.
 os.environ.pop("COLUMNS", None)
 
-import pytest  # noqa: E402
-from hypothesis import settings  # noqa: E402
+import pytest
+from hypothesis import settings
 
 settings.register_profile("unmask", max_examples=60, deadline=None, print_blob=True)
 settings.load_profile("unmask")
