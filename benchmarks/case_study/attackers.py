@@ -131,10 +131,10 @@ def pretrained(sets, training, out, times, options) -> None:
 def untouched(out, training, options):
     """CAM++ with its own weights and the same filterbanks as the trained ones, on the device."""
     from unmask.speech.encoders.neural import by_length, checked
-    from unmask.speech.training.fit import new_classifier
+    from unmask.speech.training.loop import new_classifier
 
     device = checked(options.device)
-    model = new_classifier(Recipe(), 2, "campplus").to(device).eval()
+    model = new_classifier(Recipe(), 2, device, "campplus").eval()
 
     class Untouched:
         name, fingerprint, shortest = "campplus", "campplus untouched", 720

@@ -9,10 +9,11 @@ from typing import Any
 
 import altair as alt
 import numpy as np
+from altair.typing import ChartType
 
 from unmask.engine import PavMap, Reliability
 from unmask.figures import draw
-from unmask.figures.figure import Chart, Figure, join, require_systems, table
+from unmask.figures.figure import Figure, join, require, table
 from unmask.figures.theme import MUTED, WIDE
 
 _TOGETHER = 3
@@ -23,11 +24,9 @@ def calibration_plot(
     *,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
-    name: str = "calibration_plot",
-    title: str = "Calibration: predicted posterior against the share of targets found",
 ) -> Figure:
     """Points with interval whiskers around the diagonal; up to three systems share a panel."""
-    require_systems(curves, chart="calibration plot")
+    require(curves, "calibration plot")
     names = list(curves)
     colour = draw.system_colour(names, colours, width=width)
     groups = [names] if len(names) <= _TOGETHER else [[n] for n in names]
@@ -59,7 +58,7 @@ def calibration_plot(
             layers.append(draw.panel_title(group[0]))
         panels.append(alt.layer(*layers).properties(width=side, height=side))
     described = f"Calibration plot of {', '.join(names)}: observed share of targets per bin"
-    chart: Chart = panels[0].properties(description=described)
+    chart: ChartType = panels[0].properties(description=described)
     if len(panels) > 1:
         chart = draw.in_grid(panels, columns=columns, spacing=16, description=described)
     caption = (
@@ -68,7 +67,12 @@ def calibration_plot(
         "say; below it they promise too much, above it too little. "
         "Whiskers are 95 % score intervals of the share in each bin, trials taken as independent."
     )
-    return Figure(name, title, caption, chart)
+    return Figure(
+        "calibration_plot",
+        "Calibration: predicted posterior against the share of targets found",
+        caption,
+        chart,
+    )
 
 
 def _reliability(
@@ -109,15 +113,10 @@ _INFINITE = {-1.0: "−∞", 1.0: "+∞"}
 
 
 def pav_map(
-    curves: Mapping[str, PavMap],
-    *,
-    colours: Mapping[str, str] | None = None,
-    width: float = WIDE,
-    name: str = "pav_map",
-    title: str = "Oracle calibration: from score to log-likelihood ratio",
+    curves: Mapping[str, PavMap], *, colours: Mapping[str, str] | None = None, width: float = WIDE
 ) -> Figure:
     """Blocks as steps joined by lines; blocks of one class only lie at ±∞ on the panel's edge."""
-    require_systems(curves, chart="PAV map")
+    require(curves, "PAV map")
     left, right = _score_range(curves)
     ticks = _llr_ticks(curves)
     lane = _LANE * (ticks[-1] - ticks[0])
@@ -147,7 +146,7 @@ def pav_map(
         for sign, edge in zip(_INFINITE, (bottom, top), strict=True)
     )
     same = [max(left, ticks[0]), min(right, ticks[-1])]
-    shape = draw.shapes("sign", {"−∞": "triangle-down", "+∞": "triangle-up"})
+    shape = draw.by(alt.Shape, "sign", {"−∞": "triangle-down", "+∞": "triangle-up"})
     far = alt.X2("far:Q")
     chart = draw.in_panel(
         draw.dashed(table(score=same, llr=same), x, y, kind="line", clip=True, strokeWidth=1),
@@ -180,7 +179,9 @@ def pav_map(
             " Triangles at the edge: blocks with targets only (+∞) or nontargets only (−∞), "
             "with a line over the scores they cover, which may run on beyond the panel."
         )
-    return Figure(name, title, caption, chart)
+    return Figure(
+        "pav_map", "Oracle calibration: from score to log-likelihood ratio", caption, chart
+    )
 
 
 def _score_range(curves: Mapping[str, PavMap]) -> tuple[float, float]:

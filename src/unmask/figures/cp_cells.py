@@ -16,7 +16,6 @@ from unmask.figures.figure import Layers, table, text_table
 from unmask.figures.theme import GRID, MUTED
 from unmask.stress import CpMap, DeltaCpMap
 
-Cells = CpMap | DeltaCpMap
 Numbers = npt.NDArray[Any]
 Axes = tuple[alt.X, alt.Y]
 MOST_CELLS = 100
@@ -36,54 +35,110 @@ _ROOM = 140
 class Panel:
     """How cells become pixels: every ``step``-th cell is drawn, in ``width`` by ``height``."""
 
+    cells: CpMap | DeltaCpMap
     step: int
     width: int
     height: int
 
-    def of(self, *layers: alt.Chart) -> Layers:
+    @classmethod
+    def of(cls, cells: CpMap | DeltaCpMap, *, side: float) -> Panel:
+        """The largest panel up to ``side`` whose cells are whole pixels.
+
+        A fine grid is thinned to at most 100 cells a side, and to half of that where the panel
+        would else fill less than three quarters of ``side``; the last row and column are always
+        drawn.
+        """
+        longest = max(cells.x.size, cells.y.size)
+        least = -(-longest // MOST_CELLS)
+        for step in (least, 2 * least):
+            drawn = -(-longest // step)
+            pixels = max(1, int(side / drawn))
+            if pixels * drawn >= 0.75 * side:
+                break
+        return cls(cells, step, *(pixels * -(-axis.size // step) for axis in (cells.x, cells.y)))
+
+    @property
+    def drawn(self) -> tuple[Numbers, Numbers]:
+        """Numbers of the columns and of the rows that are drawn, the last ones among them."""
+        x, y = (np.arange(n.size - 1, -1, -self.step)[::-1] for n in (self.cells.x, self.cells.y))
+        return x, y
+
+    def axes(self, *, left: bool, below: bool = True) -> Axes:
+        """Shares of the targets and of the nontargets, named below and at the left of panels."""
+        room = self.width >= _ROOM
+        end = ", hardest first" if room else ""
+        ticks: draw.Style = {"format": ".0%", "values": _TICKS if room else _TICKS[::2]}
+        ticks |= {"grid": False, "labelOverlap": False}
+        across = f"Targets{end}" if below else None
+        return (
+            draw.axis(alt.X, "x", across, (0, 1), labelFlush=False, **ticks),
+            draw.axis(alt.Y, "y", f"Nontargets{end}" if left else None, (0, 1), **ticks),
+        )
+
+    def rectangles(self, values: Numbers) -> alt.Chart:
+        """A row per well-defined cell with its ``value``, shares and numbers of trials.
+
+        Each reaches under its upper and right neighbour, so that no seam shows at any
+        magnification.
+        """
+        cells, (columns, rows) = self.cells, self.drawn
+        row, column = np.nonzero(cells.well_defined[np.ix_(rows, columns)])
+        data = text_table(i=column, j=row, value=values[np.ix_(rows, columns)][row, column])
+        return alt.Chart(data).transform_calculate(
+            x=_at([0.0, *cells.x[columns][:-1]], "i"),
+            x2=_at([*cells.x[columns][1:], 1.0], "i"),
+            y=_at([0.0, *cells.y[rows][:-1]], "j"),
+            y2=_at([*cells.y[rows][1:], 1.0], "j"),
+            share_x=_at(cells.x[columns], "i"),
+            share_y=_at(cells.y[rows], "j"),
+            targets=_at(cells.targets[columns], "i"),
+            nontargets=_at(cells.nontargets[rows], "j"),
+        )
+
+    def colour(self, ends: list[float], scale: draw.Style, **legend: Any) -> alt.Color:
+        """Colour by the field ``value`` between ``ends``; a legend where it has options."""
+        shown = alt.Legend(gradientLength=min(160, self.height - 20), **legend) if legend else None
+        shades = alt.Scale(domain=ends, clamp=True, **scale)
+        return alt.Color("value:Q", scale=shades, legend=shown)
+
+    def layered(self, *layers: alt.Chart) -> Layers:
         """The panel with its layers."""
         return alt.layer(*layers).properties(width=self.width, height=self.height)
 
+    def blank(self, words: str = "") -> Layers:
+        """An empty panel that keeps others in their columns, with a word at its right end."""
+        at = draw.XPixel(self.width - 6), draw.YPixel(self.height / 2), alt.Text("words:N")
+        style: draw.Style = {"align": "right", "fontSize": 10.5, "fontWeight": "bold"}
+        text = draw.mark(table(words=words), "text", *at, color=MUTED, **style)
+        return self.layered(text).properties(view=alt.ViewConfig(stroke=None))
 
-def panel_for(cells: Cells, *, side: float) -> Panel:
-    """The largest panel up to ``side`` whose cells are whole pixels.
+    def hatching(self, axes: Axes) -> list[alt.Chart]:
+        """Grey with diagonals where cells are not well-defined: bands at the left and below."""
+        left = _begin(self.cells.x, np.any(self.cells.well_defined, axis=0))
+        low = _begin(self.cells.y, np.any(self.cells.well_defined, axis=1))
+        bands = [(0.0, 0.0, left, 1.0), (left, 0.0, 1.0, low)]
+        bands = [(x, y, x2, y2) for x, y, x2, y2 in bands if x < x2 and y < y2]
+        if not bands:
+            return []
+        grey, lines = (
+            text_table(**dict(zip(("x", "y", "x2", "y2"), zip(*ends, strict=True), strict=True)))
+            for ends in (bands, [line for band in bands for line in self._diagonals(band)])
+        )
+        return [
+            draw.mark(grey, "rect", *axes, X2, Y2, color=GRID, strokeWidth=0),
+            draw.mark(lines, "rule", *axes, X2, Y2, color=_HATCH, strokeWidth=0.8),
+        ]
 
-    A fine grid is thinned to at most 100 cells a side, and to half of that where the panel would
-    else fill less than three quarters of ``side``; the last row and column are always drawn.
-    """
-    longest = max(cells.x.size, cells.y.size)
-    least = -(-longest // MOST_CELLS)
-    for step in (least, 2 * least):
-        drawn = -(-longest // step)
-        pixels = max(1, int(side / drawn))
-        if pixels * drawn >= 0.75 * side:
-            break
-    return Panel(step, *(pixels * -(-axis.size // step) for axis in (cells.x, cells.y)))
-
-
-def kept(size: int, step: int) -> npt.NDArray[np.intp]:
-    """Numbers of the rows or columns that are drawn, the last one among them."""
-    return np.arange(size - 1, -1, -step)[::-1]
-
-
-def rectangles(cells: Cells, values: Numbers, panel: Panel) -> alt.Chart:
-    """One rectangle per well-defined cell with its ``value``, shares and numbers of trials.
-
-    Each reaches under its upper and right neighbour, so that no seam shows at any magnification.
-    """
-    columns, rows = kept(cells.x.size, panel.step), kept(cells.y.size, panel.step)
-    row, column = np.nonzero(cells.well_defined[np.ix_(rows, columns)])
-    data = text_table(i=column, j=row, value=values[np.ix_(rows, columns)][row, column])
-    return alt.Chart(data).transform_calculate(
-        x=_at([0.0, *cells.x[columns][:-1]], "i"),
-        x2=_at([*cells.x[columns][1:], 1.0], "i"),
-        y=_at([0.0, *cells.y[rows][:-1]], "j"),
-        y2=_at([*cells.y[rows][1:], 1.0], "j"),
-        share_x=_at(cells.x[columns], "i"),
-        share_y=_at(cells.y[rows], "j"),
-        targets=_at(cells.targets[columns], "i"),
-        nontargets=_at(cells.nontargets[rows], "j"),
-    )
+    def _diagonals(self, band: tuple[float, float, float, float]) -> list[Any]:
+        """Rising diagonals a few pixels apart, cut to the band."""
+        size = np.array([self.width, self.height] * 2)
+        left, low, right, high = band * size
+        lines: list[Any] = []
+        for offset in np.arange(low - right, high - left, _HATCH_STEP):
+            start, end = max(left, low - offset), min(right, high - offset)
+            if start < end:
+                lines.append(np.array([start, start + offset, end, end + offset]) / size)
+        return lines or [band]
 
 
 def _at(values: Sequence[float] | Numbers, index: str) -> str:
@@ -91,22 +146,12 @@ def _at(values: Sequence[float] | Numbers, index: str) -> str:
     return f"({json.dumps(np.asarray(values).tolist())})[datum.{index}]"
 
 
-def axes_for(*, left: bool, panel: Panel, below: bool = True) -> Axes:
-    """Shares of the targets and of the nontargets, named below and at the left of the panels."""
-    room = panel.width >= _ROOM
-    end = ", hardest first" if room else ""
-    ticks: draw.Style = {"format": ".0%", "values": _TICKS if room else _TICKS[::2], "grid": False}
-    ticks["labelOverlap"] = False
-    x = draw.axis(alt.X, "x", f"Targets{end}" if below else None, (0, 1), labelFlush=False, **ticks)
-    return x, draw.axis(alt.Y, "y", f"Nontargets{end}" if left else None, (0, 1), **ticks)
-
-
-def blank(panel: Panel, words: str = "") -> Layers:
-    """An empty panel that keeps the others in their columns, with a word at its right end."""
-    at = draw.XPixel(panel.width - 6), draw.YPixel(panel.height / 2), alt.Text("words:N")
-    style: draw.Style = {"align": "right", "fontSize": 10.5, "fontWeight": "bold", "color": MUTED}
-    text = draw.mark(table(words=words), "text", *at, **style)
-    return panel.of(text).properties(view=alt.ViewConfig(stroke=None))
+def _begin(shares: Numbers, defined: Numbers) -> float:
+    """Where the well-defined cells begin: 1 if there are none."""
+    if not defined.any():
+        return 1.0
+    first = int(defined.argmax())
+    return float(shares[first - 1]) if first else 0.0
 
 
 @dataclass(frozen=True)
@@ -165,44 +210,3 @@ def _rounded(
     steps = np.array(to) * decade
     near = steps[steps >= value * (1 - 1e-9)] if up else steps[steps <= value * (1 + 1e-9)]
     return float(f"{near.min() if up else near.max():.6g}")
-
-
-def hatching(cells: Cells, panel: Panel, axes: Axes) -> list[alt.Chart]:
-    """Grey with diagonals where cells are not well-defined: a band at the left and one below."""
-    left = _begin(cells.x, np.any(cells.well_defined, axis=0))
-    low = _begin(cells.y, np.any(cells.well_defined, axis=1))
-    bands = [(0.0, 0.0, left, 1.0), (left, 0.0, 1.0, low)]
-    bands = [(x, y, x2, y2) for x, y, x2, y2 in bands if x < x2 and y < y2]
-    if not bands:
-        return []
-    grey, lines = (
-        text_table(**dict(zip(("x", "y", "x2", "y2"), zip(*ends, strict=True), strict=True)))
-        for ends in (bands, [line for band in bands for line in _diagonals(band, panel)])
-    )
-    return [
-        draw.mark(grey, "rect", *axes, X2, Y2, color=GRID, strokeWidth=0),
-        draw.mark(lines, "rule", *axes, X2, Y2, color=_HATCH, strokeWidth=0.8),
-    ]
-
-
-def _begin(shares: Numbers, defined: npt.NDArray[np.bool_]) -> float:
-    """Where the well-defined cells begin: 1 if there are none."""
-    if not defined.any():
-        return 1.0
-    first = int(defined.argmax())
-    return float(shares[first - 1]) if first else 0.0
-
-
-def _diagonals(
-    band: tuple[float, float, float, float], panel: Panel
-) -> list[tuple[float, float, float, float]]:
-    """Rising diagonals a few pixels apart, cut to the band."""
-    size = np.array([panel.width, panel.height] * 2)
-    left, low, right, high = band * size
-    lines = []
-    for offset in np.arange(low - right, high - left, _HATCH_STEP):
-        start, end = max(left, low - offset), min(right, high - offset)
-        if start < end:
-            x, y, x2, y2 = np.array([start, start + offset, end, end + offset]) / size
-            lines.append((float(x), float(y), float(x2), float(y2)))
-    return lines or [band]

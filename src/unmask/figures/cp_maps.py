@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from itertools import cycle
 
 import altair as alt
 import numpy as np
@@ -12,22 +12,8 @@ from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.figures import draw
-from unmask.figures.cp_cells import (
-    TRIALS,
-    X2,
-    Y2,
-    Axes,
-    Cells,
-    Panel,
-    Shades,
-    axes_for,
-    blank,
-    hatching,
-    kept,
-    panel_for,
-    rectangles,
-)
-from unmask.figures.figure import Figure, Layers, require_systems, sentences, table, text_table
+from unmask.figures.cp_cells import TRIALS, X2, Y2, Axes, Panel, Shades
+from unmask.figures.figure import Figure, Layers, require, sentences, table, text_table
 from unmask.figures.theme import DIVERGING, ON_BRIGHT, ON_DARK, SEQUENTIAL, WIDE, shorten
 from unmask.stress import OUTCOMES, Contour, CpMap, CpPosition, CpRoadmap, DeltaCpMap
 
@@ -49,7 +35,7 @@ def cp_map_figure(
     title: str | None = None,
 ) -> Figure:
     """Maps of one system or several, on one colour scale that follows the values shown."""
-    require_systems(maps, chart="C-P map")
+    require(maps, "C-P map")
     shades = _shades_of(maps.values())
     columns = draw.panel_columns(len(maps), width=width)
     side = _side_for(len(maps), columns, width)
@@ -102,15 +88,15 @@ def _side_for(count: int, columns: int, width: float) -> float:
     return (width - 145 - (_SPACING + 20) * (columns - 1)) / columns
 
 
-def _hatched(cells: Iterable[Cells]) -> str:
+def _hatched(cells: Iterable[CpMap | DeltaCpMap]) -> str:
     if all(one.well_defined.all() for one in cells):
         return ""
     return "Hatched: fewer than 30 trials of a class, not well-defined."
 
 
-def _thinned(cells: Cells, side: float) -> str:
+def _thinned(cells: CpMap | DeltaCpMap, side: float) -> str:
     """One sentence if the grid is finer than what is drawn."""
-    step = panel_for(cells, side=side).step
+    step = Panel.of(cells, side=side).step
     return "" if step == 1 else f"One cell in {step} along each axis is drawn."
 
 
@@ -130,31 +116,21 @@ def _map_panel(
 
     The colours are viridis over the range of the values shown, the same for every map beside it.
     """
-    panel = panel_for(cp, side=side)
-    axes = axes_for(left=left, panel=panel, below=below)
-    colour = alt.Color(
-        "value:Q",
-        scale=alt.Scale(
-            type="log" if shades.log else "linear",
-            scheme=SEQUENTIAL,
-            domain=[shades.low, shades.high],
-            clamp=True,
-        ),
-        legend=alt.Legend(
-            title=_value_title(cp),
-            format=".2~%" if cp.metric.name == "eer" else "~g",
-            values=shades.ticks,
-            gradientLength=min(160, panel.height - 20),
-        )
-        if legend
-        else None,
-    )
+    panel = Panel.of(cp, side=side)
+    axes = panel.axes(left=left, below=below)
+    scale = {"type": "log" if shades.log else "linear", "scheme": SEQUENTIAL}
+    options = {
+        "title": _value_title(cp),
+        "format": ".2~%" if cp.metric.name == "eer" else "~g",
+        "values": shades.ticks,
+    }
+    colour = panel.colour([shades.low, shades.high], scale, **(options if legend else {}))
     hover = f"value:Q|{_value_title(cp)}|{_format(cp)}; {TRIALS}"
-    cells = rectangles(cp, cp.values, panel)
+    cells = panel.rectangles(cp.values)
     placed = [position for position in positions if position.placed]
-    return panel.of(
+    return panel.layered(
         draw.mark(cells, "rect", *axes, X2, Y2, colour, hover=hover, **_CELL),
-        *hatching(cp, panel, axes),
+        *panel.hatching(axes),
         *(layer for line in contours for layer in _line(line, cp, shades, axes)),
         *([_points(placed, cp, axes)] if placed else []),
         *draw.heading(shorten(system, limit=24), f"all trials: {_full(cp)}"),
@@ -212,12 +188,11 @@ def _points(positions: Sequence[CpPosition], cp: CpMap, axes: Axes) -> alt.Chart
     names = [position.name for position in positions]
     rows = table(config=names, **{f: [getattr(p, f) for p in positions] for f in fields})
     legend = alt.Legend(
-        title="Trial config",
-        symbolFillColor=_POINT_INK,
-        symbolStrokeColor=ON_DARK,
-        labelLimit=150,
+        title="Trial config", symbolFillColor=_POINT_INK, symbolStrokeColor=ON_DARK, labelLimit=150
     )
-    shape = alt.Shape("config:N", scale=alt.Scale(domain=names, range=list(_SHAPES)), legend=legend)
+    shape = draw.by(
+        alt.Shape, "config", dict(zip(names, cycle(_SHAPES), strict=False)), legend=legend
+    )
     hover = (
         f"config:N|Trial config; value:Q|{_value_title(cp)} of its trials|{_format(cp)}; "
         f"cell:Q|of the cell|{_format(cp)}; x:Q|Placed at targets|.1%; y:Q|and nontargets|.1%; "
@@ -261,8 +236,7 @@ def delta_cp_map_figure(
 
     Comparisons by two metrics stand side by side where they follow each other.
     """
-    if not deltas:
-        raise InputError("delta C-P map: expected at least one comparison, found none")
+    require(deltas, "delta C-P map", "comparison")
     metrics = len({delta.metric for delta in deltas})
     columns = metrics if metrics > 1 else draw.panel_columns(len(deltas), width=width)
     side = _side_for(len(deltas), columns, width)
@@ -310,30 +284,25 @@ def _delta_panel(
     metric: str = "",
 ) -> Layers:
     """One delta map with its proportions in the heading; cells beyond the scale carry a dot."""
-    panel = panel_for(delta, side=side)
-    axes = axes_for(left=left, panel=panel)
+    panel = Panel.of(delta, side=side)
+    axes = panel.axes(left=left)
     values = np.where(np.isneginf(delta.rcr), _INFINITE, delta.rcr)
-    cells = rectangles(delta, values, panel).transform_calculate(
+    cells = panel.rectangles(values).transform_calculate(
         change=f"datum.value <= {_INFINITE} ? '−∞' : format(datum.value, '+.2%')"
     )
-    colour = alt.Color(
-        "value:Q",
-        scale=alt.Scale(range=list(DIVERGING), domain=[-limit, limit], domainMid=0, clamp=True),
-        legend=alt.Legend(
-            title="Change (RCR)",
-            values=[-limit, -limit / 2, 0, limit / 2, limit],
-            labelExpr="datum.value ? format(datum.value, '+.2~%') : '0 %'",
-            gradientLength=min(160, panel.height - 20),
-        )
-        if legend
-        else None,
-    )
+    options = {
+        "title": "Change (RCR)",
+        "values": [-limit, -limit / 2, 0, limit / 2, limit],
+        "labelExpr": "datum.value ? format(datum.value, '+.2~%') : '0 %'",
+    }
+    scale = {"range": list(DIVERGING), "domainMid": 0}
+    colour = panel.colour([-limit, limit], scale, **(options if legend else {}))
     hover = f"change:N|Relative change; {TRIALS}"
     names = " → ".join(shorten(system, limit=14) for system in (delta.reference, delta.test))
-    return panel.of(
+    return panel.layered(
         draw.mark(cells, "rect", *axes, X2, Y2, colour, hover=hover, **_CELL),
-        *_dots(delta, limit, panel, axes),
-        *hatching(delta, panel, axes),
+        *_dots(panel, _beyond(delta, limit), axes),
+        *panel.hatching(axes),
         *draw.heading(f"{names}, {metric}" if metric else names, *_proportions(delta)),
     )
 
@@ -343,12 +312,14 @@ def _beyond(delta: DeltaCpMap, limit: float) -> BoolArray:
     return np.asarray(delta.well_defined & (np.abs(delta.rcr) > limit))
 
 
-def _dots(delta: DeltaCpMap, limit: float, panel: Panel, axes: Axes) -> list[alt.Chart]:
-    columns, rows = kept(delta.x.size, panel.step), kept(delta.y.size, panel.step)
-    row, column = np.nonzero(_beyond(delta, limit)[np.ix_(rows, columns)])
+def _dots(panel: Panel, chosen: BoolArray, axes: Axes) -> list[alt.Chart]:
+    """A dot in the middle of each chosen cell."""
+    columns, rows = panel.drawn
+    row, column = np.nonzero(chosen[np.ix_(rows, columns)])
     if not row.size:
         return []
-    x, y = ((np.append(0.0, axis[:-1]) + axis) / 2 for axis in (delta.x[columns], delta.y[rows]))
+    shares = (panel.cells.x[columns], panel.cells.y[rows])
+    x, y = ((np.append(0.0, axis[:-1]) + axis) / 2 for axis in shares)
     size = max(2.0, (panel.width / columns.size) ** 2 / 9)
     dots = text_table(x=x[column], y=y[row])
     return [draw.mark(dots, "circle", *axes, color=ON_BRIGHT, size=size, opacity=0.8)]
@@ -429,27 +400,20 @@ def _rows(
     """Maps of one row of the drawing and, below them, the steps that lead to them."""
     maps = {cp.system: cp for cp in roadmap.maps}
     steps = {delta.test: delta for delta in roadmap.deltas}
-    shades = _shades_of(roadmap.maps)
-    empty = partial(blank, panel_for(roadmap.maps[0], side=side))
-    upper, lower = ([empty()] * first for _ in range(2))
+    shades, below = _shades_of(roadmap.maps), max(first, 1)
+    empty = Panel.of(roadmap.maps[0], side=side).blank
+    upper, lower = ([empty()] * len(roadmap.levels) for _ in range(2))
     if first:
-        upper[-1] = empty(f"from {shorten(steps[names[0]].reference, limit=14)} →")
-    for place, system in enumerate(names, start=first):
+        upper[first - 1] = empty(f"from {shorten(steps[names[0]].reference, limit=14)} →")
+    for i, system in enumerate(names, start=first):
+        cp, delta = maps[system], steps.get(system)
         last = legend and system == names[-1]
-        cp, at_first = maps[system], place == first
-        upper.append(
-            _map_panel(
-                system, cp, side=side, shades=shades, left=at_first, below=False, legend=last
-            )
+        upper[i] = _map_panel(
+            system, cp, side=side, shades=shades, left=i == first, below=False, legend=last
         )
-        if system in steps:
-            left = place == max(first, 1)
-            step = steps[system]
-            lower.append(_delta_panel(step, side=side, limit=limit, left=left, legend=last))
-        else:
-            lower.append(empty())
-    lacking = [empty()] * (len(roadmap.levels) - first - len(names))
-    return [*upper, *lacking, *lower, *lacking]
+        if delta is not None:
+            lower[i] = _delta_panel(delta, side=side, limit=limit, left=i == below, legend=last)
+    return [*upper, *lower]
 
 
 def rows_of(roadmap: CpRoadmap) -> list[tuple[int, list[str]]]:

@@ -9,24 +9,17 @@ import altair as alt
 import numpy as np
 
 from unmask.engine import Histogram
-from unmask.errors import InputError
 from unmask.figures import draw
-from unmask.figures.figure import Figure, join, require_systems, sentences, table
+from unmask.figures.figure import Figure, join, require, sentences, table
 from unmask.figures.theme import INK, NARROW, NONTARGET, TARGET, WIDE, shorten
 from unmask.stress import ConfigScores
 
 _TARGET, _NONTARGET = "target (same voice)", "nontarget (other voice)"
 
 
-def score_histograms(
-    curves: Mapping[str, Histogram],
-    *,
-    width: float = WIDE,
-    name: str = "score_histograms",
-    title: str = "Scores of target and nontarget trials",
-) -> Figure:
+def score_histograms(curves: Mapping[str, Histogram], *, width: float = WIDE) -> Figure:
     """One panel per system: both densities as steps, the EER threshold as a rule."""
-    require_systems(curves, chart="score histograms")
+    require(curves, "score histograms")
     columns = draw.panel_columns(len(curves), width=width)
     inner = (min(width, 560) - 84) if columns == 1 else (width - 70 - 46 * columns) / columns
     alone = len(curves) == 1
@@ -54,7 +47,7 @@ def score_histograms(
         f"Infinite scores not shown: {', '.join(hidden)}." if hidden else "",
         f"The EER threshold lies at infinity for {', '.join(unset)}." if unset else "",
     )
-    return Figure(name, title, caption, chart)
+    return Figure("score_histograms", "Scores of target and nontarget trials", caption, chart)
 
 
 def _top(*curves: Histogram | ConfigScores) -> float:
@@ -73,7 +66,8 @@ def _areas(curve: Histogram | ConfigScores, x: alt.X, y: alt.Y, hover: str = "")
         table(trials=kind, score=curve.edges, density=np.append(density, density[-1:]))
         for kind, density in ((_NONTARGET, curve.nontarget), (_TARGET, curve.target))
     )
-    colour = draw.kinds(
+    colour = draw.by(
+        alt.Color,
         "trials",
         {_TARGET: TARGET, _NONTARGET: NONTARGET},
         legend=alt.Legend(title=None, orient="bottom", symbolType="square", direction="horizontal"),
@@ -115,8 +109,7 @@ def trial_bias_figure(
     title: str = "Trial bias: the same system on other trials",
 ) -> Figure:
     """One panel per trial config below the other, all on the same axes."""
-    if not configs:
-        raise InputError("trial bias: expected at least one trial config, found none")
+    require(configs, "trial bias", "trial config")
     y = draw.axis(alt.Y, "density", "Density", (0, _top(*configs)), tickCount=3)
     hover = "trials:N|Trials; score:Q|Scores from|.4~g; density:Q|Density|.4~g"
     panels = [

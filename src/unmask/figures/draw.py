@@ -26,6 +26,7 @@ from unmask.figures.theme import (
 )
 
 Position = TypeVar("Position", alt.X, alt.Y)
+Look = TypeVar("Look", alt.Color, alt.Shape, alt.StrokeDash)
 Ends = Sequence[float]
 Style = dict[str, Any]
 XPixel: Any = alt.XValue
@@ -70,11 +71,6 @@ def percent_axis(
     return axis(channel, field, title, ends, values=list(ticks), labelExpr=written)
 
 
-def count_axis(title: str, ends: Ends, ticks: Sequence[float], **options: Any) -> alt.X:
-    """The field ``count`` on a logarithmic axis that ends at ``ends``."""
-    return axis(alt.X, "count", title, ends, log=True, values=list(ticks), **options)
-
-
 def colours_for(names: Sequence[str], colours: Mapping[str, str] | None) -> dict[str, str]:
     """The colours of ``names``, in order; ``None`` takes the palette as it comes."""
     chosen = system_colours(names) if colours is None else colours
@@ -84,18 +80,12 @@ def colours_for(names: Sequence[str], colours: Mapping[str, str] | None) -> dict
     return {name: chosen[name] for name in names}
 
 
-def kinds(
-    field: str, colours: Mapping[str, str], *, legend: alt.Legend | None = None, **options: Any
-) -> alt.Color:
-    """Colour by the field: ``{its value: the colour}``."""
-    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
-    return alt.Color(f"{field}:N", scale=scale, legend=legend, **options)
-
-
-def shapes(field: str, marks: Mapping[str, str], *, legend: alt.Legend | None = None) -> alt.Shape:
-    """Shape by the field: ``{its value: the shape}``."""
-    scale = alt.Scale(domain=list(marks), range=list(marks.values()))
-    return alt.Shape(f"{field}:N", scale=scale, legend=legend)
+def by(
+    channel: type[Look], field: str, looks: Mapping[str, Any], *, legend: alt.Legend | None = None
+) -> Look:
+    """What marks look like by their field: ``{its value: the colour, shape or dash}``."""
+    scale = alt.Scale(domain=list(looks), range=list(looks.values()))
+    return channel(f"{field}:N", scale=scale, legend=legend)
 
 
 def system_colour(
@@ -115,7 +105,7 @@ def system_colour(
     named = legend(
         width=width, title="System", labelExpr=lookup(short), symbolType="stroke", symbolOpacity=1
     )
-    return kinds("system", shades, legend=named)
+    return by(alt.Color, "system", shades, legend=named)
 
 
 def line_kind(dashes: Mapping[str, Sequence[float]], *, width: float = WIDE) -> alt.StrokeDash:
@@ -123,34 +113,35 @@ def line_kind(dashes: Mapping[str, Sequence[float]], *, width: float = WIDE) -> 
 
     Narrow charts have no room for this legend: their captions say what the dashes mean.
     """
-    return alt.StrokeDash(
-        "line:N",
-        scale=alt.Scale(domain=list(dashes), range=[list(dash) for dash in dashes.values()]),
-        legend=legend(width=width, title="Line", symbolType="stroke") if is_wide(width) else None,
-    )
+    named = legend(width=width, title="Line", symbolType="stroke") if is_wide(width) else None
+    return by(alt.StrokeDash, "line", {n: list(d) for n, d in dashes.items()}, legend=named)
 
 
 def attacker_lines(
-    names: Sequence[str],
+    labels: Mapping[str, str],
     *,
     original: str | None,
     colour: str,
-    legend: alt.Legend,
     chance: str | None = None,
+    **options: Any,
 ) -> tuple[alt.Color, alt.StrokeDash]:
     """One colour for the safeguard and grey for unprotected speech; attackers by line style.
 
-    ``chance`` is the name of a further line, black and dashed.
+    ``labels`` are those of the attackers in the legend, ``options`` its own. ``chance`` is the name
+    of a further line, black and dashed.
     """
-    dashes: dict[str, list[float]]
-    dashes = {**attacker_dashes(n for n in names if n != original), str(original): list(SOLID)}
+    names = [name for name in labels if name != chance]
+    written = lookup(labels)
+    legend = alt.Legend(symbolType="stroke", symbolSize=420, labelExpr=written, **options)
+    dashes: dict[str, list[float]] = dict(attacker_dashes(n for n in names if n != original))
     colours = {n: ORIGINAL if n == original else colour for n in names}
+    if original is not None:
+        dashes[original] = list(SOLID)
     if chance is not None:
         colours[chance], dashes[chance] = CHANCE, list(DASHED)
-    scale = alt.Scale(domain=list(colours), range=[dashes[n] for n in colours])
     return (
-        kinds("attacker", colours, legend=legend),
-        alt.StrokeDash("attacker:N", scale=scale, legend=legend),
+        by(alt.Color, "attacker", colours, legend=legend),
+        by(alt.StrokeDash, "attacker", {n: dashes[n] for n in colours}, legend=legend),
     )
 
 
@@ -217,39 +208,21 @@ def _field(channel: alt.X | alt.Y) -> str:
     return str(channel.shorthand).partition(":")[0]
 
 
-def end_labels(
-    ends: Mapping[str, float],
-    colours: Mapping[str, str],
-    x: alt.X,
-    y: alt.Y,
-    *,
-    last: float,
-    span: float,
-    height: float,
-) -> list[alt.Chart]:
-    """Names of lines beside their right ends at ``last``, where they have the values ``ends``.
-
-    ``span`` is how many of these the panel's ``height`` shows.
-    """
-    points = {name: (last, value) for name, value in ends.items()}
-    names = {name: shorten(name, limit=18) for name in ends}
-    return labels_at(points, names, colours, x, y, ends=(0.0, span), height=height)
-
-
 def labels_at(
     points: Mapping[str, tuple[float, float]],
-    labels: Mapping[str, str],
     colours: Mapping[str, str],
     x: alt.X,
     y: alt.Y,
     *,
     ends: Ends,
     height: float,
+    labels: Mapping[str, str] | None = None,
 ) -> list[alt.Chart]:
-    """Labels beside points, higher or lower where they would overlap.
+    """Labels, by default the names, beside points; higher or lower where they would overlap.
 
     The panel shows values between ``ends`` in its ``height``.
     """
+    written = labels or {name: shorten(name, limit=18) for name in points}
     apart = _LABEL * (ends[1] - ends[0]) / height
     order = sorted(points, key=lambda name: points[name][1])
     places: list[float] = []
@@ -263,9 +236,9 @@ def labels_at(
     rows = table(
         **{_field(x): [points[name][0] for name in order], _field(y): places},
         system=order,
-        label=[labels[name] for name in order],
+        label=[written[name] for name in order],
     )
-    colour = kinds("system", {name: colours[name] for name in points})
+    colour = by(alt.Color, "system", {name: colours[name] for name in points})
     base = alt.Chart(rows).encode(x, y, tooltip=alt.Tooltip("system:N"))
     text: Style = {"align": "left", "dx": 15, "fontSize": 10.5}
     return [

@@ -10,7 +10,7 @@ import numpy as np
 from unmask.base import FloatArray
 from unmask.engine import EceProfile
 from unmask.figures import draw
-from unmask.figures.figure import Figure, Layers, join, require_systems, table
+from unmask.figures.figure import Figure, Layers, join, require, table
 from unmask.figures.theme import CHANCE, DASHED, PALETTE, SOLID, WIDE, shorten
 from unmask.privacy import CalibrationDistortion, Disclosure
 
@@ -36,11 +36,9 @@ def ece_profile(
     *,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
-    name: str = "ece_profile",
-    title: str = "Empirical cross-entropy: what an attacker still does not know",
 ) -> Figure:
     """ECE of every system, oracle solid and actual dashed, below the prior's entropy in black."""
-    require_systems(curves, chart="ECE profile")
+    require(curves, "ECE profile")
     reference = next(iter(curves.values()))
     lines = [(_NO_SCORES, _ORACLE, reference.log_odds, reference.prior)]
     for system, curve in curves.items():
@@ -79,7 +77,12 @@ def ece_profile(
     if cut:
         caption += f" The panel is cut above {HIGHEST:g} bit; actual values go beyond it for "
         caption += ", ".join(cut) + "."
-    return Figure(name, title, caption, chart)
+    return Figure(
+        "ece_profile",
+        "Empirical cross-entropy: what an attacker still does not know",
+        caption,
+        chart,
+    )
 
 
 _PRIOR = "perfect privacy"
@@ -98,7 +101,7 @@ def disclosure_profiles(
 
     ``negated`` holds the disclosure of the negated scores of systems where it is the larger one.
     """
-    require_systems(disclosures, chart="ZEBRA profiles")
+    require(disclosures, "ZEBRA profiles")
     first = next(iter(disclosures.values()))
     shades = draw.colours_for(list(disclosures), colours)
     turned = {f"{system}, negated": system for system in negated or {}}
@@ -130,7 +133,7 @@ def calibration_profiles(
     title: str = "Does a calibration learnt on one run of the safeguard serve on another?",
 ) -> Figure:
     """Both runs after oracle calibration, and the second calibrated by the first (Noé 2022, 8)."""
-    require_systems({d.method: d for d in distortions}, chart="calibration distortion")
+    require(distortions, "calibration distortion")
     lines: dict[str, tuple[FloatArray, FloatArray]] = {}
     notes: dict[str, str] = {}
     for run in (distortions[0].first, distortions[0].second):
@@ -167,12 +170,13 @@ def _profiles(
     x, y = _axes("Prior log-odds of a target, logit π (natural log)", ends, width=width)
     labels = draw.labels_at(
         {name: (0.0, float(min(bits.max(), HIGHEST))) for name, (_, bits) in every.items()},
-        {_PRIOR: _PRIOR} | {name: f"{shorten(name, limit=22)} ({notes[name]})" for name in lines},
         shades,
         x,
         y,
         ends=(0.0, HIGHEST),
         height=_RATIO * draw.main_panel(width),
+        labels={_PRIOR: _PRIOR}
+        | {name: f"{shorten(name, limit=22)} ({notes[name]})" for name in lines},
     )
     dash = alt.condition(
         alt.FieldOneOfPredicate(field="system", oneOf=list(dotted)),
@@ -180,7 +184,7 @@ def _profiles(
         alt.value(list(SOLID)),
     )
     is_prior = alt.datum.system == _PRIOR
-    base = alt.Chart(rows).encode(x, y, draw.kinds("system", shades))
+    base = alt.Chart(rows).encode(x, y, draw.by(alt.Color, "system", shades))
     hover = f"system:N|Profile; {_BITS}"
     profiles = base.transform_filter(~is_prior).encode(strokeDash=dash)
     prior = base.transform_filter(is_prior)

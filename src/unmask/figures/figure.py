@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -13,20 +13,11 @@ from typing import Any
 import altair as alt
 import numpy as np
 import numpy.typing as npt
+from altair.typing import ChartType
 from altair.utils.schemapi import debug_mode
 
 from unmask.errors import InputError
 from unmask.figures.theme import CONFIG
-
-Chart = (
-    alt.Chart
-    | alt.LayerChart
-    | alt.FacetChart
-    | alt.ConcatChart
-    | alt.HConcatChart
-    | alt.VConcatChart
-    | alt.RepeatChart
-)
 
 Layers = alt.LayerChart | alt.FacetChart
 
@@ -51,7 +42,7 @@ class Figure:
     name: str
     title: str
     caption: str
-    chart: Chart | dict[str, Any]
+    chart: ChartType | dict[str, Any]
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -130,10 +121,10 @@ def sentences(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-def require_systems(curves: Mapping[str, object], *, chart: str) -> None:
+def require(things: Sized, chart: str, what: str = "system") -> None:
     """Refuse to draw nothing."""
-    if not curves:
-        raise InputError(f"{chart}: expected at least one system, found none")
+    if not len(things):
+        raise InputError(f"{chart}: expected at least one {what}, found none")
 
 
 def _inline(rows: list[dict[str, Any]]) -> alt.InlineData:

@@ -8,9 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from unmask.errors import InputError
 from unmask.figures import draw
-from unmask.figures.figure import Figure, Layers, join, require_systems, sentences, table
+from unmask.figures.figure import Figure, Layers, join, require, sentences, table
 from unmask.figures.speakers import rank_histograms, speaker_risks
 from unmask.figures.theme import PALETTE, WIDE, shorten, system_colours
 from unmask.privacy.legal import Curve, LearningCurve, LegalSweep, RiskCurve
@@ -58,8 +57,7 @@ def legal_panel(
     title: str = "Risk of re-identification against the number of speakers",
 ) -> Figure:
     """Rows are metrics, columns lengths; a line per attacker with its interval, chance dashed."""
-    if not sweep.curves:
-        raise InputError("legal panel: expected at least one curve, found none")
+    require(sweep.curves, "legal panel", "curve")
     across = len(sweep.lengths) if draw.is_wide(width) else 1
     inner = int((width - 62 - 34 * across) / across)
     panels = [
@@ -111,16 +109,14 @@ def _panel(sweep: LegalSweep, metric: str, length: int, colour: str, *, first: b
         for attacker, curve in curves.items()
     )
     short = {n: shorten(n) for n in (*sweep.attackers, _CHANCE)}
-    named = alt.Legend(
+    paint, dash = draw.attacker_lines(
+        short,
+        original=sweep.original,
+        colour=colour,
+        chance=_CHANCE,
         title="Attacker",
         orient="bottom",
         columns=0 if len(short) < 6 else 3,
-        symbolType="stroke",
-        symbolSize=420,
-        labelExpr=draw.lookup(short),
-    )
-    paint, dash = draw.attacker_lines(
-        sweep.attackers, original=sweep.original, colour=colour, legend=named, chance=_CHANCE
     )
     one = next(iter(curves.values()))
     chance = table(attacker=_CHANCE, count=one.counts, value=one.chance)
@@ -148,7 +144,8 @@ def _counts(title: str, curves: Sequence[Curve], **options: bool) -> alt.X:
     least = min(int(curve.counts.min()) for curve in curves)
     most = max(int(curve.counts.max()) for curve in curves)
     ends, ticks = (least, max(most, least + 1)), count_ticks(least, most)
-    return draw.count_axis(title, ends, ticks, format=",", labelFlush=True, **options)
+    how: draw.Style = {"values": ticks, "format": ",", "labelFlush": True, **options}
+    return draw.axis(alt.X, "count", title, ends, log=True, **how)
 
 
 def count_ticks(least: int, most: int) -> list[int]:
@@ -182,7 +179,7 @@ def risk_comparison(
     title: str = "Risk under the strongest attacker, against the number of speakers",
 ) -> Figure:
     """Metrics across, conversation lengths down; a line per safeguard, chance dashed."""
-    require_systems({line.safeguard: line for line in lines}, chart="risk comparison")
+    require(lines, "risk comparison")
     metrics = list(dict.fromkeys(line.metric for line in lines))
     lengths = list(dict.fromkeys(line.length for line in lines))
     across = len(metrics) if draw.is_wide(width) else 1
@@ -211,13 +208,15 @@ def _risk_panel(lines: Sequence[RiskLine], colours: Mapping[str, str]) -> Layers
     metric, first = lines[0].metric, lines[0].curve
     x = _counts("Speakers", [one.curve for one in lines], grid=False)
     y = draw.percent_axis(alt.Y, "value", _TITLES.get(metric, (metric,))[0])
-    colour = draw.kinds("system", colours)
+    colour = draw.by(alt.Color, "system", colours)
     rows = join(
         table(system=one.safeguard, attacker=one.attacker, **_columns(one.curve)) for one in lines
     )
     chance = table(count=first.counts, value=first.chance)
     last = max(int(one.curve.counts.max()) for one in lines)
-    ends = {one.safeguard: float(one.curve.value[one.curve.counts.argmax()]) for one in lines}
+    ends = {
+        one.safeguard: (last, float(one.curve.value[one.curve.counts.argmax()])) for one in lines
+    }
     hover = (
         "system:N|Safeguard; attacker:N|Strongest attacker; count:Q|Speakers|,; "
         "value:Q|Risk|.1%; low:Q|From|.1%; high:Q|To|.1%; chance:Q|Chance|.1%"
@@ -227,7 +226,7 @@ def _risk_panel(lines: Sequence[RiskLine], colours: Mapping[str, str]) -> Layers
         draw.dashed(chance, x, y, kind="line", strokeWidth=1.1, clip=True),
         draw.mark(rows, "line", x, y, colour, clip=True),
         draw.mark(rows, "point", x, y, colour, hover=hover, filled=True, size=22, opacity=1),
-        *draw.end_labels(ends, colours, x, y, last=last, span=1.0, height=_HEIGHT),
+        *draw.labels_at(ends, colours, x, y, ends=(0, 1), height=_HEIGHT),
         draw.above(_spoken(lines[0].length)),
     )
 
@@ -236,8 +235,7 @@ def learning_curves(
     curves: Mapping[str, LearningCurve], *, width: float = WIDE, name: str = "learning_curves"
 ) -> Figure:
     """A line per attack with its interval; chance dashed."""
-    if not curves:
-        raise InputError("learning curves: expected at least one, found none")
+    require(curves, "learning curves", "attack")
     rows = join(
         table(
             count=curve.people,
@@ -251,10 +249,10 @@ def learning_curves(
     people = sorted({int(n) for curve in curves.values() for n in curve.people})
     ends = (people[0] / 1.1, people[-1] * 1.1)
     ticks = [n for n in _TICKS if ends[0] <= n <= ends[1]]
-    x = draw.count_axis("People trained on", ends, ticks or people)
+    x = draw.axis(alt.X, "count", "People trained on", ends, log=True, values=ticks or people)
     y = draw.percent_axis(alt.Y, "value", "Linkability (%)")
     named = draw.legend(width=width, title=None)
-    colour = draw.kinds("attack", system_colours(curves), legend=named)
+    colour = draw.by(alt.Color, "attack", system_colours(curves), legend=named)
     hover = "attack:N|Attack; count:Q|People trained on; value:Q|Linkability|.3f"
     chance = sorted({1 / curve.candidates for curve in curves.values()})
     chart = draw.in_panel(

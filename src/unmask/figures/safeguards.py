@@ -10,10 +10,9 @@ from typing import Any
 
 import altair as alt
 
-from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.figures import draw
-from unmask.figures.figure import Figure, sentences, table
+from unmask.figures.figure import Figure, require, sentences, table
 from unmask.figures.theme import MUTED, WIDE, shorten
 
 Ends = tuple[float, float]
@@ -49,8 +48,7 @@ def distinctiveness(
 ) -> Figure:
     """G_VD against DeID of many safeguards and sets, with the intervals of both as bars."""
     drawn = [p for p in points if math.isfinite(p.g_vd)]
-    if not drawn:
-        raise InputError("scatter: expected at least one safeguard with a finite G_VD, found none")
+    require(drawn, "scatter", "safeguard with a finite G_VD")
     systems = list(dict.fromkeys(p.system for p in drawn))
     datasets = list(dict.fromkeys(p.dataset for p in drawn))
     deid = _spans("deid", [(p.deid, _ends(p.deid_interval)) for p in drawn], scale=100)
@@ -73,8 +71,8 @@ def distinctiveness(
     y = draw.axis(alt.Y, "g_vd", "G_VD (dB), more distinct →", up)
     colour = draw.system_colour(systems, colours, width=width)
     several = alt.Legend(title="Set") if len(datasets) > 1 else None
-    shape = draw.shapes(
-        "dataset", dict(zip(datasets, cycle(_SHAPES), strict=False)), legend=several
+    shape = draw.by(
+        alt.Shape, "dataset", dict(zip(datasets, cycle(_SHAPES), strict=False)), legend=several
     )
     hover = "system:N|System; dataset:N|Set; deid:Q|DeID (%)|.2f; g_vd:Q|G_VD (dB)|.2f"
     attacked = alt.Chart(rows).transform_filter("datum.strongest !== null")
@@ -162,16 +160,13 @@ def cost_plane(
     chance: float | None = None,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
-    name: str = "plane",
-    title: str = "What protection achieves and what it costs",
 ) -> Figure:
     """One point per safeguard with both intervals, anchors, and the front nobody beats.
 
     ``cost`` is the title of the axis along, its values times ``scale``; ``chance`` a dashed line of
     the risk by guessing.
     """
-    if not points:
-        raise InputError("plane: expected at least one safeguard, found none")
+    require(points, "plane", "safeguard")
     front = pareto(points, more_is_better=more_is_better)
     systems = [point.system for point in points]
     risks = _spans("risk", [(point.risk, point.risk_ends) for point in points], scale=100)
@@ -191,7 +186,7 @@ def cost_plane(
     x = alt.X("cost:Q", title=f"{cost}, {better}", scale=nice)
     y = draw.axis(alt.Y, "risk", f"{risk}, ↓ safer", (0, 104))
     colour = draw.system_colour(systems, colours, width=width).legend(None)
-    shape = draw.shapes("kind", {"safeguard": "circle", "anchor": "diamond"})
+    shape = draw.by(alt.Shape, "kind", {"safeguard": "circle", "anchor": "diamond"})
     pairs = list(zip(costs["cost"], risks["risk"], front, strict=True))
     steps = sorted((along, up) for along, up, one in pairs if one)
     edge = table(order=range(len(steps)), cost=[s[0] for s in steps], risk=[s[1] for s in steps])
@@ -224,7 +219,7 @@ def cost_plane(
         "" if chance is None else "Dashed black: guessing.",
         beaten and f"Beaten: {beaten}.",
     )
-    return Figure(name, title, caption, chart)
+    return Figure("plane", "What protection achieves and what it costs", caption, chart)
 
 
 def _names_at(points: Sequence[PlanePoint], scale: float) -> list[float]:

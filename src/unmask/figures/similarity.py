@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import altair as alt
 
 from unmask.figures import draw
-from unmask.figures.figure import Figure, Layers, require_systems, table, text_table
+from unmask.figures.figure import Figure, Layers, require, table, text_table
 from unmask.figures.image import CELLS
 from unmask.figures.theme import MUTED, PAPER, SEQUENTIAL, WIDE
 from unmask.privacy import Zoo
@@ -24,7 +24,7 @@ def similarity_matrices(
     title: str = "Voice similarity of every pair of speakers",
 ) -> Figure:
     """One panel per safeguard: OO, OP and PP as quadrants, speakers named on hover."""
-    require_systems(views, chart="similarity matrices")
+    require(views, "similarity matrices")
     columns = min(2, draw.panel_columns(len(views), width=width))
     room = (width - 120 - 40 * columns) / columns if columns > 1 else min(width - 120, 440)
     panels = [
@@ -133,7 +133,7 @@ def zoo_plots(
 
     The title tells which kinds of speakers are more frequent than by chance unless one is given.
     """
-    require_systems(zoos, chart="zoo plot")
+    require(zoos, "zoo plot")
     views = matrices or {}
     wide = draw.is_wide(width)
     side = (250 if views else 300) if wide else 220

@@ -10,7 +10,7 @@ import numpy as np
 
 from unmask.base import FloatArray, IntArray
 from unmask.figures import draw
-from unmask.figures.figure import Figure, Layers, join, require_systems, sentences, table
+from unmask.figures.figure import Figure, Layers, join, require, sentences, table
 from unmask.figures.theme import CHANCE, DASHED, ORIGINAL, PALETTE, WIDE, shorten
 from unmask.privacy.legal import Ranks, RiskCurve
 from unmask.privacy.similarity import PLAIN, SpeakerProtection
@@ -30,7 +30,7 @@ def speaker_risks(
     title: str = "Risk of each speaker, the least protected first",
 ) -> Figure:
     """One line per attacker at one number of speakers, by default the smallest."""
-    require_systems(curves, chart="speaker risks")
+    require(curves, "speaker risks")
     places = {
         n: int(c.counts.argmin() if count is None else np.flatnonzero(c.counts == count)[0])
         for n, c in curves.items()
@@ -42,17 +42,18 @@ def speaker_risks(
     x = draw.percent_axis(alt.X, "share", along, ticks=ticks)
     metric = _NAMES.get(curve.metric, curve.metric)
     y = draw.percent_axis(alt.Y, "risk", f"{metric} of the speaker (%)")
-    labels = {
-        n: shorten(n, limit=20) + _decile(c.worst_decile[places[n]]) for n, c in curves.items()
+    deciles = {n: 100 * c.worst_decile[places[n]] for n, c in curves.items()}
+    labels = {  # the worst decile is NaN where recordings are too few to tell it
+        n: shorten(n, limit=20) + ("" if np.isnan(risk) else f" ({risk:.0f} %)")
+        for n, risk in deciles.items()
     }
-    legend = alt.Legend(
+    paint, dash = draw.attacker_lines(
+        labels,
+        original=original,
+        colour=colour,
         title="Attacker (worst decile)",
         orient="right" if draw.is_wide(width) else "bottom",
-        symbolType="stroke",
-        symbolSize=420,
-        labelExpr=draw.lookup(labels),
     )
-    paint, dash = draw.attacker_lines(list(curves), original=original, colour=colour, legend=legend)
     chance = float(curve.chance[places[first]])
     tenth = (draw.axis(alt.X, "start", along, (0, 1)), alt.X2("end:Q"))
     hover = "attacker:N|Attacker; speaker:N|Speaker; risk:Q|Risk|.1%"
@@ -70,11 +71,6 @@ def speaker_risks(
         f" Dashed: chance, {100 * chance:.2f} %."
     )
     return Figure(name, title, caption, chart)
-
-
-def _decile(risk: float) -> str:
-    """The worst decile in the legend, where recordings are enough to tell it."""
-    return "" if np.isnan(risk) else f" ({100 * risk:.0f} %)"
 
 
 def _risk_rows(attacker: str, curve: RiskCurve, place: int) -> alt.InlineData:
@@ -99,7 +95,7 @@ def rank_histograms(
     title: str = "Rank of the true speaker",
 ) -> Figure:
     """One panel per attacker: P(rank) in bins that double in width, 1/N dashed."""
-    require_systems(ranks, chart="rank histograms")
+    require(ranks, "rank histograms")
     columns = draw.panel_columns(len(ranks), width=width)
     floor = min(0.2 / len(r.ranks) / r.candidates for r in ranks.values())
     floor = max(floor, min(0.1 / r.candidates for r in ranks.values()))
@@ -186,7 +182,7 @@ def speaker_strip(
 
     Where more dots share a place than fit, they overlap, and their number stands above them.
     """
-    require_systems({strip.system: strip for strip in strips}, chart="speaker strip")
+    require(strips, "speaker strip")
     names = {strip.system: shorten(strip.system, limit=18) for strip in strips}
     inner = 480 if draw.is_wide(width) else 230
     stacks = [_stacked(strip.risk, inner) for strip in strips]
@@ -208,7 +204,7 @@ def speaker_strip(
     label = "Recordings linked to their speaker (%)"
     x = draw.percent_axis(alt.X, "risk", label, ends=(-0.02, 1.02))
     y = alt.Y("lift:Q", title=None, scale=alt.Scale(domain=[0, height]), axis=None)
-    colour = draw.kinds("system", {n: colours[n] for n in names})
+    colour = draw.by(alt.Color, "system", {n: colours[n] for n in names})
     hover = (
         "speaker:N|Speaker; risk:Q|Recordings linked|.0%; recordings:Q|of recordings; "
         "system:N|Safeguard; attacker:N|Attacker"
@@ -262,7 +258,7 @@ def speaker_protection(
     title: str = "De-identification of each speaker",
 ) -> Figure:
     """Bars of DeID per speaker, the least protected first; a rule marks DeID of all."""
-    require_systems(protections, chart="speaker protection")
+    require(protections, "speaker protection")
     shades = draw.colours_for(list(protections), colours)
     shown = np.concatenate([(p.deid, p.low, p.high) for p in protections.values()], axis=1)
     shown = 100 * shown[np.isfinite(shown)]

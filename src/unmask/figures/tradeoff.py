@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from unmask.engine import Array, Comparison, DetBand, DetCurve
 from unmask.figures import draw
-from unmask.figures.figure import Figure, join, require_systems, sentences, table
+from unmask.figures.figure import Figure, join, require, sentences, table
 from unmask.figures.theme import DASHED, INK, SOLID, WIDE, shorten
 
 TICKS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
@@ -38,9 +38,9 @@ def det(
 
     ``bands`` are those in which the misses of a system lie.
     """
-    require_systems(curves, chart="DET")
+    require(curves, "DET")
     shades = draw.colours_for(list(curves), colours)
-    colour = draw.kinds("system", shades)
+    colour = draw.by(alt.Color, "system", shades)
     ends = ndtri([LOWEST, HIGHEST]).tolist()
     ticks = {
         "values": ndtri(TICKS).round(6).tolist(),
@@ -82,12 +82,14 @@ def det(
     at = {n: float(ndtri(np.clip(c.eer, LOWEST, HIGHEST))) for n, c in curves.items()}
     layers += draw.labels_at(
         {n: (place, place) for n, place in at.items()},
-        {n: f"{shorten(n, limit=22)} (EER {draw.percent(c.eer)})" for n, c in curves.items()},
         shades,
         x,
         y,
         ends=ends,
         height=draw.main_panel(width),
+        labels={
+            n: f"{shorten(n, limit=22)} (EER {draw.percent(c.eer)})" for n, c in curves.items()
+        },
     )
     described = f"DET plot: {_equal_errors(curves)}"
     chart = draw.in_panel(*layers, width=width, ratio=1, description=described)
@@ -141,7 +143,7 @@ def _marks(curves: Mapping[str, DetCurve], x: alt.X, y: alt.Y, colour: alt.Color
             table(system=names, point=_DCF, **least),
         ]
     )
-    shape = draw.shapes("point", {_EER: "circle", _DCF: "diamond"})
+    shape = draw.by(alt.Shape, "point", {_EER: "circle", _DCF: "diamond"})
     hover = f"{_RATES}; point:N|Point; p_target:Q|Prior of a target|~g"
     style = {"filled": True, "size": 64, "opacity": 1, "stroke": "white", "strokeWidth": 1}
     return draw.mark(_on_axes(points), "point", x, y, colour, shape, hover=hover, **style)
@@ -191,11 +193,9 @@ def roc_hull(
     colours: Mapping[str, str] | None = None,
     log_p_fa: bool = False,
     width: float = WIDE,
-    name: str = "roc_hull",
-    title: str = "ROC curves and their convex hulls",
 ) -> Figure:
     """Hits (1 − Pmiss) over false alarms; ``log_p_fa`` spreads out the rare false alarms."""
-    require_systems(curves, chart="ROC")
+    require(curves, "ROC")
     lowest, ticks = 0.0, [0, 0.2, 0.4, 0.6, 0.8, 1]
     grid = np.array([0.0, 1.0])
     if log_p_fa:
@@ -232,7 +232,7 @@ def roc_hull(
     )
     if log_p_fa:
         caption += f" False alarm rates below {100 * lowest:.2g} % are drawn on the left edge."
-    return Figure(name, title, caption, chart)
+    return Figure("roc_hull", "ROC curves and their convex hulls", caption, chart)
 
 
 _NAMES = {

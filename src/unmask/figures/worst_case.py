@@ -11,7 +11,7 @@ import numpy as np
 
 from unmask.base import BoolArray
 from unmask.figures import draw
-from unmask.figures.figure import Figure, join, require_systems, sentences, table
+from unmask.figures.figure import Figure, join, require, sentences, table
 from unmask.figures.theme import DASHED, PALETTE, SEQUENTIAL, SOLID, WIDE
 from unmask.stress import Prediction, WorstCase, WorstCaseStudy
 
@@ -24,7 +24,8 @@ _RATIO = 0.72
 
 def _impostors(last: float) -> alt.X:
     """Numbers of impostors up to ``last``, a tick at each power of ten."""
-    return draw.count_axis(_COUNT_AXIS, (1, last), _decades(last), format="~s")
+    ticks: draw.Style = {"values": _decades(last), "format": "~s"}
+    return draw.axis(alt.X, "count", _COUNT_AXIS, (1, last), log=True, **ticks)
 
 
 def _decades(last: float) -> list[float]:
@@ -61,12 +62,7 @@ class GrowthLine:
 
 
 def worst_case_curves(
-    study: WorstCaseStudy,
-    *,
-    rivals: bool = False,
-    width: float = WIDE,
-    name: str = "worst_case_curves",
-    title: str = "False alarms when the adversary picks the closest of N voices",
+    study: WorstCaseStudy, *, rivals: bool = False, width: float = WIDE
 ) -> Figure:
     """P_FA^N against N at each threshold: measured solid, extrapolated dashed with its band."""
     exact, far = study.empirical, study.predicted
@@ -83,7 +79,7 @@ def worst_case_curves(
         for model, values in (far.rivals if rivals else {}).items()
     ]
     named = draw.legend(width=width, title="Threshold", symbolType="stroke", symbolOpacity=1)
-    colour = draw.kinds("threshold", dict(zip(names, PALETTE, strict=False)), legend=named)
+    colour = draw.by(alt.Color, "threshold", dict(zip(names, PALETTE, strict=False)), legend=named)
     x = _impostors(float(max(far.counts[-1], exact.counts[-1])))
     y = draw.axis(alt.Y, "rate", "Worst-case false-alarm rate (%)", (0, 100))
     dash = draw.line_kind(_DASHES, width=width)
@@ -106,16 +102,15 @@ def worst_case_curves(
         " the curve climbs, the less that rate says about an adversary who may choose.",
         "Dotted: models that fit the measured part about as well." if others else "",
     )
-    return Figure(name, title, caption, draw.in_panel(*layers, width=width, ratio=_RATIO))
+    return Figure(
+        "worst_case_curves",
+        "False alarms when the adversary picks the closest of N voices",
+        caption,
+        draw.in_panel(*layers, width=width, ratio=_RATIO),
+    )
 
 
-def worst_case_map(
-    study: WorstCaseStudy,
-    *,
-    width: float = WIDE,
-    name: str = "worst_case_map",
-    title: str = "Worst-case false alarms over impostors and thresholds",
-) -> Figure:
+def worst_case_map(study: WorstCaseStudy, *, width: float = WIDE) -> Figure:
     """Heat map of predicted P_FA^N over (N, τ)."""
     counts, levels = study.predicted.counts, study.levels
     columns, rows = 10 ** _edges(np.log10(counts)), _edges(levels)
@@ -157,7 +152,9 @@ def worst_case_map(
         f"line ({study.empirical.impostors:,} impostors) the model rests on measured rates, right "
         f"of it it extrapolates ({study.predicted.model})."
     )
-    return Figure(name, title, caption, chart)
+    return Figure(
+        "worst_case_map", "Worst-case false alarms over impostors and thresholds", caption, chart
+    )
 
 
 def _edges(centres: np.ndarray) -> np.ndarray:
@@ -167,13 +164,7 @@ def _edges(centres: np.ndarray) -> np.ndarray:
     return np.concatenate([[ends[0]], middle, [ends[1]]])
 
 
-def needed_thresholds(
-    study: WorstCaseStudy,
-    *,
-    width: float = WIDE,
-    name: str = "worst_case_thresholds",
-    title: str = "Which threshold keeps the worst case under a given rate",
-) -> Figure:
+def needed_thresholds(study: WorstCaseStudy, *, width: float = WIDE) -> Figure:
     """For each rate of ``study.limits``, the threshold needed against N."""
     counts = study.predicted.counts
     lines = {f"{100 * rate:g} %": needed for rate, needed in study.limits.items()}
@@ -186,7 +177,7 @@ def needed_thresholds(
     channels = (
         _impostors(float(counts[-1])),
         alt.Y("threshold:Q", title="Threshold needed", scale=alt.Scale(zero=False)),
-        draw.kinds("rate", dict(zip(lines, PALETTE, strict=False)), legend=named),
+        draw.by(alt.Color, "rate", dict(zip(lines, PALETTE, strict=False)), legend=named),
     )
     hover = "rate:N|Worst case at most; count:Q|Impostors|,; threshold:Q|Threshold|.4f"
     line = draw.mark(rows, "line", *channels, hover=hover)
@@ -195,16 +186,15 @@ def needed_thresholds(
         "often than the legend says: the model's answer, which no longer rests on measured rates "
         f"beyond {study.empirical.impostors:,} impostors. Higher thresholds cost misses."
     )
-    return Figure(name, title, caption, draw.in_panel(line, width=width, ratio=_RATIO))
+    return Figure(
+        "worst_case_thresholds",
+        "Which threshold keeps the worst case under a given rate",
+        caption,
+        draw.in_panel(line, width=width, ratio=_RATIO),
+    )
 
 
-def worst_case_models(
-    study: WorstCaseStudy,
-    *,
-    width: float = WIDE,
-    name: str = "worst_case_models",
-    title: str = "Models of the closest of N voices",
-) -> Figure:
+def worst_case_models(study: WorstCaseStudy, *, width: float = WIDE) -> Figure:
     """P_FA^N against N, one row per threshold: measured, and every model asked for."""
     far = study.predicted
     lines: dict[str, Rates] = {_EXACT: study.empirical, far.model: far, **study.compared}
@@ -217,7 +207,7 @@ def worst_case_models(
     y = draw.axis(alt.Y, "rate", "False alarms (%)", (0, 100))
     shades = dict(zip(lines, ("#555555", *PALETTE), strict=False))
     named = draw.legend(width=width, title="Model", symbolType="stroke", symbolOpacity=1)
-    colour = draw.kinds("model", shades, legend=named)
+    colour = draw.by(alt.Color, "model", shades, legend=named)
     hover = (
         "threshold:N|threshold; model:N|model; count:Q|count; rate:Q|rate; low:Q|low; high:Q|high"
     )
@@ -232,7 +222,7 @@ def worst_case_models(
         f" Beyond {study.empirical.impostors:,} impostors nothing was measured: where bands part,"
         " the data do not decide."
     )
-    return Figure(name, title, caption, chart)
+    return Figure("worst_case_models", "Models of the closest of N voices", caption, chart)
 
 
 def worst_case_figures(study: WorstCaseStudy, *, width: float = WIDE) -> tuple[Figure, ...]:
@@ -254,17 +244,17 @@ def worst_case_growth(
     title: str = "False alarms when the closest of N impostors tries",
 ) -> Figure:
     """One line per system: measured solid, extrapolated dashed, each with its band."""
-    require_systems({line.system: line for line in lines}, chart="worst case")
+    require(lines, "worst case")
     shades = draw.colours_for(list(dict.fromkeys(line.system for line in lines)), colours)
     parts = [(line.system, part) for line in lines for part in line.parts()]
     rows = join(table(system=system, **part) for system, part in parts)
-    ends = {system: float(part["rate"][-1]) for system, part in parts}
     last = max(float(part["count"].max()) for _, part in parts)
+    ends = {system: (last, float(part["rate"][-1])) for system, part in parts}
     highest = np.concatenate([part[field] for _, part in parts for field in ("high", "rate")])
     top = min(1.0, np.ceil(10 * float(np.nanmax(highest))) / 10)
     x = _impostors(max(last, 2.0))
     y = draw.axis(alt.Y, "rate", "False alarms", (0, top), format="~%", tickCount=5)
-    colour = draw.kinds("system", shades)
+    colour = draw.by(alt.Color, "system", shades)
     far = any(line.predicted is not None for line in lines)
     # Names stand at the right, where a legend would cover them.
     below = alt.Legend(title=None, orient="bottom", symbolType="stroke") if far else None
@@ -273,11 +263,10 @@ def worst_case_growth(
         "system:N|System; line:N|Line; count:Q|Impostors|,; rate:Q|False alarms|.2%; "
         "low:Q|From|.2%; high:Q|To|.2%"
     )
-    height = 0.6 * draw.main_panel(width)
     chart = draw.in_panel(
         draw.band(rows, x, y, colour, alt.Detail("line:N"), opacity=0.12),
         draw.mark(rows, "line", x, y, colour, dash, hover=hover, clip=True),
-        *draw.end_labels(ends, shades, x, y, last=last, span=top, height=height),
+        *draw.labels_at(ends, shades, x, y, ends=(0, top), height=0.6 * draw.main_panel(width)),
         width=width,
         ratio=0.6,
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from unmask.base import Floats, Mask
+from unmask.base import BoolArray, FloatArray
 from unmask.errors import InputError
 from unmask.trials.ids import Encoder, Ids
 from unmask.trials.problems import Faults, no_trials
@@ -139,11 +139,11 @@ class TextTable:
             )
         return column
 
-    def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> Floats:
+    def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> FloatArray:
         """Scores of the rows from ``row`` on, NaN where there is none."""
         column = column.fill_null("")
         parsed = column.cast(pl.Float64, strict=False)
-        gaps: Mask = (
+        gaps: BoolArray = (
             column.is_in(ABSENT).to_numpy() if parsed.null_count() else np.zeros(len(column), bool)
         )
         if parsed.null_count() > gaps.sum():
