@@ -21,7 +21,7 @@ from scipy.optimize import nnls
 
 from benchmarks import population
 from benchmarks.growth import MARK, measured, report
-from unmask.scoring.reducers.among import LONGEST_PIECE, PIECE
+from unmask.scoring.reducers import LONGEST_PIECE, PIECE
 
 EMBEDDINGS = (12_000, 20_000, 32_000, 48_000)
 LINES = (2_000_000, 4_000_000, 8_000_000, 16_000_000)

@@ -130,21 +130,17 @@ def pretrained(sets, training, out, times, options) -> None:
 
 def untouched(out, training, options):
     """CAM++ with its own weights and the same filterbanks as the trained ones, on the device."""
-    import torch
-
-    from unmask.speech.encoders.trained import vectors_of
-    from unmask.speech.training.fit import new_classifier
-    from unmask.speech.training.group import checked
+    from unmask.speech.encoders.neural import by_length, checked
+    from unmask.speech.training.loop import new_classifier
 
     device = checked(options.device)
-    model = new_classifier(Recipe(), 2, "campplus").to(device).eval()
+    model = new_classifier(Recipe(), 2, device, "campplus").eval()
 
     class Untouched:
         name, fingerprint, shortest = "campplus", "campplus untouched", 720
 
         def encode(self, some):
-            with torch.inference_mode():
-                return vectors_of(model.encoder, model.features, some, device)
+            return by_length(some, lambda one: model.encoder(model.features(one)), device)
 
     return Untouched()
 

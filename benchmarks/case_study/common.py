@@ -58,7 +58,7 @@ def trained(
         whole = training_seconds(
             recipe, speakers=people, utterances=len(some), device=device, start=start
         )
-        steps = recipe.steps_of(len(some))[0]
+        steps = recipe.steps or recipe.epochs * max(1, len(some) // recipe.batch)
         fitting = max(2, int(min(1.0, seconds / whole) * steps))
         note.write_text(json.dumps({"steps": fitting, "second_per_step": whole / steps}))
     steps = json.loads(note.read_text())["steps"]

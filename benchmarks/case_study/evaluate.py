@@ -19,7 +19,7 @@ import polars as pl
 
 import unmask as um
 from unmask.privacy.legal import pooled
-from unmask.scoring import Cosine, score_blocks
+from unmask.scoring import Cosine, score_matrix
 from unmask.trials import Embeddings
 
 REPLICATES = 1000
@@ -166,8 +166,7 @@ def sides(test, arrays, method: str, key: str, head: str = "") -> tuple[Embeddin
 
 def scores_of(enrol: Embeddings, test: Embeddings, backend) -> np.ndarray:
     """Scores of all pairs of an enrolment and a test utterance."""
-    blocks = score_blocks(backend, backend.prepare(enrol.vectors), backend.prepare(test.vectors))
-    return np.concatenate([block for _, _, block in blocks])
+    return score_matrix(backend, enrol.vectors, test.vectors)
 
 
 def trials(tried: dict[str, um.Attacker]):

@@ -9,11 +9,11 @@ from unmask import InputError, pseudonymisation, zoo
 from unmask.estimate import Interval
 from unmask.figures import save
 from unmask.figures.evidence import calibration_profiles, disclosure_profiles
-from unmask.figures.safeguards import Point, distinctiveness, speaker_protection
+from unmask.figures.safeguards import Point, distinctiveness
 from unmask.figures.similarity import similarity_matrices, zoo_plots
+from unmask.figures.speakers import speaker_protection
 from unmask.privacy import calibration_distortion, zebra_profiles
-from unmask.privacy.similarity import PrivacyAssessment, Safeguard
-from unmask.privacy.similarity.view import quadrants, single
+from unmask.privacy.similarity import PrivacyAssessment, Safeguard, quadrants, single
 from unmask.report import figures_of
 
 

@@ -13,7 +13,7 @@ from unmask import InputError, Plda, Whitening
 from unmask.engine import Roc
 from unmask.privacy import Attacker, pseudonymisation
 from unmask.privacy.legal import pooled
-from unmask.privacy.similarity import bins as similarity_bins, pseudonyms
+from unmask.privacy.similarity import pseudonyms, resampling as similarity_resampling
 from unmask.privacy.similarity.resampling import Statistic, decibels, lost
 from unmask.privacy.similarity.result import assessed
 from unmask.run import place, reporting
@@ -378,9 +378,9 @@ def drawn(monkeypatch):
     """What the resamples of the latest result gave, by set; results keep none of it."""
     latest = {}
 
-    def keep(sets, drawn, setup, **more):
-        latest.update(drawn)
-        return assessed(sets, drawn, setup, **more)
+    def keep(made, **more):
+        latest.update(plain=made.plain, negated=made.negated)
+        return assessed(made, **more)
 
     monkeypatch.setattr(pseudonyms, "assessed", keep)
     return latest
@@ -401,13 +401,13 @@ def test_replicates_are_those_of_an_explicit_resampling(mean, pairs, drawn):
     for number, child in enumerate(np.random.SeedSequence(3).spawn(12)):
         chosen = np.argsort(names)[np.random.default_rng(child).integers(0, 5, 5)]
         for name, scores in zip(("oo", "op", "pp"), sets, strict=True):
-            found = drawn[name].plain.signed[number]
+            found = drawn["plain"][name].signed[number]
             if np.unique(chosen).size == 1:
                 assert np.isnan(found)
             else:
                 expected = explicit(scores, speakers, chosen, mean, pairs)
                 assert found == pytest.approx(expected, abs=1e-5)
-        negated = drawn["op"].negated.signed[number]
+        negated = drawn["negated"]["op"].signed[number]
         assert negated == pytest.approx(explicit(-sets[1], speakers, chosen, mean, pairs), abs=1e-5)
 
 
@@ -418,12 +418,12 @@ def test_replicates_in_few_bins_are_close_to_exact_ones(monkeypatch, drawn):
     protected = like(original, vectors)
     found, values = {}, {}
     for most in (96, 4096):
-        monkeypatch.setattr(similarity_bins, "MOST", most)
+        monkeypatch.setattr(similarity_resampling, "MOST", most)
         found[most] = pseudonymisation(original, protected, replicates=40)
         values[most] = dict(drawn)
     assert found[96].sets["op"].bins < 100 < found[4096].sets["op"].bins
     for name in ("oo", "op", "pp"):
-        few, many = (values[most][name].plain for most in (96, 4096))
+        few, many = (values[most]["plain"][name] for most in (96, 4096))
         for metric in ("signed", "d_ece"):
             one, other = getattr(few, metric), getattr(many, metric)
             assert np.sqrt(np.mean((one - other) ** 2)) < 0.1 * other.std()
@@ -434,7 +434,7 @@ def test_where_room_is_short_each_speaker_keeps_some_partners(monkeypatch):
     original = population(rng, speakers=60, each=3, within=0.9)
     protected = like(original, original.vectors + 0.8 * rng.normal(size=original.vectors.shape))
     full = pseudonymisation(original, protected, replicates=60)
-    monkeypatch.setattr(similarity_bins, "CELLS", 60 * 96 * 33)
+    monkeypatch.setattr(similarity_resampling, "CELLS", 60 * 96 * 33)
     some = pseudonymisation(original, protected, replicates=60)
     assert 30 <= some.sets["op"].partners <= 32
     assert f"|partners:{some.sets['oo'].partners}|" in some.estimates[0].signature

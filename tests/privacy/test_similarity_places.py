@@ -14,8 +14,7 @@ from unmask.privacy.similarity.pairs import (
     EmbeddingPairs,
     MatrixPairs,
     Pairs,
-    Sessions,
-    Upper,
+    Rule,
     segments_of,
 )
 from unmask.privacy.similarity.passes import Counting, count_rows
@@ -143,9 +142,9 @@ def rules(voices):
     codes = np.random.default_rng(1).integers(0, 3, len(voices[0]))
     return {
         "all": lambda segments: None,
-        "upper": lambda segments: Upper(segments.order),
-        "within": lambda segments: Sessions(codes, within=True),
-        "between": lambda segments: Sessions(codes, within=False),
+        "upper": lambda segments: Rule(segments.order, "<"),
+        "within": lambda segments: Rule(codes, "=="),
+        "between": lambda segments: Rule(codes, "!="),
     }
 
 
@@ -168,9 +167,9 @@ def test_a_device_counts_and_adds_up_the_same(voices, source, rule, strip, monke
     monkeypatch.setattr(similarity_pairs, "STRIP", strip)
     segments = segments_of(voices[0].speakers)
     pairs = {"op": Pairs(source(segments), segments, rules(voices)[rule](segments))}
-    one = similarity_sets(pairs, Setup(replicates=0), negated=["op"])[0]["op"]
+    one = similarity_sets(pairs, Setup(replicates=0), negated=["op"]).sets["op"]
     with place("cuda", devices=["cpu"]):
-        other = similarity_sets(pairs, Setup(replicates=0), negated=["op"])[0]["op"]
+        other = similarity_sets(pairs, Setup(replicates=0), negated=["op"]).sets["op"]
     np.testing.assert_allclose(one.roc.scores, other.roc.scores, atol=1e-12)
     for name in ("target", "equal", "between"):
         np.testing.assert_array_equal(getattr(one.roc, name), getattr(other.roc, name))
@@ -255,6 +254,10 @@ def test_a_back_end_of_ones_own_stays_here(voices, tmp_path):
 )
 def test_sets_without_pairs_of_a_class_are_named(sessions, within, told):
     segments = segments_of(Ids.from_strings(["a", "a", "b", "b"]))
-    chosen = Pairs(MatrixPairs(np.eye(4), segments), segments, Sessions(np.array(sessions), within))
+    chosen = Pairs(
+        MatrixPairs(np.eye(4), segments),
+        segments,
+        Rule(np.array(sessions), "==" if within else "!="),
+    )
     with pytest.raises(um.InputError, match=told):
         similarity_sets({"x": chosen}, Setup(replicates=0))

@@ -17,7 +17,7 @@ from unmask.scoring import (
     fused,
     procrustes,
     product_sides,
-    score_blocks,
+    score_matrix,
     wasserstein_procrustes,
     whitening,
 )
@@ -110,15 +110,10 @@ def labelled(seed=0, speakers=12, per=4):
     return Embeddings(vectors, np.repeat([f"s{n:02}" for n in range(speakers)], per))
 
 
-def scores_of(backend, enrol, test):
-    sides = backend.prepare(enrol), backend.prepare(test)
-    return np.concatenate([part for _, _, part in score_blocks(backend, *sides)])
-
-
 def test_as_norm_is_its_definition():
     backend = AsNorm.fit(labelled(), top=5)
     enrol, test = cloud(7, 1), cloud(9, 2)
-    cosine = scores_of(Cosine(), enrol, test)
+    cosine = score_matrix(Cosine(), enrol, test)
     expected = np.empty_like(cosine)
     for i, x in enumerate(enrol):
         for j, y in enumerate(test):
@@ -127,7 +122,7 @@ def test_as_norm_is_its_definition():
                 (cosine[i, j] - np.mean(own)) / np.std(own)
                 + (cosine[i, j] - np.mean(other)) / np.std(other)
             ) / 2
-    np.testing.assert_allclose(scores_of(backend, enrol, test), expected, atol=1e-9)
+    np.testing.assert_allclose(score_matrix(backend, enrol, test), expected, atol=1e-9)
     left, right = (product_sides(backend, backend.prepare(v)) for v in (enrol, test))
     np.testing.assert_allclose(left[0] @ right[1].T, expected, atol=1e-9)
 
@@ -137,8 +132,10 @@ def test_a_fusion_is_the_weighted_sum():
     members = [Cosine(), Whitening.fit(data), Plda.fit(data)]
     weights = np.array([2.0, -0.5, 0.25])
     enrol, test = cloud(7, 1), cloud(9, 2)
-    expected = sum(w * scores_of(m, enrol, test) for w, m in zip(weights, members, strict=True))
-    np.testing.assert_allclose(scores_of(fused(members, weights), enrol, test), expected, atol=1e-9)
+    expected = sum(w * score_matrix(m, enrol, test) for w, m in zip(weights, members, strict=True))
+    np.testing.assert_allclose(
+        score_matrix(fused(members, weights), enrol, test), expected, atol=1e-9
+    )
 
 
 def test_bad_sets_are_refused():

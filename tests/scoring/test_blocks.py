@@ -12,10 +12,9 @@ from unmask.scoring import (
     Whitening,
     average_groups,
     backend_named,
-    score_blocks,
+    score_matrix,
     train,
 )
-from unmask.scoring.backend import row_ranges, score_rows
 from unmask.scoring.moments import Moments
 
 
@@ -57,17 +56,13 @@ def test_cosine_is_one_minus_the_cosine_distance():
     np.testing.assert_allclose(scores, 1 - cdist(a, b, "cosine"))
 
 
-@pytest.mark.parametrize("memory", [1, 1 << 20, 3 << 20, 1 << 30])
-def test_blocks_have_the_same_bits_whatever_the_memory(backend, data, memory):
+def test_scores_have_the_same_bits_whatever_rows_are_with_them(backend, data):
     rows = backend.prepare(data.vectors)
-    whole = score_rows(backend, rows, rows, 0, 600)
-    covered = 0
-    for start, stop, scores in score_blocks(backend, rows, rows, memory=memory):
-        assert start == covered
-        np.testing.assert_array_equal(scores, whole[start:stop])
-        covered = stop
-    assert covered == 600
-    np.testing.assert_allclose(whole, backend.score_block(rows, rows), atol=1e-9)
+    scores = score_matrix(backend, data.vectors, data.vectors)
+    np.testing.assert_allclose(scores, backend.score_block(rows, rows), atol=1e-9)
+    np.testing.assert_array_equal(
+        score_matrix(backend, data.vectors[:512], data.vectors), scores[:512]
+    )
 
 
 def test_scores_are_symmetric_and_ignore_length(backend, data):
@@ -81,17 +76,9 @@ def test_scores_are_symmetric_and_ignore_length(backend, data):
 def test_single_precision_rows_give_single_precision_scores(backend, data):
     rows = backend.prepare(data.vectors[:300])
     low = rows.astype(np.float32)
-    scores = score_rows(backend, low, low, 0, 300)
+    scores = backend.score_block(low, low)
     assert scores.dtype == np.float32
     np.testing.assert_allclose(scores, backend.score_block(rows, rows), rtol=1e-3, atol=1e-3)
-
-
-def test_row_ranges_cover_all_rows_and_keep_to_the_memory():
-    ranges = row_ranges(1000, 5000, memory=40 << 20)
-    assert ranges == [(0, 1000)]
-    ranges = row_ranges(1000, 5000, memory=11 << 20)
-    assert ranges == [(0, 256), (256, 512), (512, 768), (768, 1000)]
-    assert row_ranges(0, 10) == []
 
 
 def test_wccn_makes_the_within_covariance_the_identity(data):
@@ -126,8 +113,6 @@ def test_bad_vectors_are_named():
         average_groups(np.eye(2), np.full(2, -1))
     with pytest.raises(InputError, match="speakers: expected 3"):
         Plda.fit(Set(np.eye(3), np.zeros(2, dtype=int)))
-    with pytest.raises(InputError, match="multiple of 256"):
-        score_rows(Cosine(), np.eye(3), np.eye(3), 1, 2)
 
 
 @pytest.mark.parametrize("name", ["cosine", "wccn", "plda", "centred", "lda"])

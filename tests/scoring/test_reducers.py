@@ -17,12 +17,10 @@ import unmask as um
 from unmask.engine.pairing import statistic
 from unmask.run import place, reporting, workplace
 from unmask.run.places import Lost
+from unmask.scoring import reducers
 from unmask.scoring.pairs import Pairs, Side
-from unmask.scoring.reducers import among
-from unmask.scoring.reducers.among import CountAmong, Tally, TargetScores
-from unmask.scoring.reducers.by_speaker import CountBySpeaker
-from unmask.scoring.shards import shards_of
-from unmask.scoring.sides import Layout
+from unmask.scoring.reducers import CountAmong, CountBySpeaker, Tally, TargetScores
+from unmask.scoring.shards import Layout, shards_of
 from unmask.trials import Source
 
 
@@ -185,12 +183,12 @@ def count_nontargets(enrol, test, one, other, knots, *, symmetric, rows):
 @pytest.fixture(params=["torch", "triton"])
 def device(request, monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr(among, "STRIP", 1 << 20)
+    monkeypatch.setattr(reducers, "STRIP", 1 << 20)
     if request.param == "triton":
         kernel = types.ModuleType("unmask.scoring.triton_roc")
         kernel.count_nontargets = count_nontargets
         monkeypatch.setitem(sys.modules, "unmask.scoring.triton_roc", kernel)
-        monkeypatch.setattr(among, "fuses", lambda xp: True)
+        monkeypatch.setattr(reducers, "fuses", lambda xp: True)
     return "cpu"
 
 
@@ -321,7 +319,7 @@ def test_reducers_give_the_same_on_every_place(
     targets = TargetScores.of(pairs)
     counting, by_speaker = CountAmong(pairs, targets.scores), CountBySpeaker(pairs, edges, 40)
     wanted = counting.total(targets=1, block=256), by_speaker.total(block=256)
-    monkeypatch.setattr(among, "STRIP", 1 << 14)
+    monkeypatch.setattr(reducers, "STRIP", 1 << 14)
     state = tmp_path if kept else None
     device = where == "device"
     with place("cuda", devices=["cpu"], state=state) if device else shared_place(where, state):
@@ -368,10 +366,10 @@ def test_counts_at_knots_give_the_statistic(thresholds, target, nontarget):
 def test_counts_travel_unchanged(steps):
     below = np.cumsum(np.array(steps, np.int64))
     equal = np.array(steps, np.int64) % 3
-    found = among.unpacked(*among.packed(below, equal))
+    found = reducers.unpacked(*reducers.packed(below, equal))
     assert [part.tolist() for part in found] == [below.tolist(), equal.tolist()]
     assert {part.dtype for part in found} == {np.dtype(np.int64)}
-    assert among.packed(*np.zeros((2, 1000), np.int64))[0].nbytes == 1000
+    assert reducers.packed(*np.zeros((2, 1000), np.int64))[0].nbytes == 1000
 
 
 def test_a_process_that_dies_is_one_line():
@@ -390,8 +388,8 @@ def end(xp, code):
 def test_counts_of_a_device_become_a_tally():
     knots = np.array([-2, 0.1, 0.5, 4.6], np.float32)
     possible = np.array([False, True, True, False])
-    part = among.tally_of(np.array([2, 3]), np.array([5, 7, 1]), knots, possible, 1.5)
-    below, equal = among.unpacked(part["step"], part["met"], part["ties"])
+    part = reducers.tally_of(np.array([2, 3]), np.array([5, 7, 1]), knots, possible, 1.5)
+    below, equal = reducers.unpacked(part["step"], part["met"], part["ties"])
     assert below.tolist() == [0, 5, 14, 18]
     assert equal.tolist() == [0, 2, 3, 0]
     assert (str(part["total"]), str(part["loss"])) == ("18", str(int(1.5 * 2**32)))

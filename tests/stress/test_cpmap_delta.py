@@ -251,12 +251,15 @@ def test_maps_that_do_not_compare_are_refused(population, options, message):
         um.delta_cp_map(um.cp_map(*first, grid=5), um.cp_map(*first, **options))
 
 
+def compared(reference, test, units, **options):
+    return cp_intervals([reference, test], units, compared=[(0, 1)], **options).deltas[0]
+
+
 def intervals(population, **options):
     systems, units, truth = population
     given = {"grid": 8, "replicates": 60, "seed": 3} | options
-    return um.stress.delta_cp_intervals(
-        *systems.values(), units, target_hardness=truth[0], nontarget_hardness=truth[1], **given
-    )
+    given |= {"target_hardness": truth[0], "nontarget_hardness": truth[1]}
+    return compared(*systems.values(), units, **given)
 
 
 def test_intervals_hold_the_proportions(population):
@@ -279,7 +282,7 @@ def test_intervals_do_not_depend_on_the_place(population, options):
         found = intervals(population)
     assert found == intervals(population)
     assert told[-1] == (15, 15)
-    assert intervals(population, metric="min_dcf") != found
+    assert intervals(population, metric=CpMetric("min_dcf")) != found
 
 
 def test_a_replicate_is_the_map_of_the_repeated_trials(population):
@@ -336,14 +339,12 @@ def test_no_interval_of_a_share_has_zero_width():
     poor = rng.normal(1, 1, speaker.size), rng.normal(0, 1, a.size)
     good = poor[0] + 1.5, poor[1]
     units = Units.speakers(speaker, a, b)
-    found = um.stress.delta_cp_intervals(poor, good, units, grid=5, replicates=30)
+    found = compared(poor, good, units, grid=5, replicates=30)
     assert found.win.low < found.win.high == 1.0
     assert found.lose.low == 0.0 < found.lose.high
-    clear = um.stress.delta_cp_intervals(
-        poor, (poor[0] + 0.8, poor[1]), units, grid=2, replicates=30
-    )
+    clear = compared(poor, (poor[0] + 0.8, poor[1]), units, grid=2, replicates=30)
     assert (clear.win.low, clear.win.high) == (0.75, 1.0)
-    same = um.stress.delta_cp_intervals(poor, poor, units, grid=5, replicates=30)
+    same = compared(poor, poor, units, grid=5, replicates=30)
     assert 0.5 < same.tie.low < same.tie.high == 1.0
     assert 0.0 == same.win.low < same.win.high < 0.5
 
@@ -357,7 +358,7 @@ def test_without_speakers_trials_are_drawn(population):
 def test_one_speaker_has_no_interval():
     scores = np.arange(40.0), np.arange(40.0)
     zeros = np.zeros(40, int)
-    found = um.stress.delta_cp_intervals(scores, scores, Units.speakers(zeros, zeros, zeros))
+    found = compared(scores, scores, Units.speakers(zeros, zeros, zeros))
     assert math.isnan(found.win.low)
     assert found.undefined == 1000
 
@@ -378,10 +379,13 @@ def test_units_must_fit_the_trials(population):
         intervals(population, replicates=1)
 
 
-def test_comparisons_need_a_common_order(population):
+def test_the_ranks_of_both_systems_order_a_comparison(population):
     systems, units, _ = population
-    with pytest.raises(um.InputError, match="expected a hardness that orders all systems"):
-        cp_intervals(list(systems.values()), units, compared=[(0, 1)], replicates=2)
+    both = list(systems.values())
+    asked = {"compared": [(0, 1)], "grid": 4, "replicates": 5}
+    hardness = ([pair[k] for pair in both] for k in (0, 1))
+    named = dict(zip(("target_hardness", "nontarget_hardness"), hardness, strict=True))
+    assert cp_intervals(both, units, **asked) == cp_intervals(both, units, **asked, **named)
     alone = cp_intervals([systems["first"]], units, grid=4, replicates=5)
     assert alone.deltas == ()
     assert alone.maps[0].full.low < alone.maps[0].full.high

@@ -21,10 +21,17 @@ from unmask.stress import (
     worst_case_false_alarms,
 )
 from unmask.stress.extrapolation import location, plda
-from unmask.stress.extrapolation.base import EDGES, FIT_EDGES, Measured, Surface, closest_mass
-from unmask.stress.extrapolation.models import CANDIDATES, MODELS, fit_model
+from unmask.stress.extrapolation.base import (
+    EDGES,
+    FIT_EDGES,
+    Measured,
+    Surface,
+    Warp,
+    closest_mass,
+    eliminate,
+)
+from unmask.stress.extrapolation.choose import CANDIDATES, MODELS, fit_model
 from unmask.stress.extrapolation.moments import Moments, pareto_tail
-from unmask.stress.extrapolation.warp import Warp, eliminate
 from unmask.stress.impostors.uncertainty import Crossed
 
 
@@ -35,7 +42,7 @@ def pairs() -> PairScores:
 
 @pytest.fixture(scope="module")
 def surface(pairs: PairScores) -> Surface:
-    return Surface.of(pairs, pairs.max_count)
+    return Surface.of(Crossed(pairs), pairs.max_count)
 
 
 @pytest.fixture(scope="module")

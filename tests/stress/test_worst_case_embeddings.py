@@ -13,7 +13,7 @@ import unmask as um
 from unmask.run import place
 from unmask.stress import worst_case_by_target
 from unmask.stress.impostors import voices as worst_case_voices
-from unmask.stress.impostors.inputs import evenly
+from unmask.stress.impostors.pair_scores import evenly
 from unmask.stress.impostors.voices import SpeakerOrder
 
 
@@ -191,7 +191,7 @@ def test_the_scores_kept_use_every_utterance_before_one_recurs():
     sizes = (4, 6, 3, 5)
     code = np.repeat(np.arange(4), sizes)
     within = np.concatenate([np.arange(size) for size in sizes])
-    from unmask.stress.impostors.inputs import pairs_of_blocks
+    from unmask.stress.impostors.pair_scores import pairs_of_blocks
 
     for taken in (2, 4, 6, 12):
         pairs = pairs_of_blocks(

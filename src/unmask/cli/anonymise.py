@@ -8,6 +8,7 @@ from typing import Literal
 
 import typer
 
+from unmask.cli.common import whole_number
 from unmask.cli.embed import Recorded
 from unmask.cli.options import argument, option
 from unmask.errors import InputError
@@ -41,7 +42,7 @@ def anonymise(
     low: float | None = option("Lowest coefficient, or semitones."),
     high: float | None = option("Highest coefficient, or semitones."),
     keep_key: bool = option(
-        "Write seed and coefficients too: they undo the disguise.", "--keep-key", default=False
+        "Write seed and coefficients too: they undo the disguise.", default=False
     ),
     pool: Path | None = option("Recordings whose voices b1 draws from."),
     pool_speakers: str | None = option("Whose the pool's files are."),
@@ -58,7 +59,11 @@ def anonymise(
         raise typer.BadParameter("give either --method or --command")
     if (method == "b1") != (pool is not None):
         raise typer.BadParameter("--method b1 and --pool belong together")
-    number = secrets.randbits(64) if seed == "random" else _number(seed)
+    number = (
+        secrets.randbits(64)
+        if seed == "random"
+        else whole_number(seed, "--seed", "a whole number or random")
+    )
     files = recorded.read(source)
     if per == "session" and any(one.session is None for one in files):
         raise InputError(f"{source}: --per session needs a session for every recording")
@@ -93,9 +98,3 @@ def anonymise(
     )
     if result.failures:
         raise typer.Exit(1)
-
-
-def _number(seed: str) -> int:
-    if not seed.isdigit():
-        raise typer.BadParameter(f"--seed: expected a whole number or random, found {seed}")
-    return int(seed)

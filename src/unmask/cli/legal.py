@@ -76,7 +76,6 @@ def legal(
     ),
     swap: bool = option(
         "Singling Out enrols TEST and tests ENROL, as in the paper; both must be protected.",
-        "--swap",
         default=False,
     ),
     variants: str = option("Ways to read the scores that compete.", default=",".join(VARIANTS)),
@@ -88,7 +87,7 @@ def legal(
     max_enrol: int = option("Most enrolment speakers of Singling Out.", default=495),
     side: tuple[str, ...] = option("Column the attacker knows to match as well."),
     allow_shared_utterances: bool = option(
-        "Let utterances be in enrolment and in test.", "--allow-shared-utterances", default=False
+        "Let utterances be in enrolment and in test.", default=False
     ),
 ) -> None:
     """Singling Out, Linkability, 1 − EER, ranks and inference of several attackers."""

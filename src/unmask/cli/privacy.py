@@ -30,7 +30,7 @@ def privacy(
     again: tuple[str, ...] = option("NAME=FILE: a second run of a safeguard, for C_ECE; repeat."),
     laplace: bool = option("Whether C_ECE's isotonic map is trained with Laplace.", default=True),
     by: str | None = option("Assess each value of this column, such as gender."),
-    sessions: bool = option("Also within and between sessions.", "--sessions", default=False),
+    sessions: bool = option("Also within and between sessions.", default=False),
     backend: str = option("cosine, wccn, plda, or a saved PLDA (FILE.npz).", default="cosine"),
     train: str | None = option("Embeddings that wccn or plda is trained on."),
     lda: int | None = option("LDA directions before PLDA."),
@@ -40,7 +40,7 @@ def privacy(
     pairs: Literal["all", "upper"] = option(
         "upper: one order only, for old tables.", default="all"
     ),
-    details: bool = option("Also the normalised twins and D_diag.", "--details", default=False),
+    details: bool = option("Also the normalised twins and D_diag.", default=False),
     order: Literal["given", "cluster"] = option(
         "Speakers in the figures: as given, or by likeness.", default="given"
     ),

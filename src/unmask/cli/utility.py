@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from unmask.cli.assess import run
-from unmask.cli.common import THOUSAND, Intervals, Output, Where, named_files
+from unmask.cli.common import THOUSAND, Intervals, Output, Where, named_files, whole_number
 from unmask.cli.embed import Recorded
 from unmask.cli.options import argument, group, option
 from unmask.errors import InputError
@@ -83,7 +83,9 @@ def utility(
                 labels=None if labels is None else read_labels(labels),
                 predictions=guessed,
                 pitched=melody and bool(folders),
-                mos=None if dnsmos == "all" else _number(dnsmos),
+                mos=None
+                if dnsmos == "all"
+                else whole_number(dnsmos, "--dnsmos", "a number or all"),
                 state=where.state,
             )
     if report is not None and measurements is None:
@@ -134,9 +136,3 @@ def _folders(given: list[str]) -> dict[str, Path]:
     if len(folders) < len(given):
         raise InputError("expected different names, found one twice: NAME=FOLDER")
     return folders
-
-
-def _number(text: str) -> int:
-    if not text.isdigit():
-        raise typer.BadParameter(f"--dnsmos: expected a number or all, found {text}")
-    return int(text)

@@ -16,10 +16,9 @@ from unmask._version import __version__
 from unmask.estimate import Estimate, Notice
 from unmask.figures import POLICY, STYLE, fragment, javascript
 from unmask.report.assessment import Assessment
-from unmask.report.conclusions import listed
 from unmask.report.documents import Document, Row
-from unmask.report.headline import Headline
-from unmask.report.section import Choice, Drawn, Section, TableBlock
+from unmask.report.headline import Headline, listed
+from unmask.report.section import Choice, Section, TableBlock
 from unmask.report.table import DIGITS, EXPLANATIONS, LABELS, condition_label, label, shown_value
 
 SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
@@ -169,11 +168,6 @@ def _head(estimate: Estimate, rows: Sequence[Row]) -> str:
     told = several or estimate.metric in _NEED
     text = label(estimate if told else replace(estimate, params={}))
     return text if estimate.metric in LABELS else text[:1].upper() + text[1:]
-
-
-def figure_html(drawn: Drawn) -> Markup:
-    """The chart with its caption, which the figures' own function escapes."""
-    return Markup(fragment(drawn.figure()))
 
 
 _SYMBOLS = re.compile(
@@ -344,7 +338,7 @@ def render_html(assessment: Assessment) -> str:
         policy=POLICY,
         style=Markup(STYLE + template_part("report.css")),
         script=Markup(javascript() + "\n" + template_part("report.js")),
-        figure=figure_html,
+        figure=lambda figure: Markup(fragment(figure)),
         shown_answers=SHOWN_ANSWERS,
         shown_cards=SHOWN_CARDS,
     )

@@ -16,26 +16,27 @@ from unmask.scoring.backend import (
     backend_named as backend_named,
     fused as fused,
     product_sides as product_sides,
-    score_blocks as score_blocks,
+    score_matrix as score_matrix,
     train as train,
 )
-from unmask.scoring.cosine import Cosine as Cosine, Whitening as Whitening
+from unmask.scoring.cosine import (
+    AsNorm as AsNorm,
+    Cosine as Cosine,
+    TwoSided as TwoSided,
+    Whitening as Whitening,
+)
 from unmask.scoring.moments import average_groups as average_groups
 from unmask.scoring.pairs import BLOCK as BLOCK, MOST_TRIALS as MOST_TRIALS, Pairs as Pairs
 from unmask.scoring.plda import Plda as Plda
-from unmask.scoring.reducers.among import (
+from unmask.scoring.reducers import (
     UNIT as UNIT,
+    BySpeaker as BySpeaker,
     CountAmong as CountAmong,
+    CountBySpeaker as CountBySpeaker,
     Tally as Tally,
     TargetScores as TargetScores,
     add_counts as add_counts,
     packed as packed,
     unpacked as unpacked,
 )
-from unmask.scoring.reducers.by_speaker import (
-    BySpeaker as BySpeaker,
-    CountBySpeaker as CountBySpeaker,
-)
-from unmask.scoring.shards import shards_of as shards_of
-from unmask.scoring.sides import Layout as Layout
-from unmask.scoring.two_sided import AsNorm as AsNorm, TwoSided as TwoSided
+from unmask.scoring.shards import Layout as Layout, shards_of as shards_of

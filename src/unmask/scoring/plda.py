@@ -213,8 +213,5 @@ def em_step(
         rest = means - speaker
         new_between += means.shape[0] * covariance + speaker.T @ speaker
         new_within += n * (means.shape[0] * covariance + rest.T @ rest)
-    return _symmetric(new_between / speakers), _symmetric(new_within / size)
-
-
-def _symmetric(matrix: FloatArray) -> FloatArray:
-    return (matrix + matrix.T) / 2
+    both = new_between / speakers, new_within / size
+    return (both[0] + both[0].T) / 2, (both[1] + both[1].T) / 2

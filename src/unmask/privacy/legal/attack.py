@@ -32,7 +32,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from unmask.base import FloatArray, lazy
@@ -49,7 +48,7 @@ from unmask.scoring import (
     coral,
     fused,
     procrustes,
-    score_blocks,
+    score_matrix,
     train,
     wasserstein_procrustes,
     whitening,
@@ -113,9 +112,14 @@ class Attacker:
         """The same attacker with its sets aligned, if its back-end asks for it, and a back-end that
         is trained.
         """
-        name = self.backend
-        if name in LEARNT:
-            _refuse_shared_speakers(str(name), self.test, self.train, *(self.pairs or ()))
+        name, attacked = self.backend, set(self.test.speakers.to_series())
+        for one in (self.train, *(self.pairs or ())) if name in LEARNT else ():
+            shared = set() if one is None else attacked & set(one.speakers.to_series())
+            if shared:
+                raise InputError(
+                    f"back-end {name}: training and test speakers must differ, found"
+                    f" {len(shared)} in both (first: {min(shared)})"
+                )
         if name in ALIGNED:
             enrol, test = _aligned(str(name), self.enrol, self.test, self.pairs)
             return replace(self, enrol=enrol, test=test, backend=AlignedCosine(str(name)))
@@ -179,7 +183,7 @@ class Attacker:
         used = used.ready()
         codes = np.unique(used.enrol.speakers.codes, return_inverse=True)[1]
         models = average_groups(used.enrol.vectors, codes)
-        scores = _scores_of(used.backend_in_use, models, used.test.vectors)
+        scores = score_matrix(used.backend_in_use, models, used.test.vectors)
         return -scores if reading in (NEGATED, CENTRED_NEGATED) else scores
 
     def scores(self) -> tuple[FloatArray, FloatArray]:
@@ -187,7 +191,7 @@ class Attacker:
         used = self.ready()
         own, tested = (one.speakers.to_series().to_numpy() for one in (used.enrol, used.test))
         same = own[:, None] == tested[None]
-        scores = _scores_of(used.backend_in_use, used.enrol.vectors, used.test.vectors)
+        scores = score_matrix(used.backend_in_use, used.enrol.vectors, used.test.vectors)
         return scores[same], scores[~same]
 
     def held_out(
@@ -209,7 +213,11 @@ class Attacker:
                 "attack: expected at least 2 speakers per fold in enrolment and test, found"
                 f" {len(names)} for {folds} folds"
             )
-        enrol, test = _apart(self.enrol.normalised(), self.test.normalised())
+        enrol, test = self.enrol.normalised(), self.test.normalised()
+        if enrol.utterances is None or test.utterances is None:
+            raise InputError("attack: expected a name for every utterance, found none")
+        if set(enrol.utterances.to_series()) & set(test.utterances.to_series()):
+            enrol, test = every_second(enrol)[0], every_second(test)[1]
         order = np.random.default_rng(seed).permutation(len(names))
         parts = []
         for n in range(folds):
@@ -326,15 +334,6 @@ def _one_run(enrol: Embeddings, test: Embeddings) -> bool:
     return bool(np.isin(*along).any())
 
 
-def _apart(enrol: Embeddings, test: Embeddings) -> tuple[Embeddings, Embeddings]:
-    """Two sets without a common utterance."""
-    if enrol.utterances is None or test.utterances is None:
-        raise InputError("attack: expected a name for every utterance, found none")
-    if not set(enrol.utterances.to_series()) & set(test.utterances.to_series()):
-        return enrol, test
-    return every_second(enrol)[0], every_second(test)[1]
-
-
 def every_second(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
     """Every second utterance of each speaker, counted by name, and the others."""
     assert embeddings.utterances is not None
@@ -386,11 +385,9 @@ def _matched(pairs: Pairs) -> Pairs:
     first, second = pairs
     if first.utterances is None or second.utterances is None:
         raise InputError("pairs: expected a name for every utterance, found none")
-    here, there = (
-        pl.DataFrame({"name": one.utterances.to_series(), row: np.arange(len(one))})
-        for one, row in ((first, "first"), (second, "second"))
-        if one.utterances is not None
-    )
+    names = first.utterances.to_series(), second.utterances.to_series()
+    here = pl.DataFrame({"name": names[0], "first": np.arange(len(first))})
+    there = pl.DataFrame({"name": names[1], "second": np.arange(len(second))})
     both = here.join(there, on="name", how="inner", maintain_order="left")
     if len(both) < 2:
         raise InputError(
@@ -414,7 +411,7 @@ def _fusion(data: Embeddings | None, pairs: Pairs | None) -> Backend:
     members = [train(name, of_people(data, weighed, inside=False)) for name in MEMBERS]
     enrol, test = (of_people(one, weighed) for one in pairs)
     scores = np.stack(
-        [_scores_of(member, enrol.vectors, test.vectors) for member in members], axis=-1
+        [score_matrix(member, enrol.vectors, test.vectors) for member in members], axis=-1
     )
     own, tested = (one.speakers.to_series().to_numpy() for one in (enrol, test))
     same, other = own[:, None] == tested, np.ones(scores.shape[:2], dtype=bool)
@@ -447,27 +444,9 @@ def of_people(
     return embeddings.select(chosen if inside else ~chosen)
 
 
-def _refuse_shared_speakers(name: str, test: Embeddings, *sets: Embeddings | None) -> None:
-    """Training speakers are never attacked."""
-    attacked = set(test.speakers.to_series())
-    for one in sets:
-        shared = set() if one is None else attacked & set(one.speakers.to_series())
-        if shared:
-            raise InputError(
-                f"back-end {name}: training and test speakers must differ, found {len(shared)} in"
-                f" both (first: {min(shared)})"
-            )
-
-
 def _given(name: str, pairs: Pairs | None) -> Pairs:
     if pairs is None:
         raise InputError(
             f"back-end {name}: expected pairs of original and protected training speech, found none"
         )
     return pairs
-
-
-def _scores_of(backend: Backend, enrol: npt.ArrayLike, test: npt.ArrayLike) -> FloatArray:
-    """Scores of enrolment vectors with all test vectors."""
-    sides = backend.prepare(enrol), backend.prepare(test)
-    return np.concatenate([np.asarray(part, float) for _, _, part in score_blocks(backend, *sides)])

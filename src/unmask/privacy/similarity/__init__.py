@@ -4,7 +4,10 @@ from unmask.privacy.similarity.attackers import (
     PLAIN as PLAIN,
     SpeakerProtection as SpeakerProtection,
 )
-from unmask.privacy.similarity.distortion import calibration_distortion as calibration_distortion
+from unmask.privacy.similarity.distortion import (
+    CalibrationDistortion as CalibrationDistortion,
+    calibration_distortion as calibration_distortion,
+)
 from unmask.privacy.similarity.matrix import SimilaritySet as SimilaritySet
 from unmask.privacy.similarity.pseudonyms import (
     ALL as ALL,
@@ -19,13 +22,13 @@ from unmask.privacy.similarity.resampling import (
     SAME as SAME,
     WITH_TRIALS as WITH_TRIALS,
 )
-from unmask.privacy.similarity.result import Pseudonymisation as Pseudonymisation
+from unmask.privacy.similarity.result import (
+    MatrixView as MatrixView,
+    Pseudonymisation as Pseudonymisation,
+    quadrants as quadrants,
+    single as single,
+)
 from unmask.privacy.similarity.session_pairs import (
     SessionAssessment as SessionAssessment,
     sessions as sessions,
-)
-from unmask.privacy.similarity.view import (
-    MatrixView as MatrixView,
-    quadrants as quadrants,
-    single as single,
 )

@@ -11,31 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from unmask.base import BoolArray, FloatArray
 from unmask.estimate import Estimate
-from unmask.privacy.similarity.matrix import (
-    Replicates,
-    SimilaritySet,
-    dominance,
-    speaker_dominance,
-)
-from unmask.privacy.similarity.pairs import (
-    LLR,
-    PRODUCT,
-    Block,
-    EmbeddingPairs,
-    MatrixPairs,
-    PairSource,
-    Scoring,
-    Segments,
-)
-from unmask.privacy.similarity.resampling import Ends, Resampled, Setup, Statistic, lost, ratio
-from unmask.run import NUMPY, ranges_of
-from unmask.scoring import TILE_ROWS
+from unmask.privacy.similarity.matrix import Comparisons, dominance, speaker_dominance
+from unmask.privacy.similarity.resampling import Ends, Resampled, Statistic, ratio, same
 
 PLAIN, NEGATED, CENTRED = "plain", "negated", "centred"
 OWN_SETS = ("oo", "op", "pp")
@@ -46,16 +28,14 @@ _FALSELY_NAMED = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """One way to read the OP scores: its matrix, and what resamples of the speakers give.
-
-    Made by :func:`attacks_of`; ``reference`` are the OO scores, whose dominance is the whole.
+    """One way to read the OP scores: its matrix, what resamples of the speakers give for it, and
+    the comparisons it is one of, whose OO scores have the whole dominance.
     """
 
     name: str
     matrix: FloatArray
     resampled: Resampled | None
-    reference: SimilaritySet
-    reference_resampled: Resampled | None
+    made: Comparisons
 
     @cached_property
     def signed(self) -> float:
@@ -63,52 +43,47 @@ class Attack:
 
     @property
     def deid(self) -> float:
-        """DeID = 1 − D_diag(OP)/D_diag(OO) as this attacker finds it (Noé 2022, eq. 9)."""
-        return 1 - abs(self.signed) / self.reference.d_diag
+        """DeID = 1 − D_diag(OP)/D_diag(OO) under this attacker (Noé 2022, eq. 9)."""
+        return 1 - abs(self.signed) / self.made.sets["oo"].d_diag
 
-    def statistic(self, replicates: int) -> Statistic | None:
-        """DeID as the ratio of signed dominances that its interval is made from."""
-        if self.resampled is None or self.reference_resampled is None:
-            return None
-        drawn = self.resampled.signed, self.reference_resampled.signed
-        return Statistic(*ratio(self.signed, self.reference.signed, *drawn), replicates, lost)
+    def over_oo(
+        self, value: float, drawn: FloatArray, read: Callable[[Ends], Ends] = same
+    ) -> Statistic:
+        """A number over the dominance of OO, from which an interval is made."""
+        of, drawn_of = self.made.sets["oo"].signed, self.made.plain["oo"].signed
+        return Statistic(*ratio(value, of, drawn, drawn_of), self.made.setup.replicates, read)
 
-    def beats(self, plain: Attack, level: float, replicates: int) -> bool:
+    def beats(self, plain: Attack, level: float) -> bool:
         """Whether the interval of the difference of the two stays above 0."""
-        value = (abs(self.signed) - abs(plain.signed)) / self.reference.signed
+        value = (abs(self.signed) - abs(plain.signed)) / self.made.sets["oo"].signed
         if value < LEAST_DIFFERENCE:
             return False
-        if self.resampled is None or plain.resampled is None or self.reference_resampled is None:
+        if self.resampled is None or plain.resampled is None:
             return True
+        oo = self.made.sets["oo"]
         drawn = np.abs(self.resampled.signed) - np.abs(plain.resampled.signed)
-        of, drawn_of = self.reference.signed, self.reference_resampled.signed
-        values = ratio(value * of, of, drawn, drawn_of)
-        ends = Statistic(*values, replicates).ends(len(self.reference.speakers), level)
+        ends = self.over_oo(value * oo.signed, drawn).ends(len(oo.speakers), level)
         return ends is None or ends[0] > 0
 
 
-def attacks_of(
-    sets: Mapping[str, SimilaritySet], drawn: Mapping[str, Replicates]
-) -> dict[str, Attack]:
+def attacks_of(made: Comparisons) -> dict[str, Attack]:
     """All attacks that the sets allow, the plain one first."""
-    oo = drawn["oo"].plain if drawn else None
     attacks = {}
-    for name in ("op", *(name for name in sets if name not in OWN_SETS)):
+    for name in ("op", *(name for name in made.sets if name not in OWN_SETS)):
         plain, negated = (PLAIN, NEGATED) if name == "op" else (name, f"{name} {NEGATED}")
-        own, values = sets[name], drawn.get(name)
+        own = made.sets[name]
         assert own.negated is not None
-        both = (None, None) if values is None else (values.plain, values.negated)
-        attacks[plain] = Attack(plain, own.matrix, both[0], sets["oo"], oo)
-        attacks[negated] = Attack(negated, own.negated, both[1], sets["oo"], oo)
+        attacks[plain] = Attack(plain, own.matrix, made.plain.get(name), made)
+        attacks[negated] = Attack(negated, own.negated, made.negated.get(name), made)
     return attacks
 
 
-def strongest_of(attacks: Mapping[str, Attack], setup: Setup) -> Attack:
+def strongest_of(attacks: Mapping[str, Attack]) -> Attack:
     """The attack that leaves least de-identification, the plain one unless another beats it."""
     chosen = plain = attacks[PLAIN]
-    level = 1 - (1 - setup.level) / (len(attacks) - 1)
+    level = 1 - (1 - plain.made.setup.level) / (len(attacks) - 1)
     for attack in attacks.values():
-        if abs(attack.signed) > abs(chosen.signed) and attack.beats(plain, level, setup.replicates):
+        if abs(attack.signed) > abs(chosen.signed) and attack.beats(plain, level):
             chosen = attack
     return chosen
 
@@ -151,24 +126,20 @@ class SpeakerProtection:
         return tuple(self.speakers[i] for i in order if self.named[i])[:number]
 
 
-def protection_of(
-    attack: Attack, sets: Mapping[str, SimilaritySet], setup: Setup
-) -> SpeakerProtection:
+def protection_of(attack: Attack) -> SpeakerProtection:
     """Who is left unprotected against an attack: DeID_i = 1 ∓ d_i(OP)/D_diag(OO), with d_i the
     speaker's share of the signed difference and the sign that of the whole, so that the values
     average to DeID.
     """
-    oo, op = attack.reference, sets["op"]
+    sets, level = attack.made.sets, attack.made.setup.level
+    oo, op = sets["oo"], sets["op"]
     share = speaker_dominance(attack.matrix)
     sign = -1.0 if share.mean() < 0 else 1.0
     deid = 1 - sign * share / oo.d_diag
     low, high = np.full(share.size, np.nan), np.full(share.size, np.nan)
-    if attack.resampled is not None and attack.reference_resampled is not None:
-        for i in range(share.size):
-            drawn = sign * attack.resampled.share[:, i].astype(np.float64)
-            drawn_of = attack.reference_resampled.signed
-            values = ratio(sign * share[i], oo.signed, drawn, drawn_of)
-            ends = Statistic(*values, setup.replicates, _less).ends(share.size, setup.level)
+    if attack.resampled is not None:
+        for i, drawn in enumerate(attack.resampled.share.T.astype(np.float64)):
+            ends = attack.over_oo(sign * share[i], sign * drawn, _less).ends(share.size, level)
             if ends is not None:
                 low[i], high[i] = ends
     below = (high < deid.mean()) | np.isnan(high)
@@ -179,7 +150,7 @@ def protection_of(
         low,
         high,
         standing_out(attack.matrix) & below,
-        {name: sets[name].self_similarity for name in ("oo", "op", "pp")},
+        {name: sets[name].self_similarity for name in OWN_SETS},
         op.speaker_d_ece,
         op.speaker_l_w,
     )
@@ -200,65 +171,3 @@ def standing_out(matrix: FloatArray) -> BoolArray:
     excess = matrix - (usual[:, None] + usual) / 2
     bar = np.quantile(excess[off], 1 - _FALSELY_NAMED / speakers, method="higher")
     return np.asarray(np.diag(excess) > bar)
-
-
-def centred(source: PairSource, segments: Segments) -> PairSource | None:
-    """The same comparisons with their scores centred; None where a mean is infinite.
-
-    The centred score is s(a, b) − mean s(a, ·) − mean s(·, b), no pair of a segment with itself
-    among the means. For cosines this is the product of vectors from which the mean of their own
-    side was subtracted (less a constant). It needs no labels, so any attacker can do it, and it
-    undoes whatever a safeguard adds to all voices alike.
-    """
-    if isinstance(source, EmbeddingPairs) and isinstance(source.score, str):
-        return _centred_products(source)
-    rows, columns = _means(source, len(segments))
-    if not (np.isfinite(rows).all() and np.isfinite(columns).all()):
-        return None
-    if isinstance(source, EmbeddingPairs):
-        enrol, test = (
-            np.column_stack([vectors, -mean])
-            for vectors, mean in ((source.enrol, rows), (source.test, columns))
-        )
-        assert not isinstance(source.score, str)
-        return EmbeddingPairs(_with_offsets(source.score), enrol, test)
-    return MatrixPairs(source.matrix, segments, rows, columns)
-
-
-def _centred_products(source: EmbeddingPairs) -> EmbeddingPairs:
-    """Means of products are products with means: they take the place of the own terms."""
-    own = 0 if source.score == PRODUCT else 1
-    enrol, test = (rows[:, : rows.shape[1] - own] for rows in (source.enrol, source.test))
-    number = len(enrol) - 1
-    both = (enrol * test).sum(axis=1)
-    rows = (enrol @ test.sum(axis=0) - both) / number
-    columns = (test @ enrol.sum(axis=0) - both) / number
-    if own:
-        rows += (source.test[:, -1].sum() - source.test[:, -1]) / number
-        columns += (source.enrol[:, -1].sum() - source.enrol[:, -1]) / number
-    return EmbeddingPairs(LLR, np.column_stack([enrol, -rows]), np.column_stack([test, -columns]))
-
-
-def _means(source: PairSource, size: int) -> tuple[FloatArray, FloatArray]:
-    """Mean score of every row and of every column, self-comparisons and NaN left out."""
-    rows, columns, number = np.zeros(size), np.zeros(size), np.zeros((2, size))
-    with np.errstate(invalid="ignore"):
-        for top, bottom in ranges_of(size, TILE_ROWS):
-            block = np.array(source.scores(NUMPY, (top, bottom), (0, size)), dtype=np.float64)
-            block[np.arange(bottom - top), np.arange(top, bottom)] = np.nan
-            known = ~np.isnan(block)
-            block[~known] = 0.0
-            rows[top:bottom] = block.sum(axis=1)
-            columns += block.sum(axis=0)
-            number[0, top:bottom] = known.sum(axis=1)
-            number[1] += known.sum(axis=0)
-        return rows / np.maximum(number[0], 1), columns / np.maximum(number[1], 1)
-
-
-def _with_offsets(score: Callable[[Any, Any], Any]) -> Scoring:
-    """A back-end's scores plus the last column of either side."""
-
-    def scored(enrol: Block, test: Block) -> Block:
-        return np.asarray(score(enrol[:, :-1], test[:, :-1]) + enrol[:, -1:] + test[:, -1])
-
-    return scored

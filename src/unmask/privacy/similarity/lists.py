@@ -12,20 +12,15 @@ from unmask.base import BoolArray, FloatArray, IntArray
 from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.estimate import Notice
-from unmask.privacy.similarity.bins import Binned, Layout, counted
-from unmask.privacy.similarity.matrix import Replicates, SimilaritySet, set_of
+from unmask.privacy.similarity.matrix import Comparisons
 from unmask.privacy.similarity.passes import PairSums, Tables
-from unmask.privacy.similarity.resampling import Setup
+from unmask.privacy.similarity.resampling import Binned, Layout, Setup, counted
 from unmask.trials import Ids, Scores, lookup, share
 
 
 @dataclass(frozen=True, eq=False)
 class RunScores:
-    """Scores of one run of a safeguard, and whose they are: codes from 0 to ``speakers``.
-
-    Made by :func:`cross_scores` and :func:`speaker_trials`, taken by
-    :func:`calibration_distortion`.
-    """
+    """Scores of one run of a safeguard, and whose they are: codes from 0 to ``speakers``."""
 
     target: FloatArray
     nontarget: FloatArray
@@ -56,13 +51,6 @@ def speakers_of_lists(lists: Mapping[str, Scores]) -> tuple[tuple[str, ...], tup
     return known, tuple(name for name in every if name not in shared)
 
 
-def _shared(scores: Scores, name: str, known: tuple[str, ...]) -> Scores:
-    """Trials whose speakers are known on both sides."""
-    inside = [_codes(ids, known) >= 0 for ids in _sides(scores, name)]
-    both = inside[0] & inside[1]
-    return scores if both.all() else scores.select(both)
-
-
 def _sides(scores: Scores, name: str) -> tuple[Ids, Ids]:
     if scores.enrol_speaker is None or scores.test_speaker is None:
         raise InputError(
@@ -74,13 +62,10 @@ def _sides(scores: Scores, name: str) -> tuple[Ids, Ids]:
 
 def sets_of_lists(
     lists: Mapping[str, Scores], setup: Setup, *, system: str | None
-) -> tuple[dict[str, SimilaritySet], dict[str, Replicates], tuple[Notice, ...]]:
-    """A set per list and that of the centred scores with OP, what resamples of the speakers give,
-    and what was left out.
-    """
+) -> tuple[Comparisons, tuple[Notice, ...]]:
+    """A set per list and that of the centred scores with OP, and what was left out."""
     names, others = speakers_of_lists(lists)
-    sets: dict[str, SimilaritySet] = {}
-    drawn: dict[str, Replicates] = {}
+    made = Comparisons(setup)
     notes = []
     if others:
         sentence = (
@@ -88,40 +73,36 @@ def sets_of_lists(
             " list, such as people who are not enrolled: they are left out of the matrices"
         )
         notes.append(Notice("speakers-left-out", "", sentence, "note"))
-    for name, scores in ((name, _shared(one, name, names)) for name, one in lists.items()):
-        own, same = _own_and_same(scores, name)
-        enrol, test = (_codes(ids, names)[~own] for ids in _sides(scores, name))
-        values = {name: scores.scores(system)[~own]}
-        segments = _segments(scores, own)
+    for name, scores in lists.items():
+        trials = Counted.of(scores, name, names)
+        segments = trials.segments
+        values = {name: trials.scores.scores(system)[trials.kept]}
         if name == "op" and segments is not None:
             centred = _centred(values[name], *segments)
             values |= {"centred": centred} if np.isfinite(centred).all() else {}
         weights = None if name == "op" or segments is None else _once(*segments)
         for each, chosen in values.items():
-            sets[each], replicates = _set_of(
-                each, chosen, (enrol, test), same[~own], weights, names, setup
-            )
-            if replicates is not None:
-                drawn[each] = replicates
-        if own.any():
-            number = int(own.sum())
+            _add(made, each, chosen, trials, weights, names)
+        if not trials.kept.all():
+            number = int((~trials.kept).sum())
             sentence = f"{number:,} comparisons of a segment with itself left out"
             notes.append(Notice("pairs-left-out", name.upper(), sentence, "note"))
-    if "centred" not in sets:
+    if "centred" not in made.sets:
         sentence = "the centred score was not tried, which needs the names of the segments"
         notes.append(Notice("not-centred", "OP", sentence, "note"))
-    return sets, drawn, tuple(notes)
+    return made, tuple(notes)
 
 
-def _set_of(
+def _add(
+    made: Comparisons,
     name: str,
     values: FloatArray,
-    speakers: tuple[IntArray, IntArray],
-    same: BoolArray,
+    trials: Counted,
     weights: FloatArray | None,
     names: tuple[str, ...],
-    setup: Setup,
-) -> tuple[SimilaritySet, Replicates | None]:
+) -> None:
+    """Add the set of the values of some trials; ``weights`` count every comparison once."""
+    setup, same = made.setup, trials.same
     classes = values[same], values[~same]
     try:
         roc = once = Roc.from_scores(*classes)
@@ -131,24 +112,66 @@ def _set_of(
         once = Roc.from_scores(
             *classes, target_weights=weights[same], nontarget_weights=weights[~same]
         )
-    pair = speakers[0] * len(names) + speakers[1]
+    pair = trials.enrol * len(names) + trials.test
     sums = list_sums(values, pair, roc, len(names), once=once)
     _refuse_missing(sums.mirrored().count if setup.mirror else sums.count, names, name)
     negated = binned = None
     if name in ("op", "centred"):
-        negated = list_sums(-values, pair, roc.negated(), len(names))
+        opposite = list_sums(-values, pair, roc.negated(), len(names))
+        negated = opposite.log_sigmoid, opposite.llr
     if setup.replicates:
         layout = Layout.of(roc, len(names))
-        binned = Binned.of(counted(layout, values, *speakers), layout, mirror=setup.mirror)
-    return set_of(name, names, sums, once, setup, negated=negated, binned=binned)
+        counts = counted(layout, values, trials.enrol, trials.test)
+        binned = Binned.of(counts, layout, mirror=setup.mirror)
+    made.add(name, names, sums, once, negated=negated, binned=binned)
 
 
-def _segments(scores: Scores, own: BoolArray) -> tuple[IntArray, IntArray] | None:
-    """The segments on both sides of the trials that count, in one numbering; None if unnamed."""
-    if scores.enrol is None or scores.test is None:
-        return None
-    enrol, test = share(scores.enrol, scores.test)
-    return enrol.codes[~own].astype(np.int64), test.codes[~own].astype(np.int64)
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """Trials of known speakers; those ``kept`` do not compare a segment with itself, and of them
+    ``enrol`` and ``test`` are the speakers, ``same`` where they are one.
+    """
+
+    scores: Scores
+    kept: BoolArray
+    enrol: IntArray
+    test: IntArray
+
+    @classmethod
+    def of(cls, scores: Scores, name: str, names: tuple[str, ...]) -> Counted:
+        """The trials of a list whose speakers are known on both sides."""
+        enrol, test = (
+            np.asarray(lookup(ids.names, pl.Series(names))[ids.codes], dtype=np.int64)
+            for ids in _sides(scores, name)
+        )
+        known = (enrol >= 0) & (test >= 0)
+        if not known.all():
+            scores, enrol, test = scores.select(known), enrol[known], test[known]
+        same = enrol == test
+        if scores.label is not None:
+            wrong = np.flatnonzero((scores.is_target & ~same) | (scores.is_nontarget & same))
+            if wrong.size:
+                raise InputError(
+                    f"{name.upper()}: {wrong.size} trials are labelled against their speakers, the"
+                    f" first is trial {int(wrong[0]) + 1}"
+                )
+        kept = np.ones(same.size, dtype=bool)
+        if scores.enrol is not None and scores.test is not None:
+            a, b = share(scores.enrol, scores.test)
+            kept = np.asarray(a.codes != b.codes)
+        return cls(scores, kept, enrol[kept], test[kept])
+
+    @property
+    def same(self) -> BoolArray:
+        return np.asarray(self.enrol == self.test)
+
+    @property
+    def segments(self) -> tuple[IntArray, IntArray] | None:
+        """The segments on both sides, in one numbering; None if unnamed."""
+        if self.scores.enrol is None or self.scores.test is None:
+            return None
+        enrol, test = share(self.scores.enrol, self.scores.test)
+        return enrol.codes[self.kept].astype(np.int64), test.codes[self.kept].astype(np.int64)
 
 
 def _centred(values: FloatArray, enrol: IntArray, test: IntArray) -> FloatArray:
@@ -173,26 +196,11 @@ def speaker_trials(lists: Mapping[str, Scores], *, system: str | None = None) ->
     """Scores of several lists by the speakers on both sides, no segment against itself."""
     names, _ = speakers_of_lists(lists)
     runs = []
-    for name, scores in ((name, _shared(one, name, names)) for name, one in lists.items()):
-        own, same = _own_and_same(scores, name)
-        values = scores.scores(system)
-        enrol, test = (_codes(ids, names) for ids in _sides(scores, name))
-        target, other = same & ~own, ~same & ~own
-        classes = values[target], values[other]
-        runs.append(RunScores(*classes, enrol[target], enrol[other], test[other], len(names)))
+    for trials in (Counted.of(scores, name, names) for name, scores in lists.items()):
+        values, same = trials.scores.scores(system)[trials.kept], trials.same
+        speakers = trials.enrol[same], trials.enrol[~same], trials.test[~same]
+        runs.append(RunScores(values[same], values[~same], *speakers, len(names)))
     return runs
-
-
-def _own_and_same(scores: Scores, name: str) -> tuple[BoolArray, BoolArray]:
-    """Which trials compare a segment with itself, and which have one speaker."""
-    enrol, test = share(*_sides(scores, name))
-    same = np.asarray(enrol.codes == test.codes)
-    _refuse_contradiction(scores, same, name)
-    own = np.zeros(same.size, dtype=bool)
-    if scores.enrol is not None and scores.test is not None:
-        a, b = share(scores.enrol, scores.test)
-        own = np.asarray(a.codes == b.codes)
-    return own, same
 
 
 def list_sums(
@@ -225,22 +233,6 @@ def list_sums(
         extremes.llr_of(lowest).reshape(shape),
         extremes.llr_of(highest).reshape(shape),
     )
-
-
-def _codes(ids: Ids, names: tuple[str, ...]) -> IntArray:
-    return np.asarray(lookup(ids.names, pl.Series(names))[ids.codes], dtype=np.int64)
-
-
-def _refuse_contradiction(scores: Scores, same: BoolArray, name: str) -> None:
-    """Where trials are labelled, the labels must say what the speakers say."""
-    if scores.label is None:
-        return
-    wrong = np.flatnonzero((scores.is_target & ~same) | (scores.is_nontarget & same))
-    if wrong.size:
-        raise InputError(
-            f"{name.upper()}: {wrong.size} trials are labelled against their speakers, the first"
-            f" is trial {int(wrong[0]) + 1}"
-        )
 
 
 def _refuse_missing(count: IntArray, names: tuple[str, ...], name: str) -> None:

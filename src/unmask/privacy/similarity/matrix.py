@@ -9,19 +9,18 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit
 
-from unmask.base import FloatArray
+from unmask.base import FloatArray, IntArray
 from unmask.engine import Roc, Zebra, zebra_of
-from unmask.privacy.similarity.bins import Binned
 from unmask.privacy.similarity.pairs import Pairs
-from unmask.privacy.similarity.passes import MeanSums, PairSums, halved, statistic_of, sums_of
-from unmask.privacy.similarity.resampling import Resampled, Setup, resampled
+from unmask.privacy.similarity.passes import PairSums, halved, pooled, statistic_of, sums_of
+from unmask.privacy.similarity.resampling import Binned, Resampled, Setup, resampled
 from unmask.run import check_memory, part
 
 LEAST_DOMINANCE = 1e-12
 CELL = 48
 
 
-def similarity(sums: MeanSums, mean: str) -> FloatArray:
+def similarity(count: IntArray, log_sigmoid: FloatArray, llr: FloatArray, mean: str) -> FloatArray:
     """Sim(i, j) of every pair of speakers; NaN where two speakers were not compared.
 
     ``geometric``: the geometric mean of σ(llr) (Noé 2022, eq. 6). ``arithmetic``: σ of the mean LLR
@@ -29,8 +28,8 @@ def similarity(sums: MeanSums, mean: str) -> FloatArray:
     """
     with np.errstate(invalid="ignore"):
         if mean == "geometric":
-            return np.asarray(np.exp(sums.log_sigmoid / sums.count))
-        return np.asarray(expit(sums.llr / sums.count))
+            return np.asarray(np.exp(log_sigmoid / count))
+        return np.asarray(expit(llr / count))
 
 
 def dominance(matrix: FloatArray) -> float:
@@ -40,11 +39,8 @@ def dominance(matrix: FloatArray) -> float:
     matrix is 0.
     """
     off = ~np.eye(matrix.shape[0], dtype=bool) & ~np.isnan(matrix)
-    return float(_rounded(np.diag(matrix).mean() - matrix[off].mean()))
-
-
-def _rounded(difference: FloatArray) -> FloatArray:
-    return np.where(np.abs(difference) < LEAST_DOMINANCE, 0.0, difference)
+    difference = float(np.diag(matrix).mean() - matrix[off].mean())
+    return 0.0 if abs(difference) < LEAST_DOMINANCE else difference
 
 
 def speaker_dominance(matrix: FloatArray) -> FloatArray:
@@ -62,7 +58,7 @@ def speaker_dominance(matrix: FloatArray) -> FloatArray:
 class SimilaritySet:
     """One of OO, OP and PP: its matrix, and the statistic of its comparisons.
 
-    Made by :func:`set_of`, a part of every result of this package. The matrix takes every ordered
+    A part of every result of this package. The matrix takes every ordered
     pair of segments, as the papers write it; ``roc`` counts every comparison once. ``negated`` is
     the matrix that the negated scores give, where it was asked for. Resamples of the speakers
     calibrate anew in ``bins`` bins of the scores, with ``partners`` others per speaker (0: all).
@@ -80,7 +76,7 @@ class SimilaritySet:
     @cached_property
     def matrix(self) -> FloatArray:
         """Sim(i, j), rows and columns in the order of ``speakers``."""
-        return similarity(self.sums, self.mean)
+        return similarity(self.sums.count, self.sums.log_sigmoid, self.sums.llr, self.mean)
 
     @cached_property
     def signed(self) -> float:
@@ -143,59 +139,68 @@ class SimilaritySet:
 
 
 @dataclass(frozen=True, eq=False)
-class Replicates:
-    """What resamples of the speakers give for a set, and for its negated scores where wanted."""
+class Comparisons:
+    """All similarity sets of an assessment by name, under one setup, and what resamples of the
+    speakers give for them (``plain``) and for their negated scores (``negated``), where wanted.
+    """
 
-    plain: Resampled
-    negated: Resampled | None
+    setup: Setup
+    sets: dict[str, SimilaritySet] = field(default_factory=dict)
+    plain: dict[str, Resampled] = field(default_factory=dict)
+    negated: dict[str, Resampled] = field(default_factory=dict)
 
-
-def set_of(
-    name: str,
-    speakers: tuple[str, ...],
-    sums: PairSums,
-    roc: Roc,
-    setup: Setup,
-    *,
-    negated: MeanSums | None = None,
-    binned: Binned | None = None,
-) -> tuple[SimilaritySet, Replicates | None]:
-    """A set from its sums, and what its resamples give where scores were counted in bins."""
-    if setup.mirror:
-        sums, negated = sums.mirrored(), negated and negated.mirrored()
-    matrix = None if negated is None else similarity(negated, setup.mean)
-    bins, partners = (0, 0) if binned is None else (binned.own.shape[1], binned.partners)
-    own = SimilaritySet(name, speakers, setup.mean, sums, roc, matrix, bins, partners)
-    times = setup.times(speakers)
-    if binned is None or times is None:
-        return own, None
-    plain = _replicates(own, binned, times, own.matrix, own.log_matrix, roc)
-    if matrix is None:
-        return own, Replicates(plain, None)
-    binned, logs = binned.negated(), np.log2(matrix)
-    return own, Replicates(plain, _replicates(own, binned, times, matrix, logs, roc.negated()))
+    def add(
+        self,
+        name: str,
+        speakers: tuple[str, ...],
+        sums: PairSums,
+        roc: Roc,
+        *,
+        negated: tuple[FloatArray, FloatArray] | None = None,
+        binned: Binned | None = None,
+    ) -> None:
+        """A set from its sums, with its resamples where scores were counted in bins; ``negated``
+        are the sums of log σ and of the LLRs of the negated scores.
+        """
+        mean, other = self.setup.mean, negated
+        if self.setup.mirror:
+            sums, other = sums.mirrored(), other and (pooled(other[0]), pooled(other[1]))
+        matrix = None if other is None else similarity(sums.count, *other, mean)
+        bins, partners = (0, 0) if binned is None else (binned.own.shape[1], binned.partners)
+        self.sets[name] = own = SimilaritySet(
+            name, speakers, mean, sums, roc, matrix, bins, partners
+        )
+        times = self.setup.times(speakers)
+        if binned is None or times is None:
+            return
+        shares = matrix is not None
+        self.plain[name] = _replicates(binned, times, mean, own.matrix, own.log_matrix, roc, shares)
+        if matrix is not None:
+            self.negated[name] = _replicates(
+                binned.negated(), times, mean, matrix, np.log2(matrix), roc.negated(), shares
+            )
 
 
 def _replicates(
-    own: SimilaritySet,
     binned: Binned,
     times: FloatArray,
+    mean: str,
     matrix: FloatArray,
     logs: FloatArray,
     roc: Roc,
+    shares: bool,
 ) -> Resampled:
-    """What every replicate gives, less what the bins move."""
-    everyone, shares = np.ones((1, len(own.speakers))), own.negated is not None
-    exact: dict[str, FloatArray | float] = {
-        "signed": dominance(matrix),
-        "signed_log": dominance(logs),
-        "d_ece": roc.d_ece(),
-        "min_cllr": roc.min_cllr(),
-        "eer": roc.eer(),
-        **({"share": speaker_dominance(matrix)} if shares else {}),
-    }
-    coarse = resampled(binned, everyone, mean=own.mean, shares=shares)
-    return resampled(binned, times, mean=own.mean, shares=shares).moved(exact, coarse)
+    """What every replicate gives, less what the bins move: the difference for all speakers."""
+    exact = Resampled(
+        np.array([dominance(matrix)]),
+        np.array([dominance(logs)]),
+        np.array([roc.d_ece()]),
+        np.array([roc.min_cllr()]),
+        np.array([roc.eer()]),
+        speaker_dominance(matrix)[None] if shares else np.empty((1, 0)),
+    )
+    coarse = resampled(binned, np.ones((1, times.shape[1])), mean=mean, shares=shares)
+    return resampled(binned, times, mean=mean, shares=shares).moved(exact, coarse)
 
 
 def similarity_sets(
@@ -204,43 +209,29 @@ def similarity_sets(
     *,
     negated: Collection[str] = (),
     once: Collection[str] = (),
-) -> tuple[dict[str, SimilaritySet], dict[str, Replicates]]:
-    """Calibrate each set on its own (PAV with Laplace, pooled) and average per pair of speakers;
-    also what resamples of the speakers give, set after set.
+) -> Comparisons:
+    """Calibrate each set on its own (PAV with Laplace, pooled) and average per pair of speakers,
+    set after set: the counts in bins of one are gone before the next begins.
 
     The matrices of the negated scores are made for the sets named in ``negated``. The sets named in
     ``once`` hold every comparison in both orders, which their statistic counts once.
     """
-    sets: dict[str, SimilaritySet] = {}
-    drawn: dict[str, Replicates] = {}
-    _refuse_too_many(pairs)
-    for number, (name, own) in enumerate(pairs.items()):
-        with part(number, len(pairs)):
-            sets[name], replicates = _similarity_set(
-                name, own, setup, negated=name in negated, once=name in once
-            )
-        if replicates is not None:
-            drawn[name] = replicates
-    return sets, drawn
-
-
-def _refuse_too_many(pairs: Mapping[str, Pairs]) -> None:
-    """Sums of every pair of speakers are held for every set: memory is asked for before work."""
     speakers = max(own.segments.speakers for own in pairs.values())
     check_memory(
         len(pairs) * CELL * speakers**2,
         f"{speakers} speakers",
         f"matrices of {speakers} × {speakers} pairs of speakers",
     )
-
-
-def _similarity_set(
-    name: str, pairs: Pairs, setup: Setup, *, negated: bool, once: bool
-) -> tuple[SimilaritySet, Replicates | None]:
-    """One set; its counts in bins are gone before the next one begins."""
-    with part(0, 2):
-        roc = statistic_of(pairs, name.upper())
-    with part(1, 2):
-        sums, opposite, binned = sums_of(pairs, roc, setup, negated=negated, once=once)
-    roc, names = halved(roc) if once else roc, pairs.segments.names
-    return set_of(name, names, sums, roc, setup, negated=opposite, binned=binned)
+    made = Comparisons(setup)
+    for number, (name, own) in enumerate(pairs.items()):
+        with part(number, len(pairs)):
+            with part(0, 2):
+                roc = statistic_of(own, name.upper())
+            with part(1, 2):
+                sums, opposite, binned = sums_of(
+                    own, roc, setup, negated=name in negated, once=name in once
+                )
+            roc = halved(roc) if name in once else roc
+            made.add(name, own.segments.names, sums, roc, negated=opposite, binned=binned)
+            del binned
+    return made

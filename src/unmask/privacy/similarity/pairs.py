@@ -7,6 +7,7 @@ well.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.run import Range, Xp, current_place, ranges_of
+from unmask.run import NUMPY, Range, Xp, current_place, ranges_of
 from unmask.scoring import (
     TILE_COLUMNS,
     TILE_ROWS,
@@ -31,6 +32,7 @@ from unmask.scoring import (
 from unmask.trials import Embeddings, Ids, share
 
 STRIP = 1 << 24
+_COMPARED = {"<": operator.lt, "==": operator.eq, "!=": operator.ne}
 PRODUCT, LLR = "product", "llr"
 Block = npt.NDArray[np.floating[Any]]
 Scoring = str | Callable[[Any, Any], Any]
@@ -212,7 +214,19 @@ class EmbeddingPairs:
 PairSource = MatrixPairs | EmbeddingPairs
 
 
-def prepared(backend: Backend, embeddings: Embeddings, order: IntArray) -> FloatArray:
+def prepared(
+    backend: Backend, original: Embeddings, protected: Embeddings
+) -> tuple[Segments, IntArray, FloatArray, FloatArray]:
+    """The original segments by speaker, for each the row of its protected version, and the rows of
+    both sets in this order, prepared by a back-end.
+    """
+    segments, order = aligned(original, protected)
+    order = order[segments.order]
+    o = rows_of(backend, original, segments.order)
+    return segments, order, o, rows_of(backend, protected, order)
+
+
+def rows_of(backend: Backend, embeddings: Embeddings, order: IntArray) -> FloatArray:
     """Rows of a set prepared by a back-end, in some order."""
     return np.ascontiguousarray(backend.prepare(embeddings.vectors)[order])
 
@@ -237,28 +251,73 @@ def check_backend(backend: Backend) -> None:
         )
 
 
+def centred(source: PairSource, segments: Segments) -> PairSource | None:
+    """The same comparisons with their scores centred; None where a mean is infinite.
+
+    The centred score is s(a, b) − mean s(a, ·) − mean s(·, b), no pair of a segment with itself
+    among the means. For cosines this is the product of vectors from which the mean of their own
+    side was subtracted (less a constant). It needs no labels, so any attacker can do it, and it
+    undoes whatever a safeguard adds to all voices alike.
+    """
+    if isinstance(source, EmbeddingPairs) and isinstance(source.score, str):
+        return _centred_products(source)
+    rows, columns = _means(source, len(segments))
+    if not (np.isfinite(rows).all() and np.isfinite(columns).all()):
+        return None
+    if isinstance(source, MatrixPairs):
+        return MatrixPairs(source.matrix, segments, rows, columns)
+    score = source.score
+
+    def offset(enrol: Block, test: Block) -> Block:
+        assert not isinstance(score, str)
+        return np.asarray(score(enrol[:, :-1], test[:, :-1]) + enrol[:, -1:] + test[:, -1])
+
+    sides = (source.enrol, rows), (source.test, columns)
+    return EmbeddingPairs(offset, *(np.column_stack([side, -mean]) for side, mean in sides))
+
+
+def _centred_products(source: EmbeddingPairs) -> EmbeddingPairs:
+    """Means of products are products with means: they take the place of the own terms."""
+    own = 0 if source.score == PRODUCT else 1
+    enrol, test = (rows[:, : rows.shape[1] - own] for rows in (source.enrol, source.test))
+    number = len(enrol) - 1
+    both = (enrol * test).sum(axis=1)
+    rows = (enrol @ test.sum(axis=0) - both) / number
+    columns = (test @ enrol.sum(axis=0) - both) / number
+    if own:
+        rows += (source.test[:, -1].sum() - source.test[:, -1]) / number
+        columns += (source.enrol[:, -1].sum() - source.enrol[:, -1]) / number
+    return EmbeddingPairs(LLR, np.column_stack([enrol, -rows]), np.column_stack([test, -columns]))
+
+
+def _means(source: PairSource, size: int) -> tuple[FloatArray, FloatArray]:
+    """Mean score of every row and of every column, self-comparisons and NaN left out."""
+    rows, columns, number = np.zeros(size), np.zeros(size), np.zeros((2, size))
+    with np.errstate(invalid="ignore"):
+        for top, bottom in ranges_of(size, TILE_ROWS):
+            block = np.array(source.scores(NUMPY, (top, bottom), (0, size)), dtype=np.float64)
+            block[np.arange(bottom - top), np.arange(top, bottom)] = np.nan
+            known = ~np.isnan(block)
+            block[~known] = 0.0
+            rows[top:bottom] = block.sum(axis=1)
+            columns += block.sum(axis=0)
+            number[0, top:bottom] = known.sum(axis=1)
+            number[1] += known.sum(axis=0)
+        return rows / np.maximum(number[0], 1), columns / np.maximum(number[1], 1)
+
+
 @dataclass(frozen=True, eq=False)
-class Upper:
-    """Only the pairs whose row was handed in before their column, as the ``codes`` tell."""
+class Rule:
+    """Only the pairs whose codes of row and column compare so: ``<`` (handed in before), ``==`` (of
+    one session) or ``!=`` (of two).
+    """
 
     codes: IntArray
+    holds: str
 
     def __call__(self, xp: Xp, rows: Range, columns: Range) -> Any:
         codes = xp.put(self.codes)
-        return codes[slice(*rows), None] < codes[slice(*columns)]
-
-
-@dataclass(frozen=True, eq=False)
-class Sessions:
-    """Only the pairs of one session, or only those of two different ones."""
-
-    codes: IntArray
-    within: bool
-
-    def __call__(self, xp: Xp, rows: Range, columns: Range) -> Any:
-        codes = xp.put(self.codes)
-        same = codes[slice(*rows), None] == codes[slice(*columns)]
-        return same if self.within else ~same
+        return _COMPARED[self.holds](codes[slice(*rows), None], codes[slice(*columns)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,7 +330,7 @@ class Pairs:
 
     source: PairSource
     segments: Segments
-    rule: Upper | Sessions | None = None
+    rule: Rule | None = None
 
     def ranges(self, trials: int) -> list[Range]:
         """Ranges of rows on the grid of tiles, each of at least so many pairs."""

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from unmask.base import FloatArray, IntArray, Places, lazy
 from unmask.engine import Pav, Roc, information
 from unmask.errors import InputError
-from unmask.privacy.similarity.bins import Binned, Layout
 from unmask.privacy.similarity.pairs import Pairs, Tile
-from unmask.privacy.similarity.resampling import Setup
+from unmask.privacy.similarity.resampling import Binned, Layout, Setup
 from unmask.run import Arrays, Numpy, Range, Xp, current_place, reporting, run
 from unmask.scoring import MOST_TRIALS, add_counts, packed, unpacked
 
@@ -135,43 +134,35 @@ def count_rows(xp: Xp, counting: Counting, rows: Range) -> Arrays:
 
 
 @dataclass(frozen=True, eq=False)
-class MeanSums:
-    """Per ordered pair of speakers: how many comparisons, and the sums that similarity needs.
+class PairSums:
+    """Per ordered pair of speakers: how many comparisons, and all sums over them.
 
-    ``log_sigmoid`` and ``llr`` are sums over oracle LLRs with Laplace.
+    ``log_sigmoid`` and ``llr`` are sums over oracle LLRs with Laplace. ``disclosure`` is the sum of
+    Z(l) within speakers and of Z(−l) between them, without Laplace (Noé 2022, eq. 13); ``lowest``
+    and ``highest`` are the extreme LLRs with Laplace, NaN where two speakers were not compared.
     """
 
     count: IntArray
     log_sigmoid: FloatArray
     llr: FloatArray
-
-    def mirrored(self) -> MeanSums:
-        """Both orders of two speakers pooled."""
-        return MeanSums(_pooled(self.count), _pooled(self.log_sigmoid), _pooled(self.llr))
-
-
-@dataclass(frozen=True, eq=False)
-class PairSums(MeanSums):
-    """All sums per ordered pair of speakers.
-
-    ``disclosure`` is the sum of Z(l) within speakers and of Z(−l) between them, without Laplace
-    (Noé 2022, eq. 13); ``lowest`` and ``highest`` are the extreme LLRs with Laplace, NaN where two
-    speakers were not compared.
-    """
-
     disclosure: FloatArray
     lowest: FloatArray
     highest: FloatArray
 
     def mirrored(self) -> PairSums:
         """Both orders of two speakers pooled."""
-        means = super().mirrored()
-        extremes = np.fmin(self.lowest, self.lowest.T), np.fmax(self.highest, self.highest.T)
-        sums = means.count, means.log_sigmoid, means.llr, _pooled(self.disclosure)
-        return PairSums(*sums, *extremes)
+        return PairSums(
+            pooled(self.count),
+            pooled(self.log_sigmoid),
+            pooled(self.llr),
+            pooled(self.disclosure),
+            np.fmin(self.lowest, self.lowest.T),
+            np.fmax(self.highest, self.highest.T),
+        )
 
 
-def _pooled(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def pooled(table: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A table of ordered pairs of speakers with both orders added up."""
     off = ~np.eye(table.shape[0], dtype=bool)
     return np.where(off, table + table.T, table)
 
@@ -238,9 +229,9 @@ class Calibrated:
 
 def sums_of(
     pairs: Pairs, roc: Roc, setup: Setup, *, negated: bool, once: bool
-) -> tuple[PairSums, MeanSums | None, Binned | None]:
-    """Sums of a set under its statistic; those of the negated scores where ``negated``, and counts
-    in bins where there are replicates.
+) -> tuple[PairSums, tuple[FloatArray, FloatArray] | None, Binned | None]:
+    """Sums of a set under its statistic; where ``negated`` those of log σ and of the LLRs of the
+    negated scores, and counts in bins where there are replicates.
 
     ``once``: both orders of every comparison occur, and extreme LLRs are those of comparisons
     counted once.
@@ -257,7 +248,7 @@ def sums_of(
     lowest = extremes.llr_of(np.minimum(sums["lowest"], extremes.none))
     means = sums["count"], sums["log_sigmoid"], sums["llr"]
     plain = PairSums(*means, sums["disclosure"], lowest, extremes.llr_of(sums["highest"]))
-    opposite = MeanSums(sums["count"], *(sums[name] for name in _NEGATED)) if negated else None
+    opposite = (sums[_NEGATED[0]], sums[_NEGATED[1]]) if negated else None
     binned = None if layout is None else Binned.of(sums.pop("bins"), layout, mirror=setup.mirror)
     return plain, opposite, binned
 
@@ -337,7 +328,7 @@ def _tile_counts(tile: Tile, layout: Layout) -> Any:
     cells = xp.put(layout.cells(one[:, None], other, top.start))
     rows, columns = (xp.repeat(xp.put(np.diff(edges))) for edges in tile.cuts)
     cell = tile.skip(cells[rows[:, None], columns], -1)
-    size = layout.size(len(top))
+    shape = layout.shape(len(top))
+    size = int(np.prod(shape))
     cell = xp.where(cell < 0, size, cell + xp.among(layout.lookup, tile.scores))
-    counts = xp.host(xp.bincount(cell, size + 1))[:size]
-    return counts.astype(np.int32).reshape(layout.shape(len(top)))
+    return xp.host(xp.bincount(cell, size + 1))[:size].astype(np.int32).reshape(shape)

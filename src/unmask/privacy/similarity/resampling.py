@@ -2,7 +2,8 @@
 
 m_i is how often speaker i was drawn. A comparison within a speaker weighs m_i, one of two speakers
 m_i·m_j; copies of one speaker are never compared with each other. Every replicate has its own
-oracle calibration, and so its own similarity matrix.
+oracle calibration, and so its own similarity matrix. It needs no score again: with the scores of
+every pair of speakers counted in fine bins, its statistic is a weighted sum of counts.
 
 A dominance keeps its sign until the interval is made: an interval that reaches from one sign to the
 other holds 0, whatever the modulus of the replicates.
@@ -11,7 +12,9 @@ other holds 0, whatever the modulus of the replicates.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,16 +23,18 @@ from scipy.special import expit
 
 from unmask.base import (
     FloatArray,
+    IntArray,
+    Places,
     bias_corrected,
     draws,
     exact_bound,
     in_order,
     jackknife_error,
+    lazy,
 )
-from unmask.engine import Pav, Polygon, equal_error, first_of_blocks, information
+from unmask.engine import Pav, Polygon, Roc, equal_error, first_of_blocks, information
 from unmask.errors import InputError
 from unmask.estimate import Interval
-from unmask.privacy.similarity.bins import Binned
 
 METHOD = "speaker,recalibrated,corrected"
 NOT_ASKED = "no replicates were asked for"
@@ -43,6 +48,11 @@ _MOST_TOGETHER = 128
 _SHARED_TOGETHER = 16
 _LEAST_SPREAD = 1e-5
 
+CELLS = 1 << 25
+FEWEST, MOST = 96, 512
+_LEAST_PARTNERS = 32
+
+Counts = npt.NDArray[np.int32]
 Table = npt.NDArray[np.float32]
 Ends = tuple[float, float]
 Bounds = tuple[float, float]
@@ -51,13 +61,205 @@ POSITIVE: Bounds = (0.0, np.inf)
 LARGEST_D_ECE = 1 / (2 * np.log(2))
 
 
+@dataclass(frozen=True)
+class Setup:
+    """The options that all assessments share; made by each public function from its keywords."""
+
+    mean: str = "geometric"
+    pairs: str = "all"
+    replicates: int = 1000
+    level: float = 0.95
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for option, known in (("mean", MEANS), ("pairs", PAIRS)):
+            value = getattr(self, option)
+            if value not in known:
+                raise InputError(f"{option}: expected {' or '.join(known)}, found {value}")
+
+    @property
+    def mirror(self) -> bool:
+        """Whether both orders of two speakers are pooled."""
+        return self.pairs == "upper"
+
+    def times(self, speakers: int | Sequence[str]) -> FloatArray | None:
+        """How often each speaker is drawn in each replicate (the draws of the detection bootstrap),
+        and after them all speakers but one, for each in turn where they are not many; None where no
+        replicates were asked for. ``speakers`` are their names, of which a seed draws the same in
+        every number, or how many there are.
+        """
+        if not self.replicates:
+            return None
+        count = speakers if isinstance(speakers, int) else len(speakers)
+        drawn = draws(count, self.replicates, self.seed)
+        if not isinstance(speakers, int):
+            drawn = drawn[:, in_order(speakers)]
+        left_out = 1 - np.eye(count) if count <= MOST_LEFT_OUT else np.empty((0, count))
+        return np.concatenate([drawn, left_out])
+
+    def intervals(self, statistics: Mapping[str, Statistic], speakers: int) -> dict[str, Interval]:
+        """The interval of each statistic that has one."""
+        ends = {name: one.ends(speakers, self.level) for name, one in statistics.items()}
+        return {
+            name: Interval(*both, self.level, METHOD, self.replicates, self.seed)
+            for name, both in ends.items()
+            if both is not None
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Edges of the bins, and which pairs of speakers are counted: (i, i + offset mod speakers).
+
+    All pairs where there is room; else as many partners for every speaker as there is room for,
+    evenly spread and in both orders.
+    """
+
+    edges: FloatArray
+    offsets: IntArray
+    speakers: int
+
+    @classmethod
+    def of(cls, roc: Roc, speakers: int) -> Layout:
+        """Bins and pairs for a set with this statistic."""
+        bins = int(np.clip(CELLS // speakers**2, FEWEST, MOST))
+        partners = max(CELLS // (speakers * bins) - 1, _LEAST_PARTNERS)
+        offsets = np.arange(speakers)
+        if partners < speakers - 1:
+            half = np.round(np.linspace(1, speakers // 2, max(partners // 2, 1))).astype(np.int64)
+            offsets = np.unique(np.concatenate([[0], half, speakers - half]))
+        return cls(_edges(roc, bins), offsets, speakers)
+
+    @property
+    def bins(self) -> int:
+        return self.edges.size + 1
+
+    @property
+    def partners(self) -> int:
+        """With how many others each speaker is compared; 0 for all."""
+        return self.offsets.size - 1 if self.offsets.size < self.speakers else 0
+
+    @lazy
+    def lookup(self) -> Places:
+        """Gives the bin of each score."""
+        return Places(self.edges)
+
+    @lazy
+    def column(self) -> IntArray:
+        """Where each offset stands among those counted, −1 for all others."""
+        column = np.full(self.speakers, -1, dtype=np.int64)
+        column[self.offsets] = np.arange(self.offsets.size)
+        return column
+
+    def shape(self, rows: int) -> tuple[int, int, int]:
+        """Of the counts of so many speakers."""
+        return rows, self.offsets.size, self.bins
+
+    def cells(self, one: IntArray, other: IntArray, start: int) -> IntArray:
+        """First count of each pair of speakers among those of speakers from ``start`` on; −1 for
+        pairs that are not counted.
+        """
+        column = self.column[(other - one) % self.speakers]
+        first = ((one - start) * self.offsets.size + column) * self.bins
+        return np.where(column < 0, -1, first)
+
+
+def _edges(roc: Roc, bins: int) -> FloatArray:
+    """Edges at target scores: all of them where there is room, else evenly many per class and
+    ever closer towards both ends, where few comparisons decide.
+    """
+    scores = roc.scores[roc.target > 0]
+    if 2 * scores.size < bins:
+        return np.unique(np.concatenate([scores, np.nextafter(scores, np.inf)]))
+    kept = roc.target > 0
+    targets = np.cumsum(roc.target)[kept]
+    nontargets = np.cumsum(roc.between[:-1] + roc.equal)[kept]
+    places = []
+    for rank in (targets, nontargets):
+        total = max(float(rank[-1]), 2.0)
+        even = np.linspace(0, total, bins // 4)
+        tail = np.geomspace(1, total / 2, bins // 8)
+        places += [np.searchsorted(rank, at) for at in (even, tail, total - tail)]
+    chosen = np.minimum(np.unique(np.concatenate(places)), scores.size - 1)
+    return np.unique(scores[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """Counts of one set in bins, from low scores to high.
+
+    ``own`` has a row per speaker, ``other`` one per pair of different speakers that was compared,
+    ``first`` and ``second``. Where a pair scores the same in both orders, or where the orders are
+    pooled, both stand in one row. ``partners`` are those of the layout.
+    """
+
+    own: FloatArray
+    other: Table
+    first: IntArray
+    second: IntArray
+    partners: int = 0
+
+    @classmethod
+    def of(cls, counts: Counts, layout: Layout, *, mirror: bool = False) -> Binned:
+        """From counts by (speaker, offset, bin), speaker after speaker; ``mirror`` pools both
+        orders.
+        """
+        speakers, offsets = layout.speakers, layout.offsets[1:]
+        back = layout.column[(speakers - offsets) % speakers]
+        others = (np.arange(speakers)[:, None] + offsets) % speakers
+        ahead = others > np.arange(speakers)[:, None]
+
+        def rows_of(one: int) -> tuple[Counts, Counts]:
+            """Counts of a speaker with those who come later, and of them with the speaker."""
+            later = np.flatnonzero(ahead[one])
+            return counts[one, 1 + later], counts[others[one, later], back[later]]
+
+        pooled = mirror or all(np.array_equal(*rows_of(one)) for one in range(speakers))
+        chosen = ahead if pooled else np.ones_like(ahead)
+        first, second = np.nonzero(chosen)[0], others[chosen]
+        rows = np.empty((first.size, layout.bins), np.float32)
+        start = 0
+        for one in range(speakers):
+            own = np.add(*rows_of(one)) if pooled else counts[one, 1:]
+            rows[start : start + len(own)] = own
+            start += len(own)
+        real = rows.any(axis=1)
+        if not real.all():
+            rows, first, second = rows[real], first[real], second[real]
+        return cls(counts[:, 0].astype(np.float64), rows, first, second, layout.partners)
+
+    @cached_property
+    def other_number(self) -> FloatArray:
+        """How many comparisons each pair has."""
+        return np.asarray(self.other.sum(axis=1, dtype=np.float64))
+
+    def negated(self) -> Binned:
+        """The same of the negated scores."""
+        return replace(self, own=self.own[:, ::-1], other=self.other[:, ::-1])
+
+    def weighted(self, weight: Table) -> FloatArray:
+        """Comparisons of two speakers in each bin, each pair with its weight: whole numbers, so the
+        product may be taken with the bins in the order in which they lie in memory.
+        """
+        if self.other.strides[1] > 0:
+            return (weight @ self.other).astype(np.float64)
+        return (weight @ self.other[:, ::-1])[:, ::-1].astype(np.float64)
+
+
+def counted(layout: Layout, scores: npt.NDArray[Any], one: IntArray, other: IntArray) -> Counts:
+    """Counts of a list of scores of the speakers ``one`` against ``other``."""
+    cell = layout.cells(one, other, 0)
+    kept = cell >= 0
+    flat = cell[kept] + layout.lookup(scores[kept])
+    shape = layout.shape(layout.speakers)
+    return np.bincount(flat, minlength=int(np.prod(shape))).astype(np.int32).reshape(shape)
+
+
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """What resamples of the speakers give: made by :func:`resampled`, read by intervals only.
-
-    Of every replicate: signed dominance of the similarities and of their log2, D_ECE and
+    """Of every replicate: signed dominance of the similarities and of their log2, D_ECE and
     C_llr^min in bits, and the EER; ``share`` has a row per replicate and a column per speaker,
-    where the speakers' shares were asked for.
+    where the speakers' shares were asked for. Read by intervals only.
     """
 
     signed: FloatArray
@@ -67,16 +269,14 @@ class Resampled:
     eer: FloatArray
     share: FloatArray
 
-    def moved(self, exact: Mapping[str, FloatArray | float], coarse: Resampled) -> Resampled:
-        """Less what the bins move: ``exact`` minus ``coarse``, which is that of all speakers."""
+    def moved(self, exact: Resampled, coarse: Resampled) -> Resampled:
+        """Less what the bins move: ``exact`` minus ``coarse``, which are those of all speakers."""
         moved = {
-            name: getattr(self, name) + (np.asarray(exact[name]) - getattr(coarse, name))
-            for name in ("signed", "signed_log", "d_ece", "min_cllr", "eer")
+            one.name: getattr(self, one.name)
+            + (getattr(exact, one.name) - getattr(coarse, one.name))
+            for one in fields(self)
         }
-        share = self.share
-        if share.size:
-            share = (share + (exact["share"] - coarse.share)).astype(np.float32)
-        return Resampled(**moved, share=share)
+        return Resampled(**moved | {"share": moved["share"].astype(np.float32)})
 
 
 def resampled(binned: Binned, times: FloatArray, *, mean: str, shares: bool = True) -> Resampled:
@@ -100,7 +300,7 @@ def _batch(binned: Binned, times: FloatArray, mean: str, shares: bool) -> tuple[
     disclosed = _disclosed(bare, target, nontarget)
     per_bin = llr if mean == "arithmetic" else -information.softplus(-llr)
     with np.errstate(invalid="ignore", divide="ignore"):
-        own = (binned.own @ per_bin.T) / binned.own_number[:, None]
+        own = (binned.own @ per_bin.T) / binned.own.sum(axis=1, keepdims=True)
         other = (binned.other @ per_bin.T.astype(np.float32)).astype(np.float64)
         other /= binned.other_number[:, None]
         if mean == "arithmetic":
@@ -251,11 +451,6 @@ class Statistic:
             low, high = min(low, self.chance), max(high, self.chance)
         return None if np.isnan(low) else self.read((low, high))
 
-    def interval(self, speakers: int, level: float, seed: int) -> Interval | None:
-        """The interval at a level, where there is one."""
-        ends = self.ends(speakers, level)
-        return None if ends is None else Interval(*ends, level, METHOD, self.replicates, seed)
-
     def _wider(self, drawn: FloatArray) -> float:
         """Jackknife standard error over that of the replicates, at least 1."""
         left_out = self.drawn[self.replicates :]
@@ -280,48 +475,3 @@ def ratio(
     """A ratio and that of every replicate; NaN where the reference is not positive."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return value / of, np.where(drawn_of > 0, drawn / drawn_of, np.nan)
-
-
-@dataclass(frozen=True)
-class Setup:
-    """The options that all assessments share; made by each public function from its keywords."""
-
-    mean: str = "geometric"
-    pairs: str = "all"
-    replicates: int = 1000
-    level: float = 0.95
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for option, known in (("mean", MEANS), ("pairs", PAIRS)):
-            value = getattr(self, option)
-            if value not in known:
-                raise InputError(f"{option}: expected {' or '.join(known)}, found {value}")
-
-    @property
-    def mirror(self) -> bool:
-        """Whether both orders of two speakers are pooled."""
-        return self.pairs == "upper"
-
-    def times(self, speakers: int | Sequence[str]) -> FloatArray | None:
-        """How often each speaker is drawn in each replicate (the draws of the detection bootstrap),
-        and after them all speakers but one, for each in turn where they are not many; None where no
-        replicates were asked for. ``speakers`` are their names, of which a seed draws the same in
-        every number, or how many there are.
-        """
-        if not self.replicates:
-            return None
-        count = speakers if isinstance(speakers, int) else len(speakers)
-        drawn = draws(count, self.replicates, self.seed)
-        if not isinstance(speakers, int):
-            drawn = drawn[:, in_order(speakers)]
-        left_out = 1 - np.eye(count) if count <= MOST_LEFT_OUT else np.empty((0, count))
-        return np.concatenate([drawn, left_out])
-
-    def intervals(self, statistics: Mapping[str, Statistic], speakers: int) -> dict[str, Interval]:
-        """The interval of each statistic that has one."""
-        intervals = {
-            name: statistic.interval(speakers, self.level, self.seed)
-            for name, statistic in statistics.items()
-        }
-        return {name: interval for name, interval in intervals.items() if interval is not None}

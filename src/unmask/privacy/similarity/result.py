@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from unmask.base import FloatArray, Tabular, few_speakers
+import numpy as np
+
+from unmask.base import FloatArray, IntArray, Tabular, few_speakers
 from unmask.engine import negated_notices
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval, Notice, Noticed
+from unmask.estimate import Estimate, Interval, Notice, Noticed, Parameter
 from unmask.privacy.similarity.attackers import (
     CENTRED,
     NEGATED,
@@ -22,7 +24,7 @@ from unmask.privacy.similarity.attackers import (
     protection_of,
     strongest_of,
 )
-from unmask.privacy.similarity.matrix import Replicates, SimilaritySet
+from unmask.privacy.similarity.matrix import Comparisons, SimilaritySet
 from unmask.privacy.similarity.resampling import (
     LARGEST_D_ECE,
     NOT_ASKED,
@@ -30,7 +32,6 @@ from unmask.privacy.similarity.resampling import (
     SAME,
     WITH_TRIALS,
     Ends,
-    Setup,
     Statistic,
     decibels,
     gain,
@@ -40,10 +41,65 @@ from unmask.privacy.similarity.resampling import (
 )
 
 SETS = OWN_SETS
+MOST_SPEAKERS = 300
+ORDERS = ("given", "cluster")
+Numbers = Mapping[str, tuple[float, FloatArray]]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Pseudonymisation(Noticed, Tabular):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Assessment(Noticed, Tabular):
+    """Similarity sets by name, and the ``intervals``, by metric, of what is read off them.
+
+    Intervals at ``level`` come from ``replicates`` resamples of the speakers drawn with ``seed``,
+    each calibrated anew.
+    """
+
+    sets: Mapping[str, SimilaritySet]
+    intervals: Mapping[str, Interval]
+    backend: str | None = None
+    replicates: int = 1000
+    level: float = 0.95
+    seed: int = 0
+    trials: str = ""
+
+    def interval(self, metric: str) -> Interval | None:
+        """Interval of any metric of the estimates and details, where it has one."""
+        return self.intervals.get(metric)
+
+    def _number(
+        self,
+        metric: str,
+        value: float | str,
+        unit: str,
+        own: SimilaritySet,
+        chance: float | None,
+        params: Mapping[str, Parameter],
+        **more: int,
+    ) -> Estimate:
+        """One number, which rests on the comparisons of a set."""
+        interval, grows = self.interval(metric), metric.startswith(("l_w", "tag"))
+        why = WITH_TRIALS if grows else SAME if self.replicates else NOT_ASKED
+        counts = {"target": round(own.roc.targets), "nontarget": round(own.roc.nontargets)}
+        return Estimate(
+            metric,
+            value,
+            unit,
+            interval=interval,
+            chance=chance,
+            n={**counts, "speakers": len(own.speakers), **more},
+            params=params,
+            trials=self.trials,
+            no_interval="" if interval is not None else why,
+        )
+
+    def _few(self) -> tuple[Notice, ...]:
+        """What to say where intervals rest on few speakers."""
+        few = few_speakers(len(next(iter(self.sets.values())).speakers))
+        return (Notice("few-speakers", "", few),) if few and self.replicates else ()
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Pseudonymisation(Assessment):
     """De-identification and gain of voice distinctiveness of one safeguard (Noé 2020, 2022).
 
     Made by :func:`pseudonymisation`, a part of a table of safeguards. ``deid`` is a fraction,
@@ -51,23 +107,15 @@ class Pseudonymisation(Noticed, Tabular):
     their scores centred, where that could be done, and those of other attackers by name.
     ``attacks`` has DeID for every way to read the OP scores (``plain``, ``negated``, ``centred``,
     …); ``attacker`` is the strongest of them.
-    ``intervals``, by metric, come from resamples of the speakers, each calibrated anew.
     ``negated_discloses_more`` says whether D_ECE of the negated OP scores is larger by more than
     resampling moves it.
     """
 
-    sets: Mapping[str, SimilaritySet]
     attacks: Mapping[str, float]
     attacker: str
     per_speaker: SpeakerProtection
-    intervals: Mapping[str, Interval]
     negated_discloses_more: bool
     pairs: str
-    backend: str | None = None
-    replicates: int = 1000
-    level: float = 0.95
-    seed: int = 0
-    trials: str = ""
     notes: tuple[Notice, ...] = ()
 
     @property
@@ -157,10 +205,6 @@ class Pseudonymisation(Noticed, Tabular):
             return None, None
         return self.attacks[self.attacker], self.interval("deid_strongest")
 
-    def interval(self, metric: str) -> Interval | None:
-        """Interval of any metric of :attr:`estimates` or :attr:`details`, where it has one."""
-        return self.intervals.get(metric)
-
     @cached_property
     def notices(self) -> tuple[Notice, ...]:
         """What to be careful about, the negated score first."""
@@ -182,8 +226,7 @@ class Pseudonymisation(Noticed, Tabular):
                 f" {100 * self.deid:.1f} %: {_why(self.attacker)}"
             )
             notices.append(Notice("stronger-reading", "OP", sentence))
-        few = few_speakers(len(self.speakers)) if self.replicates else None
-        return (*notices, *([Notice("few-speakers", "", few)] if few else []))
+        return (*notices, *self._few())
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -232,33 +275,18 @@ class Pseudonymisation(Noticed, Tabular):
         chance: float | None = None,
     ) -> Estimate:
         """One number, that of the set ``of`` or a ratio of sets."""
-        interval = self.interval(metric)
-        roc = self.sets[of or "op"].roc
-        why = WITH_TRIALS if metric in ("l_w", "tag") else SAME if self.replicates else NOT_ASKED
-        return Estimate(
-            metric,
-            value,
-            unit,
-            interval=interval,
-            chance=chance,
-            n={
-                "target": round(roc.targets),
-                "nontarget": round(roc.nontargets),
-                "speakers": len(self.speakers),
-            },
-            params={
-                "set": of,
-                "mean": self.mean,
-                "pairs": self.pairs,
-                "backend": self.backend,
-                "calibration": "pav" if metric in _WITHOUT_LAPLACE else "pav,laplace",
-                "attacker": self.attacker if metric == "deid_strongest" else None,
-                "bins": self.sets["oo"].bins or None,
-                "partners": self.sets["oo"].partners or None,
-            },
-            trials=self.trials,
-            no_interval="" if interval is not None else why,
-        )
+        oo = self.sets["oo"]
+        params: dict[str, Parameter] = {
+            "set": of,
+            "mean": self.mean,
+            "pairs": self.pairs,
+            "backend": self.backend,
+            "calibration": "pav" if metric in _WITHOUT_LAPLACE else "pav,laplace",
+            "attacker": self.attacker if metric == "deid_strongest" else None,
+            "bins": oo.bins or None,
+            "partners": oo.partners or None,
+        }
+        return self._number(metric, value, unit, self.sets[of or "op"], chance, params)
 
 
 _WITHOUT_LAPLACE = ("d_ece", "deid_d_ece", "deid_min_cllr", "g_d_ece", "g_min_cllr")
@@ -287,31 +315,30 @@ def _metric(attacker: str) -> str:
 
 
 def assessed(
-    sets: Mapping[str, SimilaritySet],
-    drawn: Mapping[str, Replicates],
-    setup: Setup,
+    made: Comparisons,
     *,
     backend: str | None = None,
     trials: str = "",
     notes: tuple[Notice, ...] = (),
 ) -> Pseudonymisation:
     """The result of three sets, with all that its resamples say: no replicate is kept."""
+    sets, setup = made.sets, made.setup
     if sets["oo"].d_diag == 0:
         raise InputError(
             "OO: D_diag is 0, original voices cannot be told apart by these scores:"
             " DeID and G_VD are not defined"
         )
-    attacks = attacks_of(sets, drawn)
-    strongest = strongest_of(attacks, setup)
-    statistics = _statistics(sets, drawn, attacks, strongest, setup.replicates)
+    attacks = attacks_of(made)
+    strongest = strongest_of(attacks)
+    statistics = _statistics(made, attacks, strongest) if made.plain else {}
     return Pseudonymisation(
-        sets,
-        {name: attack.deid for name, attack in attacks.items()},
-        strongest.name,
-        protection_of(strongest, sets, setup),
-        setup.intervals(statistics, len(sets["oo"].speakers)),
-        _negated_discloses_more(sets["op"], drawn.get("op"), setup),
-        setup.pairs,
+        sets=sets,
+        attacks={name: attack.deid for name, attack in attacks.items()},
+        attacker=strongest.name,
+        per_speaker=protection_of(strongest),
+        intervals=setup.intervals(statistics, len(sets["oo"].speakers)),
+        negated_discloses_more=_negated_discloses_more(made),
+        pairs=setup.pairs,
         backend=backend,
         replicates=setup.replicates,
         level=setup.level,
@@ -322,32 +349,21 @@ def assessed(
 
 
 def _statistics(
-    sets: Mapping[str, SimilaritySet],
-    drawn: Mapping[str, Replicates],
-    attacks: Mapping[str, Attack],
-    strongest: Attack,
-    number: int,
+    made: Comparisons, attacks: Mapping[str, Attack], strongest: Attack
 ) -> dict[str, Statistic]:
-    """What intervals are made from, by metric; nothing where there are no replicates."""
-    if not drawn:
-        return {}
-    own = {name: drawn[name].plain for name in SETS}
+    """What intervals are made from, by metric."""
+    sets, own, number = made.sets, made.plain, made.setup.replicates
     information = {name: (1 - sets[name].roc.min_cllr(), 1 - own[name].min_cllr) for name in SETS}
     disclosed = {name: (sets[name].zebra.d_ece, own[name].d_ece) for name in SETS}
     logs = {name: (sets[name].signed_log, own[name].signed_log) for name in SETS}
     signed = {name: (sets[name].signed, own[name].signed) for name in SETS}
-
-    def over_oo(
-        pairs: Mapping[str, tuple[float, FloatArray]], name: str
-    ) -> tuple[float, FloatArray]:
-        return ratio(pairs[name][0], pairs["oo"][0], pairs[name][1], pairs["oo"][1])
-
     evidence = {name: Statistic(*signed[name], number, bounds=(-1.0, 1.0)) for name in SETS}
     bits = 0.0, LARGEST_D_ECE
 
-    def twin(
-        pairs: Mapping[str, tuple[float, FloatArray]], name: str, read: Callable[[Ends], Ends]
-    ) -> Statistic:
+    def over_oo(pairs: Numbers, name: str) -> tuple[float, FloatArray]:
+        return ratio(pairs[name][0], pairs["oo"][0], pairs[name][1], pairs["oo"][1])
+
+    def twin(pairs: Numbers, name: str, read: Callable[[Ends], Ends]) -> Statistic:
         return Statistic(*over_oo(pairs, name), number, read, POSITIVE, evidence[name])
 
     statistics = {
@@ -366,20 +382,107 @@ def _statistics(
         statistics[f"d_diag_{name}_signed"] = evidence[name]
         statistics[f"d_diag_{name}_log"] = Statistic(*logs[name], number, modulus)
     for attack in attacks.values():
-        deid = attack.statistic(number)
-        if deid is not None:
-            statistics[_metric(attack.name)] = deid
+        assert attack.resampled is not None
+        drawn = attack.resampled.signed
+        statistics[_metric(attack.name)] = attack.over_oo(attack.signed, drawn, lost)
     statistics["deid_strongest"] = statistics[_metric(strongest.name)]
     return statistics
 
 
-def _negated_discloses_more(op: SimilaritySet, drawn: Replicates | None, setup: Setup) -> bool:
+def _negated_discloses_more(made: Comparisons) -> bool:
     """Whether D_ECE of the negated OP scores is larger by more than resampling moves it."""
+    op = made.sets["op"]
     if not op.zebra.notices:
         return False
-    if drawn is None or drawn.negated is None:
+    if not made.plain:
         return True
     value = op.zebra.negated_d_ece - op.zebra.d_ece
-    statistic = Statistic(value, drawn.negated.d_ece - drawn.plain.d_ece, setup.replicates)
-    ends = statistic.ends(len(op.speakers), setup.level)
+    drawn = made.negated["op"].d_ece - made.plain["op"].d_ece
+    ends = Statistic(value, drawn, made.setup.replicates).ends(len(op.speakers), made.setup.level)
     return ends is None or ends[0] > 0
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixView:
+    """A square of similarities; each of ``parts`` (original, protected) takes an equal share of the
+    rows and of the columns.
+
+    ``labels`` name the speakers of one part, or the first and last speaker of each bin of
+    ``per_bin`` speakers. A bin on the diagonal shows the mean self-similarity, any other bin the
+    mean similarity of different speakers.
+    """
+
+    values: FloatArray
+    labels: tuple[str, ...]
+    parts: tuple[str, ...]
+    per_bin: int = 1
+
+
+def quadrants(
+    result: Pseudonymisation, *, order: str = "given", most: int = MOST_SPEAKERS
+) -> MatrixView:
+    """OO upper left, OP upper right, its transpose lower left, PP lower right.
+
+    ``cluster`` puts speakers side by side whose original and protected voices are alike (average
+    linkage), for all quadrants alike; ``given`` keeps the order of the input.
+    """
+    oo, op, pp = (result.matrices[name] for name in ("oo", "op", "pp"))
+    parts = ("original", "protected")
+    return _view([[oo, op], [op.T, pp]], [oo, pp], result.speakers, parts, order, most)
+
+
+def single(
+    similarity: SimilaritySet, *, order: str = "given", most: int = MOST_SPEAKERS
+) -> MatrixView:
+    """One set alone."""
+    matrix, parts = similarity.matrix, (similarity.name.upper(),)
+    return _view([[matrix]], [matrix], similarity.speakers, parts, order, most)
+
+
+def _view(
+    squares: list[list[FloatArray]],
+    alike: list[FloatArray],
+    speakers: tuple[str, ...],
+    parts: tuple[str, ...],
+    order: str,
+    most: int,
+) -> MatrixView:
+    """Matrices side by side, the speakers in the order of those that tell who are ``alike``."""
+    place = _place(alike, order)
+    step = -(-len(speakers) // most)
+    values = np.block([[_binned(m[np.ix_(place, place)], step) for m in row] for row in squares])
+    names = [speakers[i] for i in place]
+    bins = [names[i : i + step] for i in range(0, len(names), step)]
+    labels = (one[0] if len(one) == 1 else f"{one[0]} … {one[-1]}" for one in bins)
+    return MatrixView(values, tuple(labels), parts, step)
+
+
+def _place(matrices: list[FloatArray], order: str) -> IntArray:
+    size = matrices[0].shape[0]
+    if order not in ORDERS:
+        raise InputError(f"order: expected given or cluster, found {order}")
+    if order == "given" or size < 3:
+        return np.arange(size)
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    alike = sum(matrix + matrix.T for matrix in matrices) / (2 * len(matrices))
+    distance = 1 - np.asarray(alike)
+    np.fill_diagonal(distance, 0.0)
+    tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=size <= 300)
+    return np.asarray(leaves_list(tree), dtype=np.int64)
+
+
+def _binned(matrix: FloatArray, step: int) -> FloatArray:
+    if step == 1:
+        return matrix
+    first = np.arange(0, matrix.shape[0], step)
+    off = ~np.eye(matrix.shape[0], dtype=bool)
+
+    def summed(values: FloatArray) -> FloatArray:
+        return np.add.reduceat(np.add.reduceat(values, first, axis=0), first, axis=1)
+
+    binned = summed(matrix * off) / np.maximum(summed(off.astype(np.float64)), 1.0)
+    own = np.add.reduceat(np.diag(matrix), first) / np.diff(np.append(first, matrix.shape[0]))
+    np.fill_diagonal(binned, own)
+    return np.asarray(binned)

@@ -6,30 +6,25 @@ distinct, between sessions they should not be linkable to each other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.base import Codes, FloatArray, IntArray, Tabular, few_speakers
+from unmask.base import Codes, FloatArray, IntArray
 from unmask.engine import negated_notices
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval, Notice, Noticed
-from unmask.privacy.similarity.matrix import Replicates, SimilaritySet, similarity_sets
+from unmask.estimate import Estimate, Notice
+from unmask.privacy.similarity.matrix import Comparisons, similarity_sets
 from unmask.privacy.similarity.pairs import (
     EmbeddingPairs,
     Pairs,
+    Rule,
     Segments,
-    Sessions,
-    aligned,
     check_backend,
     prepared,
 )
 from unmask.privacy.similarity.resampling import (
     LARGEST_D_ECE,
-    NOT_ASKED,
-    SAME,
-    WITH_TRIALS,
     Setup,
     Statistic,
     decibels,
@@ -37,25 +32,20 @@ from unmask.privacy.similarity.resampling import (
     lost,
     ratio,
 )
+from unmask.privacy.similarity.result import Assessment
 from unmask.scoring import Backend, backend_named
 from unmask.trials import Embeddings
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SessionAssessment(Noticed, Tabular):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SessionAssessment(Assessment):
     """Voice distinctiveness within sessions and linkability between them; made by :func:`sessions`.
 
     ``sets`` holds the similarity sets of original (``oo``) and protected (``pp``) segments over the
     pairs ``within`` a session and ``between`` two, each calibrated on its own: ``oo_within``, ….
     """
 
-    sets: Mapping[str, SimilaritySet]
-    intervals: Mapping[str, Interval]
-    backend: str
     sessions: int
-    replicates: int = 1000
-    level: float = 0.95
-    seed: int = 0
 
     @property
     def g_vd_within(self) -> float:
@@ -66,10 +56,6 @@ class SessionAssessment(Noticed, Tabular):
     def unlinkability_between(self) -> float:
         """1 − D_diag(PP)/D_diag(OO) over pairs of two sessions: should reach 1."""
         return 1 - self.sets["pp_between"].d_diag / self.sets["oo_between"].d_diag
-
-    def interval(self, metric: str) -> Interval | None:
-        """Interval of any metric of :attr:`estimates`, where it has one."""
-        return self.intervals.get(metric)
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -87,32 +73,17 @@ class SessionAssessment(Noticed, Tabular):
     def _estimate(
         self, metric: str, value: float | str, unit: str, name: str, chance: float | None = None
     ) -> Estimate:
-        interval, own = self.interval(metric), self.sets[name]
-        grows = metric in ("l_w_between", "tag_between")
-        why = WITH_TRIALS if grows else SAME if self.replicates else NOT_ASKED
+        own = self.sets[name]
+        params = {
+            "set": name,
+            "mean": own.mean,
+            "backend": self.backend,
+            "bins": own.bins or None,
+            "partners": own.partners or None,
+        }
         compared = int((own.sums.count > 0).sum()) - len(own.speakers)
-        return Estimate(
-            metric,
-            value,
-            unit,
-            interval=interval,
-            chance=chance,
-            n={
-                "target": round(own.roc.targets),
-                "nontarget": round(own.roc.nontargets),
-                "speakers": len(own.speakers),
-                "sessions": self.sessions,
-                "speaker_pairs": compared,
-            },
-            params={
-                "set": name,
-                "mean": own.mean,
-                "backend": self.backend,
-                "bins": own.bins or None,
-                "partners": own.partners or None,
-            },
-            no_interval="" if interval is not None else why,
-        )
+        n = {"sessions": self.sessions, "speaker_pairs": compared}
+        return self._number(metric, value, unit, own, chance, params, **n)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -130,8 +101,7 @@ class SessionAssessment(Noticed, Tabular):
                     " comparison and do not count"
                 )
                 notices.append(Notice("not-compared", name, sentence))
-        few = few_speakers(len(self.sets["oo_within"].speakers)) if self.replicates else None
-        return (*notices, *([Notice("few-speakers", "", few)] if few else []))
+        return (*notices, *self._few())
 
 
 def sessions(
@@ -157,42 +127,39 @@ def sessions(
     if protected.sessions is None:
         raise InputError("sessions: expected a session for every protected segment, found none")
     _refuse_lone(protected.sessions.codes, protected.speakers.codes)
-    segments, protected_order = aligned(original, protected)
-    order = protected_order[segments.order]
-    rows = {
-        "oo": prepared(scorer, original, segments.order),
-        "pp": prepared(scorer, protected, order),
-    }
+    segments, order, o, p = prepared(scorer, original, protected)
     codes = protected.sessions.codes[order].astype(np.int64)
     _refuse_missing(segments, codes)
-    rules = {"within": Sessions(codes, within=True), "between": Sessions(codes, within=False)}
+    rules = {"within": Rule(codes, "=="), "between": Rule(codes, "!=")}
     pairs = {
         f"{name}_{kind}": Pairs(EmbeddingPairs.of(scorer, own, own), segments, rule)
         for kind, rule in rules.items()
-        for name, own in rows.items()
+        for name, own in (("oo", o), ("pp", p))
     }
-    sets, drawn = similarity_sets(pairs, setup, once=tuple(pairs))
+    made = similarity_sets(pairs, setup, once=tuple(pairs))
     for name in ("oo_within", "oo_between"):
-        if sets[name].d_diag == 0:
+        if made.sets[name].d_diag == 0:
             raise InputError(f"{name}: D_diag is 0, original voices cannot be told apart")
-    statistics = _statistics(sets, drawn, replicates) if drawn else {}
-    intervals = setup.intervals(statistics, segments.speakers)
-    number = protected.sessions.n_unique
-    return SessionAssessment(sets, intervals, scorer.name, number, replicates, level, seed)
+    return SessionAssessment(
+        sets=made.sets,
+        intervals=setup.intervals(_statistics(made) if made.plain else {}, segments.speakers),
+        backend=scorer.name,
+        sessions=protected.sessions.n_unique,
+        replicates=replicates,
+        level=level,
+        seed=seed,
+    )
 
 
-def _statistics(
-    sets: Mapping[str, SimilaritySet], drawn: Mapping[str, Replicates], number: int
-) -> dict[str, Statistic]:
+def _statistics(made: Comparisons) -> dict[str, Statistic]:
     """What intervals are made from, by metric."""
+    sets, drawn, number = made.sets, made.plain, made.setup.replicates
 
     def over_original(kind: str) -> tuple[float, FloatArray]:
         pp, oo = f"pp_{kind}", f"oo_{kind}"
-        return ratio(
-            sets[pp].signed, sets[oo].signed, drawn[pp].plain.signed, drawn[oo].plain.signed
-        )
+        return ratio(sets[pp].signed, sets[oo].signed, drawn[pp].signed, drawn[oo].signed)
 
-    own, between = sets["pp_between"], drawn["pp_between"].plain
+    own, between = sets["pp_between"], drawn["pp_between"]
     evidence = Statistic(own.signed, between.signed, number, bounds=(-1.0, 1.0))
     bits, half = (0.0, LARGEST_D_ECE), (0.0, 0.5)
     return {

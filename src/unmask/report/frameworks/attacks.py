@@ -46,13 +46,13 @@ def extractor_note(inputs: Inputs) -> str:
     if not inputs.trained:
         why = dict.fromkeys(f"{who}, {why}" for (_, who), why in inputs.untrained.items())
         return f"No extractor was trained: {'; '.join(why)}." if why else BACKENDS_ONLY
-    told = [
+    trained = (
         f"{who} on {name}, by {speech.people} people"
         for (name, who), speech in inputs.trained.items()
-    ]
+    )
     return (
         "Extractors were trained on speech protected under keys of the attacker's own, by people"
-        f" who are not attacked: {'; '.join(told)}."
+        f" who are not attacked: {'; '.join(trained)}."
     )
 
 
@@ -76,21 +76,26 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     They compare all original with all protected speech, as the matrices do.
     """
     speech = inputs.speech(safeguard)
+    train, pairs = None, pairs_of(speech)
     named = dict.fromkeys(b for one in config.attackers for b in one.backends if b != "cosine")
-    train, pairs = None, None
-    if {"original", "own"} <= set(speech.learnt):
-        pairs = speech.learnt["original"], speech.learnt["own"]
+    if pairs is not None:
         train = pooled(pairs)
     sides = counterpart(speech.known["original"], speech.protected), speech.protected
     whole = LegalAttacker(*sides, "cosine", train, consistency=False, pairs=pairs)
-    found = {name: replace(whole, backend=name) for name in named if whole.allows(name)}
-    return found | {
+    allowed = {name: replace(whole, backend=name) for name in named if whole.allows(name)}
+    return allowed | {
         f"trained by {who}": LegalAttacker(
             counterpart(one.known["original"], one.protected), one.protected, consistency=False
         )
         for (name, who), one in inputs.trained.items()
         if name == safeguard
     }
+
+
+def pairs_of(speech: Speech) -> Pairs | None:
+    """Training speech as it is and as the attacker's own run protects it, where there are both."""
+    learnt = speech.learnt
+    return (learnt["original"], learnt["own"]) if {"original", "own"} <= set(learnt) else None
 
 
 @dataclass(frozen=True)
@@ -234,11 +239,9 @@ def _first_value(embeddings: Embeddings, column: str) -> Ids | None:
     if column not in embeddings.columns:
         return None
     ids = embeddings.columns[column]
-    codes = np.unique(embeddings.speakers.codes, return_index=True, return_inverse=True)
-    value = ids.codes[codes[1]]
-    if (value[codes[2]] != ids.codes).any():
-        return None
-    return Ids(value, ids.names)
+    _, first, of = np.unique(embeddings.speakers.codes, return_index=True, return_inverse=True)
+    value = ids.codes[first]
+    return Ids(value, ids.names) if (value[of] == ids.codes).all() else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,11 +260,8 @@ class Attacks:
     @property
     def names(self) -> tuple[str, ...]:
         """Attackers that were run against some safeguard."""
-        return tuple(
-            dict.fromkeys(
-                a.attacker for n, found in self.of.items() if n != ORIGINAL for a in found
-            )
-        )
+        run = (attack for name, some in self.of.items() if name != ORIGINAL for attack in some)
+        return tuple(dict.fromkeys(attack.attacker for attack in run))
 
 
 def attacks_of(config: Config, inputs: Inputs) -> Attacks:
@@ -282,7 +282,7 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
         test = inputs.attacked(protected)
         run = inputs.enrolment(protected)
         given = inputs.speech(name)
-        found = []
+        attacks = []
         for one in config.attackers:
             speech = inputs.trained.get((name, one.name)) if one.trains else given
             lacking = [NOT_GIVEN[data] for data in one.needs if data not in given.known]
@@ -291,11 +291,11 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
             elif lacking and not one.trains:
                 missing[name, one.name] = f"not run, {' and '.join(lacking)}"
             else:
-                found.append(_attack(name, one, inputs, speech))
-        if not found:
-            told = "; ".join(f"{who}: {why}" for (n, who), why in missing.items() if n == name)
-            raise InputError(f"attackers: none can attack {name} ({told})")
-        of[name] = tuple(found)
+                attacks.append(_attack(name, one, inputs, speech))
+        if not attacks:
+            reasons = "; ".join(f"{who}: {why}" for (n, who), why in missing.items() if n == name)
+            raise InputError(f"attackers: none can attack {name} ({reasons})")
+        of[name] = tuple(attacks)
         consistency[name] = Attack(name, CONSISTENCY, "", ("cosine",), run, run, test)
     return Attacks(of, consistency, missing)
 
@@ -304,13 +304,11 @@ def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> At
     """An attacker with the back-ends that its data allow: trained on people who are not attacked
     where there are such, else on its own enrolment speech.
     """
-    known = {data: inputs.enrolment(found) for data, found in speech.known.items()}
+    known = {data: inputs.enrolment(some) for data, some in speech.known.items()}
     apart = all(data in speech.learnt for data in one.train)
     sets = speech.learnt if apart else known
     train = pooled([sets[data] for data in one.train if data in sets])
-    pairs = None
-    if apart and one.enrol == "original" and {"original", "own"} <= set(speech.learnt):
-        pairs = speech.learnt["original"], speech.learnt["own"]
+    pairs = pairs_of(speech) if apart and one.enrol == "original" else None
     usable = tuple(
         b for b in one.backends if b not in LEARNT or (apart and (b == "asnorm" or pairs))
     )

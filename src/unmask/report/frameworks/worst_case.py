@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from unmask import figures as charts
 from unmask.engine import Roc
 from unmask.estimate import Notice, Noticed
-from unmask.figures import Figure, GrowthLine, worst_case_figures, worst_case_growth
 from unmask.report.cache import Step
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.study import Framework, Plan, Study, Table
-from unmask.report.section import SHOLOKHOV_2020, Method, Section, TableBlock, percent
+from unmask.report.frameworks.study import Framework, Plan, Results, Study, Table
+from unmask.report.section import Section, TableBlock, percent
 from unmask.run import part
 from unmask.stress import (
     GROUPS,
@@ -82,19 +82,18 @@ def _(studies: Mapping[str, WorstCaseStudy], *, inputs: tuple[Source, ...] = ())
             "P_miss [%]",
         )
         for place, point in enumerate(study.operating):
-            conditions = where | {
-                "threshold": point.name
-                if _is_number(point.name)
-                else f"{point.name} ({_weight(point.name)}) = {point.threshold:.4g}"
-            }
-            rows.append(Row(conditions, study.estimates(place), columns))
+            threshold = f"{point.name} ({_weight(point.name)}) = {point.threshold:.4g}"
+            if point.name.lstrip("-")[:1].isdigit():
+                threshold = point.name
+            rows.append(Row({**where, "threshold": threshold}, study.estimates(place), columns))
         notes.append(_counts(study, said))
         notes += [
             f"{said}to keep the closest of {need.count:,} voices at {100 * need.rate:g} %, accept"
             f" above {need.threshold:.4g}: {100 * need.p_miss:.2f} % misses{_safe(need, study)}."
             for need in study.needed
         ]
-        notes += [_beside(study, name, said) for name in study.compared]
+        at = f" at N = {study.population:,}: "
+        notes += [f"{said}{name}{at}{_rates(study, far)}." for name, far in study.compared.items()]
         warnings += [said + line for line in study.warnings]
     seed = next(iter(studies.values())).extrapolation.seed
     return Document(
@@ -105,27 +104,25 @@ def _(studies: Mapping[str, WorstCaseStudy], *, inputs: tuple[Source, ...] = ())
 def _safe(need: Needed, study: WorstCaseStudy) -> str:
     if not np.isfinite(need.high):
         return ""
-    told = (
+    upper = (
         f", and the rate may be {100 * need.high:.2g} % (upper end of the"
         f" {100 * study.predicted.level:g} % interval)"
     )
     if not np.isfinite(need.safe_threshold):
-        return f"{told}; {study.empirical.targets:,} targets are too few to keep that end there"
+        return f"{upper}; {study.empirical.targets:,} targets are too few to keep that end there"
     return (
-        f"{told}; to keep that end there, accept above"
+        f"{upper}; to keep that end there, accept above"
         f" {need.safe_threshold:.4g}: {100 * need.safe_p_miss:.2f} % misses"
     )
 
 
-def _beside(study: WorstCaseStudy, name: str, said: str) -> str:
-    far = study.compared[name]
+def _rates(study: WorstCaseStudy, far: Prediction) -> str:
     at = int(np.searchsorted(far.counts, study.population))
-    rates = "; ".join(
+    return "; ".join(
         f"{point.name} {100 * far.values[at, t]:.1f} %"
         + (f" [{100 * far.low[at, t]:.1f}, {100 * far.high[at, t]:.1f}]" if far.groups else "")
         for t, point in enumerate(study.operating)
     )
-    return f"{said}{name} at N = {study.population:,}: {rates}."
 
 
 @document.register(list)
@@ -150,22 +147,21 @@ def _(comparisons: Sequence[ModelComparison], *, inputs: tuple[Source, ...] = ()
 
 def _counts(study: WorstCaseStudy, said: str) -> str:
     fitted = study.extrapolation
-    errors = fitted.errors
-    held = ", ".join(f"{name} {100 * error:.2f} %" for name, error in errors.items())
-    told = (
+    held = ", ".join(f"{name} {100 * error:.2f} %" for name, error in fitted.errors.items())
+    text = (
         f"{said}{study.empirical.targets:,} targets with at least {study.empirical.impostors:,}"
         f" impostors; beyond them {fitted.name}"
         f"{f' (held-out errors on hard thresholds: {held})' if held else ''}."
         " One attempt by the one closest of N voices, not N attempts."
     )
     if study.sample is not None:
-        told += (
+        text += (
             f" It is fitted to at most {study.sample.per_pair:,} scores of each pair of"
             f" {study.sample.targets:,} targets; the measured rates rest on all scores."
         )
     far = study.predicted
     if not far.rivals:
-        return told
+        return text
     at = int(np.searchsorted(far.counts, study.population))
     spread = "; ".join(
         f"{point.name} {100 * low:.1f} to {100 * high:.1f} %"
@@ -173,20 +169,16 @@ def _counts(study: WorstCaseStudy, said: str) -> str:
             study.operating, far.spread_low[at], far.spread_high[at], strict=True
         )
     )
-    return f"{told} Models that fit about as well give at N = {study.population:,}: {spread}."
+    return f"{text} Models that fit about as well give at N = {study.population:,}: {spread}."
 
 
 def _weight(name: str) -> str:
     return _WEIGHTS.get(name, "as asked")
 
 
-def _is_number(name: str) -> bool:
-    return name.lstrip("-")[:1].isdigit()
-
-
-@figures_of.register
-def _(study: WorstCaseStudy) -> list[Figure]:
-    return list(worst_case_figures(study))
+@figures_of.register(WorstCaseStudy)
+def _(study: WorstCaseStudy) -> list[charts.Figure]:
+    return list(charts.worst_case_figures(study))
 
 
 def _step(table: Table, study: Study) -> Step:
@@ -218,7 +210,7 @@ def growth_of(
     model: str,
     **options: Any,
 ) -> Growth:
-    """False alarms of every system of a table; what cannot be told from it is left out and told.
+    """False alarms of every system of a table; what its data do not allow is left out and noted.
 
     ``counts`` are numbers of impostors, by default 1, 2, 5, 10, …; ``by`` names a column within
     whose groups impostors are taken. ``far`` asks for a study, which goes on to ``population`` by
@@ -260,7 +252,7 @@ def growth_of(
 def _usable_pairs(
     pairs: PairScores | None, system: str, notices: list[Notice]
 ) -> PairScores | None:
-    """Pairs from which a worst case can be told, the others counted; none if too few remain."""
+    """Pairs that allow a worst case, the others counted; none if too few remain."""
     if pairs is None:
         sentence = "no impostor trials within the groups, left out"
         notices.append(Notice("no-impostors", system, sentence))
@@ -299,24 +291,24 @@ def _same_group(scores: Scores, by: str | None, notices: list[Notice]) -> np.nda
 
 def _later(study: Study) -> Plan:
     """Tables that name their speakers."""
-    tables = [table for table in study.compared() if table.speakers]
-    return {"growth": {table.name: _step(table, study) for table in tables}}
+    return {"growth": {t.name: _step(t, study) for t in study.compared() if t.speakers}}
 
 
-def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
+def _section(study: Study, results: Results) -> Section:
     """Growth of false alarms with the number of impostors."""
-    found: Mapping[str, Growth] = results["growth"]
+    every: Mapping[str, Growth] = results["growth"]
     colours = study.colours
     figures, largest, beyond, rest = [], [], [], []
     answers: list[str] = []
-    for number, (name, growth) in enumerate(found.items(), start=1):
+    for number, (name, growth) in enumerate(every.items(), start=1):
         if not growth.systems:
             continue
         lines = [
-            GrowthLine(one.system, one.measured, _CHART, one.predicted) for one in growth.systems
+            charts.GrowthLine(one.system, one.measured, _CHART, one.predicted)
+            for one in growth.systems
         ]
         figures.append(
-            worst_case_growth(
+            charts.worst_case_growth(
                 lines,
                 colours=colours if all(x.system in colours for x in growth.systems) else None,
                 name=f"worst_case_{number}",
@@ -331,8 +323,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
             largest += measured[-width:]
             rest += measured[:-width]
             if one.predicted is not None:
-                predicted = _rows(where, one.predicted, one.operating)
-                beyond += predicted[-width:]
+                beyond += _rows(where, one.predicted, one.operating)[-width:]
     blocks = (
         TableBlock("All impostors at hand", tuple(largest), note=_NAMES),
         TableBlock("Extrapolated", tuple(beyond), note=_NAMES),
@@ -340,25 +331,10 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     )
     return Section(
         key="worst_case",
-        title="Worst case with many impostors",
-        question="If an adversary searches N people for the one who sounds most like the target,"
-        " how often is that person, trying once, accepted?",
         answer=tuple(answers),
         figures=tuple(figures),
         tables=tuple(block for block in blocks if block.rows),
-        notices=tuple(one.about(name) for name, g in found.items() for one in g.notices),
-        method=(
-            Method(
-                "Worst-case false alarms",
-                "P_FA^N(τ) = Σ_r w_r(N)·F_r(τ), w_r(N) = C(M−r, N−1)/C(M, N)",
-                "F_r is the rate of the r-th closest impostor's scores above τ. The expectation"
-                " over all subsets of N impostors is exact; N = 1 is the rate of an impostor"
-                " whom nobody chose, all pairs of speakers weighed alike. Scores that choose the"
-                " closest are kept apart from those that attack. Intervals: speakers leave in"
-                " groups, as targets and as impostors.",
-            ),
-        ),
-        citation=SHOLOKHOV_2020,
+        notices=tuple(one.about(name) for name, g in every.items() for one in g.notices),
     )
 
 
@@ -370,7 +346,7 @@ _NAMES = (
 
 
 def _rows(
-    where: Mapping[str, str], found: WorstCase | Prediction, points: Sequence[Operating]
+    where: Mapping[str, str], rates: WorstCase | Prediction, points: Sequence[Operating]
 ) -> list[Row]:
     """A row for each number of impostors and threshold."""
     return [
@@ -378,11 +354,11 @@ def _rows(
             {
                 **where,
                 "threshold": points[place % len(points)].name,
-                "impostors": f"{int(found.counts[place // len(points)]):,}",
+                "impostors": f"{int(rates.counts[place // len(points)]):,}",
             },
             (estimate,),
         )
-        for place, estimate in enumerate(found.estimates)
+        for place, estimate in enumerate(rates.estimates)
     ]
 
 
@@ -400,18 +376,15 @@ def _answer(one: SystemGrowth) -> str:
     point = one.operating[_CHART]
     exact, width = one.measured, len(one.operating)
     near = exact.estimates[-width + _CHART]
-    told = (
+    nearest = (
         f"{one.system}: at {point.name} ({_weight(point.name)}), the one closest"
         f" of {int(exact.counts[-1]):,} voices passes, in one attempt,"
-        f" {percent(float(near.value), near.interval)} of the time"
+        f" {percent(near)} of the time"
     )
     if one.predicted is None:
-        return f"{told}."
+        return f"{nearest}."
     far = one.predicted.estimates[-width + _CHART]
-    return (
-        f"{told}; of {int(one.predicted.counts[-1]):,},"
-        f" {percent(float(far.value), far.interval)}, a model's answer."
-    )
+    return f"{nearest}; of {int(one.predicted.counts[-1]):,}, {percent(far)}, a model's answer."
 
 
 FRAMEWORK = Framework("worst_case", _section, later=_later, trials=True, main="growth")

@@ -9,7 +9,7 @@ impostor's scores above τ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -129,22 +129,11 @@ class Ranked(Protocol):
     def ranges(self) -> list[Range]: ...
 
 
-def surfaces_of(xp: Xp, job: Ranked, targets: Range) -> Arrays:
-    """P_FA^N(τ) of a range of targets, as :func:`surfaces` gives it."""
-    return surfaces(job.ranked(xp, targets), job.counts, targets, job.leaving)
-
-
-def surfaces(
-    ranked: Iterable[tuple[FloatArray, IntArray]],
-    counts: IntArray,
-    targets: Range,
-    leaving: Leaving | None = None,
-) -> Arrays:
+def surfaces(xp: Xp, job: Ranked, targets: Range) -> Arrays:
     """``each``: P_FA^N(τ) of every target of a range, (targets, counts, thresholds).
 
-    ``ranked`` is that of :class:`Ranked`. With groups that leave
-    also ``without``: the sums over the targets that stay, (groups, counts, thresholds), where the
-    impostors of a group have left.
+    With groups that leave also ``without``: the sums over the targets that stay, (groups, counts,
+    thresholds), where the impostors of a group have left.
     """
     first, last = targets
     parts: list[FloatArray] = [np.empty(0)] * (last - first)
@@ -154,13 +143,13 @@ def surfaces(
     def settle(size: int) -> None:
         numbers, rates = zip(*waiting.pop(size), strict=True)
         if size not in weights:
-            weights[size] = closest_weights(size, counts)
+            weights[size] = closest_weights(size, job.counts)
         product = weights[size] @ np.concatenate(rates, axis=1)
         for number, part in zip(numbers, np.split(product, len(numbers), axis=1), strict=True):
             parts[number] = part
 
-    deleted = None if leaving is None else Deleted(leaving)
-    for number, (rates, order) in enumerate(ranked):
+    deleted = None if job.leaving is None else Deleted(job.leaving)
+    for number, (rates, order) in enumerate(job.ranked(xp, targets)):
         if deleted is not None:
             deleted.add(rates, order, first + number)
         size = rates.shape[0]

@@ -1,0 +1,435 @@
+"""What becomes of the tiles of all pairs: small, addable summaries.
+
+Nontarget scores are counted among the target scores, which is the ROC statistic of all pairs. A
+block's nontarget scores are sorted in pieces that fit into the cache's neighbourhood, and the
+target scores are looked up in them: sorting float32 costs about as much as the product itself. The
+speaker bootstrap needs them counted once more, by speaker: every pair of two speakers counts for
+both of them, in a table with a row per speaker and a column per bin of scores, so it stays small.
+
+All counts are integers and sums of losses are kept in whole units of 2⁻³², taken tile by tile: the
+result does not depend on the blocks, on who counted them or in which order they arrived. A device
+counts whole rows, inside the product where triton is at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unmask.base import BoolArray, FloatArray, IntArray, Places, Rows32, ceiling, lazy
+from unmask.run import (
+    Arrays,
+    Range,
+    Torch,
+    Xp,
+    accumulate,
+    current_place,
+    narrow,
+    ranges_of,
+    run,
+)
+from unmask.scoring.moments import Rows
+from unmask.scoring.pairs import BLOCK, Block, Pairs, Tile
+
+UNIT = 2.0**-32
+PIECE = 1 << 22
+LONGEST_PIECE = 1 << 26
+STRIP = 1 << 28
+WIDEST_COSINE = np.float32(1.001)
+_STRIP_ROWS = 64
+_PACKED = ("step", "met", "ties")
+_SUMS = ("target", "nontarget", "target_loss", "nontarget_loss")
+
+
+def packed(below: IntArray, equal: IntArray) -> tuple[npt.NDArray[Any], IntArray, IntArray]:
+    """Counts in as few bytes as they need: the differences of ``below``, and the places and values
+    of ``equal`` where it is not 0.
+    """
+    met = np.flatnonzero(equal)
+    return narrow(np.diff(below, prepend=0)), met, equal[met]
+
+
+def unpacked(step: npt.NDArray[Any], met: IntArray, ties: IntArray) -> tuple[IntArray, IntArray]:
+    """``below`` and ``equal`` from what :func:`packed` made of them."""
+    equal = np.zeros(step.size, np.int64)
+    equal[met] = ties
+    return np.cumsum(step, dtype=np.int64), equal
+
+
+@dataclass(frozen=True, eq=False)
+class TargetScores:
+    """Distinct scores of the pairs of one speaker, ascending, and how often each occurs."""
+
+    scores: Rows32
+    counts: IntArray
+
+    @classmethod
+    def of(cls, pairs: Pairs, *, block: int = BLOCK) -> TargetScores:
+        """Those of all pairs; ``block`` is how many enrolment rows a task has."""
+        parts = list(run(target_scores, pairs, ranges_of(len(pairs.enrol), block)))
+        scores = np.concatenate([np.zeros(0, np.float32), *(part["scores"] for part in parts)])
+        distinct, index = np.unique(scores, return_inverse=True)
+        total = np.zeros(distinct.size, np.int64)
+        if parts:
+            np.add.at(total, index, np.concatenate([part["counts"] for part in parts]))
+        return cls(distinct, total)
+
+    def knots(self, thresholds: Sequence[float]) -> Rows32:
+        """Where float32 scores must be counted: at targets, and at the first float32 ≥ a
+        threshold.
+        """
+        return np.unique(np.concatenate([self.scores, ceiling(thresholds)]))
+
+
+def target_scores(xp: Xp, pairs: Pairs, rows: Range) -> Arrays:
+    """Distinct scores of the pairs of one speaker in some rows, and how often each occurs."""
+    buffer = np.empty(pairs.grid**2, np.float32)
+    own = [tile.scores(buffer)[tile.trials(target=True)] for tile in pairs.band(rows)]
+    scores, counts = np.unique(np.concatenate([np.zeros(0, np.float32), *own]), return_counts=True)
+    return {"scores": scores, "counts": counts.astype(np.int64)}
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """How many nontargets lie below each knot and how many equal it, of how many in all.
+
+    ``loss`` is the sum of log(1 + eˢ) over them, in units of 2⁻³².
+    """
+
+    below: IntArray
+    equal: IntArray
+    total: int
+    loss: int
+
+
+@dataclass(frozen=True, eq=False)
+class CountAmong:
+    """The nontargets of pairs, counted among distinct ascending knots."""
+
+    pairs: Pairs
+    knots: Rows32
+
+    def total(self, *, targets: int, block: int = BLOCK) -> Tally:
+        """Count all pairs on the current place, in blocks of ``block`` rows and columns or, where
+        the distinct ``targets`` are many, larger ones.
+        """
+        place = current_place()
+        blocks = self.pairs.blocks(targets=targets, block=block)
+        if place.on == "cuda":
+            blocks = self.pairs.shares(len(place.devices), ordered=False)
+        none = np.zeros(self.knots.size, np.int64)
+        start: Arrays = {"below": none, "equal": none.copy(), **_sums(0, 0)}
+        total = accumulate(count_block, self, blocks, start, _add)
+        trials, loss = (int(str(total[name])) for name in ("total", "loss"))
+        return Tally(total["below"], total["equal"], trials, loss)
+
+
+def _part(below: IntArray, equal: IntArray, total: int, loss: int) -> Arrays:
+    """Counts as they travel."""
+    return {**dict(zip(_PACKED, packed(below, equal), strict=True)), **_sums(total, loss)}
+
+
+def _sums(total: int, loss: int) -> Arrays:
+    """Whole numbers of any size."""
+    return {"total": np.asarray(str(total)), "loss": np.asarray(str(loss))}
+
+
+def _add(total: Arrays, part: Arrays, block: Block) -> None:
+    below, equal = unpacked(*(part[name] for name in _PACKED))
+    total["below"] += below
+    total["equal"] += equal
+    total |= _sums(*(int(str(total[name])) + int(str(part[name])) for name in ("total", "loss")))
+
+
+def count_block(xp: Xp, counting: CountAmong, block: Block) -> Arrays:
+    """Nontarget scores of a block, counted among the knots."""
+    if isinstance(xp, Torch):
+        return _on_device(xp, counting, block)
+    pairs, knots = counting.pairs, counting.knots
+    below, equal = np.zeros((2, knots.size), np.int64)
+    capacity = min(max(PIECE, 8 * knots.size), LONGEST_PIECE)
+    piece = np.empty(capacity, np.float32)
+    spare = np.empty(pairs.grid**2, np.float32)
+    filled = total = loss = 0
+    for tile in pairs.tiles(block):
+        if filled + tile.size > capacity:
+            add_counts(below, equal, piece[:filled], knots)
+            filled = 0
+        scores = tile.scores(piece[filled:]).reshape(-1)
+        if not tile.is_plain:
+            kept = scores[tile.trials(target=False).reshape(-1)]
+            scores = piece[filled : filled + kept.size]
+            scores[:] = kept
+        losses = xp.softplus(scores, wide=pairs.llr, out=spare[: scores.size])
+        loss += round(float(losses.sum(dtype=np.float64)) / UNIT)
+        filled += scores.size
+        total += scores.size
+    add_counts(below, equal, piece[:filled], knots)
+    return _part(below, equal, total, loss)
+
+
+def add_counts(below: IntArray, equal: IntArray, piece: Rows, knots: Rows) -> None:
+    """Count a piece of scores into ``below`` and ``equal``, in place; the piece is sorted."""
+    if not piece.size:
+        return
+    piece.sort()
+    lower = np.searchsorted(piece, knots)
+    below += lower
+    met = np.flatnonzero(piece[np.minimum(lower, piece.size - 1)] == knots)
+    met = met[lower[met] < piece.size]
+    equal[met] += np.searchsorted(piece, knots[met], side="right") - lower[met]
+
+
+def _on_device(xp: Torch, counting: CountAmong, block: Block) -> Arrays:
+    """The same for whole rows: triton counts inside its product, plain torch in strips."""
+    pairs, knots = counting.pairs, counting.knots
+    enrol, test = xp.put(pairs.enrol.rows), xp.put(pairs.test.rows)
+    one, other = xp.put(pairs.enrol.speaker), xp.put(pairs.test.speaker)
+    possible = np.ones(knots.size, bool) if pairs.llr else np.abs(knots) <= WIDEST_COSINE
+    places = Places(knots[possible], "both")
+    last = 2 * places.boundaries.size + 1
+    cells = xp.zeros(last + 1)
+    fused = fuses(xp)
+    column = xp.arange(0, len(test))
+    loss = 0.0
+    for top, bottom in ranges_of(block[1] - block[0], xp.chunk(1, STRIP, len(test))):
+        rows = slice(block[0] + top, block[0] + bottom)
+        scores = xp.product(enrol[rows], test)
+        counted = one[rows, None] != other[None, :]
+        if pairs.unordered:
+            counted &= column[rows, None] < column[None, :]
+        if not fused:
+            cells += xp.bincount(xp.where(counted, xp.among(places, scores), last), last + 1)
+        losses = xp.softplus(scores, wide=pairs.llr) * counted
+        loss += float(losses.sum(dtype=xp.torch.float64))
+    if not fused:
+        counts: IntArray = xp.host(cells[:-1])
+        return tally_of(counts[1::2], counts[::2], knots, possible, loss)
+    from unmask.scoring.triton_roc import count_nontargets
+
+    bounds = xp.put(places.boundaries)
+    ties = count_nontargets(
+        enrol, test, one, other, bounds, symmetric=pairs.unordered, rows=(block[0], block[1])
+    )
+    return tally_of(ties.equal, ties.between, knots, possible, loss)
+
+
+def fuses(xp: Torch) -> bool:
+    """Whether triton can count on the device, inside the product."""
+    return xp.device.startswith("cuda")
+
+
+def tally_of(
+    equal: IntArray,
+    between: IntArray,
+    knots: Rows32,
+    possible: BoolArray | npt.NDArray[Any],
+    loss: float,
+) -> Arrays:
+    """Counts of gaps and ties as those at all knots; impossible ones have no scores beyond."""
+    total = int(equal.sum() + between.sum())
+    below = np.where(knots > 0, total, 0).astype(np.int64)
+    below[possible] = np.cumsum(between[:-1]) + np.cumsum(equal) - equal
+    ties = np.zeros(knots.size, np.int64)
+    ties[possible] = equal
+    return _part(below, ties, total, round(loss / UNIT))
+
+
+@dataclass(frozen=True, eq=False)
+class BySpeaker:
+    """How often scores of each speaker (row) fall into each bin (column), and their losses.
+
+    ``target`` counts pairs within the speaker, ``nontarget`` those with others, ``total`` all
+    nontarget pairs, each once; the losses are the summed log(1 + e^∓s).
+    """
+
+    edges: FloatArray
+    target: IntArray
+    nontarget: IntArray
+    total: IntArray
+    target_loss: FloatArray
+    nontarget_loss: FloatArray
+    total_loss: float
+
+    def present(self) -> BySpeaker:
+        """Without speakers who have no trial."""
+        there = self.target.any(axis=1) | self.nontarget.any(axis=1)
+        return replace(
+            self,
+            target=self.target[there],
+            nontarget=self.nontarget[there],
+            target_loss=self.target_loss[there],
+            nontarget_loss=self.nontarget_loss[there],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CountBySpeaker:
+    """Pairs, counted by speaker in the bins between ``edges``, as :func:`ceiling` has them."""
+
+    pairs: Pairs
+    edges: FloatArray
+    speakers: int
+
+    @lazy
+    def places(self) -> Places:
+        """Gives the bin of a score."""
+        return Places(ceiling(self.edges))
+
+    @property
+    def bins(self) -> int:
+        return self.edges.size + 1
+
+    def total(self, *, block: int = BLOCK) -> BySpeaker:
+        """Count all pairs on the current place, in blocks of ``block`` rows and columns."""
+        place = current_place()
+        blocks = self.pairs.blocks(targets=0, block=block)
+        if place.on == "cuda":
+            blocks = self.pairs.shares(len(place.devices), ordered=True)
+        shape = self.speakers, self.bins
+        start = [np.zeros(shape[: 1 if "loss" in name else 2], np.int64) for name in _SUMS]
+        total = accumulate(
+            count_by_speaker, self, blocks, dict(zip(_SUMS, start, strict=True)), _add_speakers
+        )
+        target_loss, nontarget_loss = (
+            np.asarray(total[name] * UNIT, np.float64) for name in _SUMS[2:]
+        )
+        nontarget = total["nontarget"]
+        return BySpeaker(
+            self.edges,
+            total["target"],
+            nontarget,
+            nontarget.sum(axis=0) // 2,
+            target_loss,
+            nontarget_loss,
+            float(nontarget_loss.sum() / 2),
+        )
+
+
+def _add_speakers(total: Arrays, part: Arrays, block: Block) -> None:
+    """Add what a block counted, from the first speaker of its rows and of its columns on."""
+    for side in ("rows", "columns"):
+        start = int(part[f"{side}_first"])
+        for name, table in total.items():
+            added = part[f"{side}_{name}"]
+            table[start : start + len(added)] += added
+
+
+class _Side:
+    """Counts of the speakers of one side of a block; codes ascend along it."""
+
+    def __init__(self, codes: npt.NDArray[np.int32], start: int, bins: int) -> None:
+        self._codes = codes - codes[0]
+        self._start = start
+        self._bins = bins
+        self.first = int(codes[0])
+        speakers = int(self._codes[-1]) + 1
+        self.target, self.nontarget = np.zeros((2, speakers, bins), np.int64)
+        self.target_loss, self.nontarget_loss = np.zeros((2, speakers), np.int64)
+
+    def arrays(self, side: str) -> Arrays:
+        """All counts, in as few bytes as they need."""
+        tables = {f"{side}_{name}": narrow(getattr(self, name)) for name in _SUMS}
+        return {f"{side}_first": np.asarray(self.first), **tables}
+
+    def part(self, rows: Range) -> tuple[slice, IntArray]:
+        """Speakers of some rows, and the number of each row's speaker among them."""
+        codes = self._codes[rows[0] - self._start : rows[1] - self._start].astype(np.int64)
+        return slice(int(codes[0]), int(codes[-1]) + 1), codes - codes[0]
+
+    def count(self, table: IntArray, speakers: slice, cells: IntArray) -> None:
+        """Count cells: bins, offset by the speaker."""
+        size = (speakers.stop - speakers.start) * self._bins
+        counts = np.bincount(cells.reshape(-1), minlength=size)
+        table[speakers] += counts.reshape(-1, self._bins)
+
+    def add_loss(self, table: IntArray, rows: Range, loss: FloatArray) -> None:
+        """Add the loss of each row, in whole units per speaker."""
+        speakers, codes = self.part(rows)
+        table[speakers] += np.rint(np.bincount(codes, loss) / UNIT).astype(np.int64)
+
+
+def count_by_speaker(xp: Xp, counting: CountBySpeaker, block: Block) -> Arrays:
+    """Counts of a block by the speakers of its rows and of its columns."""
+    if isinstance(xp, Torch):
+        return _by_speaker_on_device(xp, counting, block)
+    pairs, bins = counting.pairs, counting.bins
+    rows = _Side(np.asarray(pairs.enrol.speaker[block[0] : block[1]]), block[0], bins)
+    columns = _Side(np.asarray(pairs.test.speaker[block[2] : block[3]]), block[2], bins)
+    for tile in pairs.tiles(block):
+        _count_tile(xp, counting, tile, rows, columns)
+    return {**rows.arrays("rows"), **columns.arrays("columns")}
+
+
+def _count_tile(xp: Xp, counting: CountBySpeaker, tile: Tile, rows: _Side, columns: _Side) -> None:
+    """Count a tile, a strip of rows at a time: strips stay in the cache."""
+    scores = tile.scores(np.empty(tile.size, np.float32))
+    wide, bins = tile.pairs.llr, counting.bins
+    own = other = None
+    if not tile.is_plain:
+        own, other = tile.trials(target=True), tile.trials(target=False)
+    tested, column = columns.part(tile.columns)
+    accepted = np.zeros(scores.shape[1])
+    for top, bottom in ranges_of(len(scores), _STRIP_ROWS):
+        strip = scores[top:bottom]
+        numbers = tile.rows[0] + top, tile.rows[0] + bottom
+        enrolled, row = rows.part(numbers)
+        bin_of = xp.among(counting.places, strip)
+        in_row, in_column = bin_of + row[:, None] * bins, bin_of + column * bins
+        loss = xp.softplus(strip, wide=wide)
+        if own is not None and other is not None:
+            within, between = own[top:bottom], other[top:bottom]
+            rows.count(rows.target, enrolled, in_row[within])
+            missed = np.where(within, xp.softplus(-strip, wide=wide), 0)
+            rows.add_loss(rows.target_loss, numbers, missed.sum(axis=1, dtype=np.float64))
+            in_row, in_column = in_row[between], in_column[between]
+            loss = np.where(between, loss, 0)
+        rows.count(rows.nontarget, enrolled, in_row)
+        columns.count(columns.nontarget, tested, in_column)
+        rows.add_loss(rows.nontarget_loss, numbers, loss.sum(axis=1, dtype=np.float64))
+        accepted += loss.sum(axis=0, dtype=np.float64)
+    columns.add_loss(columns.nontarget_loss, tile.columns, accepted)
+
+
+def _by_speaker_on_device(xp: Torch, counting: CountBySpeaker, block: Block) -> Arrays:
+    """The same for whole rows.
+
+    Where each unordered pair is a trial, nontargets are gone through in both orders: a row's own
+    speaker is enough then.
+    """
+    pairs, bins, speakers = counting.pairs, counting.bins, counting.speakers
+    enrol, test = xp.put(pairs.enrol.rows), xp.put(pairs.test.rows)
+    other = xp.put(pairs.test.speaker).long()[None, :]
+    own_of = xp.put(pairs.enrol.speaker).long()
+    column = xp.arange(0, len(test))
+    counts = [xp.zeros(speakers * bins) for _ in range(2)]
+    losses = [xp.zeros(speakers, "float64") for _ in range(2)]
+
+    def add(kind: int, speaker: Any, bin_of: Any, loss: Any) -> None:
+        counts[kind] += xp.bincount(speaker * bins + bin_of, speakers * bins)
+        losses[kind] += xp.bincount(speaker, speakers, loss)
+
+    for top, bottom in ranges_of(block[1] - block[0], xp.chunk(1, STRIP // 4, len(test))):
+        rows = slice(block[0] + top, block[0] + bottom)
+        own, scores = own_of[rows, None], xp.product(enrol[rows], test)
+        bin_of = xp.among(counting.places, scores)
+        within = own == other
+        between = ~within
+        if pairs.unordered:
+            within &= column[rows, None] < column[None, :]
+        for kind, chosen in enumerate((within, between)):
+            loss = xp.softplus(scores[chosen] * (1 if kind else -1), wide=pairs.llr)
+            add(kind, own.expand_as(chosen)[chosen], bin_of[chosen], loss)
+            if kind and not pairs.unordered:
+                add(kind, other.expand_as(chosen)[chosen], bin_of[chosen], loss)
+    tables = [xp.host(table).reshape(speakers, bins) for table in counts]
+    tables += [np.rint(xp.host(loss) / UNIT).astype(np.int64) for loss in losses]
+    zero = np.asarray(0)
+    part: Arrays = {"rows_first": zero, "columns_first": zero}
+    for name, table in zip(_SUMS, tables, strict=True):
+        part |= {f"rows_{name}": narrow(table), f"columns_{name}": table[:0]}
+    return part

@@ -1,1 +1,0 @@
-"""What becomes of the tiles of all pairs: small, addable summaries."""
