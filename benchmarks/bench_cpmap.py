@@ -104,12 +104,10 @@ def intervals() -> None:
     other = target + rng.normal(0, 0.3, target.size), nontarget
     speakers = rng.integers(0, 40, (3, target.size))
     units = Units.speakers(*speakers)
-    drawn = seconds(
-        lambda: um.stress.delta_cp_intervals((target, nontarget), other, units, replicates=20),
-        runs=1,
-    )
+    both, asked = [(target, nontarget), other], {"compared": [(0, 1)], "replicates": 20}
+    drawn = seconds(lambda: um.stress.cp_intervals(both, units, **asked), runs=1)
     plain = seconds(
-        lambda: [um.cp_map(rng.choice(t, t.size), n) for t, n in ((target, nontarget), other)],
+        lambda: [um.cp_map(rng.choice(t, t.size), n) for t, n in both],
         runs=3,
     )
     ratio("1,000 replicates, 40,000 trials", 50 * drawn, 1000 * plain, "mapping resampled trials")

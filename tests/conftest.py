@@ -6,6 +6,11 @@ from dataclasses import replace
 
 # Before numpy is loaded: a second thread of a small product only waits, with a core of its own.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Clusters wait for most of the tests: watching themselves meanwhile takes a tenth of a core each.
+os.environ.setdefault("DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED", "False")
+os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL", "5s")
+os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL", "5s")
+os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL", "500ms")
 # Tables are as wide as they are, whatever the terminal that runs the tests.
 os.environ.pop("COLUMNS", None)
 

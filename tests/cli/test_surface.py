@@ -146,6 +146,15 @@ def test_the_worst_case_of_two_systems_is_one_chart():
     assert {row["system"] for row in rows} == {"A", "B"}
 
 
+def test_charts_are_loaded_to_be_drawn():
+    code = (
+        "import sys, unmask.cli.cpmap, unmask.cli.privacy, unmask.cli.worstcase\n"
+        "import unmask.report.frameworks\n"
+        "print(*{'altair', 'vl_convert'} & set(sys.modules))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == []
+
+
 def test_no_column_twice():
     estimate = Estimate("rank", 0.5, "%")
     document = Document((Row({"metric": "linkability"}, (estimate,)),))

@@ -14,9 +14,9 @@ SAMPLES = 40
 @pytest.mark.parametrize(
     "population",
     [
-        Population("homogeneous", 1.2),
-        Population("heterogeneous", 1.4, heterogeneity=0.5),
-        Population("heavy tails", 1.6, freedom=3.0),
+        Population("homogeneous", 1.2, large=3_000),
+        Population("heterogeneous", 1.4, heterogeneity=0.5, large=3_000),
+        Population("heavy tails", 1.6, freedom=3.0, large=3_000),
     ],
     ids=lambda population: population.name,
 )

@@ -145,7 +145,8 @@ def test_every_number_has_an_interval_or_a_reason():
                 given = estimate.interval is not None and not math.isnan(estimate.interval.low)
                 assert given != bool(estimate.no_interval), estimate
                 assert not given or estimate.interval.low < estimate.interval.high
-    for result in (evaluate(make_scores()), compare(make_scores())):
+    asked = {"replicates": 20}
+    for result in (evaluate(make_scores(), **asked), compare(make_scores(), **asked)):
         assert [notice.code for notice in result.notices] == ["few-speakers"]
         assert result.warnings[0].startswith("8 speakers")
 

@@ -9,13 +9,14 @@ import pytest
 import unmask as um
 from unmask.estimate import Interval
 from unmask.figures import NARROW, save
-from unmask.figures.cp_cells import Shades, kept, panel_for
+from unmask.figures.cp_cells import Panel, Shades
 from unmask.figures.cp_maps import (
     cp_map_figure,
     delta_cp_map_figure,
     reach,
+    roadmap_figure,
+    rows_of,
 )
-from unmask.figures.cp_roadmap import roadmap_figure, rows_of
 from unmask.figures.densities import trial_bias_figure
 from unmask.stress import CpMetric, DeltaIntervals, contour, trial_bias
 
@@ -243,11 +244,11 @@ def test_trial_bias_is_two_configs_on_one_axis(tmp_path):
 )
 def test_panels_have_cells_of_whole_pixels(grid, side, step, width):
     cp = um.cp_map(np.arange(2000.0), np.arange(2000.0), grid=grid)
-    panel = panel_for(cp, side=side)
+    panel = Panel.of(cp, side=side)
     assert (panel.step, panel.width) == (step, width)
-    drawn = kept(grid, step)
-    assert drawn[-1] == grid - 1
-    assert width % drawn.size == 0
+    for drawn in panel.drawn:
+        assert drawn[-1] == grid - 1
+        assert width % drawn.size == 0
 
 
 def test_thinning_is_said(roadmap):

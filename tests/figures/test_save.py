@@ -19,9 +19,9 @@ from unmask.figures import (
     save,
     save_all,
     score_histograms,
-    script_json,
-    table,
 )
+from unmask.figures.figure import table
+from unmask.figures.page import script_json
 
 EVIL = "</script><script>alert(1)</script>"
 

@@ -1,15 +1,28 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import altair as alt
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+import unmask.figures
 from unmask.errors import InputError
-from unmask.figures import Figure, attacker_dashes, shorten, system_colours, table
-from unmask.figures.encode import colours_for, panel_columns
+from unmask.figures import Figure, system_colours
+from unmask.figures.draw import colours_for, panel_columns
+from unmask.figures.figure import table
 from unmask.figures.image import wrap
-from unmask.figures.theme import CONFIG, ORIGINAL, PALETTE
+from unmask.figures.theme import CONFIG, ORIGINAL, PALETTE, attacker_dashes, shorten
+
+
+def test_type_checkers_know_the_names_of_the_door():
+    stub = Path(unmask.figures.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"\b(\w+) as \1\b", stub)) == unmask.figures.__all__
+    assert all(hasattr(unmask.figures, name) for name in unmask.figures.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'pie'"):
+        _ = unmask.figures.pie
 
 
 def test_original_is_grey_and_takes_no_colour_from_the_others():

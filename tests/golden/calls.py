@@ -592,13 +592,12 @@ def roadmap(systems: Mapping[str, Any], **options: Any) -> Numbers:
     return found
 
 
-def delta_intervals(data: Mapping[str, Any], **options: Any) -> Numbers:
+def delta_intervals(data: Mapping[str, Any]) -> Numbers:
     """Intervals of the shares of cells won, tied and lost."""
     scores = trials(data)
     pairs = [(scores.targets(name), scores.nontargets(name)) for name in list(scores.systems)[:2]]
-    made = um.stress.delta_cp_intervals(
-        *pairs, units_of(scores)[0], grid=8, replicates=40, seed=1, **options
-    )
+    options = {"compared": [(0, 1)], "grid": 8, "replicates": 40, "seed": 1}
+    made = um.stress.cp_intervals(pairs, units_of(scores)[0], **options).deltas[0]
     found: Numbers = {}
     for name in ("win", "tie", "lose"):
         found |= _interval(getattr(made, name), name)

@@ -492,17 +492,21 @@ def test_lengths_that_nobody_has_are_left_out_and_told():
     set_of = Embeddings(rng.normal(size=(12, 5)), speakers)
     attack = Attack("b2", "ignorant", "", ("cosine",), set_of, set_of, set_of)
     config = Config(scores=[{"name": "a", "files": ["a.txt"]}])
-    fitted, notes = with_fitting_lengths(config, {"b2": [attack]})
+    fitted, notices = with_fitting_lengths(config, {"b2": [attack]})
     assert config.legal.lengths == (1, 3)
     assert fitted.legal.lengths == (1,)
-    assert notes == ("conversations of 3 utterances left out: nobody has two of them to attack",)
+    (notice,) = notices
+    assert (notice.code, notice.line) == (
+        "length-left-out",
+        "conversations of 3 utterances left out: nobody has two of them to attack",
+    )
     longer = Embeddings(rng.normal(size=(18, 5)), [f"s{i // 6}" for i in range(18)])
     other = replace(attack, test=longer)
-    fitted, notes = with_fitting_lengths(config, {"b1": [attack], "b2": [other]})
+    fitted, notices = with_fitting_lengths(config, {"b1": [attack], "b2": [other]})
     assert fitted.legal.lengths == (1, 3)
-    assert notes == (
-        "conversations of 3 utterances left out of b1: nobody has two of them to attack",
-    )
+    assert [notice.line for notice in notices] == [
+        "conversations of 3 utterances left out of b1: nobody has two of them to attack"
+    ]
 
 
 def test_another_place_gives_the_same_report(small, tmp_path):

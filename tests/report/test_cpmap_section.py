@@ -64,4 +64,4 @@ def test_the_answer_carries_intervals():
     section = FRAMEWORK.section(study(), {"maps": {"table": found}})
     assert section.answer[0].startswith("original: ")
     assert section.answer[0].count("[") == 2
-    assert "mean of their ranks" in section.method[0].text
+    assert "mean of their ranks" in section.words["method"][0]["text"]

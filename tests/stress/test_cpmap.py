@@ -11,8 +11,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.special import ndtr, ndtri
 
 import unmask as um
-from unmask.stress.cpmap.hardness import combined
-from unmask.stress.cpmap.kernels import prefix_sizes
+from unmask.stress.cpmap.kernels import combined, prefix_sizes
 
 
 def brute_force(target, nontarget, target_hardness, nontarget_hardness, grid, metric):

@@ -16,7 +16,7 @@ from unmask.stress import (
     worst_case_by_target,
     worst_case_false_alarms,
 )
-from unmask.stress.impostors.inputs import pairs_of_blocks
+from unmask.stress.impostors.pair_scores import pairs_of_blocks
 from unmask.stress.impostors.ranks import closest_weights
 from unmask.trials import Embeddings
 

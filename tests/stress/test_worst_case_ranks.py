@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -68,8 +69,11 @@ def test_targets_with_different_numbers_of_impostors_are_weighed_alone():
     ranked = [rng.random((size, 3)) for size in rng.integers(4, 7, 90)]
     counts = np.array([1, 2, 4])
     order = np.arange(0)
-    found = surfaces(((rates, order) for rates in ranked), counts, (0, 90))["each"]
-    for rates, surface in zip(ranked, found, strict=True):
+    job = SimpleNamespace(
+        counts=counts, groups=None, ranked=lambda xp, targets: ((rates, order) for rates in ranked)
+    )
+    each = surfaces(NUMPY, job, (0, 90))["each"]
+    for rates, surface in zip(ranked, each, strict=True):
         np.testing.assert_allclose(surface, closest_weights(len(rates), counts) @ rates, atol=1e-15)
 
 

@@ -36,7 +36,7 @@ def key_of(rows: list[tuple[str, str, int]]) -> Trials:
         Ids.from_strings([e for e, _, _ in rows]),
         Ids.from_strings([t for _, t, _ in rows]),
         np.array([w for _, _, w in rows], np.int8),
-        source=Source("key", "0" * 64, "made"),
+        sources=(Source("key", "0" * 64, "made"),),
     )
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from unmask.errors import InputError
 from unmask.utility import recogniser, runs_code, unweighted_average_recall
-from unmask.utility.melody import melody, pitch
-from unmask.utility.quality import clipped, dnsmos, level
+from unmask.utility.quality import clipped, dnsmos, level, melody, pitch
 from unmask.utility.recognisers import _decoder
 
 RATE = 16000

@@ -1,31 +1,19 @@
-"""``unmask assess``: everything a config names, into one report folder."""
+"""``unmask assess``, ``init`` and ``demo``: from a config to one report folder."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
+from unmask import report
 from unmask.base import visible
-from unmask.cli.common import Terminal, Where, terminal_width, writable_folder
-from unmask.cli.options import argument, option
+from unmask.cli.common import Intervals, Terminal, Where, progress, terminal_width, writable_folder
+from unmask.cli.options import argument, group, option
 from unmask.errors import InputError
-from unmask.report import (
-    Config,
-    Listener,
-    assess as run_assessment,
-    check_inputs,
-    config_schema,
-    load_config,
-    summary_table,
-    write_report,
-)
-from unmask.run import place
+from unmask.run import place, write_whole
+
+NAME = "assessment.toml"
 
 
 def assess(
@@ -40,35 +28,28 @@ def assess(
     change: tuple[str, ...] = option(
         "Change a value; may be repeated.", "--set", metavar="KEY=VALUE"
     ),
-    validate: bool = option(
-        "Only read what the config names, and check it.", "--validate", default=False
-    ),
-    redact: bool = option("Neutral labels in place of speaker names.", "--redact", default=False),
+    validate: bool = option("Only read what the config names, and check it.", default=False),
+    redact: bool = option("Neutral labels in place of speaker names.", default=False),
     file_copy: bool = option(
         "Also filing.html and, where Chromium is installed, filing.pdf: A4, to be filed.",
-        "--file-copy",
         default=False,
     ),
     cache: Path | None = option(
         "Folder for finished steps (names and voiceprints), never part of the report.",
         show_default="in the user's cache",
     ),
-    allow_code: bool = option(
-        "Let the config name Python to import as an encoder.", "--allow-code", default=False
-    ),
-    schema: bool = option(
-        "Print the JSON Schema of the config and exit.", "--schema", default=False
-    ),
+    allow_code: bool = option("Let the config name Python to import as an encoder.", default=False),
+    schema: bool = option("Print the JSON Schema of the config and exit.", default=False),
 ) -> None:
     """Assess safeguards with every framework: one config in, one report folder out."""
     if schema:
-        sys.stdout.write(json.dumps(config_schema(), indent=2) + "\n")
+        sys.stdout.write(json.dumps(report.config_schema(), indent=2) + "\n")
         return
     if config is None:
         raise InputError("assess: expected a config (TOML), found none: unmask init writes one")
-    read = load_config(config, changes=[*change, *(["redact=true"] if redact else [])])
+    read = report.load_config(config, changes=[*change, *(["redact=true"] if redact else [])])
     if validate:
-        for line in check_inputs(read, allow_code=allow_code):
+        for line in report.check_inputs(read, allow_code=allow_code):
             print(visible(line))
         print(visible(f"{config}: fine"))
         return
@@ -78,7 +59,7 @@ def assess(
 
 
 def run(
-    config: Config,
+    config: report.Config,
     output: Path,
     terminal: Terminal,
     *,
@@ -87,8 +68,8 @@ def run(
     allow_code: bool = False,
 ) -> None:
     """Assess, write, and print the headline table; the path of the page comes last."""
-    with telling(quiet=terminal.quiet) as listener:
-        assessment = run_assessment(
+    with progress("reading", quiet=terminal.quiet, parts=False) as listener:
+        assessment = report.assess(
             config,
             output,
             cache=cache,
@@ -96,7 +77,7 @@ def run(
             listener=listener,
             say=terminal.remark,
         )
-        page = write_report(assessment, output, file_copy=file_copy, listener=listener)
+        page = report.write_report(assessment, output, file_copy=file_copy, listener=listener)
     reused = f"reused {assessment.reused} finished steps, computed {assessment.computed}; "
     terminal.remark(
         f"{reused if assessment.reused else ''}steps are kept, with names and voiceprints, in"
@@ -104,25 +85,31 @@ def run(
     )
     if file_copy and not page.with_name("filing.pdf").exists():
         terminal.remark("no Chromium to make a PDF: print filing.html from any browser")
-    sys.stdout.write(visible(f"{summary_table(assessment, width=terminal_width())}{page}\n"))
+    sys.stdout.write(visible(f"{report.summary_table(assessment, width=terminal_width())}{page}\n"))
 
 
-@contextmanager
-def telling(*, quiet: bool) -> Iterator[Listener | None]:
-    """What is being done, how far the whole is and the time left; on a terminal only."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    columns = (
-        BarColumn(bar_width=24),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}", markup=False),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("reading", total=None)
+def init(
+    folder: Path = argument("Folder with embeddings, audio or scores."),
+    output: Path | None = option("File to write.", "--output", "-o", show_default=f"FOLDER/{NAME}"),
+    force: bool = option("Replace a file that is there.", default=False),
+) -> None:
+    """Look into a folder and write a config for unmask assess."""
+    path = output or folder / NAME
+    if path.exists() and not force:
+        raise InputError(f"{path}: exists already; --force replaces it")
+    text = report.starter_config(folder, base=path.resolve().parent)
+    try:
+        write_whole(path, text.encode())
+    except UnicodeEncodeError:
+        raise InputError(f"{folder}: expected file names in UTF-8, found others") from None
+    sys.stdout.write(visible(f"{path}\n"))
 
-        def listener(what: str, done: float, total: float) -> None:
-            bars.update(task, description=visible(what), completed=done, total=total)
 
-        yield listener
+def demo(
+    terminal: Terminal,
+    output: Path = option("Folder to write.", "--output", "-o", default="unmask-demo"),
+    intervals: Intervals = group(level=0.95),
+) -> None:
+    """Assess four safeguards on sixty real voices with every framework; some minutes."""
+    config = report.demo_config(output, seed=intervals.seed, replicates=intervals.ci)
+    run(config, output, terminal)

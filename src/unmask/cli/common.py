@@ -5,22 +5,27 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import typer
+from rich import progress as rich
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from unmask.base import visible
 from unmask.cli.options import group, option
 from unmask.errors import InputError
 from unmask.report import Document, figures_of, render
-from unmask.run import Place, Progress as Callback, place, reporting, write_whole
+from unmask.run import Place, place, reporting, write_whole
 from unmask.trials import Scores, Source, read_scores
+
+T = TypeVar("T")
+Tell = Callable[[str, float, float], None]
+"""What is being done, how much of it is, and how much there is."""
 
 
 def _file(path: Path | None) -> Path | None:
@@ -53,10 +58,16 @@ def _check_writable(there: Path, path: Path) -> None:
 def _formats(text: str) -> str:
     for name in text.split(","):
         if name not in ("png", "svg", "pdf", "html", "json"):
-            raise InputError(
-                f"--figure-formats: expected png, svg, pdf, html or json, found {name!r}"
-            )
+            kinds = "png, svg, pdf, html or json"
+            raise InputError(f"--figure-formats: expected {kinds}, found {name!r}")
     return text
+
+
+def whole_number(text: str, option: str, other: str) -> int:
+    """The number that an option has, which ``other`` words stand beside."""
+    if not text.isdigit():
+        raise typer.BadParameter(f"{option}: expected {other}, found {text}")
+    return int(text)
 
 
 @dataclass(frozen=True)
@@ -110,19 +121,14 @@ class Output(Terminal):
 
     def give(self, document: Document) -> None:
         """Write a result; its warnings go to stderr where they are not part of it."""
-        width = terminal_width(self.output)
-        self.show(render(document, self.format, width=width), document.warnings)
-
-    def show(self, text: str, warnings: Iterable[str] = ()) -> None:
-        """Write a text to stdout or to a file."""
+        text = visible(render(document, self.format, width=terminal_width(self.output)))
         if self.output is None:
-            sys.stdout.write(visible(text))
+            sys.stdout.write(text)
         else:
-            write_whole(self.output, visible(text).encode())
+            write_whole(self.output, text.encode())
             self.remark(f"wrote {self.output}")
-        if self.format == "csv":
-            for line in warnings:
-                self.remark(f"warning: {line}")
+        for line in document.warnings if self.format == "csv" else ():
+            self.remark(f"warning: {line}")
 
 
 @dataclass(frozen=True)
@@ -169,7 +175,7 @@ class Where:
     def running(self, what: str, *, quiet: bool) -> Iterator[None]:
         """Work there, ``what`` beside a progress bar."""
         here = place(self.on, workers=self.workers, state=self.state)
-        with here, progress(what, quiet=quiet) as bar, reporting(bar):
+        with here, progress(what, quiet=quiet) as bar, reporting(bar and partial(bar, what)):
             yield
 
 
@@ -194,13 +200,7 @@ class Tables:
     @property
     def options(self) -> dict[str, Any]:
         """As functions of the library take them."""
-        return {
-            "key": self.key,
-            "speakers": self.speakers,
-            "missing": self.missing,
-            "duplicates": self.duplicates,
-            "format": self.format_in,
-        }
+        return {name.removesuffix("_in"): value for name, value in vars(self).items()}
 
     def scores(
         self, paths: Sequence[str], terminal: Terminal, *, systems: Sequence[str] = ()
@@ -240,6 +240,11 @@ def named_files(values: Sequence[str], option: str = "") -> dict[str, str]:
     return files
 
 
+def read_named(values: Sequence[str], option: str, read: Callable[[str], T]) -> dict[str, T]:
+    """What ``NAME=FILE`` options name, read."""
+    return {name: read(path) for name, path in named_files(values, option).items()}
+
+
 def score_files(paths: Sequence[str]) -> dict[str, str] | list[str]:
     """Files by name where names were given (NAME=FILE), otherwise the files."""
     named = named_files(paths)
@@ -271,21 +276,24 @@ def remark(text: str) -> None:
 
 
 @contextmanager
-def progress(what: str, *, quiet: bool) -> Iterator[Callback | None]:
-    """A progress bar with the time left, on stderr and only on a terminal."""
+def progress(what: str, *, quiet: bool, parts: bool = True) -> Iterator[Tell | None]:
+    """A bar with what is done, how far it is and the time left; on a terminal only, on stderr.
+
+    It counts ``parts``, or shows the share of the whole.
+    """
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    columns: list[rich.ProgressColumn] = [
+        rich.BarColumn(40 if parts else 24),
+        rich.MofNCompleteColumn() if parts else rich.TaskProgressColumn(),
+        rich.TimeRemainingColumn(),
+    ]
+    columns.insert(0 if parts else 3, rich.TextColumn("{task.description}", markup=False))
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(what, total=None)
 
-        def advance(done: int, total: int) -> None:
-            bars.update(task, completed=done, total=total)
+        def listener(what: str, done: float, total: float) -> None:
+            bars.update(task, description=visible(what), completed=done, total=total)
 
-        yield advance
+        yield listener

@@ -15,7 +15,8 @@ from typer.models import OptionInfo
 def option(help: str, *names: str, default: Any = None, **more: Any) -> Any:
     """An option of a command, by its parameter's name unless ``names`` has others.
 
-    ``more`` goes to :func:`typer.Option`. A parameter of type ``tuple[X, ...]`` may be repeated.
+    ``more`` goes to :func:`typer.Option`. A parameter of type ``tuple[X, ...]`` may be repeated;
+    one that is False unless given can be switched on only.
     """
     return typer.Option(default, *names, help=help, **more)
 
@@ -53,6 +54,9 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
         name: (list[get_args(kind)[0]] if name in repeated else kind, default)  # type: ignore[misc]
         for name, (kind, default) in offered.items()
     }
+    for name, (_, default) in given.items():
+        if isinstance(default, OptionInfo) and default.default is False:
+            default.param_decls = default.param_decls or (f"--{name.replace('_', '-')}",)
 
     def run(**values: Any) -> None:
         values |= {name: tuple(values[name] or ()) for name in repeated}

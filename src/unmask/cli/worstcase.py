@@ -9,32 +9,16 @@ from typing import Any
 
 import typer
 
+from unmask import figures as charts
 from unmask.cli.common import Intervals, Output, Tables, Where, named_files, refuse
 from unmask.cli.options import argument, group, option
 from unmask.errors import InputError
-from unmask.figures import Figure, worst_case_of_systems
 from unmask.report import document, figures_of
 from unmask.scoring import backend_named
-from unmask.stress import (
-    GROUPS,
-    MODELS,
-    PER_PAIR,
-    compare_models,
-    groups_of,
-    pairs,
-    worst_case,
-)
+from unmask.stress import GROUPS, MODELS, PER_PAIR, compare_models, groups_of, pairs, worst_case
 from unmask.trials import Embeddings, Input, Scores, holds_embeddings, read_embeddings
 
-OF_SCORES = (
-    "key",
-    "system",
-    "proxy_system",
-    "one_way",
-    "min_impostors",
-    "missing",
-    "duplicates",
-)
+OF_SCORES = ("key", "system", "proxy_system", "one_way", "min_impostors", "missing", "duplicates")
 """Options that embeddings have no use for."""
 
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -68,9 +52,7 @@ def worstcase(
         show_default="auto",
     ),
     table: bool = option(
-        "Compare models: train on two thirds of the counts, judge on the rest.",
-        "--table",
-        default=False,
+        "Compare models: train on two thirds of the counts, judge on the rest.", default=False
     ),
     proxy: str | None = option(
         "Scores (or embeddings) of the system by which the adversary chooses."
@@ -84,10 +66,8 @@ def worstcase(
     ),
     dcf: tuple[float, ...] = option("Threshold of the least detection cost at this target prior."),
     target_rate: tuple[float, ...] = option("Which threshold keeps the worst case at this rate."),
-    one_way: bool = option("Only enrolled speakers are targets.", "--one-way", default=False),
-    skip_single: bool = option(
-        "Leave out pairs of speakers with one score.", "--skip-single", default=False
-    ),
+    one_way: bool = option("Only enrolled speakers are targets.", default=False),
+    skip_single: bool = option("Leave out pairs of speakers with one score.", default=False),
     min_impostors: int = option("Leave out targets with fewer.", default=3, min=3),
     backend: str = option("Embeddings: cosine, or the file of a trained PLDA.", default="cosine"),
     per_pair: int = option(
@@ -171,12 +151,12 @@ def worstcase(
                 for figure in figures_of(study)
             ]
             if len(data) > 1:
-                drawn.append(worst_case_of_systems(result))
+                drawn.append(charts.worst_case_of_systems(result))
             output.save(drawn)
     output.give(document(result, inputs=inputs))
 
 
-def _named(figure: Figure, part_name: str, groups: int) -> Figure:
+def _named(figure: charts.Figure, part_name: str, groups: int) -> charts.Figure:
     if groups == 1:
         return figure
     return replace(
@@ -187,7 +167,6 @@ def _named(figure: Figure, part_name: str, groups: int) -> Figure:
 
 
 def _are_embeddings(path: str) -> bool:
-    """Whether a path holds embeddings and not scores."""
     if path == "-":
         return False
     if Path(path).is_dir():

@@ -191,7 +191,7 @@ def _isotonic(a: FloatArray, b: FloatArray, laplace: bool) -> IsotonicCalibratio
 def block_ranges(
     target: FloatArray, nontarget: FloatArray, boundaries: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Lowest and highest score found in each block."""
+    """Lowest and highest score of each block."""
     low = np.full(boundaries.size + 1, np.inf)
     high = np.full(boundaries.size + 1, -np.inf)
     for scores in (target, nontarget):

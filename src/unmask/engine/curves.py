@@ -19,6 +19,8 @@ from unmask.trials import Scores
 Array = FloatArray
 _POINTS = 1500
 _LEAST_RATE = 1e-5
+_BINS = 60
+_NORMAL_95 = 1.959963984540054
 RATES = tuple(float(rate) for rate in np.geomspace(5e-4, 0.6, 24))
 _SHARE = MetricRange(0.0, 1.0)
 
@@ -76,7 +78,7 @@ class EceProfile:
 @dataclass(frozen=True)
 class Reliability:
     """Calibration plot: scores read as LLRs, binned; mean predicted posterior against the share of
-    targets found (both at the prior of the trials), with the count in each bin.
+    targets observed (both at the prior of the trials), with the count in each bin.
     """
 
     predicted: Array
@@ -86,18 +88,18 @@ class Reliability:
     count: Array
 
 
-def histogram(target: Array, nontarget: Array, roc: Roc, *, bins: int = 60) -> Histogram:
-    """Densities over equal ``bins`` that span the finite scores of both classes, whose ``roc`` says
+def histogram(target: Array, nontarget: Array, roc: Roc) -> Histogram:
+    """Densities over equal bins that span the finite scores of both classes, whose ``roc`` says
     where the EER lies.
     """
     finite = [scores[np.isfinite(scores)] for scores in (target, nontarget)]
     infinite = target.size + nontarget.size - finite[0].size - finite[1].size
     ends = [end for scores in finite if scores.size for end in (scores.min(), scores.max())]
     low, high = (min(ends), max(ends)) if ends else (0.0, 0.0)
-    edges = 2 * np.linspace(low / 2, high / 2, bins + 1)  # the span itself may overflow
+    edges = 2 * np.linspace(low / 2, high / 2, _BINS + 1)  # the span itself may overflow
     if not (np.diff(edges) > 0).all():
         margin = max(0.5, 1e-12 * max(abs(low), abs(high)))
-        edges = np.linspace(low - margin, high + margin, bins + 1)
+        edges = np.linspace(low - margin, high + margin, _BINS + 1)
     densities = [
         np.histogram(part, edges)[0] / max(whole.size, 1) / (edges[1] - edges[0])
         for part, whole in zip(finite, (target, nontarget), strict=True)
@@ -140,18 +142,16 @@ def _visible(polygon: Polygon) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]
 
 
 def pav_map(target: Array, nontarget: Array, roc: Roc) -> PavMap:
-    """The oracle map without Laplace, with the range of scores found in each block."""
+    """The oracle map without Laplace, with the range of scores of each block."""
     low, high = block_ranges(target, nontarget, roc.pav.boundaries)
     return PavMap(low, high, roc.pav.llr, roc.pav.target, roc.pav.nontarget)
 
 
-def ece_profile(
-    target: Array, nontarget: Array, roc: Roc, *, limit: float = 10.0, points: int = 81
-) -> EceProfile:
-    """ECE of the prior alone, of the oracle LLRs and of the scores read as LLRs, at ``points``
-    prior log-odds from −``limit`` to ``limit``.
+def ece_profile(target: Array, nontarget: Array, roc: Roc) -> EceProfile:
+    """ECE of the prior alone, of the oracle LLRs and of the scores read as LLRs, at prior log-odds
+    from −10 to 10.
     """
-    log_odds = np.linspace(-limit, limit, points)
+    log_odds = np.linspace(-10.0, 10.0, 81)
     return EceProfile(
         log_odds,
         information.prior_ece(log_odds),
@@ -165,7 +165,7 @@ def reliability(target: Array, nontarget: Array, *, bins: int = 20) -> Reliabili
     of targets in each of ``bins`` bins (Wilson 1927: the score interval of a binomial share).
 
     A score s promises the posterior σ(s + logit π) with π = T/(T + N); the share of targets among
-    the trials of a bin is what is found. Bins that hold no trial are left out.
+    the trials of a bin is what is observed. Bins that hold no trial are left out.
     """
     edges = np.linspace(0, 1, bins + 1)[1:-1]
     odds = np.log(target.size / nontarget.size)
@@ -183,10 +183,8 @@ def reliability(target: Array, nontarget: Array, *, bins: int = 20) -> Reliabili
     return Reliability(predicted, observed, low, high, total[some])
 
 
-def _wilson(
-    share: Array, trials: Array, quantile: float = 1.959963984540054
-) -> tuple[Array, Array]:
-    square = quantile * quantile / trials
+def _wilson(share: Array, trials: Array) -> tuple[Array, Array]:
+    square = _NORMAL_95 * _NORMAL_95 / trials
     centre = (share + square / 2) / (1 + square)
     half = np.sqrt(square * (share * (1 - share) + square / 4)) / (1 + square)
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)

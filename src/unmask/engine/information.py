@@ -12,6 +12,7 @@ from unmask.errors import InputError
 _CHUNK = 1 << 15
 _PRODUCT_BELOW = 40.0
 _SERIES_BELOW = 0.5
+_SERIES = (-691 / 1307674368000, 1 / 47900160, -1 / 1209600, 1 / 30240, -1 / 720, 1 / 12)
 MOST = 1 / (2 * np.log(2))
 TAGS = ((1.0, "A"), (2.0, "B"), (4.0, "C"), (5.0, "D"), (6.0, "E"))
 
@@ -115,19 +116,7 @@ def z(llr: npt.ArrayLike) -> FloatArray:
     result = np.empty(values.shape)
     near = np.abs(values) < _SERIES_BELOW
     x = values[near]
-    square = x * x
-    c = x * (
-        1 / 12
-        - square
-        * (
-            1 / 720
-            - square
-            * (
-                1 / 30240
-                - square * (1 / 1209600 - square * (1 / 47900160 - square * 691 / 1307674368000))
-            )
-        )
-    )
+    c = x * np.polyval(_SERIES, x * x)
     result[near] = x / 4 + (1 - x) * c + x * c * c
     x = values[~near]
     bounded = np.minimum(x, 700.0)

@@ -59,13 +59,8 @@ class Roc:
         targets = as_scores(target, "target")
         nontargets = as_scores(nontarget, "nontarget")
         weights = as_weights(nontarget_weights, nontargets.size, "nontarget")
-        empty = cls._of_targets(
-            targets, as_weights(target_weights, targets.size, "target"), thresholds, cllr
-        )
-        below, upto = _cumulative(nontargets, weights, empty.scores)
-        total = float(nontargets.size if weights is None else weights.sum())
-        loss = information.summed_softplus(nontargets, weights) if cllr else None
-        return empty._with(below, upto, total, loss)
+        grid = _grid(targets, thresholds)
+        return cls._counted(targets, target_weights, grid, [(nontargets, weights)], cllr)
 
     @classmethod
     def from_blocks(
@@ -83,21 +78,9 @@ class Roc:
         ``thresholds`` and ``cllr`` are those there.
         """
         targets = as_scores(target, "target")
-        empty = cls._of_targets(
-            targets, as_weights(target_weights, targets.size, "target"), thresholds, cllr
-        )
-        below = np.zeros(empty.scores.size)
-        upto = np.zeros(empty.scores.size)
-        total, loss = 0, 0.0
-        for piece in _pieces(blocks, max(_PIECE, empty.scores.size)):
-            lower, upper = _cumulative(piece, None, empty.scores)
-            below += lower
-            upto += upper
-            total += piece.size
-            loss += information.summed_softplus(piece, None) if cllr else 0.0
-        if total == 0:
-            raise InputError("no nontarget scores: both classes need at least one trial")
-        return empty._with(below, upto, float(total), loss if cllr else None)
+        grid = _grid(targets, thresholds)
+        pieces = ((piece, None) for piece in _pieces(blocks, max(_PIECE, grid.size)))
+        return cls._counted(targets, target_weights, grid, pieces, cllr)
 
     @classmethod
     def from_counts(
@@ -117,36 +100,30 @@ class Roc:
         return cls(scores, np.asarray(target, np.float64), ties, between, loss)
 
     @classmethod
-    def _of_targets(
+    def _counted(
         cls,
         targets: FloatArray,
-        weights: FloatArray | None,
-        thresholds: Iterable[float],
+        target_weights: npt.ArrayLike | None,
+        grid: FloatArray,
+        pieces: Iterable[tuple[FloatArray, FloatArray | None]],
         cllr: bool,
     ) -> Roc:
-        extra = np.asarray(tuple(thresholds), dtype=np.float64)
-        reject_nan(extra, "threshold")
-        grid = np.unique(np.concatenate([targets, extra]))
-        below, upto = _cumulative(targets, weights, grid)
-        loss = information.summed_softplus(-targets, weights) if cllr else 0.0
-        none = np.zeros(grid.size)
-        return cls(grid, upto - below, none, np.zeros(grid.size + 1), (loss, 0.0) if cllr else None)
-
-    def _with(
-        self,
-        below: FloatArray,
-        upto: FloatArray,
-        total: float,
-        loss: float | None,
-    ) -> Roc:
-        """The statistic of nontargets: ``below`` lie under each score, ``upto`` at most at it."""
-        equal = upto - below
-        between = np.empty(self.scores.size + 1)
-        between[0] = below[0]
-        between[1:-1] = below[1:] - upto[:-1]
-        between[-1] = total - upto[-1]
-        losses = None if self.loss is None or loss is None else (self.loss[0], loss)
-        return Roc(self.scores, self.target, equal, between, losses)
+        """The statistic at the scores of a grid, of pieces of nontargets and their weights."""
+        weights = as_weights(target_weights, targets.size, "target")
+        first, last = _cumulative(targets, weights, grid)
+        below, upto = np.zeros((2, grid.size))
+        total = loss = 0.0
+        for piece, weight in pieces:
+            lower, upper = _cumulative(piece, weight, grid)
+            below += lower
+            upto += upper
+            total += float(piece.size if weight is None else weight.sum())
+            loss += information.summed_softplus(piece, weight) if cllr else 0.0
+        if total == 0:
+            raise InputError("no nontarget scores: both classes need at least one trial")
+        between = np.append(below, total) - np.concatenate([[0.0], upto])
+        losses = (information.summed_softplus(-targets, weights), loss) if cllr else None
+        return cls(grid, last - first, upto - below, between, losses)
 
     def __add__(self, other: Roc) -> Roc:
         """Merge two statistics of the same targets: the nontargets add up."""
@@ -340,6 +317,13 @@ class Roc:
     def d_sys(self) -> float:
         """Linkability D_sys of Gomez-Barrero 2017 from the PAV blocks, ω = 1."""
         return information.d_sys(self.pav)
+
+
+def _grid(targets: FloatArray, thresholds: Iterable[float]) -> FloatArray:
+    """The distinct target scores and further thresholds, in order."""
+    extra = np.asarray(tuple(thresholds), dtype=np.float64)
+    reject_nan(extra, "threshold")
+    return np.unique(np.concatenate([targets, extra]))
 
 
 def _cumulative(

@@ -1,91 +1,38 @@
-"""Numbers that already exist into charts; nothing is computed here."""
+"""Numbers that already exist into charts; nothing is computed here.
 
-from __future__ import annotations
+A name is loaded with its module at first use, so that nobody who draws nothing waits for altair;
+``__init__.pyi`` says the same to type checkers.
+"""
 
-from unmask.figures.calibration import calibration_plot as calibration_plot, pav_map as pav_map
-from unmask.figures.cp_maps import (
-    cp_map_figure as cp_map_figure,
-    delta_cp_map_figure as delta_cp_map_figure,
-)
-from unmask.figures.cp_roadmap import roadmap_figure as roadmap_figure
-from unmask.figures.densities import (
-    score_histograms as score_histograms,
-    trial_bias_figure as trial_bias_figure,
-)
-from unmask.figures.differences import (
-    det_with_bands as det_with_bands,
-    difference_intervals as difference_intervals,
-    worst_case_of_systems as worst_case_of_systems,
-)
-from unmask.figures.evidence import (
-    calibration_profiles as calibration_profiles,
-    disclosure_profiles as disclosure_profiles,
-    ece_profile as ece_profile,
-)
-from unmask.figures.figure import (
-    Chart as Chart,
-    Figure as Figure,
-    join as join,
-    require_systems as require_systems,
-    table as table,
-)
-from unmask.figures.image import (
-    PNG_PIXELS_PER_INCH as PNG_PIXELS_PER_INCH,
-    save as save,
-    save_all as save_all,
-    svg as svg,
-)
-from unmask.figures.legal import (
-    RiskLine as RiskLine,
-    learning_curves as learning_curves,
-    legal_figures as legal_figures,
-    legal_panel as legal_panel,
-    risk_comparison as risk_comparison,
-)
-from unmask.figures.page import (
-    POLICY as POLICY,
-    STYLE as STYLE,
-    fragment as fragment,
-    javascript as javascript,
-    script_json as script_json,
-)
-from unmask.figures.plane import (
-    PlanePoint as PlanePoint,
-    cost_plane as cost_plane,
-    pareto as pareto,
-)
-from unmask.figures.safeguards import (
-    Point as Point,
-    distinctiveness as distinctiveness,
-    speaker_protection as speaker_protection,
-)
-from unmask.figures.similarity import (
-    similarity_matrices as similarity_matrices,
-    zoo_plots as zoo_plots,
-)
-from unmask.figures.speakers import (
-    Strip as Strip,
-    rank_histograms as rank_histograms,
-    speaker_risks as speaker_risks,
-    speaker_strip as speaker_strip,
-)
-from unmask.figures.theme import (
-    NARROW as NARROW,
-    NONTARGET as NONTARGET,
-    ORIGINAL as ORIGINAL,
-    PIXELS_PER_INCH as PIXELS_PER_INCH,
-    TARGET as TARGET,
-    WIDE as WIDE,
-    attacker_dashes as attacker_dashes,
-    shorten as shorten,
-    system_colours as system_colours,
-)
-from unmask.figures.tradeoff import det as det, roc_hull as roc_hull
-from unmask.figures.worst_case import (
-    GrowthLine as GrowthLine,
-    needed_thresholds as needed_thresholds,
-    worst_case_curves as worst_case_curves,
-    worst_case_figures as worst_case_figures,
-    worst_case_growth as worst_case_growth,
-    worst_case_map as worst_case_map,
-)
+from importlib import import_module
+from typing import Any
+
+_NAMES = {
+    "calibration": "calibration_plot pav_map",
+    "cp_maps": "cp_map_figure delta_cp_map_figure roadmap_figure",
+    "densities": "score_histograms trial_bias_figure",
+    "evidence": "calibration_profiles disclosure_profiles ece_profile",
+    "figure": "Figure",
+    "image": "images save save_all svg",
+    "legal": "RiskLine learning_curves legal_figures legal_panel risk_comparison",
+    "page": "POLICY STYLE fragment javascript",
+    "safeguards": "PlanePoint Point cost_plane distinctiveness pareto",
+    "similarity": "similarity_matrices zoo_plots",
+    "speakers": "Strip rank_histograms speaker_protection speaker_risks speaker_strip",
+    "theme": "NARROW ORIGINAL WIDE system_colours",
+    "tradeoff": "det difference_intervals roc_hull",
+    "worst_case": """
+        GrowthLine needed_thresholds worst_case_curves worst_case_figures worst_case_growth
+        worst_case_map worst_case_of_systems
+    """,
+}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted(_MODULE_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'unmask.figures' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"unmask.figures.{_MODULE_OF[name]}"), name)
+    return value

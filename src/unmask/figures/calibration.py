@@ -1,26 +1,19 @@
-"""Calibration: what scores promise against what is found, and the map that calibrates them."""
+"""Calibration: what scores promise against what is observed, and the map that calibrates them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import altair as alt
 import numpy as np
+from altair.typing import ChartType
 
 from unmask.engine import PavMap, Reliability
-from unmask.figures.encode import (
-    dashed,
-    in_panel,
-    legend,
-    main_panel,
-    panel_columns,
-    panel_title,
-    system_colour,
-    tips,
-)
-from unmask.figures.figure import Figure, Layers, join, require_systems, table
+from unmask.figures import draw
+from unmask.figures.figure import Figure, join, require, table
 from unmask.figures.theme import MUTED, WIDE
 
 _TOGETHER = 3
@@ -31,145 +24,117 @@ def calibration_plot(
     *,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
-    name: str = "calibration_plot",
-    title: str = "Calibration: predicted posterior against the share of targets found",
 ) -> Figure:
     """Points with interval whiskers around the diagonal; up to three systems share a panel."""
-    require_systems(curves, chart="calibration plot")
+    require(curves, "calibration plot")
     names = list(curves)
-    colour = system_colour(names, colours, width=width)
+    colour = draw.system_colour(names, colours, width=width)
     groups = [names] if len(names) <= _TOGETHER else [[n] for n in names]
-    columns = panel_columns(len(groups), width=width)
+    columns = draw.panel_columns(len(groups), width=width)
+    side = draw.main_panel(width)
     if len(groups) > 1:
         colour = colour.legend(None)
         side = int((width - 150 - 40 * columns) / columns) if columns > 1 else 240
-    else:
-        side = main_panel(width)
     largest = max(int(curve.count.max(initial=1)) for curve in curves.values())
+    top = 10 ** (len(str(largest)) - 1)
     size = alt.Size(
         "count:Q",
         scale=alt.Scale(type="sqrt", domain=[0, largest], range=[12, 220]),
-        legend=legend(
+        legend=draw.legend(
             width=width,
             title="Trials in the bin",
-            values=_round_counts(largest),
+            values=[count for count in (top // 100, top // 10, top) if count > 0],
             symbolType="circle",
             symbolFillColor="#6b7280",
             symbolStrokeWidth=0,
             format=",d",
         ),
     )
-    panels = [
-        _reliability_panel(
-            {n: curves[n] for n in group},
-            colour,
-            size,
-            first=i % columns == 0,
-            titled=len(groups) > 1,
-        ).properties(width=side, height=side)
-        for i, group in enumerate(groups)
-    ]
+    panels = []
+    for i, group in enumerate(groups):
+        shown = {n: curves[n] for n in group}
+        layers = _reliability(shown, colour, size, named=i % columns == 0)
+        if len(groups) > 1:
+            layers.append(draw.panel_title(group[0]))
+        panels.append(alt.layer(*layers).properties(width=side, height=side))
     described = f"Calibration plot of {', '.join(names)}: observed share of targets per bin"
-    if len(panels) == 1:
-        chart: Layers | alt.ConcatChart = panels[0].properties(description=described)
-    else:
-        chart = alt.concat(*panels, columns=columns, spacing=16).properties(description=described)
+    chart: ChartType = panels[0].properties(description=described)
+    if len(panels) > 1:
+        chart = draw.in_grid(panels, columns=columns, spacing=16, description=described)
     caption = (
         "Scores are read as log-likelihood ratios and the prior is the share of targets among the "
         "trials; the posterior is that of a target. On the dashed diagonal scores mean what they "
         "say; below it they promise too much, above it too little. "
         "Whiskers are 95 % score intervals of the share in each bin, trials taken as independent."
     )
-    return Figure(name, title, caption, chart)
-
-
-def _round_counts(largest: int) -> list[int]:
-    """Up to three counts for the legend, ten times apart, the greatest a power of ten."""
-    top = 10 ** (len(str(largest)) - 1)
-    return [count for count in (top // 100, top // 10, top) if count > 0]
-
-
-def _reliability_panel(
-    curves: Mapping[str, Reliability],
-    colour: alt.Color,
-    size: alt.Size,
-    *,
-    first: bool,
-    titled: bool,
-) -> Layers:
-    scale = alt.Scale(domain=[-0.04, 1.04], nice=False)
-    ticks = [0, 0.2, 0.4, 0.6, 0.8, 1]
-    x = alt.X("predicted:Q", title="Predicted posterior", scale=scale).axis(
-        format=".1f", values=ticks, labelOverlap=False
+    return Figure(
+        "calibration_plot",
+        "Calibration: predicted posterior against the share of targets found",
+        caption,
+        chart,
     )
-    y, whisker = (
-        alt.Y(field, title="Share of targets" if first else None, scale=scale).axis(
-            format=".1f", values=ticks, labelOverlap=False
-        )
-        for field in ("observed:Q", "low:Q")
+
+
+def _reliability(
+    curves: Mapping[str, Reliability], colour: alt.Color, size: alt.Size, *, named: bool
+) -> list[alt.Chart]:
+    ticks: draw.Style = {
+        "format": ".1f",
+        "values": [0, 0.2, 0.4, 0.6, 0.8, 1],
+        "labelOverlap": False,
+    }
+    ends = (-0.04, 1.04)
+    x = draw.axis(alt.X, "predicted", "Predicted posterior", ends, **ticks)
+    y, low = (
+        draw.axis(alt.Y, field, "Share of targets" if named else None, ends, **ticks)
+        for field in ("observed", "low")
     )
+    fields = ("predicted", "observed", "low", "high", "count")
     rows = join(
-        table(
-            system=system,
-            predicted=curve.predicted,
-            observed=curve.observed,
-            low=curve.low,
-            high=curve.high,
-            count=curve.count,
-        )
+        table(system=system, **{field: getattr(curve, field) for field in fields})
         for system, curve in curves.items()
     )
-    tooltip = tips(
+    hover = (
         "system:N|System; predicted:Q|Predicted|.4f; observed:Q|Observed|.4f; "
         "low:Q|Interval from|.4f; high:Q|Interval to|.4f; count:Q|Trials|,.0f"
     )
-    base = alt.Chart(rows).encode(x, y, colour, tooltip=tooltip)
-    ends = table(predicted=[0, 1], observed=[0, 1])
-    diagonal = dashed(ends, mark="line", strokeWidth=1).encode(x, y)
-    layers = [
-        diagonal,
-        base.mark_line(strokeWidth=1, opacity=0.55),
-        base.mark_rule(strokeWidth=1.4).encode(whisker, alt.Y2("high:Q")),
-        base.mark_point(filled=True, opacity=0.95).encode(size),
+    layer = partial(draw.mark, rows, hover=hover)
+    diagonal = table(predicted=[0, 1], observed=[0, 1])
+    return [
+        draw.dashed(diagonal, x, y, kind="line", strokeWidth=1),
+        layer("line", x, y, colour, strokeWidth=1, opacity=0.55),
+        layer("rule", x, low, alt.Y2("high:Q"), colour, strokeWidth=1.4),
+        layer("point", x, y, colour, size, filled=True, opacity=0.95),
     ]
-    return alt.layer(*layers, *([panel_title(next(iter(curves)))] if titled else []))
 
 
-Blocks = np.ndarray[tuple[int], np.dtype[np.signedinteger[Any]]]
-
-_ENDS = ("low", "high")
 _LANE = 0.07
+_INFINITE = {-1.0: "−∞", 1.0: "+∞"}
 
 
 def pav_map(
-    curves: Mapping[str, PavMap],
-    *,
-    colours: Mapping[str, str] | None = None,
-    width: float = WIDE,
-    name: str = "pav_map",
-    title: str = "Oracle calibration: from score to log-likelihood ratio",
+    curves: Mapping[str, PavMap], *, colours: Mapping[str, str] | None = None, width: float = WIDE
 ) -> Figure:
     """Blocks as steps joined by lines; blocks of one class only lie at ±∞ on the panel's edge."""
-    require_systems(curves, chart="PAV map")
+    require(curves, "PAV map")
     left, right = _score_range(curves)
     ticks = _llr_ticks(curves)
     lane = _LANE * (ticks[-1] - ticks[0])
     bottom, top = ticks[0] - lane, ticks[-1] + lane
-    x = alt.X(
-        "score:Q", title="Score", scale=alt.Scale(domain=[left, right], nice=False, zero=False)
-    )
-    y = alt.Y(
-        "llr:Q",
-        title="Oracle LLR (natural log)",
-        scale=alt.Scale(domain=[bottom - lane / 2, top + lane / 2], nice=False, zero=False),
-    ).axis(
+    inner = [ticks[0] - lane / 2, ticks[-1] + lane / 2]
+    x = draw.axis(alt.X, "score", "Score", (left, right))
+    y = draw.axis(
+        alt.Y,
+        "llr",
+        "Oracle LLR (natural log)",
+        (bottom - lane / 2, top + lane / 2),
         values=[bottom, *ticks, top],
-        labelExpr=f"datum.value < {ticks[0] - lane / 2!r} ? '−∞' : "
-        f"datum.value > {ticks[-1] + lane / 2!r} ? '+∞' : format(datum.value, '~g')",
+        labelExpr=f"datum.value < {inner[0]!r} ? '−∞' : "
+        f"datum.value > {inner[1]!r} ? '+∞' : format(datum.value, '~g')",
         labelOverlap=False,
     )
-    colour = system_colour(list(curves), colours, width=width)
-    tooltip = tips(
+    colour = draw.system_colour(list(curves), colours, width=width)
+    hover = (
         "system:N|System; low:Q|Scores from|.4~g; high:Q|Scores to|.4~g; "
         "natural:N|LLR (natural log); ten:N|LLR (base 10); targets:Q|Targets|,.0f; "
         "nontargets:Q|Nontargets|,.0f"
@@ -178,41 +143,53 @@ def pav_map(
     ends = join(
         _infinite(system, curve, sign=sign, edge=edge, left=left, right=right)
         for system, curve in curves.items()
-        for sign, edge in ((-1.0, bottom), (1.0, top))
+        for sign, edge in zip(_INFINITE, (bottom, top), strict=True)
     )
     same = [max(left, ticks[0]), min(right, ticks[-1])]
-    layers = [
-        dashed(table(score=same, llr=same), mark="line", clip=True, strokeWidth=1).encode(x, y),
-        alt.Chart(table(llr=[ticks[0] - lane / 2, ticks[-1] + lane / 2]))
-        .mark_rule(color=MUTED, strokeWidth=0.6)
-        .encode(y),
-        alt.Chart(steps).mark_line(clip=True).encode(x, y, colour, order="step:Q", tooltip=tooltip),
-        alt.Chart(ends)
-        .mark_rule(clip=True, strokeWidth=1.8)
-        .encode(x, alt.X2("far:Q"), y, colour, tooltip=tooltip),
-        alt.Chart(ends)
-        .mark_point(filled=True, size=70, opacity=1)
-        .encode(
+    shape = draw.by(alt.Shape, "sign", {"−∞": "triangle-down", "+∞": "triangle-up"})
+    far = alt.X2("far:Q")
+    chart = draw.in_panel(
+        draw.dashed(table(score=same, llr=same), x, y, kind="line", clip=True, strokeWidth=1),
+        draw.mark(table(llr=inner), "rule", y, color=MUTED, strokeWidth=0.6),
+        draw.mark(steps, "line", x, y, colour, alt.Order("step:Q"), hover=hover, clip=True),
+        draw.mark(ends, "rule", x, far, y, colour, hover=hover, clip=True, strokeWidth=1.8),
+        draw.mark(
+            ends,
+            "point",
             alt.X("score:Q"),
             y,
             colour,
-            alt.Shape(
-                "sign:N",
-                scale=alt.Scale(domain=["−∞", "+∞"], range=["triangle-down", "triangle-up"]),
-                legend=None,
-            ),
-            tooltip=tooltip,
+            shape,
+            hover=hover,
+            filled=True,
+            size=70,
+            opacity=1,
         ),
-    ]
-    described = f"Score to oracle log-likelihood ratio of {', '.join(curves)}"
-    chart = in_panel(alt.layer(*layers), width=width, ratio=0.85, description=described)
-    return Figure(name, title, _caption(ends), chart)
+        width=width,
+        ratio=0.85,
+        description=f"Score to oracle log-likelihood ratio of {', '.join(curves)}",
+    )
+    caption = (
+        "Each flat part is a block of scores that carry the same evidence; a steep climb over few "
+        "scores separates voices well. On the dashed line a score already is its LLR. "
+        "Divide by 2.303 for base 10: 2.3 on this axis is a likelihood ratio of 10, 4.6 of 100."
+    )
+    if ends.values:
+        caption += (
+            " Triangles at the edge: blocks with targets only (+∞) or nontargets only (−∞), "
+            "with a line over the scores they cover, which may run on beyond the panel."
+        )
+    return Figure(
+        "pav_map", "Oracle calibration: from score to log-likelihood ratio", caption, chart
+    )
 
 
 def _score_range(curves: Mapping[str, PavMap]) -> tuple[float, float]:
     """The scores of the finite blocks and a part of what lies beyond; all, if none is finite."""
-    low, high = (np.concatenate([getattr(c, end) for c in curves.values()]) for end in _ENDS)
-    llr = np.concatenate([c.llr for c in curves.values()])
+    low, high, llr = (
+        np.concatenate([getattr(c, field) for c in curves.values()])
+        for field in ("low", "high", "llr")
+    )
     known = np.isfinite(low) & np.isfinite(high)
     inner = known & np.isfinite(llr)
     if not known.any():
@@ -238,28 +215,22 @@ def _llr_ticks(curves: Mapping[str, PavMap]) -> list[float]:
     return [step * i for i in range(first, last + 1)]
 
 
-def _columns(curve: PavMap, chosen: Blocks, *, times: int) -> dict[str, object]:
+def _blocks(curve: PavMap, chosen: Any) -> dict[str, Any]:
+    """What the pointer asks of blocks."""
     llr = curve.llr[chosen]
-    return {
-        "low": np.repeat(curve.low[chosen], times),
-        "high": np.repeat(curve.high[chosen], times),
-        "natural": np.repeat([_written(v) for v in llr], times).tolist(),
-        "ten": np.repeat([_written(v / math.log(10)) for v in llr], times).tolist(),
-        "targets": np.repeat(curve.targets[chosen], times),
-        "nontargets": np.repeat(curve.nontargets[chosen], times),
+    fields = ("low", "high", "targets", "nontargets")
+    return {field: getattr(curve, field)[chosen] for field in fields} | {
+        "natural": [_written(value) for value in llr],
+        "ten": [_written(value / math.log(10)) for value in llr],
     }
 
 
 def _steps(system: str, curve: PavMap) -> alt.InlineData:
-    finite = np.flatnonzero(np.isfinite(curve.llr))
-    score = np.column_stack([curve.low[finite], curve.high[finite]]).ravel()
-    return table(
-        system=system,
-        step=range(score.size),
-        score=score,
-        llr=np.repeat(curve.llr[finite], 2),
-        **_columns(curve, finite, times=2),
-    )
+    """Both ends of every finite block."""
+    twice = np.repeat(np.flatnonzero(np.isfinite(curve.llr)), 2)
+    score = np.where(np.arange(twice.size) % 2, curve.high[twice], curve.low[twice])
+    numbered = {"system": system, "step": range(score.size), "score": score}
+    return table(**numbered, llr=curve.llr[twice], **_blocks(curve, twice))
 
 
 def _infinite(
@@ -267,34 +238,13 @@ def _infinite(
 ) -> alt.InlineData:
     """Blocks at ``sign`` infinity: the inner end, where the triangle stands, and the far end."""
     chosen = np.flatnonzero(curve.llr == sign * np.inf)
-    low = np.clip(curve.low[chosen], left, right)
-    high = np.clip(curve.high[chosen], left, right)
-    inner, far = (low, high) if sign > 0 else (high, low)
-    return table(
-        system=system,
-        sign="+∞" if sign > 0 else "−∞",
-        score=inner,
-        far=far,
-        llr=np.full(chosen.size, edge),
-        **_columns(curve, chosen, times=1),
-    )
+    ends = (np.clip(side[chosen], left, right) for side in (curve.low, curve.high))
+    inner, far = ends if sign > 0 else reversed(list(ends))
+    at = {"score": inner, "far": far, "llr": np.full(chosen.size, edge)}
+    return table(system=system, sign=_INFINITE[sign], **at, **_blocks(curve, chosen))
 
 
 def _written(llr: float) -> str:
     if math.isinf(llr):
-        return "+∞" if llr > 0 else "−∞"
+        return _INFINITE[math.copysign(1.0, llr)]
     return f"{llr:+.3f}".replace("-", "−")
-
-
-def _caption(ends: alt.InlineData) -> str:
-    caption = (
-        "Each flat part is a block of scores that carry the same evidence; a steep climb over few "
-        "scores separates voices well. On the dashed line a score already is its LLR. "
-        "Divide by 2.303 for base 10: 2.3 on this axis is a likelihood ratio of 10, 4.6 of 100."
-    )
-    if ends.values:
-        caption += (
-            " Triangles at the edge: blocks with targets only (+∞) or nontargets only (−∞), "
-            "with a line over the scores they cover, which may run on beyond the panel."
-        )
-    return caption

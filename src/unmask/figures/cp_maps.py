@@ -1,34 +1,28 @@
-"""C-P maps of systems, and delta maps between two of them."""
+"""C-P maps of systems, delta maps between two of them, and the roadmap of systems that grew."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 
 import altair as alt
 import numpy as np
 
 from unmask.base import BoolArray
 from unmask.errors import InputError
-from unmask.figures import cp_cells
-from unmask.figures.cp_cells import (
-    Axes,
-    Panel,
-    Shades,
-    axes_for,
-    hatching,
-    kept,
-    panel_for,
-    rectangles,
-)
-from unmask.figures.encode import in_grid, is_wide, panel_columns, tips
-from unmask.figures.figure import Figure, Layers, require_systems, table, text_table
+from unmask.estimate import Interval
+from unmask.figures import draw
+from unmask.figures.cp_cells import TRIALS, X2, Y2, Axes, Panel, Shades
+from unmask.figures.figure import Figure, Layers, require, sentences, table, text_table
 from unmask.figures.theme import DIVERGING, ON_BRIGHT, ON_DARK, SEQUENTIAL, WIDE, shorten
-from unmask.stress import OUTCOMES, Contour, CpMap, CpPosition, DeltaCpMap
+from unmask.stress import OUTCOMES, Contour, CpMap, CpPosition, CpRoadmap, DeltaCpMap
 
-SPACING = 26
+_SPACING = 26
 _POINT_INK = "#D55E00"
+_SHAPES = ("circle", "diamond", "square", "triangle-up", "cross")
 _NEAR_EDGE = 0.85
 _LIGHT = 0.6
+_CELL = {"clip": True, "strokeWidth": 0}
 
 
 def cp_map_figure(
@@ -41,47 +35,72 @@ def cp_map_figure(
     title: str | None = None,
 ) -> Figure:
     """Maps of one system or several, on one colour scale that follows the values shown."""
-    require_systems(maps, chart="C-P map")
-    shades = shades_of(maps.values())
-    columns = panel_columns(len(maps), width=width)
-    side = side_for(len(maps), columns, width)
+    require(maps, "C-P map")
+    shades = _shades_of(maps.values())
+    columns = draw.panel_columns(len(maps), width=width)
+    side = _side_for(len(maps), columns, width)
+    lines, placed = contours or {}, positions or {}
     panels = [
-        map_panel(
+        _map_panel(
             system,
             cp,
             side=side,
             shades=shades,
             left=i % columns == 0,
-            contours=(contours or {}).get(system, ()),
-            positions=(positions or {}).get(system, ()),
+            contours=lines.get(system, ()),
+            positions=placed.get(system, ()),
         )
         for i, (system, cp) in enumerate(maps.items())
     ]
     described = f"C-P maps of {', '.join(maps)}"
-    chart = in_grid(panels, columns=columns, spacing=SPACING, description=described)
+    chart = draw.in_grid(panels, columns=columns, spacing=_SPACING, description=described)
     first = next(iter(maps.values()))
     measured = "equal error rate" if first.metric.name == "eer" else "minimum detection cost"
-    shown = title or f"C-P map: {measured} on every mixture of hard and easy trials"
-    parts = _map_caption(
-        maps, shades, contours=any((contours or {}).values()), placed=bool(positions)
+    caption = sentences(
+        "A cell holds the hardest share of the targets (x) and of the nontargets (y); its colour "
+        f"is the {_value_title(first)} on these trials. The upper right corner is all trials, the "
+        "lower left the hardest ones: the further dark colour reaches down and left, the better "
+        f"the system copes with hard trials. {_order_of(first)}",
+        _scale_words(shades, several=len(maps) > 1),
+        "Lines: where the value passes the level written beside them."
+        if any(lines.values())
+        else "",
+        "Marks: trial configs, placed where the mean hardness is theirs." if placed else "",
+        _hatched(maps.values()),
+        "In brackets: the interval over speakers; single cells have none."
+        if any(cp.intervals is not None for cp in maps.values())
+        else "",
+        _thinned(first, side),
     )
-    thinned = cp_cells.not_drawn(panel_for(first, side=side))
-    return Figure(name, shown, " ".join([*parts, *thinned]), chart)
+    shown = title or f"C-P map: {measured} on every mixture of hard and easy trials"
+    return Figure(name, shown, caption, chart)
 
 
-def shades_of(maps: Iterable[CpMap]) -> Shades:
+def _shades_of(maps: Iterable[CpMap]) -> Shades:
     """One range of colours for maps that are shown side by side."""
     return Shades.of(np.concatenate([cp.values[cp.well_defined] for cp in maps]))
 
 
-def side_for(count: int, columns: int, width: float) -> float:
+def _side_for(count: int, columns: int, width: float) -> float:
     """How long a panel's side may be, with its axis labels and one legend at the right."""
     if count == 1 or columns == 1:
-        return 400 if is_wide(width) else 200
-    return (width - 145 - (SPACING + 20) * (columns - 1)) / columns
+        return 400 if draw.is_wide(width) else 200
+    return (width - 145 - (_SPACING + 20) * (columns - 1)) / columns
 
 
-def map_panel(
+def _hatched(cells: Iterable[CpMap | DeltaCpMap]) -> str:
+    if all(one.well_defined.all() for one in cells):
+        return ""
+    return "Hatched: fewer than 30 trials of a class, not well-defined."
+
+
+def _thinned(cells: CpMap | DeltaCpMap, side: float) -> str:
+    """One sentence if the grid is finer than what is drawn."""
+    step = Panel.of(cells, side=side).step
+    return "" if step == 1 else f"One cell in {step} along each axis is drawn."
+
+
+def _map_panel(
     system: str,
     cp: CpMap,
     *,
@@ -93,62 +112,53 @@ def map_panel(
     contours: Sequence[Contour] = (),
     positions: Sequence[CpPosition] = (),
 ) -> Layers:
-    """One map with hatching, lines at given levels, and marks for trial configs."""
-    panel = panel_for(cp, side=side)
-    axes = axes_for(left=left, panel=panel, below=below)
-    cells = rectangles(cp, cp.values, panel, axes).encode(
-        _colour(cp, shades, height=panel.height, legend=legend),
-        tooltip=[
-            alt.Tooltip("value:Q", title=value_title(cp), format=_format(cp)),
-            *cp_cells.TRIALS,
-        ],
-    )
-    layers = [cells, *hatching(cp, panel, axes)]
-    for line in contours:
-        layers += _line(line, cp, shades, axes)
+    """One map with hatching, lines at given levels, and marks for trial configs.
+
+    The colours are viridis over the range of the values shown, the same for every map beside it.
+    """
+    panel = Panel.of(cp, side=side)
+    axes = panel.axes(left=left, below=below)
+    scale = {"type": "log" if shades.log else "linear", "scheme": SEQUENTIAL}
+    options = {
+        "title": _value_title(cp),
+        "format": ".2~%" if cp.metric.name == "eer" else "~g",
+        "values": shades.ticks,
+    }
+    colour = panel.colour([shades.low, shades.high], scale, **(options if legend else {}))
+    hover = f"value:Q|{_value_title(cp)}|{_format(cp)}; {TRIALS}"
+    cells = panel.rectangles(cp.values)
     placed = [position for position in positions if position.placed]
-    if placed:
-        layers.append(_points(placed, cp, axes))
-    layers += cp_cells.heading(shorten(system, limit=24), f"all trials: {_full(cp)}")
-    return alt.layer(*layers).properties(width=panel.width, height=panel.height)
+    return panel.layered(
+        draw.mark(cells, "rect", *axes, X2, Y2, colour, hover=hover, **_CELL),
+        *panel.hatching(axes),
+        *(layer for line in contours for layer in _line(line, cp, shades, axes)),
+        *([_points(placed, cp, axes)] if placed else []),
+        *draw.heading(shorten(system, limit=24), f"all trials: {_full(cp)}"),
+    )
 
 
 def _format(cp: CpMap) -> str:
     return ".2%" if cp.metric.name == "eer" else ".4f"
 
 
-def value_title(cp: CpMap) -> str:
+def _value_title(cp: CpMap) -> str:
     """What the colour means."""
     return "EER" if cp.metric.name == "eer" else f"minDCF({cp.metric.p_target:g})"
+
+
+def _within(share: float, interval: Interval | None) -> str:
+    """A percentage, with its interval where there is one."""
+    if interval is None or np.isnan(interval.low):
+        return f"{100 * share:.1f} %"
+    return f"{100 * share:.1f} [{100 * interval.low:.1f}, {100 * interval.high:.1f}] %"
 
 
 def _full(cp: CpMap) -> str:
     """The metric on all trials, with its interval where there is one."""
     made = None if cp.intervals is None else cp.intervals.full
     if cp.metric.name == "eer":
-        return cp_cells.within(cp.full, made)
+        return _within(cp.full, made)
     return f"{cp.full:.3f}" if made is None else f"{cp.full:.2f} [{made.low:.2f}, {made.high:.2f}]"
-
-
-def _colour(cp: CpMap, shades: Shades, *, height: int, legend: bool) -> alt.Color:
-    """Viridis over the range of the values shown, the same for every map beside it."""
-    return alt.Color(
-        "value:Q",
-        scale=alt.Scale(
-            type="log" if shades.log else "linear",
-            scheme=SEQUENTIAL,
-            domain=[shades.low, shades.high],
-            clamp=True,
-        ),
-        legend=alt.Legend(
-            title=value_title(cp),
-            format=".2~%" if cp.metric.name == "eer" else "~g",
-            values=shades.ticks,
-            gradientLength=min(160, height - 20),
-        )
-        if legend
-        else None,
-    )
 
 
 def _line(line: Contour, cp: CpMap, shades: Shades, axes: Axes) -> list[alt.Chart]:
@@ -160,94 +170,39 @@ def _line(line: Contour, cp: CpMap, shades: Shades, axes: Axes) -> list[alt.Char
     middle = int(abs(line.x - line.y).argmin())
     at_right, at_top = line.x[middle] > _NEAR_EDGE, line.y[middle] > _NEAR_EDGE
     word = f"{100 * line.level:g} %" if cp.metric.name == "eer" else f"{line.level:g}"
-    name = table(x=[line.x[middle]], y=[line.y[middle]], word=[word])
+    side: draw.Style = {
+        "align": "right" if at_right else "left",
+        "baseline": "top" if at_top else "bottom",
+        "dx": -3 if at_right else 2,
+        "dy": 2 if at_top else -1,
+    }
+    name = table(x=line.x[middle], y=line.y[middle], word=word)
     return [
-        alt.Chart(rows)
-        .mark_rule(color=ink, strokeWidth=0.9, opacity=0.9)
-        .encode(*axes, x2="x2:Q", y2="y2:Q"),
-        alt.Chart(name)
-        .mark_text(
-            color=ink,
-            align="right" if at_right else "left",
-            baseline="top" if at_top else "bottom",
-            dx=-3 if at_right else 2,
-            dy=2 if at_top else -1,
-            fontSize=9.5,
-        )
-        .encode(*axes, text="word:N"),
+        draw.mark(rows, "rule", *axes, X2, Y2, color=ink, strokeWidth=0.9, opacity=0.9),
+        draw.mark(name, "text", *axes, alt.Text("word:N"), color=ink, fontSize=9.5, **side),
     ]
 
 
 def _points(positions: Sequence[CpPosition], cp: CpMap, axes: Axes) -> alt.Chart:
-    rows = table(
-        x=[p.x for p in positions],
-        y=[p.y for p in positions],
-        config=[p.name for p in positions],
-        value=[p.value for p in positions],
-        cell=[p.cell for p in positions],
-        targets=[p.targets for p in positions],
-        nontargets=[p.nontargets for p in positions],
+    fields = ("x", "y", "value", "cell", "targets", "nontargets")
+    names = [position.name for position in positions]
+    rows = table(config=names, **{f: [getattr(p, f) for p in positions] for f in fields})
+    legend = alt.Legend(
+        title="Trial config", symbolFillColor=_POINT_INK, symbolStrokeColor=ON_DARK, labelLimit=150
     )
-    shape = alt.Shape(
-        "config:N",
-        scale=alt.Scale(
-            domain=[p.name for p in positions],
-            range=["circle", "diamond", "square", "triangle-up", "cross"],
-        ),
-        legend=alt.Legend(
-            title="Trial config",
-            symbolFillColor=_POINT_INK,
-            symbolStrokeColor=ON_DARK,
-            labelLimit=150,
-        ),
+    shape = draw.by(
+        alt.Shape, "config", dict(zip(names, cycle(_SHAPES), strict=False)), legend=legend
     )
-    marks: alt.Chart = (
-        alt.Chart(rows)
-        .mark_point(
-            filled=True, size=110, color=_POINT_INK, stroke=ON_DARK, strokeWidth=1.4, opacity=1
-        )
-        .encode(
-            *axes,
-            shape,
-            tooltip=[
-                *tips("config:N|Trial config"),
-                alt.Tooltip(
-                    "value:Q", title=f"{value_title(cp)} of its trials", format=_format(cp)
-                ),
-                alt.Tooltip("cell:Q", title="of the cell", format=_format(cp)),
-                *tips(
-                    "x:Q|Placed at targets|.1%; y:Q|and nontargets|.1%; "
-                    "targets:Q|Target trials|,d; nontargets:Q|Nontarget trials|,d"
-                ),
-            ],
-        )
+    hover = (
+        f"config:N|Trial config; value:Q|{_value_title(cp)} of its trials|{_format(cp)}; "
+        f"cell:Q|of the cell|{_format(cp)}; x:Q|Placed at targets|.1%; y:Q|and nontargets|.1%; "
+        "targets:Q|Target trials|,d; nontargets:Q|Nontarget trials|,d"
     )
-    return marks
+    style = {"filled": True, "size": 110, "color": _POINT_INK, "stroke": ON_DARK, "opacity": 1}
+    return draw.mark(rows, "point", *axes, shape, hover=hover, strokeWidth=1.4, **style)
 
 
-def _map_caption(
-    maps: Mapping[str, CpMap], shades: Shades, *, contours: bool, placed: bool
-) -> list[str]:
-    first = next(iter(maps.values()))
-    parts = [
-        "A cell holds the hardest share of the targets (x) and of the nontargets (y); its colour "
-        f"is the {value_title(first)} on these trials. The upper right corner is all trials, the "
-        "lower left the hardest ones: the further dark colour reaches down and left, the better "
-        f"the system copes with hard trials. {order_of(first)}"
-    ]
-    parts.append(scale_words(shades, several=len(maps) > 1))
-    if contours:
-        parts.append("Lines: where the value passes the level written beside them.")
-    if placed:
-        parts.append("Marks: trial configs, placed where the mean hardness is theirs.")
-    if not all(cp.well_defined.all() for cp in maps.values()):
-        parts.append("Hatched: fewer than 30 trials of a class, not well-defined.")
-    if any(cp.intervals is not None for cp in maps.values()):
-        parts.append("In brackets: the interval over speakers; single cells have none.")
-    return parts
-
-
-def scale_words(shades: Shades, *, several: bool) -> str:
+def _scale_words(shades: Shades, *, several: bool) -> str:
     """One sentence on the range of colours."""
     end = "; 0 has the lowest colour" if shades.zeros else ""
     kind = "logarithmic " if shades.log else ""
@@ -255,7 +210,7 @@ def scale_words(shades: Shades, *, several: bool) -> str:
     return f"The {kind}colour scale follows the range of the values shown{shared}{end}."
 
 
-def order_of(cp: CpMap) -> str:
+def _order_of(cp: CpMap) -> str:
     """One sentence on what ordered the trials."""
     if cp.hardness == "own":
         return "Trials are ordered by each system's own scores."
@@ -281,21 +236,33 @@ def delta_cp_map_figure(
 
     Comparisons by two metrics stand side by side where they follow each other.
     """
-    if not deltas:
-        raise InputError("delta C-P map: expected at least one comparison, found none")
+    require(deltas, "delta C-P map", "comparison")
     metrics = len({delta.metric for delta in deltas})
-    columns = metrics if metrics > 1 else panel_columns(len(deltas), width=width)
-    side = side_for(len(deltas), columns, width)
+    columns = metrics if metrics > 1 else draw.panel_columns(len(deltas), width=width)
+    side = _side_for(len(deltas), columns, width)
     limit = reach(deltas)
+    names = [_metric_name(delta) if metrics > 1 else "" for delta in deltas]
     panels = [
-        delta_panel(delta, side=side, limit=limit, left=i % columns == 0, with_metric=metrics > 1)
-        for i, delta in enumerate(deltas)
+        _delta_panel(delta, side=side, limit=limit, left=i % columns == 0, metric=metric)
+        for i, (delta, metric) in enumerate(zip(deltas, names, strict=True))
     ]
-    pairs = ", ".join(f"{d.test} against {d.reference}" for d in deltas)
-    described = f"Delta C-P maps of {pairs}"
-    chart = in_grid(panels, columns=columns, spacing=SPACING, description=described)
-    parts = [*_delta_caption(deltas, limit), *cp_cells.not_drawn(panel_for(deltas[0], side=side))]
-    return Figure(name, title, " ".join(parts), chart)
+    pairs = [f"{delta.test} against {delta.reference}" for delta in deltas]
+    described = f"Delta C-P maps of {', '.join(pairs)}"
+    chart = draw.in_grid(panels, columns=columns, spacing=_SPACING, description=described)
+    caption = sentences(
+        "Colour: relative change ratio (old − new)/old of each cell; blue, the new system makes "
+        "fewer errors; vermilion, more. A cell holds the hardest share of targets (x) and "
+        "nontargets (y); all trials are in the upper right corner.",
+        *(
+            f"{pair}{f' by {metric}' if metric else ''}: {', '.join(_proportions(delta))} of the"
+            " well-defined cells."
+            for pair, metric, delta in zip(pairs, names, deltas, strict=True)
+        ),
+        _beyond_words(deltas, limit),
+        _hatched(deltas),
+        _thinned(deltas[0], side),
+    )
+    return Figure(name, title, caption, chart)
 
 
 def reach(deltas: Sequence[DeltaCpMap]) -> float:
@@ -307,113 +274,161 @@ def reach(deltas: Sequence[DeltaCpMap]) -> float:
     )
 
 
-def delta_panel(
+def _delta_panel(
     delta: DeltaCpMap,
     *,
     side: float,
     limit: float,
     left: bool = True,
     legend: bool = True,
-    with_metric: bool = False,
+    metric: str = "",
 ) -> Layers:
     """One delta map with its proportions in the heading; cells beyond the scale carry a dot."""
-    panel = panel_for(delta, side=side)
-    axes = axes_for(left=left, panel=panel)
+    panel = Panel.of(delta, side=side)
+    axes = panel.axes(left=left)
     values = np.where(np.isneginf(delta.rcr), _INFINITE, delta.rcr)
-    cells = (
-        rectangles(delta, values, panel, axes)
-        .transform_calculate(
-            change=f"datum.value <= {_INFINITE} ? '−∞' : format(datum.value, '+.2%')"
-        )
-        .encode(
-            alt.Color(
-                "value:Q",
-                scale=alt.Scale(
-                    range=list(DIVERGING), domain=[-limit, limit], domainMid=0, clamp=True
-                ),
-                legend=alt.Legend(
-                    title="Change (RCR)",
-                    values=[-limit, -limit / 2, 0, limit / 2, limit],
-                    labelExpr="datum.value ? format(datum.value, '+.2~%') : '0 %'",
-                    gradientLength=min(160, panel.height - 20),
-                )
-                if legend
-                else None,
-            ),
-            tooltip=[*tips("change:N|Relative change"), *cp_cells.TRIALS],
-        )
+    cells = panel.rectangles(values).transform_calculate(
+        change=f"datum.value <= {_INFINITE} ? '−∞' : format(datum.value, '+.2%')"
     )
-    old, new = shorten(delta.reference, limit=14), shorten(delta.test, limit=14)
-    words = cp_cells.heading(
-        f"{old} → {new}{f', {metric_name(delta)}' if with_metric else ''}", *proportions(delta)
+    options = {
+        "title": "Change (RCR)",
+        "values": [-limit, -limit / 2, 0, limit / 2, limit],
+        "labelExpr": "datum.value ? format(datum.value, '+.2~%') : '0 %'",
+    }
+    scale = {"range": list(DIVERGING), "domainMid": 0}
+    colour = panel.colour([-limit, limit], scale, **(options if legend else {}))
+    hover = f"change:N|Relative change; {TRIALS}"
+    names = " → ".join(shorten(system, limit=14) for system in (delta.reference, delta.test))
+    return panel.layered(
+        draw.mark(cells, "rect", *axes, X2, Y2, colour, hover=hover, **_CELL),
+        *_dots(panel, _beyond(delta, limit), axes),
+        *panel.hatching(axes),
+        *draw.heading(f"{names}, {metric}" if metric else names, *_proportions(delta)),
     )
-    layers = [
-        cells,
-        *_beyond(delta, beyond(delta, limit), panel, axes),
-        *hatching(delta, panel, axes),
-        *words,
-    ]
-    return alt.layer(*layers).properties(width=panel.width, height=panel.height)
 
 
-def beyond(delta: DeltaCpMap, limit: float) -> BoolArray:
+def _beyond(delta: DeltaCpMap, limit: float) -> BoolArray:
     """Well-defined cells whose change is larger than the colours tell."""
     return np.asarray(delta.well_defined & (np.abs(delta.rcr) > limit))
 
 
-def _beyond(delta: DeltaCpMap, cells: BoolArray, panel: Panel, axes: Axes) -> list[alt.Chart]:
-    columns, rows = kept(delta.x.size, panel.step), kept(delta.y.size, panel.step)
-    row, column = np.nonzero(cells[np.ix_(rows, columns)])
+def _dots(panel: Panel, chosen: BoolArray, axes: Axes) -> list[alt.Chart]:
+    """A dot in the middle of each chosen cell."""
+    columns, rows = panel.drawn
+    row, column = np.nonzero(chosen[np.ix_(rows, columns)])
     if not row.size:
         return []
-    x, y = ((np.append(0.0, axis[:-1]) + axis) / 2 for axis in (delta.x[columns], delta.y[rows]))
-    dots: alt.Chart = (
-        alt.Chart(text_table(x=x[column], y=y[row]))
-        .mark_circle(
-            color=ON_BRIGHT, size=max(2.0, (panel.width / columns.size) ** 2 / 9), opacity=0.8
-        )
-        .encode(*axes)
-    )
-    return [dots]
+    shares = (panel.cells.x[columns], panel.cells.y[rows])
+    x, y = ((np.append(0.0, axis[:-1]) + axis) / 2 for axis in shares)
+    size = max(2.0, (panel.width / columns.size) ** 2 / 9)
+    dots = text_table(x=x[column], y=y[row])
+    return [draw.mark(dots, "circle", *axes, color=ON_BRIGHT, size=size, opacity=0.8)]
 
 
-def metric_name(delta: DeltaCpMap) -> str:
-    """What the two maps measure."""
+def _metric_name(delta: DeltaCpMap) -> str:
     return {"eer": "EER", "min_dcf": "minDCF"}[delta.metric.name]
 
 
-def proportions(delta: DeltaCpMap) -> list[str]:
+def _proportions(delta: DeltaCpMap) -> list[str]:
     """Win, tie and lose in percent, each with its interval where there is one."""
     made = delta.intervals
     return [
-        f"{name} {cp_cells.within(getattr(delta, name), getattr(made, name, None))}"
-        for name in OUTCOMES
+        f"{name} {_within(getattr(delta, name), getattr(made, name, None))}" for name in OUTCOMES
     ]
 
 
-def _delta_caption(deltas: Sequence[DeltaCpMap], limit: float) -> list[str]:
-    parts = [
-        "Colour: relative change ratio (old − new)/old of each cell; blue, the new system makes "
-        "fewer errors; vermilion, more. A cell holds the hardest share of targets (x) and "
-        "nontargets (y); all trials are in the upper right corner."
-    ]
-    several = len({delta.metric for delta in deltas}) > 1
-    parts += [
-        f"{delta.test} against {delta.reference}{f' by {metric_name(delta)}' if several else ''}: "
-        f"{', '.join(proportions(delta))} of the well-defined cells."
-        for delta in deltas
-    ]
-    parts += beyond_words(deltas, limit)
-    if not all(d.well_defined.all() for d in deltas):
-        parts.append("Hatched: fewer than 30 trials of a class, not well-defined.")
-    return parts
-
-
-def beyond_words(deltas: Sequence[DeltaCpMap], limit: float) -> list[str]:
+def _beyond_words(deltas: Sequence[DeltaCpMap], limit: float) -> str:
     """One sentence on the cells that carry a dot."""
-    count = sum(int(beyond(delta, limit).sum()) for delta in deltas)
+    count = sum(int(_beyond(delta, limit).sum()) for delta in deltas)
     if not count:
-        return []
-    return [
+        return ""
+    return (
         f"Dots: {count:,} cells that change by more than ±{100 * limit:g} %, the end of the scale."
+    )
+
+
+_LEAST_SIDE = 90.0
+
+
+def roadmap_figure(
+    roadmap: CpRoadmap,
+    *,
+    width: float = WIDE,
+    name: str = "cp_roadmap",
+    title: str = "Roadmap: maps of the systems, and what each step gained",
+) -> Figure:
+    """Systems from left to right; below each map its change against the system it grew from.
+
+    The first step from a system goes on in its row, a further one opens a row of its own.
+    """
+    if not roadmap.deltas:
+        raise InputError(f"roadmap: expected at least two systems, found {len(roadmap.maps)}")
+    columns = len(roadmap.levels)
+    side = max(_LEAST_SIDE, _side_for(columns, columns, width))
+    limit = reach(roadmap.deltas)
+    panels = [
+        panel
+        for number, (first, names) in enumerate(rows_of(roadmap))
+        for panel in _rows(roadmap, first, names, side=side, limit=limit, legend=number == 0)
     ]
+    listed = ", ".join(cp.system for cp in roadmap.maps)
+    described = f"Roadmap of {listed}: C-P maps and delta C-P maps"
+    chart = draw.in_grid(panels, columns=columns, spacing=_SPACING, description=described)
+    first_map = roadmap.maps[0]
+    steps = "; ".join(
+        f"{delta.reference} → {delta.test} {', '.join(_proportions(delta))}"
+        for delta in roadmap.deltas
+    )
+    caption = sentences(
+        f"Above: {_value_title(first_map)} of each system, the value on all trials below its name. "
+        "Below it: relative change against the system it grew from, blue where the newer one makes "
+        f"fewer errors, with the shares of well-defined cells it wins, ties and loses. {steps}.",
+        _order_of(first_map),
+        _scale_words(_shades_of(roadmap.maps), several=True),
+        _beyond_words(roadmap.deltas, limit),
+        "In brackets: intervals over speakers."
+        if any(delta.intervals is not None for delta in roadmap.deltas)
+        else "",
+        _thinned(first_map, side),
+    )
+    return Figure(name, title, caption, chart.resolve_scale(color="independent"))
+
+
+def _rows(
+    roadmap: CpRoadmap, first: int, names: list[str], *, side: float, limit: float, legend: bool
+) -> list[Layers]:
+    """Maps of one row of the drawing and, below them, the steps that lead to them."""
+    maps = {cp.system: cp for cp in roadmap.maps}
+    steps = {delta.test: delta for delta in roadmap.deltas}
+    shades, below = _shades_of(roadmap.maps), max(first, 1)
+    empty = Panel.of(roadmap.maps[0], side=side).blank
+    upper, lower = ([empty()] * len(roadmap.levels) for _ in range(2))
+    if first:
+        upper[first - 1] = empty(f"from {shorten(steps[names[0]].reference, limit=14)} →")
+    for i, system in enumerate(names, start=first):
+        cp, delta = maps[system], steps.get(system)
+        last = legend and system == names[-1]
+        upper[i] = _map_panel(
+            system, cp, side=side, shades=shades, left=i == first, below=False, legend=last
+        )
+        if delta is not None:
+            lower[i] = _delta_panel(delta, side=side, limit=limit, left=i == below, legend=last)
+    return [*upper, *lower]
+
+
+def rows_of(roadmap: CpRoadmap) -> list[tuple[int, list[str]]]:
+    """Rows of the drawing: the column of the first system in it, and the systems one by one."""
+    children: dict[str, list[str]] = {}
+    for delta in roadmap.deltas:
+        children.setdefault(delta.reference, []).append(delta.test)
+    rows: list[tuple[int, list[str]]] = []
+    open_branches = [(0, roadmap.levels[0][0])]
+    while open_branches:
+        first, system = open_branches.pop(0)
+        row = [system]
+        while system in children:
+            system, *others = children[system]
+            open_branches += [(first + len(row), other) for other in others]
+            row.append(system)
+        rows.append((first, row))
+    return rows

@@ -9,36 +9,25 @@ import numpy as np
 
 from unmask.base import FloatArray
 from unmask.engine import EceProfile
-from unmask.figures.encode import (
-    colours_for,
-    in_panel,
-    is_wide,
-    kinds,
-    labels_at,
-    line_kind,
-    main_panel,
-    system_colour,
-    tips,
-)
-from unmask.figures.figure import Figure, Layers, join, require_systems, table
+from unmask.figures import draw
+from unmask.figures.figure import Figure, Layers, join, require, table
 from unmask.figures.theme import CHANCE, DASHED, PALETTE, SOLID, WIDE, shorten
 from unmask.privacy import CalibrationDistortion, Disclosure
 
 HIGHEST = 1.08
+_RATIO = 0.78
+_BITS = "log_odds:Q|Prior log-odds|.2f; bits:Q|Cross-entropy (bits)|.4f"
 
 _NO_SCORES = "prior alone, no scores"
 _ORACLE, _ACTUAL = "oracle (calibrated)", "actual (scores as LLRs)"
 
 
-def _axes(title: str, lowest: float, highest: float, *, width: float) -> tuple[alt.X, alt.Y]:
+def _axes(title: str, ends: tuple[float, float], *, width: float) -> tuple[alt.X, alt.Y]:
     """Log-odds of the prior, and bits of cross-entropy."""
-    odds = alt.Scale(domain=[lowest, highest], nice=False)
-    bits = alt.Scale(domain=[0, HIGHEST])
+    bits: draw.Style = {"values": [0, 0.2, 0.4, 0.6, 0.8, 1.0], "format": ".1f"}
     return (
-        alt.X("log_odds:Q", title=title, scale=odds).axis(tickCount=10 if is_wide(width) else 5),
-        alt.Y("bits:Q", title="Empirical cross-entropy (bits)", scale=bits).axis(
-            values=[0, 0.2, 0.4, 0.6, 0.8, 1.0], format=".1f"
-        ),
+        draw.axis(alt.X, "log_odds", title, ends, tickCount=10 if draw.is_wide(width) else 5),
+        draw.axis(alt.Y, "bits", "Empirical cross-entropy (bits)", (0, HIGHEST), **bits),
     )
 
 
@@ -47,50 +36,35 @@ def ece_profile(
     *,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
-    name: str = "ece_profile",
-    title: str = "Empirical cross-entropy: what an attacker still does not know",
 ) -> Figure:
     """ECE of every system, oracle solid and actual dashed, below the prior's entropy in black."""
-    require_systems(curves, chart="ECE profile")
+    require(curves, "ECE profile")
     reference = next(iter(curves.values()))
-    rows = join(
-        [
-            table(
-                system=_NO_SCORES, line=_ORACLE, log_odds=reference.log_odds, bits=reference.prior
-            ),
-            *(
-                table(system=system, line=line, log_odds=curve.log_odds, bits=bits)
-                for system, curve in curves.items()
-                for line, bits in ((_ORACLE, curve.oracle), (_ACTUAL, curve.actual))
-            ),
+    lines = [(_NO_SCORES, _ORACLE, reference.log_odds, reference.prior)]
+    for system, curve in curves.items():
+        lines += [
+            (system, _ORACLE, curve.log_odds, curve.oracle),
+            (system, _ACTUAL, curve.log_odds, curve.actual),
         ]
+    rows = join(table(system=s, line=line, log_odds=x, bits=y) for s, line, x, y in lines)
+    odds = np.concatenate([curve.log_odds for curve in curves.values()])
+    ends = (float(odds.min()), float(odds.max()))
+    channels = (
+        *_axes("Prior log-odds of a target (natural log)", ends, width=width),
+        draw.system_colour(list(curves), colours, width=width, first=_NO_SCORES),
+        draw.line_kind({_ORACLE: SOLID, _ACTUAL: DASHED}, width=width),
     )
-    lowest = min(float(curve.log_odds.min()) for curve in curves.values())
-    highest = max(float(curve.log_odds.max()) for curve in curves.values())
-    encoded = alt.Chart(rows).encode(
-        *_axes("Prior log-odds of a target (natural log)", lowest, highest, width=width),
-        system_colour(list(curves), colours, width=width, first=_NO_SCORES),
-        line_kind({_ORACLE: SOLID, _ACTUAL: DASHED}, width=width),
-        tooltip=tips(
-            "system:N|System; line:N|Line; log_odds:Q|Prior log-odds|.2f; "
-            "bits:Q|Cross-entropy (bits)|.4f"
-        ),
-    )
-    dots = (
-        encoded.transform_filter("abs(datum.log_odds) < 1e-9")
-        .transform_filter(alt.datum.system != _NO_SCORES)
-        .mark_point(size=46, filled=True, opacity=1, clip=True)
-    )
-    chart = in_panel(
-        alt.layer(encoded.mark_line(clip=True), dots),
+    hover = f"system:N|System; line:N|Line; {_BITS}"
+    even = alt.Chart(rows).transform_filter("abs(datum.log_odds) < 1e-9")
+    even = even.transform_filter(alt.datum.system != _NO_SCORES)
+    dot = {"size": 46, "filled": True, "opacity": 1}
+    chart = draw.in_panel(
+        draw.mark(rows, "line", *channels, hover=hover, clip=True),
+        draw.mark(even, "point", *channels, hover=hover, clip=True, **dot),
         width=width,
-        ratio=0.78,
+        ratio=_RATIO,
         description=f"Empirical cross-entropy of {', '.join(curves)} over the prior log-odds",
     )
-    return Figure(name, title, _caption(curves), chart)
-
-
-def _caption(curves: Mapping[str, EceProfile]) -> str:
     caption = (
         "Solid: oracle calibration; dashed: the scores taken as LLRs as they are. "
         "The closer an oracle curve comes to the black one, the less the scores disclose; on it, "
@@ -103,7 +77,12 @@ def _caption(curves: Mapping[str, EceProfile]) -> str:
     if cut:
         caption += f" The panel is cut above {HIGHEST:g} bit; actual values go beyond it for "
         caption += ", ".join(cut) + "."
-    return caption
+    return Figure(
+        "ece_profile",
+        "Empirical cross-entropy: what an attacker still does not know",
+        caption,
+        chart,
+    )
 
 
 _PRIOR = "perfect privacy"
@@ -122,15 +101,19 @@ def disclosure_profiles(
 
     ``negated`` holds the disclosure of the negated scores of systems where it is the larger one.
     """
-    require_systems(disclosures, chart="ZEBRA profiles")
+    require(disclosures, "ZEBRA profiles")
     first = next(iter(disclosures.values()))
-    turned = {_turned(system): d for system, d in (negated or {}).items()}
-    shown = dict(zip(disclosures, colours_for(list(disclosures), colours), strict=True))
-    shown |= {_turned(system): shown[system] for system in negated or {}}
-    every = {**disclosures, **turned}
-    notes = {system: d.note for system, d in every.items()}
-    lines = {system: (d.log_odds, d.oracle) for system, d in every.items()}
-    chart = _profiles(first, lines, colours=shown, notes=notes, width=width, dotted=list(turned))
+    shades = draw.colours_for(list(disclosures), colours)
+    turned = {f"{system}, negated": system for system in negated or {}}
+    every = {**disclosures, **{name: (negated or {})[system] for name, system in turned.items()}}
+    chart = _profiles(
+        first,
+        {system: (d.log_odds, d.oracle) for system, d in every.items()},
+        colours=shades | {name: shades[system] for name, system in turned.items()},
+        notes={system: d.note for system, d in every.items()},
+        width=width,
+        dotted=list(turned),
+    )
     caption = (
         "Black, dashed: no evidence at all, perfect privacy. The nearer a profile is to it, the "
         "less the scores disclose after oracle calibration. In brackets: expected disclosure "
@@ -150,8 +133,7 @@ def calibration_profiles(
     title: str = "Does a calibration learnt on one run of the safeguard serve on another?",
 ) -> Figure:
     """Both runs after oracle calibration, and the second calibrated by the first (Noé 2022, 8)."""
-    require_systems({d.method: d for d in distortions}, chart="calibration distortion")
-    first = distortions[0].first
+    require(distortions, "calibration distortion")
     lines: dict[str, tuple[FloatArray, FloatArray]] = {}
     notes: dict[str, str] = {}
     for run in (distortions[0].first, distortions[0].second):
@@ -161,7 +143,7 @@ def calibration_profiles(
         lines[f"{made.method} calibration"] = (made.second.log_odds, made.actual)
         notes[f"{made.method} calibration"] = f"C_ECE {made.c_ece:.3f}, C_llr {made.cllr:.2f}"
     colours = dict(zip(lines, ("#0072B2", "#6b7280", *PALETTE[1:]), strict=False))
-    chart = _profiles(first, lines, colours=colours, notes=notes, width=width)
+    chart = _profiles(distortions[0].first, lines, colours=colours, notes=notes, width=width)
     caption = (
         "Blue and grey: the two runs after oracle calibration, with (D_ECE, l_w, tag). The others: "
         "scores of the second run, calibrated as an attacker can who learnt on the first. Above "
@@ -175,63 +157,42 @@ def _profiles(
     first: Disclosure,
     lines: Mapping[str, tuple[FloatArray, FloatArray]],
     *,
-    colours: Mapping[str, str] | None,
+    colours: Mapping[str, str],
     notes: Mapping[str, str],
     width: float,
     dotted: Sequence[str] = (),
 ) -> Layers:
-    rows = join(
-        [
-            table(system=_PRIOR, log_odds=first.log_odds, bits=first.prior),
-            *(
-                table(system=system, log_odds=log_odds, bits=bits)
-                for system, (log_odds, bits) in lines.items()
-            ),
-        ]
-    )
+    """Profiles with their names and ``notes`` at even odds, below the prior's own."""
+    every = {_PRIOR: (first.log_odds, first.prior), **lines}
+    shades = {_PRIOR: CHANCE, **draw.colours_for(list(lines), colours)}
+    rows = join(table(system=name, log_odds=x, bits=y) for name, (x, y) in every.items())
     ends = float(first.log_odds[0]), float(first.log_odds[-1])
-    x, y = _axes("Prior log-odds of a target, logit π (natural log)", *ends, width=width)
-    shades = dict(zip(lines, colours_for(list(lines), colours), strict=True))
-    peaks = {_PRIOR: (first.log_odds, first.prior), **lines}
-    ratio = 0.78
-    labels = labels_at(
-        {name: (0.0, float(min(bits.max(), HIGHEST))) for name, (_, bits) in peaks.items()},
-        {
-            name: f"{shorten(name, limit=22)} ({notes[name]})" if name in notes else name
-            for name in peaks
-        },
-        {_PRIOR: CHANCE, **shades},
+    x, y = _axes("Prior log-odds of a target, logit π (natural log)", ends, width=width)
+    labels = draw.labels_at(
+        {name: (0.0, float(min(bits.max(), HIGHEST))) for name, (_, bits) in every.items()},
+        shades,
         x,
         y,
         ends=(0.0, HIGHEST),
-        height=ratio * main_panel(width),
+        height=_RATIO * draw.main_panel(width),
+        labels={_PRIOR: _PRIOR}
+        | {name: f"{shorten(name, limit=22)} ({notes[name]})" for name in lines},
     )
-    encoded = alt.Chart(rows).encode(
-        x,
-        y,
-        kinds("system", {_PRIOR: CHANCE, **shades}, legend=None),
-        tooltip=tips(
-            "system:N|Profile; log_odds:Q|Prior log-odds|.2f; bits:Q|Cross-entropy (bits)|.4f"
-        ),
+    dash = alt.condition(
+        alt.FieldOneOfPredicate(field="system", oneOf=list(dotted)),
+        alt.value([1.5, 2]),
+        alt.value(list(SOLID)),
     )
     is_prior = alt.datum.system == _PRIOR
-    layers = alt.layer(
-        encoded.transform_filter(~is_prior)
-        .mark_line(clip=True)
-        .encode(
-            strokeDash=alt.condition(
-                alt.FieldOneOfPredicate(field="system", oneOf=list(dotted)),
-                alt.value([1.5, 2]),
-                alt.value([1, 0]),
-            )
-        ),
-        encoded.transform_filter(is_prior).mark_line(clip=True, strokeDash=list(DASHED)),
+    base = alt.Chart(rows).encode(x, y, draw.by(alt.Color, "system", shades))
+    hover = f"system:N|Profile; {_BITS}"
+    profiles = base.transform_filter(~is_prior).encode(strokeDash=dash)
+    prior = base.transform_filter(is_prior)
+    return draw.in_panel(
+        draw.mark(profiles, "line", hover=hover, clip=True),
+        draw.mark(prior, "line", hover=hover, clip=True, strokeDash=list(DASHED)),
         *labels,
+        width=width,
+        ratio=_RATIO,
+        description=f"Empirical cross-entropy profiles of {', '.join(lines)}",
     )
-    described = f"Empirical cross-entropy profiles of {', '.join(lines)}"
-    drawn: Layers = in_panel(layers, width=width, ratio=ratio, description=described)
-    return drawn
-
-
-def _turned(system: str) -> str:
-    return f"{system}, negated"

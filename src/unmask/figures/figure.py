@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Sized
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import altair as alt
 import numpy as np
 import numpy.typing as npt
+from altair.typing import ChartType
 from altair.utils.schemapi import debug_mode
 
 from unmask.errors import InputError
 from unmask.figures.theme import CONFIG
-
-Chart = (
-    alt.Chart
-    | alt.LayerChart
-    | alt.FacetChart
-    | alt.ConcatChart
-    | alt.HConcatChart
-    | alt.VConcatChart
-    | alt.RepeatChart
-)
 
 Layers = alt.LayerChart | alt.FacetChart
 
@@ -42,13 +35,14 @@ def _config() -> alt.Config:
 class Figure:
     """One figure: ``title`` says what is shown, ``caption`` how to read it.
 
-    ``name`` becomes the file's name; the house theme is laid on ``chart`` unless it has its own.
+    ``name`` becomes the file's name; the house theme is laid on ``chart`` unless it has its own. In
+    place of the chart may stand its specification: such a figure can be stored.
     """
 
     name: str
     title: str
     caption: str
-    chart: Chart
+    chart: ChartType | dict[str, Any]
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -57,16 +51,29 @@ class Figure:
             )
         object.__setattr__(self, "title", " ".join(self.title.split()))
         object.__setattr__(self, "caption", " ".join(self.caption.split()))
-        if isinstance(self.chart.config, type(alt.Undefined)):
-            chart = self.chart.copy(deep=False)
+        chart = self.chart
+        if not isinstance(chart, dict) and isinstance(chart.config, type(alt.Undefined)):
+            chart = chart.copy(deep=False)
             chart.config = _config()
             object.__setattr__(self, "chart", chart)
 
     def spec(self) -> dict[str, Any]:
         """The Vega-Lite specification, without title and caption: these stand around the chart."""
+        if isinstance(self.chart, dict):
+            return self.chart
         spec: dict[str, Any] = self.chart.to_dict()
         spec.setdefault("description", f"{self.title}. {self.caption}")
         return spec
+
+    def plain(self) -> Figure:
+        """The same figure as plain values; its specification takes longer than all that follows."""
+        return self if isinstance(self.chart, dict) else replace(self, chart=self.spec())
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that is drawn."""
+        drawn = json.dumps([self.spec(), self.title, self.caption], sort_keys=True)
+        return hashlib.sha256(drawn.encode()).hexdigest()
 
     def _repr_svg_(self) -> str:
         """The whole figure, as notebooks draw it; nothing is fetched from a network."""
@@ -109,10 +116,15 @@ def join(parts: Iterable[alt.InlineData]) -> alt.InlineData:
     return _inline([row for part in parts for row in part.values])
 
 
-def require_systems(curves: Mapping[str, object], *, chart: str) -> None:
+def sentences(*parts: str) -> str:
+    """A caption of the parts that say something."""
+    return " ".join(part for part in parts if part)
+
+
+def require(things: Sized, chart: str, what: str = "system") -> None:
     """Refuse to draw nothing."""
-    if not curves:
-        raise InputError(f"{chart}: expected at least one system, found none")
+    if not len(things):
+        raise InputError(f"{chart}: expected at least one {what}, found none")
 
 
 def _inline(rows: list[dict[str, Any]]) -> alt.InlineData:

@@ -33,18 +33,23 @@ _CAPTION_SIZE, _CAPTION_LINE = 11.0, 15.5
 _POINTS_PER_PIXEL = 72 / PIXELS_PER_INCH
 # Cells of a heatmap touch: smoothed edges would let the paper shine through between them.
 _STYLE = ".mark-rect { shape-rendering: crispEdges }"
+_SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
+_NUMBERED = re.compile(r"\b(clip|gradient_?)(\d+)\b")
 _ROOT = re.compile(r'<svg\b[^>]*\bviewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>')
 
 
-def svg(figure: Figure, *, scale: float = 1.0) -> str:
+def svg(figure: Figure) -> str:
     """The whole figure: title above the chart, caption wrapped below it."""
     drawn = rendered(still(figure.spec()))
     root = _ROOT.search(drawn)
     if root is None:
         raise RuntimeError("the renderer returned an image without a view box")
     chart_width, chart_height = float(root[1]), float(root[2])
-    body = drawn[root.end() : drawn.rindex("</svg>")]
-
+    seen: dict[str, int] = {}  # the renderer counts its clips over all drawings
+    body = _NUMBERED.sub(
+        lambda match: f"{match[1]}{seen.setdefault(match[0], len(seen))}",
+        drawn[root.end() : drawn.rindex("</svg>")],
+    )
     width = max(chart_width + 2 * _MARGIN, NARROW)
     title = wrap(figure.title, width=width - 2 * _MARGIN, size=1.2 * _TITLE_SIZE)
     caption = wrap(figure.caption, width=width - 2 * _MARGIN, size=_CAPTION_SIZE)
@@ -53,37 +58,15 @@ def svg(figure: Figure, *, scale: float = 1.0) -> str:
     height = caption_top + len(caption) * _CAPTION_LINE + _MARGIN
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        f'width="{scale * width:g}" height="{scale * height:g}" '
-        f'viewBox="0 0 {width:g} {height:g}" role="img">\n'
+        f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}" role="img">\n'
         f"<title>{escape(visible(figure.title))}</title>\n<desc>{escape(visible(figure.caption))}</desc>\n"
         f"<style>{_STYLE}</style>\n"
         f'<rect width="100%" height="100%" fill="{PAPER}"/>\n'
         + _lines(title, top=_MARGIN, line=_TITLE_LINE, size=_TITLE_SIZE, weight=600, colour=INK)
         + f'<g transform="translate({_MARGIN:g},{chart_top:g})">{body}</g>\n'
-        + _lines(
-            caption,
-            top=caption_top,
-            line=_CAPTION_LINE,
-            size=_CAPTION_SIZE,
-            weight=400,
-            colour=MUTED,
-        )
+        + _lines(caption, top=caption_top, line=_CAPTION_LINE, size=_CAPTION_SIZE, colour=MUTED)
         + "</svg>\n"
     )
-
-
-def png(figure: Figure) -> bytes:
-    """The figure at 200 pixels per inch."""
-    image: bytes = vl_convert.svg_to_png(
-        svg(figure), scale=_POINTS_PER_PIXEL, ppi=PNG_PIXELS_PER_INCH
-    )
-    return image
-
-
-def pdf(figure: Figure) -> bytes:
-    """The figure in its printed size."""
-    document: bytes = vl_convert.svg_to_pdf(svg(figure, scale=_POINTS_PER_PIXEL))
-    return document
 
 
 def wrap(text: str, *, width: float, size: float) -> list[str]:
@@ -118,7 +101,7 @@ def _extent(text: str) -> float:
 
 
 def _lines(
-    lines: list[str], *, top: float, line: float, size: float, weight: int, colour: str
+    lines: list[str], *, top: float, line: float, size: float, weight: int = 400, colour: str
 ) -> str:
     return "".join(
         f'<text x="{_MARGIN:g}" y="{top + i * line + size:g}" font-family="{FONT}" '
@@ -229,10 +212,10 @@ def _colours(values: npt.NDArray[np.float64], scale: dict[str, Any]) -> Pixels:
             "encoding": {"color": colour},
         }
     )
-    found = _FILL.findall(drawing)
-    if len(found) != values.size:
-        raise RuntimeError(f"the renderer coloured {len(found)} of {values.size} cells")
-    return np.array(found, dtype=np.uint8)
+    fills = _FILL.findall(drawing)
+    if len(fills) != values.size:
+        raise RuntimeError(f"the renderer coloured {len(fills)} of {values.size} cells")
+    return np.array(fills, dtype=np.uint8)
 
 
 def png_of(pixels: Pixels) -> bytes:
@@ -246,42 +229,57 @@ def png_of(pixels: Pixels) -> bytes:
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + _checksum(kind + content)
+    checksum = struct.pack(">I", zlib.crc32(kind + content))
+    return struct.pack(">I", len(content)) + kind + content + checksum
 
 
-def _checksum(content: bytes) -> bytes:
-    return struct.pack(">I", zlib.crc32(content))
+def _points(match: re.Match[str]) -> str:
+    """The size in print: pixels become points."""
+    width, height = (_POINTS_PER_PIXEL * float(match[part]) for part in (1, 2))
+    return f'width="{width:g}" height="{height:g}"'
 
 
 def _json(figure: Figure) -> bytes:
-    spec = figure.spec()
     lines = wrap(figure.caption, width=640, size=11)
-    spec.setdefault("title", {"text": figure.title, "subtitle": lines})
+    spec = {"title": {"text": figure.title, "subtitle": lines}} | figure.spec()
     return json.dumps(spec, ensure_ascii=False, allow_nan=False, indent=1).encode() + b"\n"
 
 
-_WRITERS: dict[str, Callable[[Figure], bytes]] = {
-    ".png": png,
-    ".svg": lambda figure: svg(figure).encode(),
-    ".pdf": pdf,
-    ".html": lambda figure: page.page(figure).encode(),
-    ".json": _json,
+_WRITERS: dict[str, Callable[[Figure, str], bytes]] = {
+    "png": lambda _, drawing: vl_convert.svg_to_png(
+        drawing, scale=_POINTS_PER_PIXEL, ppi=PNG_PIXELS_PER_INCH
+    ),
+    "svg": lambda _, drawing: drawing.encode(),
+    "pdf": lambda _, drawing: vl_convert.svg_to_pdf(_SIZE.sub(_points, drawing, count=1)),
+    "html": lambda figure, _: page.page(figure).encode(),
+    "json": lambda figure, _: _json(figure),
 }
+
+
+def images(figure: Figure, kinds: Sequence[str]) -> dict[str, bytes]:
+    """The figure as png, svg, pdf, html or json (its specification), all from one drawing."""
+    drawing = svg(figure) if {"png", "svg", "pdf"} & set(kinds) else ""
+    return {kind: _WRITERS[kind](figure, drawing) for kind in kinds}
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
     """Write ``figure`` as .png, .svg, .pdf, .html or .json (the Vega-Lite specification)."""
-    path = Path(path)
-    writer = _WRITERS.get(path.suffix.lower())
-    if writer is None:
-        raise InputError(
-            f"{path}: expected a figure's suffix ({' '.join(_WRITERS)}), "
-            f"found {path.suffix or 'none'}"
-        )
-    content = writer(figure)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, content)
-    return path
+    return _save(figure, [Path(path)])[0]
+
+
+def _save(figure: Figure, paths: list[Path]) -> list[Path]:
+    kinds = [path.suffix.lower().removeprefix(".") for path in paths]
+    for path, kind in zip(paths, kinds, strict=True):
+        if kind not in _WRITERS:
+            suffixes = " ".join(f".{known}" for known in _WRITERS)
+            raise InputError(
+                f"{path}: expected a figure's suffix ({suffixes}), found {path.suffix or 'none'}"
+            )
+    content = images(figure, kinds)
+    for path, kind in zip(paths, kinds, strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content[kind])
+    return paths
 
 
 def save_all(
@@ -296,8 +294,9 @@ def save_all(
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"figures: expected one figure for each name, found {name!r} twice")
+    suffixes = [f".{kind.lstrip('.')}" for kind in formats]
     return [
-        save(figure, Path(directory) / f"{figure.name}.{kind.lstrip('.')}")
+        path
         for figure in figures
-        for kind in formats
+        for path in _save(figure, [Path(directory) / f"{figure.name}{end}" for end in suffixes])
     ]

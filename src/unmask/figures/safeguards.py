@@ -1,30 +1,23 @@
-"""What protection achieves and costs: de-identification, distinctiveness, every speaker."""
+"""What protection achieves and what it costs: risk or de-identification against utility."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
 
 import altair as alt
-import numpy as np
 
-from unmask.errors import InputError
 from unmask.estimate import Interval
-from unmask.figures.encode import (
-    colours_for,
-    crosses,
-    dashed,
-    main_panel,
-    panel_title,
-    system_colour,
-    tips,
-)
-from unmask.figures.figure import Figure, require_systems, table
-from unmask.figures.theme import CHANCE, WIDE, shorten
-from unmask.privacy.similarity import PLAIN, SpeakerProtection
+from unmask.figures import draw
+from unmask.figures.figure import Figure, require, sentences, table
+from unmask.figures.theme import MUTED, WIDE, shorten
 
+Ends = tuple[float, float]
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+_NAME = 5.5  # the height of a name in points of the risk
 
 
 @dataclass(frozen=True)
@@ -55,187 +48,194 @@ def distinctiveness(
 ) -> Figure:
     """G_VD against DeID of many safeguards and sets, with the intervals of both as bars."""
     drawn = [p for p in points if math.isfinite(p.g_vd)]
-    if not drawn:
-        raise InputError("scatter: expected at least one safeguard with a finite G_VD, found none")
+    require(drawn, "scatter", "safeguard with a finite G_VD")
     systems = list(dict.fromkeys(p.system for p in drawn))
     datasets = list(dict.fromkeys(p.dataset for p in drawn))
-    ends = [(_ends(p.deid, p.deid_interval), _ends(p.g_vd, p.g_vd_interval)) for p in drawn]
-    attacked = [
-        None if p.strongest is None else _ends(p.strongest, p.strongest_interval) for p in drawn
-    ]
+    deid = _spans("deid", [(p.deid, _ends(p.deid_interval)) for p in drawn], scale=100)
+    g_vd = _spans("g_vd", [(p.g_vd, _ends(p.g_vd_interval)) for p in drawn])
+    hollow = [(p.strongest, _ends(p.strongest_interval)) for p in drawn]
+    strongest = _spans("strongest", hollow, scale=100)
     rows = table(
         system=[p.system for p in drawn],
         dataset=[p.dataset for p in drawn],
-        deid=[100 * p.deid for p in drawn],
-        g_vd=[p.g_vd for p in drawn],
-        deid_low=[100 * e[0][0] for e in ends],
-        deid_high=[100 * e[0][1] for e in ends],
-        g_vd_low=[e[1][0] for e in ends],
-        g_vd_high=[e[1][1] for e in ends],
-        strongest=[100 * p.strongest if p.strongest is not None else None for p in drawn],
-        strongest_low=[None if end is None else 100 * end[0] for end in attacked],
-        strongest_high=[None if end is None else 100 * end[1] for end in attacked],
+        **deid,
+        **g_vd,
+        **strongest,
     )
-    beaten = [100 * end[0] for end in attacked if end is not None]
-    lowest = min(0.0, *beaten, *(100 * e[0][0] for e in ends))
-    floor, top = min(-1.0, *(e[1][0] for e in ends)), max(1.0, *(e[1][1] for e in ends))
-    x = alt.X(
-        "deid:Q",
-        title="DeID (%), more de-identified →",
-        scale=alt.Scale(domain=[math.floor(lowest / 10) * 10 - 4, 104], nice=False),
+    beaten = [low for low in strongest["strongest_low"] if low is not None]
+    lowest = min(0.0, *beaten, *deid["deid_low"])
+    floor, top = min(-1.0, *g_vd["g_vd_low"]), max(1.0, *g_vd["g_vd_high"])
+    along = (math.floor(lowest / 10) * 10 - 4, 104)
+    x = draw.axis(alt.X, "deid", "DeID (%), more de-identified →", along)
+    up = (math.floor(floor * 1.1), math.ceil(top * 1.1))
+    y = draw.axis(alt.Y, "g_vd", "G_VD (dB), more distinct →", up)
+    colour = draw.system_colour(systems, colours, width=width)
+    several = alt.Legend(title="Set") if len(datasets) > 1 else None
+    shape = draw.by(
+        alt.Shape, "dataset", dict(zip(datasets, cycle(_SHAPES), strict=False)), legend=several
     )
-    y = alt.Y(
-        "g_vd:Q",
-        title="G_VD (dB), more distinct →",
-        scale=alt.Scale(domain=[math.floor(floor * 1.1), math.ceil(top * 1.1)]),
-    )
-    colour = system_colour(systems, colours, width=width)
-    base = alt.Chart(rows)
-    beyond = base.transform_filter("datum.strongest !== null")
-    side = main_panel(width)
-    chart = (
-        alt.layer(
-            dashed(table(at=0.0)).encode(y="at:Q"),
-            alt.Chart(table(deid=100.0, g_vd=0.0, text="ideal"))
-            .mark_text(align="right", dx=-4, dy=-9)
-            .encode(x, y, text="text:N"),
-            *crosses(base, x, y, colour),
-            beyond.mark_rule(strokeDash=[2, 3]).encode(
-                alt.X("strongest:Q"), alt.X2("deid:Q"), y, colour
-            ),
-            beyond.mark_rule(strokeWidth=1.2).encode(
-                alt.X("strongest_low:Q"), alt.X2("strongest_high:Q"), y, colour
-            ),
-            beyond.mark_point(size=70, filled=False, opacity=1).encode(
-                alt.X("strongest:Q"), y, colour
-            ),
-            base.mark_point(size=70, filled=True, opacity=1).encode(
-                x,
-                y,
-                colour,
-                alt.Shape(
-                    "dataset:N",
-                    title="Set",
-                    scale=alt.Scale(
-                        domain=datasets,
-                        range=[_SHAPES[i % len(_SHAPES)] for i in range(len(datasets))],
-                    ),
-                    legend=alt.Legend(title="Set") if len(datasets) > 1 else None,
-                ),
-                tooltip=tips(
-                    "system:N|System; dataset:N|Set; deid:Q|DeID (%)|.2f; g_vd:Q|G_VD (dB)|.2f"
-                ),
-            ),
-        )
-        .resolve_scale(shape="independent")
-        .properties(
-            width=side,
-            height=int(0.8 * side),
-            description=f"Voice distinctiveness against de-identification of {', '.join(systems)}",
-        )
-    )
-    caption = (
+    hover = "system:N|System; dataset:N|Set; deid:Q|DeID (%)|.2f; g_vd:Q|G_VD (dB)|.2f"
+    attacked = alt.Chart(rows).transform_filter("datum.strongest !== null")
+    at = alt.X("strongest:Q")
+    span = (alt.X("strongest_low:Q"), alt.X2("strongest_high:Q"))
+    ideal = table(deid=100.0, g_vd=0.0, text="ideal")
+    chart = draw.in_panel(
+        draw.dashed(table(at=0.0), alt.Y("at:Q")),
+        draw.mark(ideal, "text", x, y, alt.Text("text:N"), align="right", dx=-4, dy=-9),
+        *draw.crosses(rows, x, y, colour),
+        draw.mark(attacked, "rule", at, alt.X2("deid:Q"), y, colour, strokeDash=[2, 3]),
+        draw.mark(attacked, "rule", *span, y, colour, strokeWidth=1.2),
+        draw.mark(attacked, "point", at, y, colour, size=70, filled=False, opacity=1),
+        draw.mark(rows, "point", x, y, colour, shape, hover=hover, size=70, filled=True, opacity=1),
+        width=width,
+        ratio=0.8,
+        description=f"Voice distinctiveness against de-identification of {', '.join(systems)}",
+    ).resolve_scale(shape="independent")
+    lost = ", ".join(shorten(p.system) for p in points if not math.isfinite(p.g_vd))
+    caption = sentences(
         "To the right, protected voices point less to their owners; on the dashed line, protected "
         "voices are as distinct from each other as the original ones, below it less. A safeguard "
         "that does nothing lies at 0 %, 0 dB; ideal pseudonymisation at 100 %, 0 dB. Bars are "
-        "intervals over speakers."
+        "intervals over speakers.",
+        "A hollow point is where the strongest attacker finds the safeguard, who turns the sign of "
+        "the scores or takes out what all voices share: that is what it achieves."
+        if beaten
+        else "",
+        lost and f"Not drawn, since protected voices are not distinct at all: {lost}.",
     )
-    if beaten:
-        caption += (
-            " A hollow point is where the strongest attacker finds the safeguard, who turns the "
-            "sign of the scores or takes out what all voices share: that is what it achieves."
-        )
-    lost = [shorten(p.system) for p in points if not math.isfinite(p.g_vd)]
-    if lost:
-        caption += f" Not drawn, since protected voices are not distinct at all: {', '.join(lost)}."
     return Figure(name, title, caption, chart)
 
 
-def _ends(value: float, interval: Interval | None) -> tuple[float, float]:
+def _ends(interval: Interval | None) -> Ends | None:
     if interval is None or not (math.isfinite(interval.low) and math.isfinite(interval.high)):
-        return value, value
+        return None
     return interval.low, interval.high
 
 
-_MOST_NAMES = 80
+def _spans(
+    field: str, values: Sequence[tuple[float | None, Ends | None]], *, scale: float = 1.0
+) -> dict[str, list[Any]]:
+    """Columns of values and the ends of their intervals: the value itself where there is none."""
+    columns: dict[str, list[Any]] = {field: [], f"{field}_low": [], f"{field}_high": []}
+    for value, ends in values:
+        parts = (value, *(ends or (value, value)))
+        for column, part in zip(columns.values(), parts, strict=True):
+            column.append(None if value is None or part is None else scale * part)
+    return columns
 
 
-def speaker_protection(
-    protections: Mapping[str, SpeakerProtection],
+@dataclass(frozen=True)
+class PlanePoint:
+    """One safeguard, or an anchor: ``risk`` of its strongest attacker as a fraction, ``cost`` in
+    units of the axis, each with the ends of its interval where it has one.
+
+    ``attack`` says whose risk it is. An ``anchor`` is no safeguard: unprotected speech, silence.
+    """
+
+    system: str
+    risk: float
+    cost: float
+    risk_ends: Ends | None = None
+    cost_ends: Ends | None = None
+    attack: str = ""
+    anchor: bool = False
+
+
+def pareto(points: Sequence[PlanePoint], *, more_is_better: bool = False) -> tuple[bool, ...]:
+    """Which points no other beats: none with at most the risk and at most the cost, one of them
+    less. Where ``more_is_better`` the cost is a quality, of which more is better.
+    """
+    sign = -1.0 if more_is_better else 1.0
+    at = [(point.risk, sign * point.cost) for point in points]
+    return tuple(not any(a <= x and b <= y and (a < x or b < y) for a, b in at) for x, y in at)
+
+
+def cost_plane(
+    points: Sequence[PlanePoint],
     *,
+    cost: str = "Word error rate (%)",
+    scale: float = 100.0,
+    more_is_better: bool = False,
+    risk: str = "Linkability, strongest attacker (%)",
+    chance: float | None = None,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
-    name: str = "speaker_protection",
-    title: str = "De-identification of each speaker",
 ) -> Figure:
-    """Bars of DeID per speaker, the least protected first; a rule marks DeID of all."""
-    require_systems(protections, chart="speaker protection")
-    scale = dict(zip(protections, colours_for(list(protections), colours), strict=True))
-    shown = np.concatenate([(p.deid, p.low, p.high) for p in protections.values()], axis=1)
-    shown = shown[np.isfinite(shown)]
-    domain = [min(0.0, 100 * float(shown.min())), max(100.0, 100 * float(shown.max()))]
-    panels = []
-    for system, protection in protections.items():
-        order = np.argsort(protection.deid, kind="stable")
-        names = [protection.speakers[i] for i in order]
-        rows = table(
-            place=list(range(1, len(names) + 1)),
-            speaker=names,
-            deid=[100 * float(protection.deid[i]) for i in order],
-            similarity=[float(protection.self_similarity["op"][i]) for i in order],
-            l_w=[float(protection.l_w[i]) for i in order],
-            low=[100 * float(protection.low[i]) for i in order],
-            high=[100 * float(protection.high[i]) for i in order],
-        )
-        few = len(names) <= _MOST_NAMES
-        bars = (
-            alt.Chart(rows)
-            .mark_bar(color=scale[system])
-            .encode(
-                alt.X(
-                    "speaker:N" if few else "place:O",
-                    sort=None,
-                    title="Speaker, least protected first",
-                    axis=alt.Axis(labelAngle=-90, labelFontSize=8)
-                    if few
-                    else alt.Axis(labels=False),
-                ),
-                alt.Y("deid:Q", title="DeID (%)", scale=alt.Scale(domain=domain, nice=True)),
-                tooltip=tips(
-                    "speaker:N|Speaker; deid:Q|DeID (%)|.1f; "
-                    "similarity:Q|Original to own protected|.3f; l_w:Q|l_w|.2f"
-                ),
-            )
-        )
-        spans = (
-            alt.Chart(rows)
-            .mark_rule(color=CHANCE, strokeWidth=1)
-            .transform_filter("isValid(datum.low) && isFinite(datum.low)")
-            .encode(alt.X("speaker:N" if few else "place:O", sort=None), y="low:Q", y2="high:Q")
-        )
-        rule = dashed(table(at=100 * float(protection.deid.mean()))).encode(y="at:Q")
-        panels.append(
-            alt.layer(bars, spans, rule, panel_title(system + _attacker(protection))).properties(
-                width=int(width - 80), height=150 if len(protections) > 1 else 210
-            )
-        )
-    chart = alt.vconcat(*panels, spacing=22).properties(
-        description=f"De-identification of each speaker under {', '.join(protections)}"
+    """One point per safeguard with both intervals, anchors, and the front nobody beats.
+
+    ``cost`` is the title of the axis along, its values times ``scale``; ``chance`` a dashed line of
+    the risk by guessing.
+    """
+    require(points, "plane", "safeguard")
+    front = pareto(points, more_is_better=more_is_better)
+    systems = [point.system for point in points]
+    risks = _spans("risk", [(point.risk, point.risk_ends) for point in points], scale=100)
+    costs = _spans("cost", [(point.cost, point.cost_ends) for point in points], scale=scale)
+    rows = table(
+        system=systems,
+        shown=[shorten(name) for name in systems],
+        kind=["anchor" if point.anchor else "safeguard" for point in points],
+        attack=[point.attack for point in points],
+        **risks,
+        **costs,
+        name_at=_names_at(points, scale),
+        front=["on the front" if one else "beaten by another" for one in front],
     )
-    caption = (
-        "Low bars are speakers whose protected voice still points to them; the dashed line is the "
-        "DeID of all speakers, which the bars average to. Below 0 % a speaker's protected voice "
-        "points to its owner more than original voices do on average; above 100 % it is less like "
-        "its owner than like strangers, which is evidence as well. Thin lines are intervals over "
-        "draws of the other speakers."
+    better = "→ more useful" if more_is_better else "← more useful"
+    nice = alt.Scale(nice=True, zero=not more_is_better)
+    x = alt.X("cost:Q", title=f"{cost}, {better}", scale=nice)
+    y = draw.axis(alt.Y, "risk", f"{risk}, ↓ safer", (0, 104))
+    colour = draw.system_colour(systems, colours, width=width).legend(None)
+    shape = draw.by(alt.Shape, "kind", {"safeguard": "circle", "anchor": "diamond"})
+    pairs = list(zip(costs["cost"], risks["risk"], front, strict=True))
+    steps = sorted((along, up) for along, up, one in pairs if one)
+    edge = table(order=range(len(steps)), cost=[s[0] for s in steps], risk=[s[1] for s in steps])
+    stair: draw.Style = {"strokeWidth": 1, "interpolate": "step-after", "strokeDash": [2, 2]}
+    named = (x, alt.Y("name_at:Q"), colour, alt.Text("shown:N"))
+    hover = (
+        "system:N|Safeguard; attack:N|Attack; risk:Q|Risk, %|.1f; cost:Q|Cost|.2f; front:N|Front"
     )
-    if any(protection.attacker != PLAIN for protection in protections.values()):
-        caption += (
-            " Where it says so, an attacker does better with the scores negated or centred, and "
-            "the bars are those of that attacker."
-        )
-    return Figure(name, title, caption, chart)
+    layers = [
+        draw.mark(edge, "line", x, y, alt.Order("order:Q"), color=MUTED, **stair),
+        *draw.crosses(rows, x, y, colour),
+        draw.mark(rows, "point", x, y, colour, shape, hover=hover, size=80, filled=True, opacity=1),
+        draw.mark(rows, "rule", x, y, alt.Y2("name_at:Q"), color=MUTED, strokeWidth=0.7),
+        draw.mark(rows, "text", *named, align="left", dx=4, fontWeight="bold"),
+    ]
+    if chance is not None:
+        layers.insert(0, draw.dashed(table(at=100 * chance), alt.Y("at:Q")))
+    each = "; ".join(
+        f"{p.system}: risk {100 * p.risk:.0f} %, cost {scale * p.cost:.3g}" for p in points
+    )
+    chart = draw.in_panel(*layers, width=width, ratio=0.7, description=f"Plane: {each}")
+    beaten = ", ".join(shorten(s) for s, one in zip(systems, front, strict=True) if not one)
+    caption = sentences(
+        "Each point is a safeguard: the lower, the less its strongest attacker finds; the further"
+        f" to the {'right' if more_is_better else 'left'}, the more is left of the speech. Bars are"
+        " intervals over speakers, thin lines lead to names. Diamonds are anchors: unprotected"
+        " speech, which costs nothing, and silence, which protects all and says nothing. The dotted"
+        " line is the front: what lies off it is beaten by another, no worse in either value and"
+        " better in one, though intervals may overlap.",
+        "" if chance is None else "Dashed black: guessing.",
+        beaten and f"Beaten: {beaten}.",
+    )
+    return Figure("plane", "What protection achieves and what it costs", caption, chart)
 
 
-def _attacker(protection: SpeakerProtection) -> str:
-    return "" if protection.attacker == PLAIN else f" ({protection.attacker} score)"
+def _names_at(points: Sequence[PlanePoint], scale: float) -> list[float]:
+    """The height of each point's name: as near as names of close points leave room, those of
+    points further to the left lower, so that no rule crosses a name.
+    """
+    widest = max(abs(scale * point.cost) for point in points) or 1.0
+    heights: dict[int, float] = {}
+    for n in sorted(range(len(points)), key=lambda n: -points[n].cost):
+        point = points[n]
+        close = [
+            at
+            for m, at in heights.items()
+            if abs(point.cost - points[m].cost) * scale < 0.2 * widest
+        ]
+        step = _NAME if point.risk < 0.5 else -_NAME
+        free = (100 * point.risk + step * line for line in range(1, 2 * len(points) + 1))
+        heights[n] = next(at for at in free if all(abs(at - one) >= _NAME for one in close))
+    return [heights[n] for n in range(len(points))]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import altair as alt
 
-from unmask.figures.encode import dashed, in_grid, is_wide, panel_columns, panel_title, tips
-from unmask.figures.figure import Figure, Layers, require_systems, table, text_table
+from unmask.figures import draw
+from unmask.figures.figure import Figure, Layers, require, table, text_table
 from unmask.figures.image import CELLS
-from unmask.figures.theme import MUTED, PAPER, SEQUENTIAL, UNIT_DOMAIN, WIDE
+from unmask.figures.theme import MUTED, PAPER, SEQUENTIAL, WIDE
 from unmask.privacy import Zoo
 from unmask.privacy.similarity import MatrixView
 
@@ -25,94 +24,15 @@ def similarity_matrices(
     title: str = "Voice similarity of every pair of speakers",
 ) -> Figure:
     """One panel per safeguard: OO, OP and PP as quadrants, speakers named on hover."""
-    require_systems(views, chart="similarity matrices")
-    columns = min(2, panel_columns(len(views), width=width))
+    require(views, "similarity matrices")
+    columns = min(2, draw.panel_columns(len(views), width=width))
     room = (width - 120 - 40 * columns) / columns if columns > 1 else min(width - 120, 440)
     panels = [
         matrix_panel(view, room, title=system, key=f"speakers{i}")
         for i, (system, view) in enumerate(views.items())
     ]
     described = f"Voice similarity matrices of {', '.join(views)}"
-    chart = in_grid(panels, columns=columns, spacing=26, description=described)
-    return Figure(name, title, _caption(views), chart)
-
-
-def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Layers:
-    """One matrix in cells of whole pixels, at most ``room`` wide."""
-    size = view.values.shape[0]
-    cell = max(1, int(room // size))
-    side = cell * size
-    part = len(view.labels)
-    names = alt.param(name=key, value=list(view.labels))
-    parts = alt.param(name=f"{key}_parts", value=list(view.parts))
-
-    def who(axis: str) -> str:
-        return (
-            f"{key}[datum.{axis} % {part}] + ' (' + {key}_parts[floor(datum.{axis} / {part})] + ')'"
-        )
-
-    cells = (
-        alt.Chart(text_table(similarity=view.values.reshape(-1).round(_DIGITS)))
-        .transform_window(number="row_number()")
-        .transform_calculate(
-            column=f"(datum.number - 1) % {size}", row=f"floor((datum.number - 1) / {size})"
-        )
-        .transform_calculate(
-            left=f"datum.column * {cell}",
-            top=f"datum.row * {cell}",
-            right=f"(datum.column + 1) * {cell}",
-            bottom=f"(datum.row + 1) * {cell}",
-            one=who("row"),
-            other=who("column"),
-        )
-        .mark_rect(style=CELLS, strokeWidth=0, aria=False)
-        .encode(
-            alt.X("left:Q", scale=alt.Scale(domain=[0, side], nice=False), axis=None),
-            alt.X2("right:Q"),
-            alt.Y("top:Q", scale=alt.Scale(domain=[side, 0], nice=False), axis=None),
-            alt.Y2("bottom:Q"),
-            alt.Color(
-                "similarity:Q",
-                title="Similarity",
-                scale=alt.Scale(domain=list(UNIT_DOMAIN), scheme=SEQUENTIAL),
-                legend=alt.Legend(
-                    values=[0, 0.25, 0.5, 0.75, 1], format=".2f", gradientLength=min(160, side)
-                ),
-            ),
-            tooltip=[
-                *tips("one:N|Row; other:N|Column"),
-                alt.Tooltip("similarity:Q", title="Similarity", format=f".{_DIGITS}f"),
-            ],
-        )
-        .add_params(names, parts)
-    )
-    layers: list[alt.Chart] = [cells, *_parts(view, side), panel_title(title)]
-    return alt.layer(*layers).properties(width=side, height=side)
-
-
-def _parts(view: MatrixView, side: int) -> list[alt.Chart]:
-    """Lines between the parts, and their names beside and below the matrix."""
-    number = len(view.parts)
-    if number == 1:
-        return []
-    edge = side / number
-    names = table(name=list(view.parts), place=[edge * (i + 0.5) for i in range(number)])
-    cuts = table(place=[edge * (i + 1) for i in range(number - 1)])
-    line: dict[str, Any] = {"color": PAPER, "strokeWidth": 2}
-    text: dict[str, Any] = {"fontSize": 11, "color": MUTED}
-    return [
-        alt.Chart(cuts).mark_rule(**line).encode(x="place:Q"),
-        alt.Chart(cuts).mark_rule(**line).encode(y="place:Q"),
-        alt.Chart(names)
-        .mark_text(baseline="top", **text)
-        .encode(x="place:Q", y=alt.value(side + 6), text="name:N"),
-        alt.Chart(names)
-        .mark_text(baseline="bottom", angle=270, **text)
-        .encode(y="place:Q", x=alt.value(-6), text="name:N"),
-    ]
-
-
-def _caption(views: Mapping[str, MatrixView]) -> str:
+    chart = draw.in_grid(panels, columns=columns, spacing=26, description=described)
     caption = (
         "Upper left: original voices against original ones; lower right: protected against "
         "protected; the other two quadrants: original against protected. A bright diagonal in the "
@@ -128,7 +48,67 @@ def _caption(views: Mapping[str, MatrixView]) -> str:
             f" Large matrices are binned, up to {most} speakers to a cell: diagonal cells show "
             "the mean self-similarity, all others the mean similarity of different speakers."
         )
-    return caption
+    return Figure(name, title, caption, chart)
+
+
+def matrix_panel(view: MatrixView, room: float, *, title: str, key: str) -> Layers:
+    """One matrix in cells of whole pixels, at most ``room`` wide."""
+    size, part = view.values.shape[0], len(view.labels)
+    cell = max(1, int(room // size))
+    side = cell * size
+    who = f"{key}[datum.{{0}} % {part}] + ' (' + {key}_parts[floor(datum.{{0}} / {part})] + ')'"
+    cells = (
+        alt.Chart(text_table(similarity=view.values.reshape(-1).round(_DIGITS)))
+        .transform_window(number="row_number()")
+        .transform_calculate(
+            column=f"(datum.number - 1) % {size}", row=f"floor((datum.number - 1) / {size})"
+        )
+        .transform_calculate(
+            left=f"datum.column * {cell}",
+            top=f"datum.row * {cell}",
+            right=f"(datum.column + 1) * {cell}",
+            bottom=f"(datum.row + 1) * {cell}",
+            one=who.format("row"),
+            other=who.format("column"),
+        )
+        .add_params(
+            alt.param(name=key, value=list(view.labels)),
+            alt.param(name=f"{key}_parts", value=list(view.parts)),
+        )
+    )
+    legend = alt.Legend(values=[0, 0.25, 0.5, 0.75, 1], format=".2f", gradientLength=min(160, side))
+    places = (
+        alt.X("left:Q", scale=alt.Scale(domain=[0, side], nice=False), axis=None),
+        alt.X2("right:Q"),
+        alt.Y("top:Q", scale=alt.Scale(domain=[side, 0], nice=False), axis=None),
+        alt.Y2("bottom:Q"),
+    )
+    unit = alt.Scale(domain=[0.0, 1.0], scheme=SEQUENTIAL)
+    colour = alt.Color("similarity:Q", title="Similarity", scale=unit, legend=legend)
+    hover = f"one:N|Row; other:N|Column; similarity:Q|Similarity|.{_DIGITS}f"
+    style = {"style": CELLS, "strokeWidth": 0, "aria": False}
+    return alt.layer(
+        draw.mark(cells, "rect", *places, colour, hover=hover, **style),
+        *(_parts(view, side) if len(view.parts) > 1 else ()),
+        draw.panel_title(title),
+    ).properties(width=side, height=side)
+
+
+def _parts(view: MatrixView, side: int) -> list[alt.Chart]:
+    """Lines between the parts, and their names beside and below the matrix."""
+    number = len(view.parts)
+    edge = side / number
+    names = table(name=list(view.parts), place=[edge * (i + 0.5) for i in range(number)])
+    cuts = table(place=[edge * (i + 1) for i in range(number - 1)])
+    line: draw.Style = {"color": PAPER, "strokeWidth": 2}
+    text: draw.Style = {"fontSize": 11, "color": MUTED}
+    x, y, label = alt.X("place:Q"), alt.Y("place:Q"), alt.Text("name:N")
+    return [
+        draw.mark(cuts, "rule", x, **line),
+        draw.mark(cuts, "rule", y, **line),
+        draw.mark(names, "text", x, draw.YPixel(side + 6), label, baseline="top", **text),
+        draw.mark(names, "text", y, draw.XPixel(-6), label, baseline="bottom", angle=270, **text),
+    ]
 
 
 _COLOURS = {
@@ -136,9 +116,8 @@ _COLOURS = {
     "chameleons": "#E69F00",
     "phantoms": "#56B4E9",
     "worms": "#D55E00",
-    "": "#6b7280",
+    "none of them": "#6b7280",
 }
-_REST = "none of them"
 _RARE = 0.05
 
 
@@ -154,82 +133,61 @@ def zoo_plots(
 
     The title tells which kinds of speakers are more frequent than by chance unless one is given.
     """
-    require_systems(zoos, chart="zoo plot")
+    require(zoos, "zoo plot")
     views = matrices or {}
-    side = 250 if is_wide(width) and views else 300 if is_wide(width) else 220
-    rows = []
+    wide = draw.is_wide(width)
+    side = (250 if views else 300) if wide else 220
+    panels = []
     for i, (system, zoo) in enumerate(zoos.items()):
-        plot = _plot(system, zoo, side)
         if system in views:
-            panel = matrix_panel(views[system], side, title=system, key=f"zoo{i}")
-            rows += [panel, plot]
-        else:
-            rows.append(plot)
-    columns = 2 if is_wide(width) else 1
+            panels.append(matrix_panel(views[system], side, title=system, key=f"zoo{i}"))
+        panels.append(_plot(system, zoo).properties(width=side, height=side))
     described = f"Zoo plots of {', '.join(zoos)}"
-    chart = in_grid(rows, columns=columns, spacing=30, description=described)
-    chart = chart.resolve_scale(color="independent")
-    told = "; ".join(
-        f"{system}: "
-        + ", ".join(
+    chart = draw.in_grid(panels, columns=2 if wide else 1, spacing=30, description=described)
+    corners = {
+        system: ", ".join(
             f"{corner.count} {kind} (by chance {corner.expected:.1f}, p = {corner.p_value:.2g})"
             for kind, corner in zoo.corners.items()
         )
         for system, zoo in zoos.items()
-    )
+    }
     caption = (
         "Every point is a speaker. To the right: recognised well; up: confused with others. "
         "Dashed: outer quartiles; their corners are doves (lower right), chameleons (upper right), "
-        f"phantoms (lower left) and worms (upper left). {told}."
+        "phantoms (lower left) and worms (upper left). "
+        f"{'; '.join(f'{system}: {counts}' for system, counts in corners.items())}."
     )
-    return Figure(name, title or "; ".join(map(_frequent, zoos.items())), caption, chart)
+    frequent = "; ".join(f"{system}: {_frequent(zoo)}" for system, zoo in zoos.items())
+    return Figure(name, title or frequent, caption, chart.resolve_scale(color="independent"))
 
 
-def _frequent(one: tuple[str, Zoo]) -> str:
+def _frequent(zoo: Zoo) -> str:
     """Kinds of speakers that are more frequent than by chance, at five per cent."""
-    corners = one[1].corners.items()
     more = [
         f"{corner.count} {kind} where {corner.expected:.0f} are expected"
-        for kind, corner in corners
+        for kind, corner in zoo.corners.items()
         if corner.p_value < _RARE
     ]
-    return f"{one[0]}: {', '.join(more) or 'no kind of speaker is more frequent than by chance'}"
+    return ", ".join(more) or "no kind of speaker is more frequent than by chance"
 
 
-def _plot(system: str, zoo: Zoo, side: int) -> Layers:
-    corner = [kind or _REST for kind in zoo.corner_of()]
+def _plot(system: str, zoo: Zoo) -> Layers:
+    corner = [kind or "none of them" for kind in zoo.corner_of()]
     rows = table(
         speaker=list(zoo.speakers), target=zoo.target, impostor=zoo.impostor, corner=corner
     )
-    kinds = [kind or _REST for kind in _COLOURS]
-    x = alt.X("target:Q", title=f"Mean target {zoo.score}", scale=alt.Scale(zero=False, padding=12))
-    y = alt.Y(
-        "impostor:Q", title=f"Mean impostor {zoo.score}", scale=alt.Scale(zero=False, padding=12)
+    scale = alt.Scale(zero=False, padding=12)
+    x = alt.X("target:Q", title=f"Mean target {zoo.score}", scale=scale)
+    y = alt.Y("impostor:Q", title=f"Mean impostor {zoo.score}", scale=scale)
+    kinds = alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
+    colour = alt.Color("corner:N", title="Corner", scale=kinds)
+    hover = (
+        "speaker:N|Speaker; corner:N|Corner; target:Q|Mean target|.3f; impostor:Q|Mean impostor|.3f"
     )
-    lines = {
-        axis: dashed(table(at=list(zoo.quartiles[axis])), color=MUTED, strokeWidth=0.8)
-        for axis in ("target", "impostor")
-    }
-    points = (
-        alt.Chart(rows)
-        .mark_point(filled=True, size=46, opacity=0.9)
-        .encode(
-            x,
-            y,
-            alt.Color(
-                "corner:N",
-                title="Corner",
-                scale=alt.Scale(domain=kinds, range=list(_COLOURS.values())),
-            ),
-            tooltip=tips(
-                "speaker:N|Speaker; corner:N|Corner; target:Q|Mean target|.3f; "
-                "impostor:Q|Mean impostor|.3f"
-            ),
-        )
-    )
+    thin: draw.Style = {"color": MUTED, "strokeWidth": 0.8}
     return alt.layer(
-        lines["target"].encode(x="at:Q"),
-        lines["impostor"].encode(y="at:Q"),
-        points,
-        panel_title(system),
-    ).properties(width=side, height=side)
+        draw.dashed(table(at=list(zoo.quartiles["target"])), alt.X("at:Q"), **thin),
+        draw.dashed(table(at=list(zoo.quartiles["impostor"])), alt.Y("at:Q"), **thin),
+        draw.mark(rows, "point", x, y, colour, hover=hover, filled=True, size=46, opacity=0.9),
+        draw.panel_title(system),
+    )

@@ -1,4 +1,4 @@
-"""Who is least protected: the risk of every speaker, strips of dots, ranks of the true speaker."""
+"""Who is least protected: risks, ranks and de-identification speaker by speaker."""
 
 from __future__ import annotations
 
@@ -9,30 +9,11 @@ import altair as alt
 import numpy as np
 
 from unmask.base import FloatArray, IntArray
-from unmask.figures.encode import (
-    UNIT,
-    attacker_lines,
-    dashed,
-    in_grid,
-    is_wide,
-    kinds,
-    lookup,
-    panel_columns,
-    panel_title,
-    percent_axis,
-    percent_y,
-    tips,
-)
-from unmask.figures.figure import Figure, Layers, join, require_systems, table
-from unmask.figures.theme import (
-    CHANCE,
-    DASHED,
-    ORIGINAL,
-    PALETTE,
-    WIDE,
-    shorten,
-)
+from unmask.figures import draw
+from unmask.figures.figure import Figure, Layers, join, require, sentences, table
+from unmask.figures.theme import CHANCE, DASHED, ORIGINAL, PALETTE, WIDE, shorten
 from unmask.privacy.legal import Ranks, RiskCurve
+from unmask.privacy.similarity import PLAIN, SpeakerProtection
 
 _MOST = 400
 _NAMES = {"linkability": "Linkability", "singling_out": "Singling Out"}
@@ -49,54 +30,47 @@ def speaker_risks(
     title: str = "Risk of each speaker, the least protected first",
 ) -> Figure:
     """One line per attacker at one number of speakers, by default the smallest."""
-    require_systems(curves, chart="speaker risks")
-    places = {n: _place(c, count) for n, c in curves.items()}
+    require(curves, "speaker risks")
+    places = {
+        n: int(c.counts.argmin() if count is None else np.flatnonzero(c.counts == count)[0])
+        for n, c in curves.items()
+    }
     rows = join(_risk_rows(n, c, places[n]) for n, c in curves.items())
-    metric = next(iter(curves.values())).metric
-    axis = percent_axis(0, 0.1, 0.25, 0.5, 0.75, 1)
-    x = alt.X("share:Q", title="Speakers, the least protected first (%)", scale=UNIT, axis=axis)
-    y = percent_y("risk", f"{_NAMES.get(metric, metric)} of the speaker (%)")
-    worst = [_worst(curve.worst_decile[places[n]]) for n, curve in curves.items()]
-    legend = alt.Legend(
+    first, curve = next(iter(curves.items()))
+    ticks = (0, 0.1, 0.25, 0.5, 0.75, 1)
+    along = "Speakers, the least protected first (%)"
+    x = draw.percent_axis(alt.X, "share", along, ticks=ticks)
+    metric = _NAMES.get(curve.metric, curve.metric)
+    y = draw.percent_axis(alt.Y, "risk", f"{metric} of the speaker (%)")
+    deciles = {n: 100 * c.worst_decile[places[n]] for n, c in curves.items()}
+    labels = {  # the worst decile is NaN where recordings are too few to tell it
+        n: shorten(n, limit=20) + ("" if np.isnan(risk) else f" ({risk:.0f} %)")
+        for n, risk in deciles.items()
+    }
+    paint, dash = draw.attacker_lines(
+        labels,
+        original=original,
+        colour=colour,
         title="Attacker (worst decile)",
-        orient="right" if is_wide(width) else "bottom",
-        symbolType="stroke",
-        symbolSize=420,
-        labelExpr=lookup(
-            list(curves), [shorten(n, limit=20) + w for n, w in zip(curves, worst, strict=True)]
-        ),
+        orient="right" if draw.is_wide(width) else "bottom",
     )
-    paint, dash = attacker_lines(list(curves), original=original, colour=colour, legend=legend)
-    chance = float(next(iter(curves.values())).chance[next(iter(places.values()))])
-    layers = [
-        alt.Chart(table(start=0.0, end=0.1))
-        .mark_rect(color="#e5e7eb", opacity=0.7)
-        .encode(alt.X("start:Q", scale=UNIT), alt.X2("end:Q")),
-        dashed(table(risk=chance)).encode(y, tooltip=tips("risk:Q|Chance|.2%")),
-        alt.Chart(rows)
-        .mark_line(interpolate="step-before", strokeWidth=1.8)
-        .encode(
-            x,
-            y,
-            paint,
-            dash,
-            tooltip=tips("attacker:N|Attacker; speaker:N|Speaker; risk:Q|Risk|.1%"),
-        ),
-    ]
-    chart = alt.layer(*layers).properties(width=360 if is_wide(width) else 250, height=230)
-    counted = int(next(iter(curves.values())).counts[next(iter(places.values()))])
-    return Figure(name, title, _risk_caption(counted, chance), chart)
-
-
-def _worst(risk: float) -> str:
-    """The worst decile in the legend, where recordings are enough to tell it."""
-    return "" if np.isnan(risk) else f" ({100 * risk:.0f} %)"
-
-
-def _place(curve: RiskCurve, count: int | None) -> int:
-    if count is None:
-        return int(curve.counts.argmin())
-    return int(np.flatnonzero(curve.counts == count)[0])
+    chance = float(curve.chance[places[first]])
+    tenth = (draw.axis(alt.X, "start", along, (0, 1)), alt.X2("end:Q"))
+    hover = "attacker:N|Attacker; speaker:N|Speaker; risk:Q|Risk|.1%"
+    step = {"interpolate": "step-before", "strokeWidth": 1.8}
+    chart = alt.layer(
+        draw.mark(table(start=0.0, end=0.1), "rect", *tenth, color="#e5e7eb", opacity=0.7),
+        draw.dashed(table(risk=chance), y, hover="risk:Q|Chance|.2%"),
+        draw.mark(rows, "line", x, y, paint, dash, hover=hover, **step),
+    ).properties(width=360 if draw.is_wide(width) else 250, height=230)
+    caption = (
+        f"Each point of a line is one speaker among {int(curve.counts[places[first]]):,}. A line"
+        " that stays high says that many are recognised, one that falls at once that only few are."
+        " Grey field: the tenth of the speakers at highest risk; the legend gives their mean, less"
+        " what few recordings of each make it too large."
+        f" Dashed: chance, {100 * chance:.2f} %."
+    )
+    return Figure(name, title, caption, chart)
 
 
 def _risk_rows(attacker: str, curve: RiskCurve, place: int) -> alt.InlineData:
@@ -111,15 +85,6 @@ def _risk_rows(attacker: str, curve: RiskCurve, place: int) -> alt.InlineData:
     )
 
 
-def _risk_caption(count: int, chance: float) -> str:
-    return (
-        f"Each point of a line is one speaker among {count:,}. A line that stays high says that"
-        " many are recognised, one that falls at once that only few are. Grey field: the tenth of"
-        " the speakers at highest risk; the legend gives their mean, less what few recordings of"
-        f" each make it too large. Dashed: chance, {100 * chance:.2f} %."
-    )
-
-
 def rank_histograms(
     ranks: Mapping[str, Ranks],
     *,
@@ -130,27 +95,32 @@ def rank_histograms(
     title: str = "Rank of the true speaker",
 ) -> Figure:
     """One panel per attacker: P(rank) in bins that double in width, 1/N dashed."""
-    require_systems(ranks, chart="rank histograms")
-    columns = panel_columns(len(ranks), width=width)
+    require(ranks, "rank histograms")
+    columns = draw.panel_columns(len(ranks), width=width)
     floor = min(0.2 / len(r.ranks) / r.candidates for r in ranks.values())
     floor = max(floor, min(0.1 / r.candidates for r in ranks.values()))
     inner = int(min(360, (width - 70 - 30 * columns) / columns))
-    panels = [
-        _rank_panel(
-            attacker,
-            result,
-            ORIGINAL if attacker == original else colour,
-            floor,
-            first=i % columns == 0,
-        ).properties(width=inner, height=170)
-        for i, (attacker, result) in enumerate(ranks.items())
-    ]
+    panels = []
+    for i, (attacker, result) in enumerate(ranks.items()):
+        shade = ORIGINAL if attacker == original else colour
+        label = "Probability of a rank" if i % columns == 0 else None
+        layers = (*_rank_bars(result, shade, floor, label), draw.panel_title(attacker))
+        panels.append(alt.layer(*layers).properties(width=inner, height=170))
     described = "Probability of each rank for " + ", ".join(ranks)
-    chart = in_grid(panels, columns=columns, spacing=16, description=described)
-    return Figure(name, title, _rank_caption(ranks), chart)
+    chart = draw.in_grid(panels, columns=columns, spacing=16, description=described)
+    each = "; ".join(
+        f"{name}: rank 1 in {100 * r.identification_rate:.1f} %, MeanD {r.mean_d:.2f} bit, MaxD"
+        f" {r.max_d:.2f} bit"
+        for name, r in ranks.items()
+    )
+    caption = (
+        "Bars on the dashed line (1/N) disclose nothing; a high bar at rank 1 names the speaker."
+        f" Ranks are pooled in bins that double in width. {each}."
+    )
+    return Figure(name, title, caption, chart)
 
 
-def _rank_panel(attacker: str, result: Ranks, colour: str, floor: float, *, first: bool) -> Layers:
+def _rank_bars(result: Ranks, colour: str, floor: float, label: str | None) -> list[alt.Chart]:
     edges, probability = result.histogram()
     seen = probability > 0
     rows = table(
@@ -161,54 +131,26 @@ def _rank_panel(attacker: str, result: Ranks, colour: str, floor: float, *, firs
         probability=probability[seen],
         floor=floor,
     )
-    x = alt.X(
-        "start:Q",
-        title="Rank of the true speaker",
-        scale=alt.Scale(type="log", domain=[0.5, result.candidates + 0.5], nice=False),
-        axis=alt.Axis(
-            values=[n for n in (1, 10, 100, 1_000, 10_000, 100_000) if n <= result.candidates],
-            format=",",
-            grid=False,
-        ),
+    x = draw.axis(
+        alt.X,
+        "start",
+        "Rank of the true speaker",
+        (0.5, result.candidates + 0.5),
+        log=True,
+        values=[10**power for power in range(6) if 10**power <= result.candidates],
+        format=",",
+        grid=False,
     )
-    scale = alt.Scale(type="log", domain=[floor, 1], nice=False, clamp=True)
-    axis = alt.Axis(
-        values=[10.0**-power for power in range(7) if 10.0**-power >= floor], format="~%"
-    )
-    bars = (
-        alt.Chart(rows)
-        .mark_rect(color=colour, opacity=0.75, stroke="white", strokeWidth=0.6)
-        .encode(
-            x,
-            alt.X2("end:Q"),
-            alt.Y(
-                "probability:Q",
-                title="Probability of a rank" if first else None,
-                scale=scale,
-                axis=axis,
-            ),
-            alt.Y2("floor:Q"),
-            tooltip=tips(
-                "low:Q|Ranks from|,; high:Q|Ranks to|,; probability:Q|Probability of each|.3~%"
-            ),
-        )
-    )
-    chance = dashed(table(probability=1 / result.candidates), strokeWidth=1.2).encode(
-        alt.Y("probability:Q", scale=scale)
-    )
-    return alt.layer(bars, chance, panel_title(attacker))
-
-
-def _rank_caption(ranks: Mapping[str, Ranks]) -> str:
-    told = "; ".join(
-        f"{name}: rank 1 in {100 * r.identification_rate:.1f} %, MeanD {r.mean_d:.2f} bit, MaxD"
-        f" {r.max_d:.2f} bit"
-        for name, r in ranks.items()
-    )
-    return (
-        "Bars on the dashed line (1/N) disclose nothing; a high bar at rank 1 names the speaker."
-        f" Ranks are pooled in bins that double in width. {told}."
-    )
+    ticks = [10.0**-power for power in range(7) if 10.0**-power >= floor]
+    shares: draw.Style = {"log": True, "clamp": True, "values": ticks, "format": "~%"}
+    y = draw.axis(alt.Y, "probability", label, (floor, 1), **shares)
+    hover = "low:Q|Ranks from|,; high:Q|Ranks to|,; probability:Q|Probability of each|.3~%"
+    style = {"color": colour, "opacity": 0.75, "stroke": "white", "strokeWidth": 0.6}
+    places = (x, alt.X2("end:Q"), y, alt.Y2("floor:Q"))
+    return [
+        draw.mark(rows, "rect", *places, hover=hover, **style),
+        draw.dashed(table(probability=1 / result.candidates), y, strokeWidth=1.2),
+    ]
 
 
 _DIAMETER = 7.0
@@ -240,9 +182,9 @@ def speaker_strip(
 
     Where more dots share a place than fit, they overlap, and their number stands above them.
     """
-    require_systems({strip.system: strip for strip in strips}, chart="speaker strip")
-    names = [strip.system for strip in strips]
-    inner = 480 if is_wide(width) else 230
+    require(strips, "speaker strip")
+    names = {strip.system: shorten(strip.system, limit=18) for strip in strips}
+    inner = 480 if draw.is_wide(width) else 230
     stacks = [_stacked(strip.risk, inner) for strip in strips]
     tallest = max(int(rank.max()) + 1 for rank, _ in stacks)
     height = min(max(_DIAMETER * tallest + _MARGIN, _LOWEST), _HIGHEST)
@@ -259,65 +201,37 @@ def speaker_strip(
         )
         for strip, (rank, count) in zip(strips, stacks, strict=True)
     )
-    x = alt.X(
-        "risk:Q",
-        title="Recordings linked to their speaker (%)",
-        scale=alt.Scale(domain=[-0.02, 1.02], nice=False),
-        axis=percent_axis(),
-    )
+    label = "Recordings linked to their speaker (%)"
+    x = draw.percent_axis(alt.X, "risk", label, ends=(-0.02, 1.02))
     y = alt.Y("lift:Q", title=None, scale=alt.Scale(domain=[0, height]), axis=None)
-    colour = kinds("system", {n: colours[n] for n in names}, legend=None)
-    dots = (
-        alt.Chart()
-        .mark_circle(size=34, opacity=0.8, stroke="#ffffff", strokeWidth=0.4)
-        .encode(
-            x,
-            y,
-            colour,
-            tooltip=tips(
-                "speaker:N|Speaker; risk:Q|Recordings linked|.0%; recordings:Q|of recordings; "
-                "system:N|Safeguard; attacker:N|Attacker"
-            ),
-        )
+    colour = draw.by(alt.Color, "system", {n: colours[n] for n in names})
+    hover = (
+        "speaker:N|Speaker; risk:Q|Recordings linked|.0%; recordings:Q|of recordings; "
+        "system:N|Safeguard; attacker:N|Attacker"
     )
-    counts = (
-        alt.Chart()
-        .transform_filter("datum.stack > 4")
-        .mark_text(dy=-8, fontSize=10)
-        .encode(x, y, colour, text="stack:Q")
+    dot = {"size": 34, "opacity": 0.8, "stroke": "#ffffff", "strokeWidth": 0.4}
+    crowded = alt.Chart().transform_filter("datum.stack > 4")
+    count = (x, y, colour, alt.Text("stack:Q"))
+    chance = alt.XDatum(float(strips[0].chance))
+    header = alt.Header(
+        labelAngle=0, labelAlign="left", labelExpr=draw.lookup(names), labelPadding=12
     )
-    chance = (
-        alt.Chart()
-        .mark_rule(color=CHANCE, strokeDash=list(DASHED))
-        .encode(x=alt.datum(float(strips[0].chance)))
+    layers = (
+        draw.mark(alt.Chart(), "rule", chance, color=CHANCE, strokeDash=list(DASHED)),
+        draw.mark(alt.Chart(), "circle", x, y, colour, hover=hover, **dot),
+        draw.mark(crowded, "text", *count, dy=-8, fontSize=10),
     )
-    chart = (
-        alt.layer(chance, dots, counts, data=rows)
-        .properties(width=inner, height=height)
-        .facet(
-            row=alt.Row(
-                "system:N",
-                sort=names,
-                title=None,
-                header=alt.Header(
-                    labelAngle=0,
-                    labelAlign="left",
-                    labelExpr=lookup(names, [shorten(n, limit=18) for n in names]),
-                    labelPadding=12,
-                ),
-            ),
-            spacing=6,
-        )
+    panel = alt.layer(*layers, data=rows).properties(width=inner, height=height)
+    chart = panel.facet(
+        row=alt.Row("system:N", sort=list(names), title=None, header=header), spacing=6
     )
-    return Figure(
-        name,
-        title,
+    caption = (
         "A dot is a speaker, placed by how many of the speaker's protected recordings the"
         " strongest attacker links to the right person among all enrolled. Dots at the right are"
         " people whom the safeguard leaves recognisable. A number counts the dots of a stack that"
-        " overlap. Dashed: chance.",
-        chart,
+        " overlap. Dashed: chance."
     )
+    return Figure(name, title, caption, chart)
 
 
 def _stacked(risk: FloatArray, width: float) -> tuple[IntArray, IntArray]:
@@ -327,8 +241,82 @@ def _stacked(risk: FloatArray, width: float) -> tuple[IntArray, IntArray]:
     _, first, dense, count = np.unique(
         step[order], return_index=True, return_inverse=True, return_counts=True
     )
-    rank = np.empty(len(step), dtype=np.int64)
-    rank[order] = np.arange(len(step)) - first[dense]
-    size = np.empty(len(step), dtype=np.int64)
-    size[order] = count[dense]
+    rank, size = np.empty_like(step), np.empty_like(step)
+    rank[order], size[order] = np.arange(len(step)) - first[dense], count[dense]
     return rank, size
+
+
+_MOST_NAMES = 80
+
+
+def speaker_protection(
+    protections: Mapping[str, SpeakerProtection],
+    *,
+    colours: Mapping[str, str] | None = None,
+    width: float = WIDE,
+    name: str = "speaker_protection",
+    title: str = "De-identification of each speaker",
+) -> Figure:
+    """Bars of DeID per speaker, the least protected first; a rule marks DeID of all."""
+    require(protections, "speaker protection")
+    shades = draw.colours_for(list(protections), colours)
+    shown = np.concatenate([(p.deid, p.low, p.high) for p in protections.values()], axis=1)
+    shown = 100 * shown[np.isfinite(shown)]
+    ends = [min(0.0, float(shown.min())), max(100.0, float(shown.max()))]
+    y = alt.Y("deid:Q", title="DeID (%)", scale=alt.Scale(domain=ends, nice=True))
+    height = 150 if len(protections) > 1 else 210
+    panels = [
+        _bars(system, protection, y, shades[system]).properties(
+            width=int(width - 80), height=height
+        )
+        for system, protection in protections.items()
+    ]
+    chart = alt.vconcat(*panels, spacing=22).properties(
+        description=f"De-identification of each speaker under {', '.join(protections)}"
+    )
+    caption = sentences(
+        "Low bars are speakers whose protected voice still points to them; the dashed line is the "
+        "DeID of all speakers, which the bars average to. Below 0 % a speaker's protected voice "
+        "points to its owner more than original voices do on average; above 100 % it is less like "
+        "its owner than like strangers, which is evidence as well. Thin lines are intervals over "
+        "draws of the other speakers.",
+        "Where it says so, an attacker does better with the scores negated or centred, and the "
+        "bars are those of that attacker."
+        if any(protection.attacker != PLAIN for protection in protections.values())
+        else "",
+    )
+    return Figure(name, title, caption, chart)
+
+
+def _bars(system: str, protection: SpeakerProtection, y: alt.Y, colour: str) -> Layers:
+    """One bar per speaker with its interval."""
+    order = np.argsort(protection.deid, kind="stable")
+    rows = table(
+        place=range(1, len(order) + 1),
+        speaker=[protection.speakers[i] for i in order],
+        deid=100 * protection.deid[order],
+        similarity=protection.self_similarity["op"][order],
+        l_w=protection.l_w[order],
+        low=100 * protection.low[order],
+        high=100 * protection.high[order],
+    )
+    few = len(order) <= _MOST_NAMES
+    x = alt.X(
+        "speaker:N" if few else "place:O",
+        sort=None,
+        title="Speaker, least protected first",
+        axis=alt.Axis(labelAngle=-90, labelFontSize=8) if few else alt.Axis(labels=False),
+    )
+    hover = (
+        "speaker:N|Speaker; deid:Q|DeID (%)|.1f; similarity:Q|Original to own protected|.3f; "
+        "l_w:Q|l_w|.2f"
+    )
+    known = alt.Chart(rows).transform_filter("isValid(datum.low) && isFinite(datum.low)")
+    spans = (alt.Y("low:Q"), alt.Y2("high:Q"))
+    plain = "" if protection.attacker == PLAIN else f" ({protection.attacker} score)"
+    return alt.layer(
+        draw.mark(rows, "bar", x, y, hover=hover, color=colour),
+        draw.mark(known, "rule", x, *spans, color=CHANCE, strokeWidth=1),
+        draw.dashed(table(at=100 * float(protection.deid.mean())), alt.Y("at:Q")),
+        draw.panel_title(system + plain),
+    )

@@ -26,25 +26,15 @@ NONTARGET: Final = "#D55E00"
 # Okabe and Ito's order, without the yellow that vanishes on white; the last four are dark enough to
 # stay apart from the first six for readers who confuse red and green.
 PALETTE: Final = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#D55E00",
-    "#CC79A7",
-    "#56B4E9",
-    "#332288",
-    "#882255",
-    "#999933",
-    "#661100",
-)
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9",
+    "#332288", "#882255", "#999933", "#661100",
+)  # fmt: skip
 
 SOLID: Final = (1, 0)
 DASHED: Final = (5, 3)
 DASHES: Final = (SOLID, DASHED, (1.5, 2), (8, 3, 1.5, 3), (10, 4), (3, 1.5))
 
 SEQUENTIAL: Final = "viridis"
-UNIT_DOMAIN: Final = (0.0, 1.0)
-PERCENT_DOMAIN: Final = (0.0, 100.0)
 # From vermilion (the old system wins) over white at zero to blue (the new system wins).
 DIVERGING: Final = ("#8c2d04", "#D55E00", "#f5b48a", "#f7f7f7", "#8cc1de", "#0072B2", "#053a5f")
 
@@ -64,7 +54,7 @@ _AXIS: Final = {
 }
 
 # What a chart's colours become on a dark page; those of maps and what is written on them stay.
-NIGHT: Final[MappingProxyType[str, str]] = MappingProxyType(
+NIGHT: Final = MappingProxyType(
     {
         PAPER: "#191d24",
         INK: "#e8eaee",
@@ -139,17 +129,10 @@ def system_colours(names: Iterable[str], *, original: str | None = None) -> dict
     Make it once from all systems of a report and hand it to every chart, so that a system keeps its
     colour where others are missing. From the eleventh system on colours repeat.
     """
-    colours: dict[str, str] = {}
-    turn = 0
-    for name in names:
-        if name in colours:
-            continue
-        if name == original:
-            colours[name] = ORIGINAL
-            continue
-        colours[name] = PALETTE[turn % len(PALETTE)]
-        turn += 1
-    return colours
+    distinct = dict.fromkeys(names)
+    others = [name for name in distinct if name != original]
+    palette = {name: PALETTE[i % len(PALETTE)] for i, name in enumerate(others)}
+    return {name: palette.get(name, ORIGINAL) for name in distinct}
 
 
 def attacker_dashes(names: Iterable[str]) -> dict[str, list[float]]:

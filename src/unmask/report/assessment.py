@@ -13,22 +13,29 @@ from unmask.base import few_speakers
 from unmask.engine import speaker_count
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.figures import Strip, speaker_strip, system_colours
+from unmask.figures import Figure, Strip, speaker_strip, system_colours
 from unmask.privacy.legal import FREE
 from unmask.report.cache import Cache, Listener, Step, Work, cache_of
-from unmask.report.conclusions import Conclusions, conclude
 from unmask.report.config import FRAMEWORKS as KEYS, ORIGINAL, Config
 from unmask.report.documents import Document, Row
 from unmask.report.frameworks import FRAMEWORKS
 from unmask.report.frameworks.attacks import attacks_of, extractor_note
 from unmask.report.frameworks.legal import with_fitting_lengths
-from unmask.report.frameworks.study import TRIALS, Framework, Plan, Study
-from unmask.report.frameworks.trialled import Trialled, strongest
+from unmask.report.frameworks.study import (
+    TRIALS,
+    Framework,
+    Plan,
+    Results,
+    Study,
+    Trialled,
+    strongest,
+    trial_step,
+)
 from unmask.report.frameworks.utility import check_code, plane_of
-from unmask.report.headline import Card, cards, weak_control
+from unmask.report.headline import Card, Conclusions, cards, conclude, weak_control
 from unmask.report.inputs import Inputs, read_inputs, set_label, set_tables
 from unmask.report.overview import overview
-from unmask.report.section import Drawn, Section, TableBlock
+from unmask.report.section import Section, TableBlock
 
 K = TypeVar("K")
 ONE_PERSON = "recordings of one person: there is nobody else to draw"
@@ -49,7 +56,7 @@ class Assessment:
     line: str
     conclusions: Conclusions
     cards: tuple[Card, ...]
-    strip: Drawn | None
+    strip: Figure | None
     least: tuple[TableBlock, ...]
     sections: tuple[Section, ...]
     document: Document
@@ -61,14 +68,13 @@ class Assessment:
     overview: Document = field(default_factory=lambda: Document(()))
     reused: int = 0
     computed: int = 0
-    plane: Drawn | None = None
+    plane: Figure | None = None
 
     @property
-    def figures(self) -> tuple[Drawn, ...]:
+    def figures(self) -> tuple[Figure, ...]:
         """Every figure of the report."""
-        found = [f for section in self.sections for f in section.all_figures]
         first = [figure for figure in (self.plane, self.strip) if figure is not None]
-        return (*first, *found)
+        return (*first, *(f for section in self.sections for f in section.all_figures))
 
 
 def assess(
@@ -111,13 +117,15 @@ class _Run:
         names = [*([ORIGINAL] if inputs.original is not None else []), *inputs.safeguards]
         self.colours = system_colours(names, original=ORIGINAL)
         self.tables = {**inputs.tables, **set_tables(inputs.sets)}
-        self.failures: dict[str, list[str]] = {}
+        self.failures = [
+            replace(one, sentence=one.line) for one in inputs.notices if one.code == "not-read"
+        ]
 
     def result(self) -> Assessment:
         study = Study(self.config, self.inputs, self.attacks, self.colours, self.tables)
         wanted = [f for f in FRAMEWORKS if f.key in (self.config.frameworks or KEYS)]
         plans = {one.key: one.steps(study) for one in wanted}
-        trials = study.trial_steps() if any(one.trials for one in wanted) else {}
+        trials = study.per_attack(trial_step) if any(one.trials for one in wanted) else {}
         self._expect({TRIALS: trials}, *plans.values())
         # What is planned later is expected to take about two steps a table.
         late = 2.0 * len(self.tables) + 2.0 * bool(self.attacks.of)
@@ -129,14 +137,15 @@ class _Run:
             later = one.later(study)
             self._expect(later)
             plan = {**plans[one.key], **later}
-            found = {group: self._run(one.key, steps) for group, steps in plan.items()}
+            results = {group: self._run(one.key, steps) for group, steps in plan.items()}
             if one.trials:
-                plan, found = {TRIALS: trials, **plan}, {TRIALS: tried, **found}
-            sections += self._section(one, study, plan, found)
+                plan, results = {TRIALS: trials, **plan}, {TRIALS: tried, **results}
+            sections += self._section(one, study, plan, results)
         self.work.total -= late
         if not sections:
-            reason = next((line for lines in self.failures.values() for line in lines), None)
-            raise InputError(reason or "frameworks: none of those named can be run on these data")
+            reasons = [n.sentence for n in self.failures if n.code == "not-computed"]
+            none = "frameworks: none of those named can be run on these data"
+            raise InputError(reasons[0].removeprefix("not computed: ") if reasons else none)
         return self._assessment(sections, study.trialled)
 
     def _expect(self, *plans: Plan) -> None:
@@ -144,26 +153,25 @@ class _Run:
 
     def _run(self, key: str, steps: Mapping[K, Step]) -> dict[K, Any]:
         """Results of the steps that their data allow; why others failed is kept for the report."""
-        found = {}
+        results = {}
         for name, step in steps.items():
             try:
-                found[name] = self.work.run(step)
+                results[name] = self.work.run(step)
             except InputError as error:
-                self.failures.setdefault(key, []).append(f"{step.what}: {error}")
-        return found
+                sentence = f"not computed: {step.what}: {error}"
+                self.failures.append(Notice("not-computed", key, sentence))
+        return results
 
-    def _section(
-        self, one: Framework, study: Study, plan: Plan, found: Mapping[str, Mapping[Any, Any]]
-    ) -> list[Section]:
+    def _section(self, one: Framework, study: Study, plan: Plan, results: Results) -> list[Section]:
         """A section with its figures, kept under the keys of the steps it is made from."""
-        kept = [s for group, steps in plan.items() for n, s in steps.items() if n in found[group]]
-        if not kept or (one.main is not None and not found.get(one.main)):
+        kept = [s for group, steps in plan.items() for n, s in steps.items() if n in results[group]]
+        if not kept or (one.main is not None and not results.get(one.main)):
             return []
         step = Step(
             f"charts and tables of {one.key}",
             [made.key for made in kept],
             {"colours": self.colours, "steps": [made.what for made in kept]},
-            lambda: one.section(study, found).drawn(),
+            lambda: one.section(study, results).plain(),
         )
         self.work.expect([step])
         return list(self._run(one.key, {one.key: step}).values())
@@ -173,11 +181,9 @@ class _Run:
     ) -> Assessment:
         strip, least = self._least(trialled)
         rows = {section.key: section.rows for section in sections}
-        failures = self._failures()
         known = {
-            (name, attack.label(variant)): attack.description
-            for name, found in self.attacks.of.items()
-            for attack in found
+            (attack.safeguard, attack.label(variant)): attack.description
+            for attack in self.attacks.every
             for variant in attack.variants
         }
         described = {
@@ -202,9 +208,9 @@ class _Run:
             notes=tuple(f"{card.safeguard}: {said}" for card in made for said in card.sentences),
             warnings=(
                 *(one.line for one in self.inputs.notices if one.code != "not-read"),
-                *(notice.sentence for notice in failures),
+                *(notice.sentence for notice in self.failures),
                 *(notice.line for card in made for notice in card.notices),
-                *(f"{s.title}: {w}" for s in sections for w in s.warnings),
+                *(f"{s.words['title']}: {w}" for s in sections for w in s.warnings),
             ),
             seed=self.config.seed,
         )
@@ -223,51 +229,35 @@ class _Run:
             _date(self.config),
             self.work.cache.folder,
             extractor_note(self.inputs) if self.attacks.of else "",
-            failures,
+            tuple(self.failures),
             overview(self.config, rows, self.tables),
             self.work.reused,
             self.work.computed,
-            None if plane is None else Drawn.of(plane),
-        )
-
-    def _failures(self) -> tuple[Notice, ...]:
-        """What could not be computed, and why."""
-        return (
-            *(replace(n, sentence=n.line) for n in self.inputs.notices if n.code == "not-read"),
-            *(
-                Notice("not-computed", key, f"not computed: {line}")
-                for key, lines in self.failures.items()
-                for line in lines
-            ),
+            None if plane is None else plane.plain(),
         )
 
     def _notices(self, legal_rows: Sequence[Row]) -> list[Notice]:
         """What has to stand right beside the numbers of a safeguard."""
-        found = [
+        notices = [
             Notice("attacker-not-run", name, f"the {attacker} attacker was {why}")
             for (name, attacker), why in self.attacks.missing.items()
         ]
         for name in self.inputs.safeguards:
-            found += [Notice("weak-control", name, line) for line in weak_control(legal_rows)]
-            speakers = self._speakers(name)
+            notices += [Notice("weak-control", name, line) for line in weak_control(legal_rows)]
+            speech = self.inputs.protected.get(name)
+            lists = self.inputs.sets.get(name, {}).values()
+            speakers = speech.n_speakers if speech else speaker_count(next(iter(lists)))
             few = None if speakers is None else few_speakers(speakers)
-            if few is not None:
-                found.append(Notice("few-speakers", name, few))
-        return found
-
-    def _speakers(self, name: str) -> int | None:
-        """How many people a safeguard was tested on; None where scores do not tell."""
-        if name in self.inputs.protected:
-            return self.inputs.protected[name].n_speakers
-        return speaker_count(next(iter(self.inputs.sets[name].values())))
+            notices += [Notice("few-speakers", name, few)] if few else []
+        return notices
 
     def _least(
         self, trialled: Mapping[str, Sequence[Trialled]]
-    ) -> tuple[Drawn | None, tuple[TableBlock, ...]]:
+    ) -> tuple[Figure | None, tuple[TableBlock, ...]]:
         """Every speaker under the attack that links most recordings."""
         chosen = {
-            name: strongest(found, "identified")
-            for name, found in trialled.items()
+            name: strongest(variants, "identified")
+            for name, variants in trialled.items()
             if name != ORIGINAL
         }
         if not chosen:
@@ -276,33 +266,23 @@ class _Run:
             Strip(n, one.label, one.speakers, one.identified, one.recordings, 1 / one.candidates)
             for n, one in chosen.items()
         ]
-        rows = [
-            Row(
-                {"safeguard": name, "attacker": one.label, "speaker": speaker},
-                (
-                    Estimate(
-                        "identified",
-                        float(one.identified[i]),
-                        "%",
-                        chance=1 / one.candidates,
-                        n={"recordings": int(one.recordings[i])},
-                        params={"candidates": one.candidates},
-                        trials=one.trials,
-                        no_interval=ONE_PERSON,
-                    ),
-                ),
-            )
-            for name, one in chosen.items()
-            for i, speaker in enumerate(one.speakers)
-        ]
+        rows = []
+        for name, one in chosen.items():
+            about: dict[str, Any] = {"chance": 1 / one.candidates, "trials": one.trials}
+            about |= {"params": {"candidates": one.candidates}, "no_interval": ONE_PERSON}
+            each = zip(one.speakers, one.identified, one.recordings, strict=True)
+            for speaker, share, number in each:
+                n = {"recordings": int(number)}
+                where = {"safeguard": name, "attacker": one.label, "speaker": speaker}
+                rows.append(Row(where, (Estimate("identified", float(share), "%", n=n, **about),)))
         rows.sort(key=lambda row: -float(row.estimates[0].value))
         table = TableBlock("Every speaker, the least protected first", tuple(rows), folded=True)
-        found = ", ".join(f"{s.system} {int((s.risk >= 0.5).sum())}" for s in strips)
+        counts = ", ".join(f"{s.system} {int((s.risk >= 0.5).sum())}" for s in strips)
         title = (
             "People recognised in half of their recordings or more, of"
-            f" {max(len(s.speakers) for s in strips):,}: {found}"
+            f" {max(len(s.speakers) for s in strips):,}: {counts}"
         )
-        return Drawn.of(speaker_strip(strips, colours=self.colours, title=title)), (table,)
+        return speaker_strip(strips, colours=self.colours, title=title).plain(), (table,)
 
     def _facts(self) -> tuple[tuple[str, str], ...]:
         inputs = self.inputs
@@ -318,22 +298,20 @@ class _Run:
         if inputs.safeguards:
             facts.append(("Safeguards", ", ".join(inputs.safeguards)))
         if self.attacks.of:
-            facts += [(f"Attacker {name}", self._told_of(name)) for name in self.attacks.names]
+            facts += [(f"Attacker {name}", self._attacker(name)) for name in self.attacks.names]
             facts.append(("Extractor", extractor_note(inputs)))
         for name, scores in self.tables.items():
             counts = scores.counts
-            facts.append((
-                f"Scores {name}",
-                f"{counts['target']:,} target and {counts['nontarget']:,} nontarget trials,"
-                f" {len(scores.systems)} system{'s' if len(scores.systems) > 1 else ''}",
-            ))  # fmt: skip
+            trials = f"{counts['target']:,} target and {counts['nontarget']:,} nontarget trials"
+            several = "s" if len(scores.systems) > 1 else ""
+            facts.append((f"Scores {name}", f"{trials}, {len(scores.systems)} system{several}"))
         return tuple(facts)
 
-    def _told_of(self, attacker: str) -> str:
+    def _attacker(self, attacker: str) -> str:
         """What an attacker enrols, trains on and compares with, and whom it could not attack."""
         one = next(a for a in self.config.attackers if a.name == attacker)
-        run = [a for found in self.attacks.of.values() for a in found if a.attacker == attacker]
-        used = dict.fromkeys(backend for attack in run for backend in attack.backends)
+        run = (one.backends for one in self.attacks.every if one.attacker == attacker)
+        used = dict.fromkeys(backend for backends in run for backend in backends)
         text = f"enrols {DATA[one.enrol]}; {' and '.join(used)}"
         data = " and ".join(DATA[data] for data in one.train)
         if one.trains:
@@ -345,18 +323,17 @@ class _Run:
         return f"{text}. Not run on {', '.join(missing)}" if missing else text
 
     def _line(self) -> str:
-        inputs = self.inputs
+        speech, tables = self.inputs.original, len(self.tables)
         parts = []
-        if inputs.original is not None:
-            parts.append(
-                f"{inputs.original.n_speakers:,} speakers, {len(inputs.original):,} utterances"
-            )
-        if inputs.safeguards:
-            parts.append(_counted("safeguard", inputs.safeguards))
-        if self.attacks.names:
-            parts.append(_counted("attacker", self.attacks.names))
-        if self.tables:
-            parts.append(f"{len(self.tables)} score table{'s' if len(self.tables) > 1 else ''}")
+        if speech is not None:
+            parts.append(f"{speech.n_speakers:,} speakers, {len(speech):,} utterances")
+        counted = {"safeguard": self.inputs.safeguards, "attacker": self.attacks.names}
+        for what, names in counted.items():
+            if names:
+                several = "s" if len(names) > 1 else ""
+                parts.append(f"{len(names)} {what}{several} ({', '.join(names)})")
+        if tables:
+            parts.append(f"{tables} score table{'s' if tables > 1 else ''}")
         return "; ".join(parts) + "."
 
 
@@ -365,10 +342,6 @@ DATA = {
     "own": "speech protected by the attacker's own run",
     "related": "speech protected by a related safeguard",
 }
-
-
-def _counted(what: str, names: Sequence[str]) -> str:
-    return f"{len(names)} {what}{'s' if len(names) > 1 else ''} ({', '.join(names)})"
 
 
 def _date(config: Config) -> str | None:

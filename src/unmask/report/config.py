@@ -380,14 +380,14 @@ class Config(_Part):
     @property
     def trials(self) -> dict[str, Any]:
         """How trials are measured: operating points, and intervals of their own replicates."""
-        how, intervals = self.verification, self.intervals
-        return {
-            "p_target": how.p_target,
-            "fpr": how.fpr,
-            "replicates": intervals.replicates if how.replicates is None else how.replicates,
-            "level": intervals.level,
-            "seed": self.seed,
-        }
+        how = self.verification
+        return {"p_target": how.p_target, "fpr": how.fpr, **self.of_trials}
+
+    @property
+    def of_trials(self) -> dict[str, Any]:
+        """How intervals of trials are drawn."""
+        own = self.verification.replicates
+        return self.drawn if own is None else {**self.drawn, "replicates": own}
 
     @property
     def drawn(self) -> dict[str, Any]:

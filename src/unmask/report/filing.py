@@ -14,9 +14,10 @@ from pathlib import Path
 from markupsafe import Markup
 
 from unmask._version import __version__
+from unmask.figures import Figure, svg
 from unmask.report.assessment import Assessment
 from unmask.report.html import View, template_part
-from unmask.report.section import Choice, Drawn, Section, draw
+from unmask.report.section import Choice, Section
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
@@ -38,18 +39,19 @@ def filing_html(assessment: Assessment) -> str:
     )
 
 
-def first_figures(section: Section) -> tuple[Drawn, ...]:
+def first_figures(section: Section) -> list[Figure]:
     """What the report shows at once: the first figure, or all of the first choice."""
-    for part in section.drawn().figures[:1]:
-        figures = [one for _, one in part.figures] if isinstance(part, Choice) else [part]
-        return tuple(one for one in figures if isinstance(one, Drawn))
-    return ()
+    return [
+        figure
+        for part in section.figures[:1]
+        for figure in ([f for _, f in part.figures] if isinstance(part, Choice) else [part])
+    ]
 
 
-def picture(drawn: Drawn) -> Markup:
+def picture(figure: Figure) -> Markup:
     """The figure, with title and caption, as an image that loads nothing."""
-    data = base64.b64encode(draw(drawn, ("svg",))["svg"]).decode()
-    return Markup('<img src="data:image/svg+xml;base64,{}" alt="{}">').format(data, drawn.title)
+    data = base64.b64encode(svg(figure).encode()).decode()
+    return Markup('<img src="data:image/svg+xml;base64,{}" alt="{}">').format(data, figure.title)
 
 
 def _css_string(text: str) -> str:

@@ -16,11 +16,18 @@ from unmask._version import __version__
 from unmask.estimate import Estimate, Notice
 from unmask.figures import POLICY, STYLE, fragment, javascript
 from unmask.report.assessment import Assessment
-from unmask.report.conclusions import listed
 from unmask.report.documents import Document, Row
-from unmask.report.headline import Headline
-from unmask.report.section import Choice, Drawn, Section, TableBlock
-from unmask.report.table import DIGITS, EXPLANATIONS, LABELS, condition_label, label, shown_value
+from unmask.report.headline import Headline, listed
+from unmask.report.section import Choice, Section, TableBlock, note
+from unmask.report.table import (
+    DIGITS,
+    EXPLANATIONS,
+    LABELS,
+    column_parts,
+    condition_label,
+    label,
+    shown_value,
+)
 
 SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
 MOST_COLUMNS = 7
@@ -103,11 +110,7 @@ class TableView:
         columns = list(zip(*self.lines, strict=True))
         sizes = [max(map(_size, column)) for column in columns]
         keys = [i for i, column in enumerate(columns) if isinstance(column[0], str)]
-        parts: list[list[int]] = [[]]
-        for i in (i for i in range(len(columns)) if i not in keys):
-            if parts[-1] and sum(sizes[j] for j in (*keys, *parts[-1], i)) > most:
-                parts.append([])
-            parts[-1].append(i)
+        parts = column_parts(sizes, keys, most)
         return tuple(
             replace(
                 self,
@@ -120,7 +123,6 @@ class TableView:
 
 
 def _size(item: str | Number | None) -> int:
-    """Characters of a cell."""
     if item is None or isinstance(item, str):
         return len(item or "–")
     return len(item.value) + (len(item.low) + len(item.high) + 5 if item.low else 0)
@@ -169,11 +171,6 @@ def _head(estimate: Estimate, rows: Sequence[Row]) -> str:
     told = several or estimate.metric in _NEED
     text = label(estimate if told else replace(estimate, params={}))
     return text if estimate.metric in LABELS else text[:1].upper() + text[1:]
-
-
-def figure_html(drawn: Drawn) -> Markup:
-    """The chart with its caption, which the figures' own function escapes."""
-    return Markup(fragment(drawn.figure()))
 
 
 _SYMBOLS = re.compile(
@@ -250,30 +247,12 @@ def bar(headline: Headline) -> dict[str, Any]:
     }
 
 
-GLOSSARY = (
-    "Cosine, wccn, plda, asnorm and fusion are ways to compare voices; whitened, coral, procrustes"
-    " and wasserstein bring known and protected voices together first; centred: each side about its"
-    " own mean; negated: the least alike are taken for the same."
-)
-_ATTACKERS = (
-    "Every attacker holds recordings of known people and tests protected ones; no utterance is on"
-    " both sides, and nobody enrols or trains on the run that is attacked. What an attacker has of"
-    " the safeguard is a run of its own, under other keys, or of a safeguard without keys. Each"
-    " tries every back-end, each side about its own mean or not, and either sign of the score; the"
-    " strongest of all is what the summary shows: a weak attacker proves nothing."
-)
-_CONSISTENCY = (
-    "Enrolling the attacked run itself tells how distinct and stable pseudo-voices are. It takes"
-    " the key to do so: it is no attack, and counts in no risk."
-)
-
-
 def method_of(assessment: Assessment) -> list[tuple[str, str]]:
     """How the assessment as a whole was made, as (name, text)."""
     config = assessment.config
     told = [
-        ("Attackers", f"{_ATTACKERS} {assessment.extractor}"),
-        ("Consistency of pseudonyms", _CONSISTENCY),
+        ("Attackers", f"{note('attackers')} {assessment.extractor}"),
+        ("Consistency of pseudonyms", note("no_attack")),
     ]
     return [
         *(told if assessment.attackers else []),
@@ -330,7 +309,7 @@ class View:
                 views=[self.section(section) for section in assessment.sections],
                 least=[table_view(block, self.number) for block in assessment.least],
                 method=method_of(assessment),
-                glossary=GLOSSARY,
+                glossary=note("glossary"),
                 signature=assessment.document.signature,
                 **more,
             )
@@ -344,7 +323,7 @@ def render_html(assessment: Assessment) -> str:
         policy=POLICY,
         style=Markup(STYLE + template_part("report.css")),
         script=Markup(javascript() + "\n" + template_part("report.js")),
-        figure=figure_html,
+        figure=lambda figure: Markup(fragment(figure)),
         shown_answers=SHOWN_ANSWERS,
         shown_cards=SHOWN_CARDS,
     )

@@ -12,7 +12,7 @@ import numpy as np
 from unmask.estimate import Estimate, Interval
 from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row
-from unmask.report.headline import WORST, find, largest
+from unmask.report.headline import WORST, Match, find, largest
 from unmask.report.inputs import set_label
 from unmask.trials import Scores
 
@@ -38,9 +38,9 @@ def overview(
     notes: list[str] = []
     voices = [one.name for one in config.safeguards if one.given and not one.hidden]
     for name in [*([ORIGINAL] if voices else []), *voices]:
-        found = _strongest(name, rows)
-        if found:
-            made.append(Row({"system": name, "set": "", "trials": STRONGEST}, found))
+        numbers = _strongest(name, rows)
+        if numbers:
+            made.append(Row({"system": name, "set": "", "trials": STRONGEST}, numbers))
     for one in config.safeguards:
         labels = {set_label(one.name, given.set): given.set or "" for given in one.scores}
         parts = [row for label in labels for row in _of_set(one.name, label, labels[label], rows)]
@@ -50,12 +50,20 @@ def overview(
     own = {set_label(s.name, given.set) for s in config.safeguards for given in s.scores}
     for row in rows.get("verification", ()):
         table = row.conditions.get("table", "")
-        if table and not any(table.startswith(label) for label in own) and _is_whole(row):
+        whole = "group" not in row.conditions and any(e.metric == "eer" for e in row.estimates)
+        if table and whole and not any(table.startswith(label) for label in own):
             where = {"system": row.conditions["system"], "set": table, "trials": ""}
             made.append(Row(where, _ordered(row.estimates)))
     links = (e.params.get("count") for row in made for e in row.estimates if _is_link(e))
     counts = sorted({int(count) for count in links if count is not None})
-    kept = [Row(row.conditions, tuple(map(_plain, row.estimates))) for row in made]
+    used = [name for name in ("system", "set", "trials") if any(r.conditions[name] for r in made)]
+    kept = (
+        Row(
+            {name: row.conditions[name] for name in used},
+            tuple(replace(e, params={}, no_interval="") for e in row.estimates),
+        )
+        for row in made
+    )
     if counts:
         span = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
         notes.insert(0, f"Linkability among all enrolled speakers of a set (N′ = {span})")
@@ -63,17 +71,13 @@ def overview(
         if not all(any(e.metric == "singling_out" for e in row.estimates) for row in lone):
             notes.append("Singling Out needs two recordings of each speaker that is tested")
     return Document(
-        tuple(_without_empty(kept)),
-        notes=tuple(dict.fromkeys(notes)),
-        seed=config.seed,
-        title=config.title,
+        tuple(kept), notes=tuple(dict.fromkeys(notes)), seed=config.seed, title=config.title
     )
 
 
 def _of_set(system: str, label: str, name: str, rows: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
-    """Rows of one set: OO, OP and PP."""
     for part in ("OO", "OP", "PP"):
-        found = [
+        estimates = [
             estimate
             for table in (label, f"{label} {part}")
             for row in rows.get("verification", ())
@@ -82,35 +86,37 @@ def _of_set(system: str, label: str, name: str, rows: Mapping[str, Sequence[Row]
             and "group" not in row.conditions
             for estimate in row.estimates
         ]
-        found += [
-            f.estimate
+        estimates += [
+            match.estimate
             for metric, where in _FROM.items()
             if where == part
-            for f in find(rows.get("similarity", ()), metric, safeguard=label)[:1]
+            for match in find(rows.get("similarity", ()), metric, safeguard=label)[:1]
         ]
-        if found:
-            yield Row({"system": system, "set": name, "trials": part}, _ordered(found))
+        if estimates:
+            yield Row({"system": system, "set": name, "trials": part}, _ordered(estimates))
 
 
 def _strongest(name: str, rows: Mapping[str, Sequence[Row]]) -> tuple[Estimate, ...]:
     """The numbers of the strongest attack on a safeguard of which voices were given."""
-    found = []
-    errors = find(rows.get("verification", ()), "eer", safeguard=name)
-    if errors:
-        found.append(min(errors, key=lambda f: float(f.estimate.value)).estimate)
-    evidence = largest(find(rows.get("zebra", ()), "d_ece", safeguard=name))
+
+    def matches(key: str, metric: str, **more: str) -> list[Match]:
+        return find(rows.get(key, ()), metric, safeguard=name, **more)
+
+    errors = sorted(matches("verification", "eer"), key=lambda match: float(match.estimate.value))
+    evidence = largest(matches("zebra", "d_ece"))
+    chosen = errors[:1]
     if evidence is not None:
-        found.append(evidence.estimate)
+        chosen.append(evidence)
         for metric in ("l_w", "tag"):
-            same = find(rows.get("zebra", ()), metric, safeguard=name, attacker=evidence.attacker)
-            found += [f.estimate for f in same[:1]]
-    for metric, key in (("deid_strongest", "deid"), ("g_vd", "g_vd")):
-        same = find(rows.get("similarity", ()), metric, safeguard=name)
-        found += [replace(f.estimate, metric=key) for f in same[:1]]
+            chosen += matches("zebra", metric, attacker=evidence.attacker)[:1]
     for metric in ("linkability", "singling_out"):
-        worst = largest(find(rows.get("legal", ()), metric, safeguard=name, point=WORST))
-        found += [] if worst is None else [worst.estimate]
-    return _ordered(found)
+        worst = largest(matches("legal", metric, point=WORST))
+        chosen += [worst] if worst else []
+    estimates = [match.estimate for match in chosen]
+    for metric, column in (("deid_strongest", "deid"), ("g_vd", "g_vd")):
+        same = matches("similarity", metric)[:1]
+        estimates += [replace(match.estimate, metric=column) for match in same]
+    return _ordered(estimates)
 
 
 def _averages(
@@ -190,21 +196,5 @@ def _ordered(estimates: Sequence[Estimate]) -> tuple[Estimate, ...]:
     return tuple(by_name[metric] for metric in COLUMNS if metric in by_name)
 
 
-def _is_whole(row: Row) -> bool:
-    """Whether this is the first table of a system, over all its trials."""
-    return "group" not in row.conditions and any(e.metric == "eer" for e in row.estimates)
-
-
 def _is_link(estimate: Estimate) -> bool:
     return estimate.metric == "linkability" and "variant" in estimate.params
-
-
-def _plain(estimate: Estimate) -> Estimate:
-    """Without the parameters that would lengthen a heading."""
-    return replace(estimate, params={}, no_interval="")
-
-
-def _without_empty(rows: Sequence[Row]) -> list[Row]:
-    """Without conditions that no row has."""
-    used = [name for name in ("system", "set", "trials") if any(r.conditions[name] for r in rows)]
-    return [Row({name: row.conditions[name] for name in used}, row.estimates) for row in rows]

@@ -2,87 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
-from dataclasses import dataclass, field, replace
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
 from math import isnan
-from typing import Any
+from typing import Any, TypeVar
 
-import altair as alt
-import vl_convert
-
-from unmask.estimate import Estimate, Interval, Notice, Noticed
-from unmask.figures import PIXELS_PER_INCH, PNG_PIXELS_PER_INCH, Figure, svg
+from unmask import figures as charts
+from unmask.estimate import Estimate, Notice, Noticed
 from unmask.report.documents import Row
 
-_POINTS = 72 / PIXELS_PER_INCH
-_SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)" height="([\d.]+)"')
-_NUMBERED = re.compile(r"\b(clip|gradient_?)(\d+)\b")
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A figure as plain values: its words and its Vega-Lite specification."""
-
-    name: str
-    title: str
-    caption: str
-    made: dict[str, Any] = field(repr=False)
-
-    @classmethod
-    def of(cls, figure: Figure) -> Drawn:
-        """Make the specification, which takes longer than everything that follows."""
-        return cls(figure.name, figure.title, figure.caption, figure.spec())
-
-    @property
-    def key(self) -> str:
-        """SHA-256 of all that is drawn."""
-        told = json.dumps([self.made, self.title, self.caption], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()
-
-    def figure(self) -> Figure:
-        """What the figures' own functions take."""
-        return _Made(self.name, self.title, self.caption, alt.Chart(), self.made)
-
-
-@dataclass(frozen=True)
-class _Made(Figure):
-    made: dict[str, Any] = field(default_factory=dict)
-
-    def spec(self) -> dict[str, Any]:
-        return self.made
-
-
-def draw(drawn: Drawn, kinds: tuple[str, ...]) -> dict[str, bytes]:
-    """The figure as svg, png and pdf, as asked for, from one drawing."""
-    text = _renumbered(svg(drawn.figure()))
-    found: dict[str, bytes] = {}
-    for kind in kinds:
-        if kind == "svg":
-            found[kind] = text.encode()
-        elif kind == "png":
-            found[kind] = vl_convert.svg_to_png(text, scale=_POINTS, ppi=PNG_PIXELS_PER_INCH)
-        else:
-            found[kind] = vl_convert.svg_to_pdf(_scaled(text))
-    return found
-
-
-def _renumbered(text: str) -> str:
-    """The renderer counts its clips over all drawings; here each drawing counts from 0."""
-    seen: dict[str, int] = {}
-    return _NUMBERED.sub(lambda m: f"{m[1]}{seen.setdefault(m[0], len(seen))}", text)
-
-
-def _scaled(text: str) -> str:
-    """The drawing in its printed size: pixels become points."""
-    return _SIZE.sub(
-        lambda m: (
-            f'<svg {m[1]}width="{_POINTS * float(m[2]):g}" height="{_POINTS * float(m[3]):g}"'
-        ),
-        text,
-        count=1,
-    )
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -100,16 +32,28 @@ class Choice:
     """Figures of which one is shown at a time, by the name of what is chosen."""
 
     title: str
-    figures: tuple[tuple[str, Figure | Drawn], ...]
+    figures: tuple[tuple[str, charts.Figure], ...]
+
+    @classmethod
+    def of(
+        cls, title: str, stem: str, items: Mapping[str, T], make: Callable[[str, str, T], Any]
+    ) -> Choice:
+        """A figure of each item, which ``make`` draws by its file's name, a number after ``stem``,
+        and the item's own.
+        """
+        numbered = enumerate(items.items(), start=1)
+        return cls(title, tuple((name, make(f"{stem}_{n}", name, i)) for n, (name, i) in numbered))
 
 
-@dataclass(frozen=True)
-class Method:
-    """How a number is made: a formula in words and symbols, and where it comes from."""
+@cache
+def _words() -> dict[str, dict[str, Any]]:
+    text = resources.files("unmask.report").joinpath("sections.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
 
-    name: str
-    formula: str
-    text: str
+
+def note(name: str) -> str:
+    """A sentence that tables, summaries or methods have, by its name."""
+    return str(_words()["notes"][name])
 
 
 @dataclass(frozen=True)
@@ -121,39 +65,40 @@ class Section(Noticed):
     """
 
     key: str
-    title: str
-    question: str
     answer: tuple[str, ...]
-    figures: tuple[Figure | Drawn | Choice, ...]
+    figures: tuple[charts.Figure | Choice, ...]
     tables: tuple[TableBlock, ...]
     notices: tuple[Notice, ...]
-    method: tuple[Method, ...]
-    citation: str
-
-    def drawn(self) -> Section:
-        """The same section, its figures as plain values."""
-
-        def made(part: Figure | Drawn | Choice) -> Drawn | Choice:
-            if isinstance(part, Choice):
-                return replace(part, figures=tuple((n, _drawn(f)) for n, f in part.figures))
-            return _drawn(part)
-
-        return replace(self, figures=tuple(made(part) for part in self.figures))
 
     @property
-    def all_figures(self) -> tuple[Drawn, ...]:
+    def words(self) -> dict[str, Any]:
+        """What does not depend on the data: title, question, method (name, formula, text) and
+        citation.
+        """
+        return _words()[self.key]
+
+    def plain(self) -> Section:
+        """The same section with figures of plain values, which can be stored."""
+        return replace(
+            self,
+            figures=tuple(
+                replace(part, figures=tuple((name, one.plain()) for name, one in part.figures))
+                if isinstance(part, Choice)
+                else part.plain()
+                for part in self.figures
+            ),
+        )
+
+    @property
+    def all_figures(self) -> tuple[charts.Figure, ...]:
         """Every figure, those to choose from too."""
         parts = [p.figures if isinstance(p, Choice) else (("", p),) for p in self.figures]
-        return tuple(_drawn(figure) for part in parts for _, figure in part)
+        return tuple(figure for part in parts for _, figure in part)
 
     @property
     def rows(self) -> tuple[Row, ...]:
         """Every row of every table."""
         return tuple(row for block in self.tables for row in block.rows)
-
-
-def _drawn(figure: Figure | Drawn) -> Drawn:
-    return figure if isinstance(figure, Drawn) else Drawn.of(figure)
 
 
 def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:
@@ -165,31 +110,9 @@ def shown(estimate: Estimate, digits: int, *, scale: float = 1.0) -> str:
     return text.replace("-", "−")
 
 
-def percent(value: float, interval: Interval | None) -> str:
+def percent(estimate: Estimate) -> str:
     """A fraction as percent, its interval after the sign."""
-    if interval is None or isnan(interval.low):
-        return f"{100 * value:.1f} %"
-    return f"{100 * value:.1f} % [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
-
-
-NOE_2020 = (
-    "Noé, Bonastre, Matrouf, Tomashenko, Nautsch, Evans: Speech pseudonymisation assessment using"
-    " voice similarity matrices. 2020."
-)
-NOE_2022 = (
-    "Noé, Nautsch, Evans, Patino, Bonastre, Tomashenko, Matrouf: Towards a unified assessment"
-    " framework of speech pseudonymisation. Computer Speech and Language 72, 2022."
-)
-VAUQUIER_2025 = (
-    "Vauquier, Srivastava, Hosseini, Vincent: Legally validated evaluation framework for voice"
-    " anonymization. 2025."
-)
-LI_2022 = "Li, Wang, Du, Wang: C-P map: a novel evaluation toolkit for speaker verification. 2022."
-SHOLOKHOV_2020 = (
-    "Sholokhov, Kinnunen, Vestman, Lee: Extrapolating false alarm rates in automatic speaker"
-    " verification. 2020."
-)
-TWO_RATES = (
-    "Equal error rates of verification are taken on the convex hull of the ROC; C-P maps take the"
-    " ROC itself, as their paper does, which never gives less."
-)
+    value, ends = f"{100 * float(estimate.value):.1f} %", estimate.interval
+    if ends is None or isnan(ends.low):
+        return value
+    return f"{value} [{100 * ends.low:.1f}, {100 * ends.high:.1f}]"

@@ -9,142 +9,23 @@ import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import resources
 
 from unmask.base import machine_unit, no_formula, one_line, visible
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Parameter
-from unmask.report.documents import Document, Row, condition_names, number
+from unmask.report.documents import Document, Row, number
 
 WIDTH = 100
 DIGITS = {"%": 2, "bit": 3, "dB": 2}
-LABELS = {
-    "eer": "EER",
-    "eer_raw": "EER, raw",
-    "min_dcf": "minDCF",
-    "act_dcf": "actDCF",
-    "cllr": "C_llr",
-    "min_cllr": "C_llr^min",
-    "d_ece": "D_ECE",
-    "c_ece": "C_ECE",
-    "l_w": "l_w",
-    "tag": "Tag",
-    "d_sys": "D_sys",
-    "deid": "DeID",
-    "g_vd": "G_VD",
-    "d_diag": "D_diag",
-    "tpr_at_fpr": "TPR",
-    "linkability": "Linkability",
-    "linkability_unseen": "Linkability, unseen people",
-    "linkability_seen": "Linkability, people trained on",
-    "linkability_unprotected": "Linkability, unprotected",
-    "linkability_own_run": "Linkability, own run",
-    "learning_gain": "Gain of the last step",
-    "singling_out": "Singling Out",
-    "one_minus_eer": "1 − EER",
-    "identification_rate": "Identification rate",
-    "mean_d": "MeanD",
-    "max_d": "MaxD",
-    "inference": "Inference",
-    "inference_balanced": "Inference, balanced",
-    "inference_unprotected": "Inference, unprotected",
-    "extrapolate": "Worst-case false alarms",
-    "worst_case_false_alarms": "Worst-case false alarms",
-    "deid_d_ece": "DeID of D_ECE",
-    "deid_min_cllr": "DeID of C_llr^min",
-    "g_d_ece": "G of D_ECE",
-    "g_min_cllr": "G of C_llr^min",
-    "deid_strongest": "DeID, strongest",
-    "deid_negated": "DeID, negated score",
-    "deid_centred": "DeID, centred score",
-    "deid_centred_negated": "DeID, centred and negated",
-    "deid_log": "DeID, log domain",
-    "g_vd_log": "G_VD, log domain",
-    "d_diag_oo": "D_diag(OO)",
-    "d_diag_op": "D_diag(OP)",
-    "d_diag_pp": "D_diag(PP)",
-    "c_ece_linear": "C_ECE, linear",
-    "c_ece_isotonic": "C_ECE, isotonic",
-    "cllr_linear": "C_llr, linear",
-    "cllr_isotonic": "C_llr, isotonic",
-    "g_vd_within": "G_VD within sessions",
-    "unlinkability_between": "Unlinkability between sessions",
-    "cp_mean": "Mean of cells",
-    "cp_share_below": "Cells",
-    "cp_hardest_decile": "Hardest tenth",
-    "cp_win": "Win",
-    "cp_tie": "Tie",
-    "cp_lose": "Lose",
-    "cp_x": "x",
-    "cp_y": "y",
-    "cp_cell": "Cell",
-    "cp_gap": "Gap",
-    "wer": "WER",
-    "wer_unprotected": "WER, unprotected",
-    "wer_difference": "WER, difference",
-    "cer": "CER",
-    "cer_unprotected": "CER, unprotected",
-    "cer_difference": "CER, difference",
-    "rho_f0": "ρ_F0",
-    "semitones": "Pitch shift",
-    "dnsmos_sig": "DNSMOS, speech",
-    "dnsmos_bak": "DNSMOS, background",
-    "dnsmos_ovrl": "DNSMOS",
-    "dnsmos_ovrl_unprotected": "DNSMOS, unprotected",
-    "dnsmos_ovrl_difference": "DNSMOS, difference",
-    "uar": "UAR",
-    "level": "Level",
-    "clipped": "Clipped",
-    "seconds": "Duration",
-}
-EXPLANATIONS = {
-    "linkability": "Share of protected voices linked to their owner; chance is 1/N′",
-    "singling_out": "How often one person is isolated; chance is 36.8 %",
-    "one_minus_eer": "1 − equal error rate; chance is 50 %",
-    "consistency": "How often a pseudo-voice is closest to itself under one key; no attack",
-    "deid_strongest": "The same under the reading of the score that finds most resemblance",
-    "deid": "Resemblance to the original voice that is gone; higher is more protective",
-    "g_vd": "Distinctiveness of protected voices; 0 dB is as before",
-    "d_ece": "Evidence disclosed on average, 0 to 0.721 bit; lower is more protective",
-    "l_w": "Strongest evidence, as a power of ten of the odds; lower is more protective",
-    "tag": "Category of the strongest evidence, 0 and A (weak) to F (strong)",
-    "eer": "Equal error rate of the attacker; 50 % is a coin toss",
-    "min_dcf": "Smallest detection cost over all thresholds; 1 is no information",
-    "min_cllr": "Cross-entropy after oracle calibration; 1 bit is no information",
-    "identified": "Share of the speaker's recordings linked to the speaker",
-    "mean_d": "Bits of identity disclosed on average by the rank",
-    "max_d": "Bits of identity disclosed at most by the rank",
-    "identification_rate": "How often the true speaker comes first",
-    "inference": "Accuracy of guessing the attribute from protected speech",
-    "inference_balanced": "The same, every class weighing alike",
-    "inference_unprotected": "Accuracy of guessing it from unprotected speech",
-    "cp_mean": "Mean error over the well-defined cells of the map",
-    "cp_share_below": "Share of cells below 5 %",
-    "cp_hardest_decile": "Error on the hardest tenth of each kind of trial",
-    "cp_win": "Share of cells in which the second system errs less",
-    "cp_tie": "Share of cells without a difference",
-    "cp_lose": "Share of cells in which the second system errs more",
-    "wer": "Share of words a recogniser gets wrong; silence has 100 %",
-    "rho_f0": "Correlation of the pitch with the original's; 1 is the same melody",
-    "semitones": "Mean shift of the pitch",
-    "dnsmos_ovrl": "Predicted opinion of listeners, 1 to 5",
-    "worst_case_false_alarms": "How often the closest of N impostors is accepted",
-}
-_CONDITIONS = {
-    "safeguard": "Safeguard",
-    "attacker": "Attacker",
-    "utterances": "Utterances",
-    "speakers": "Speakers",
-    "speaker": "Speaker",
-    "attribute": "Attribute",
-    "group": "Group",
-    "system": "System",
-    "systems": "Systems",
-    "table": "Scores",
-    "point": "Point",
-    "threshold": "Threshold",
-    "impostors": "Impostors",
-    "metric": "Metric",
-}
+with resources.files("unmask.report").joinpath("metrics.csv").open(encoding="utf-8") as _file:
+    _METRICS = list(csv.DictReader(_file))
+LABELS = {row["metric"]: row["label"] for row in _METRICS if row["label"]}
+EXPLANATIONS = {row["metric"]: row["explanation"] for row in _METRICS if row["explanation"]}
+_CAPITALS = {
+    "safeguard", "attacker", "utterances", "speakers", "speaker", "attribute", "group", "system",
+    "systems", "point", "threshold", "impostors", "metric",
+}  # fmt: skip
 SHOWN_PARAMETERS = ("p_target", "fpr", "length", "count", "below")
 _FEW_ROWS = 4
 _METRICS_ACROSS = 7
@@ -154,35 +35,32 @@ _GAP = 3
 def label(estimate: Estimate) -> str:
     """Heading of a metric: its usual name, what distinguishes it, and its unit."""
     name = LABELS.get(estimate.metric, estimate.metric.replace("_", " "))
-    told = [
+    details = [
         f"{key.replace('_', ' ')} {_plain(estimate.params[key])}"
         for key in SHOWN_PARAMETERS
         if key in estimate.params
     ]
     if estimate.metric == "tpr_at_fpr":
-        told = [f"FPR {100 * float(estimate.params['fpr'] or 0):g} %"]
+        details = [f"FPR {100 * float(estimate.params['fpr'] or 0):g} %"]
     if estimate.metric in ("min_dcf", "act_dcf"):
-        told = [_plain(estimate.params["p_target"])]
+        details = [_plain(estimate.params["p_target"])]
     unit = f" [{estimate.unit}]" if estimate.unit else ""
-    return f"{name}{f' ({chr(44).join(told)})' if told else ''}{unit}"
+    return f"{name}{f' ({chr(44).join(details)})' if details else ''}{unit}"
 
 
 def condition_label(name: str) -> str:
     """Heading of a condition's column."""
-    return _CONDITIONS.get(name, name)
+    return "Scores" if name == "table" else name.capitalize() if name in _CAPITALS else name
 
 
-def cell(estimate: Estimate, *, interval: bool = True) -> str:
+def cell(estimate: Estimate) -> str:
     """``33.20 [31.02, 35.91]``: the value and its interval in the same precision."""
     if isinstance(estimate.value, str):
         return estimate.value
-    shown = shown_value(estimate.value, estimate.unit)
-    if estimate.interval is None or math.isnan(estimate.interval.low) or not interval:
-        return shown
-    low, high = (
-        shown_value(x, estimate.unit) for x in (estimate.interval.low, estimate.interval.high)
-    )
-    return f"{shown} [{low}, {high}]"
+    made = estimate.interval
+    ends = () if made is None or math.isnan(made.low) else (made.low, made.high)
+    value, *shown = (shown_value(one, estimate.unit) for one in (estimate.value, *ends))
+    return f"{value} [{', '.join(shown)}]" if shown else value
 
 
 def shown_value(value: float, unit: str) -> str:
@@ -196,13 +74,13 @@ def shown_value(value: float, unit: str) -> str:
 
 def reasons(document: Document) -> list[str]:
     """Which numbers have no interval and why, in a sentence for each reason."""
-    found: dict[str, list[str]] = {}
+    metrics: dict[str, list[str]] = {}
     for estimate in (e for rows in document.shown for row in rows for e in row.estimates):
         if estimate.no_interval:
-            names = found.setdefault(estimate.no_interval, [])
+            names = metrics.setdefault(estimate.no_interval, [])
             name = LABELS.get(estimate.metric, estimate.metric.replace("_", " "))
             names += [] if name in names else [name]
-    return [f"No interval: {', '.join(names)} ({reason})." for reason, names in found.items()]
+    return [f"No interval: {', '.join(names)} ({reason})." for reason, names in metrics.items()]
 
 
 def _plain(value: Parameter) -> str:
@@ -220,16 +98,16 @@ class Grid:
 
 def grid(rows: Sequence[Row]) -> Grid:
     """Conditions down and metrics across; the other way round for few rows of many metrics."""
-    names = condition_names(rows)
+    names = list(dict.fromkeys(name for row in rows for name in row.conditions))
     cells = [
         dict(zip(row.columns or map(label, row.estimates), map(cell, row.estimates), strict=True))
         for row in rows
     ]
-    headings = _merged([list(found) for found in cells])
+    headings = _merged(list(map(list, cells)))
     lines = [
         tuple(row.conditions.get(name, "") for name in names)
-        + tuple(found.get(heading, "") for heading in headings)
-        for row, found in zip(rows, cells, strict=True)
+        + tuple(row_cells.get(heading, "") for heading in headings)
+        for row, row_cells in zip(rows, cells, strict=True)
     ]
     if len(headings) <= _METRICS_ACROSS or len(rows) > min(len(headings), _FEW_ROWS):
         return Grid((*names, *headings), tuple(lines), len(names))
@@ -263,28 +141,26 @@ def text(document: Document, *, width: int | None = None) -> str:
     """
     across = width or WIDTH
     parts = [_rich(part, across) for rows in document.shown for part in _split(grid(rows), across)]
-    told = [
-        *document.notes,
-        *reasons(document),
-        *(f"warning: {line}" for line in document.warnings),
-    ]
+    warned = (f"warning: {line}" for line in document.warnings)
+    lines = [*document.notes, *reasons(document), *warned]
     if width is not None:
-        told = [textwrap.fill(line, max(width, 20), break_long_words=False) for line in told]
-    return "\n".join([*parts, *told]) + "\n"
+        lines = [textwrap.fill(line, max(width, 20), break_long_words=False) for line in lines]
+    return "\n".join([*parts, *lines]) + "\n"
+
+
+def column_parts(sizes: Sequence[int], keys: Sequence[int], most: int) -> list[list[int]]:
+    """Columns in parts that, after those of the ``keys``, are at most ``most`` wide together."""
+    parts: list[list[int]] = [[]]
+    for i in (i for i in range(len(sizes)) if i not in keys):
+        if parts[-1] and sum(sizes[j] for j in (*keys, *parts[-1], i)) > most:
+            parts.append([])
+        parts[-1].append(i)
+    return parts
 
 
 def _split(whole: Grid, width: int) -> list[Grid]:
-    sizes = [size + _GAP for size in _sizes(whole)]
-    fixed = sum(sizes[: whole.keys])
-    parts: list[list[int]] = [[]]
-    used = fixed
-    for i in range(whole.keys, len(whole.header)):
-        if parts[-1] and used + sizes[i] > width:
-            parts.append([])
-            used = fixed
-        parts[-1].append(i)
-        used += sizes[i]
     keys = list(range(whole.keys))
+    parts = column_parts([size + _GAP for size in _sizes(whole)], keys, width)
     return [
         Grid(
             tuple(whole.header[i] for i in keys + part),
@@ -332,7 +208,6 @@ def _needed(part: Grid, *, of_keys: int | None = None) -> int:
 
 
 def _sizes(whole: Grid) -> list[int]:
-    """How wide each column is."""
     return [max(map(len, column)) for column in zip(whole.header, *whole.rows, strict=True)]
 
 
@@ -345,11 +220,11 @@ def markdown(document: Document) -> str:
     parts = []
     for whole in map(grid, document.shown):
         rule = ["---" if i < whole.keys else "---:" for i in range(len(whole.header))]
-        lines = (line(values) for values in (whole.header, rule, *whole.rows))
-        parts.append("".join(f"{one}\n" for one in lines))
+        table = (whole.header, rule, *whole.rows)
+        parts.append("".join(f"{line(values)}\n" for values in table))
     warned = (f"Warning: {text}" for text in document.warnings)
-    told = [*document.notes, *reasons(document), *warned]
-    return "\n".join(parts) + "".join(f"\n{text}\n" for text in told)
+    lines = [*document.notes, *reasons(document), *warned]
+    return "\n".join(parts) + "".join(f"\n{line}\n" for line in lines)
 
 
 _MARKDOWN = re.compile(r"\||<|\](?=\()")
@@ -384,22 +259,98 @@ def comma_separated(document: Document) -> str:
     return visible(out.getvalue())
 
 
-def _json(document: Document) -> str:
-    return document.to_json() + "\n"
+_SYMBOL = re.compile(r"\b(D_ECE|C_ECE|C_llr|D_sys|G_VD|D_diag|l_w)(\^min)?(?![A-Za-z_])")
+_SPECIAL = str.maketrans({
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    "−": "$-$", "∞": r"$\infty$", "′": "$'$", "×": r"$\times$", "·": r"$\cdot$",
+    "τ": r"$\tau$", "Δ": r"$\Delta$", "≤": r"$\le$", "≥": r"$\ge$", "≈": r"$\approx$",
+    "→": r"$\rightarrow$", "…": r"\dots{}", "–": "--",
+    **{digit: f"$_{number}$" for number, digit in enumerate("₀₁₂₃₄₅₆₇₈₉")},
+    **{digit: f"$^{number}$" for number, digit in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")},
+})  # fmt: skip
+_INTERVAL = re.compile(r"(.+?) (\[[^\[\]]+, [^\[\]]+\])")
+_STACKED = 3
 
 
-def _latex(document: Document) -> str:
-    from unmask.report.latex import latex
+def latex(document: Document) -> str:
+    """A ``table`` with caption and label, to paste into a paper that loads booktabs.
 
-    return latex(document)
+    Where more than three columns of numbers have intervals, these stand below their values, and the
+    table spans both columns of a page (``table*``). What to be careful about follows as comments.
+    """
+    grids = [grid(rows) for rows in document.shown]
+    wide = any(map(_is_wide, grids))
+    name = "table*" if wide else "table"
+    label = re.sub(r"[^a-z0-9]+", "-", document.title.lower()).strip("-") or "unmask"
+    caption = " ".join(f"{part.rstrip('.')}." for part in (document.title, *document.notes) if part)
+    lines = [
+        rf"\begin{{{name}}}",
+        r"\centering",
+        *([r"\footnotesize\setlength{\tabcolsep}{3pt}"] if wide else []),
+        *([rf"\caption{{{escaped(caption)}}}"] if caption else []),
+        rf"\label{{tab:{label}}}",
+        "\n\\par\\medskip\n".join(map(_tabular, grids)),
+        rf"\end{{{name}}}",
+        *(f"% {one_line(said)}" for said in (*reasons(document), *document.warnings)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _tabular(whole: Grid) -> str:
+    stacked = _is_wide(whole)
+    columns = "l" * whole.keys + "r" * (len(whole.header) - whole.keys)
+    lines = [
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        _line([escaped(value) for value in whole.header]),
+        r"\midrule",
+        *(_line([_cell(v, stacked) for v in row]) for row in whole.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines)
+
+
+def escaped(text: str) -> str:
+    """Text as LaTeX prints it: the symbols of metrics as mathematics, nothing as a command."""
+    parts, end = [], 0
+    line = one_line(text)
+    for match in _SYMBOL.finditer(line):
+        name, _, index = match[1].partition("_")
+        low = index if len(index) == 1 else rf"{{\mathrm{{{index}}}}}"
+        high = r"^{\min}" if match[2] else ""
+        parts += [line[end : match.start()].translate(_SPECIAL), f"${name}_{low}{high}$"]
+        end = match.end()
+    return "".join([*parts, line[end:].translate(_SPECIAL)])
+
+
+def _cell(value: str, stacked: bool) -> str:
+    parts = _INTERVAL.fullmatch(value) if stacked else None
+    if parts is None:
+        return escaped(value)
+    return rf"\shortstack{{{escaped(parts[1])}\\{{\tiny {escaped(parts[2])}}}}}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    """Cells of a row; a bracket that would be read as an option of the row before is kept apart."""
+    line = " & ".join(cells) + r" \\"
+    return f"{{}}{line}" if line.startswith(("[", "*")) else line
+
+
+def _is_wide(whole: Grid) -> bool:
+    """Whether more columns have intervals than fit beside their values."""
+    numbers = list(zip(*whole.rows, strict=True))[whole.keys :]
+    return sum(any(map(_INTERVAL.fullmatch, column)) for column in numbers) > _STACKED
 
 
 FORMATS: dict[str, Callable[[Document], str]] = {
     "text": text,
-    "json": _json,
+    "json": lambda document: f"{document.to_json()}\n",
     "csv": comma_separated,
     "md": markdown,
-    "latex": _latex,
+    "latex": latex,
 }
 
 

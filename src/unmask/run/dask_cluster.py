@@ -76,7 +76,7 @@ def _first_line(error: BaseException) -> str:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """No log lines of the client: what goes wrong is told in one line of our own."""
+    """No log lines of the client: what goes wrong is said in one line of our own."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
@@ -90,7 +90,7 @@ def _silence() -> Iterator[None]:
 
 
 def _close(client: Any) -> None:
-    """Leave the cluster; a scheduler that is gone cannot be told and need not be."""
+    """Leave the cluster; a scheduler that is gone cannot know and need not."""
     try:
         client.close(timeout=2)
     except Exception:  # whatever state the connection is in, nothing more is wanted from it

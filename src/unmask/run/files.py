@@ -121,7 +121,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def check_room(folder: Path, needed: int, what: str, *, named: Path | None = None) -> None:
-    """Refuse what the disk of a folder has no room for; ``named`` is told in its place."""
+    """Refuse what the disk of a folder has no room for; ``named`` is named in its place."""
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise InputError(

@@ -279,7 +279,7 @@ def pin() -> None:
 
 
 def _serve() -> None:
-    """A worker process: Ctrl-C is for its parent, and when told to end it tidies up first."""
+    """A worker process: Ctrl-C is for its parent, and it tidies up before it ends."""
     pin()
     signal.signal(signal.SIGTERM, _leave)
     leave_interrupts()
@@ -297,7 +297,7 @@ def _pass(number: int, frame: FrameType | None) -> None:
 
 
 class _Ended(BaseException):
-    """This worker was told to end."""
+    """This worker must end."""
 
 
 _working = False

@@ -1,4 +1,4 @@
-"""Progress, told to whoever listens: a callback around a computation, not passed through it."""
+"""Progress for whoever listens: a callback around a computation, not passed through it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 Progress = Callable[[int, int], None]
-_LISTENER: ContextVar[Progress | None] = ContextVar("who is told how far work is", default=None)
+_LISTENER: ContextVar[Progress | None] = ContextVar("who listens to progress", default=None)
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def to_bytes(value: Any) -> bytes:
 
 
 def from_bytes(content: bytes, name: str = "value") -> Any:
-    """The value that :func:`to_bytes` wrote; ``name`` is told where it is damaged."""
+    """The value that :func:`to_bytes` wrote; ``name`` names it where it is damaged."""
     arrays = load_arrays(io.BytesIO(content), name)
     try:
         return _decode(json.loads(arrays[_TREE].tobytes().decode()), arrays)

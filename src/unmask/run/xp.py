@@ -177,7 +177,7 @@ class Torch:
 
     @property
     def _cuts_short(self) -> bool:
-        """Whether torch was told to cut the factors of float32 products short (TF32)."""
+        """Whether torch is set to cut the factors of float32 products short (TF32)."""
         matmul = self.torch.backends.cuda.matmul
         if not hasattr(matmul, "fp32_precision"):  # torch before 2.9
             return bool(matmul.allow_tf32)

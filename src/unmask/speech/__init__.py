@@ -3,10 +3,10 @@
 from unmask.speech.audio import (
     SAMPLE_RATE as SAMPLE_RATE,
     Audio as Audio,
+    failure as failure,
     file_workers as file_workers,
     needed as needed,
     read_audio as read_audio,
-    unexpected as unexpected,
     write_audio as write_audio,
 )
 from unmask.speech.bundled import (
@@ -15,8 +15,11 @@ from unmask.speech.bundled import (
     case_study_subset as case_study_subset,
     trained_case_study as trained_case_study,
 )
-from unmask.speech.commands import command_words as command_words, run_command as run_command
-from unmask.speech.corpus import Recording as Recording, recordings as recordings
+from unmask.speech.corpus import (
+    Recording as Recording,
+    first_of_each as first_of_each,
+    recordings as recordings,
+)
 from unmask.speech.embedding import (
     Embedded as Embedded,
     Extraction as Extraction,
@@ -25,28 +28,26 @@ from unmask.speech.embedding import (
 )
 from unmask.speech.encoders import Encoder as Encoder, load_encoder as load_encoder
 from unmask.speech.lpc import Transformed as Transformed, mcadams as mcadams
-from unmask.speech.pooled import (
+from unmask.speech.pooling import (
     PooledVoices as PooledVoices,
+    pool_voices as pool_voices,
     pooled_voices as pooled_voices,
     read_gender as read_gender,
 )
-from unmask.speech.pooling import pool_voices as pool_voices
 from unmask.speech.safeguards import (
     Anonymised as Anonymised,
     Drawn as Drawn,
     External as External,
-    McAdams as McAdams,
-    Pitch as Pitch,
     Safeguard as Safeguard,
     anonymise as anonymise,
+    command_words as command_words,
+    run_command as run_command,
     safeguard as safeguard,
 )
-from unmask.speech.training import (
-    Recipe as Recipe,
-    Status as Status,
+from unmask.speech.training.card import export_onnx as export_onnx, read_card as read_card
+from unmask.speech.training.fit import (
     Trained as Trained,
-    export_onnx as export_onnx,
-    read_card as read_card,
     train as train,
     training_seconds as training_seconds,
 )
+from unmask.speech.training.recipe import Recipe as Recipe, Status as Status

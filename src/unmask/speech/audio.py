@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 import io
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +16,7 @@ import numpy.typing as npt
 
 from unmask.base import one_line
 from unmask.errors import InputError
-from unmask.run import current_place, memory_left, place, write_whole
+from unmask.run import Place, current_place, memory_left, place, write_whole
 
 SAMPLE_RATE = 16000
 LOWEST_RATE, HIGHEST_RATE = 1000, 768000
@@ -43,14 +42,9 @@ class Audio:
     @property
     def remarks(self) -> tuple[str, ...]:
         """What a reader should know about how the file was brought to 16 kHz mono."""
-        found = []
-        if self.rate < SAMPLE_RATE:
-            found.append(
-                f"recorded at {self.rate} Hz: there is nothing above {self.rate / 2000:g} kHz"
-            )
-        if self.channels > 2:
-            found.append(f"{self.channels} channels: mixed down to their mean")
-        return tuple(found)
+        low = f"recorded at {self.rate} Hz: there is nothing above {self.rate / 2000:g} kHz"
+        mixed = f"{self.channels} channels: mixed down to their mean"
+        return (low,) * (self.rate < SAMPLE_RATE) + (mixed,) * (self.channels > 2)
 
 
 def needed(module: str, package: str, extra: str) -> ModuleType:
@@ -74,10 +68,8 @@ def read_audio(path: str | os.PathLike[str]) -> Audio:
         with soundfile.SoundFile(os.fspath(path)) as file:
             rate, expected = int(file.samplerate), int(file.frames)
             if not LOWEST_RATE <= rate <= HIGHEST_RATE:
-                raise InputError(
-                    f"{path}: expected {LOWEST_RATE} to {HIGHEST_RATE} samples a second,"
-                    f" found {rate}"
-                )
+                ends = f"{LOWEST_RATE} to {HIGHEST_RATE}"
+                raise InputError(f"{path}: expected {ends} samples a second, found {rate}")
             samples = _samples(file, path)
     except InputError:
         raise
@@ -114,27 +106,22 @@ def _samples(file: Any, path: str | os.PathLike[str]) -> npt.NDArray[np.float32]
     return np.concatenate(blocks) if blocks else np.zeros((0, 1), np.float32)
 
 
-@contextmanager
-def file_workers(*, alone: bool, state: Path | None = None) -> Iterator[None]:
+def file_workers(*, alone: bool, state: Path | None = None) -> AbstractContextManager[Place]:
     """Meanwhile jobs over files run in processes, since threads would wait for each other: on the
     cluster of the current place where it is one, else on this machine with as many workers as that
     place names; ``alone`` in this process. ``state`` is the folder of what is done.
     """
     here = current_place()
     if alone or here.workers == 1:
-        with place(workers=1, state=state):
-            yield
-    elif here.here:
-        with place("processes", workers=here.workers, state=state):
-            yield
-    else:
-        with place(here.on, workers=here.workers, state=state):
-            yield
+        return place(workers=1, state=state)
+    return place("processes" if here.here else here.on, workers=here.workers, state=state)
 
 
-def unexpected(path: str | os.PathLike[str], error: Exception) -> str:
-    """The line of a recording that failed in a way nobody expected."""
-    return f"{path}: {type(error).__name__}: {one_line(str(error)) or 'no reason given'}"
+def failure(path: str | os.PathLike[str], error: Exception) -> str:
+    """The line of a recording that failed: an :class:`InputError` says what is wrong with it."""
+    if not isinstance(error, InputError):
+        return f"{path}: {type(error).__name__}: {one_line(str(error)) or 'no reason given'}"
+    return str(error) if str(error).startswith(os.fspath(path)) else f"{path}: {error}"
 
 
 def _check_header(path: Path) -> None:
@@ -143,14 +130,14 @@ def _check_header(path: Path) -> None:
 
     Lengths of 0 and of 2 GB or more are those of a stream whose end was not known.
     """
-    found = path.stat().st_size
+    actual = path.stat().st_size
     with open(path, "rb") as file:
         head = file.read(12)
         order: Literal["little", "big"] = "little" if head.startswith(b"RIFF") else "big"
         if head[:4] not in (b"RIFF", b"RIFX", b"FORM"):
             return
         stated = int.from_bytes(head[4:8], order) + 8
-        stated = stated if 8 < stated < _STREAM else found
+        stated = stated if 8 < stated < _STREAM else actual
         end = stated - 1
         while file.tell() < stated and len(part := file.read(8)) == 8:
             size = int.from_bytes(part[4:], order)
@@ -163,8 +150,8 @@ def _check_header(path: Path) -> None:
                 if int.from_bytes(layout[:2], order) in _COMPANDED and bits != 8:
                     raise InputError(f"{path}: expected 8 bits a companded sample, found {bits}")
             file.seek(start + size + size % 2)
-    if found < end:
-        raise InputError(f"{path}: cut short: expected {end} bytes, found {found}")
+    if actual < end:
+        raise InputError(f"{path}: cut short: expected {end} bytes, found {actual}")
 
 
 def write_audio(path: str | os.PathLike[str], samples: npt.ArrayLike) -> None:
@@ -172,10 +159,9 @@ def write_audio(path: str | os.PathLike[str], samples: npt.ArrayLike) -> None:
     at all.
     """
     soundfile = needed("soundfile", "soundfile", "audio")
-    target = Path(path)
-    kind = {".wav": "WAV", ".flac": "FLAC"}.get(target.suffix.lower())
-    if kind is None:
+    kind = Path(path).suffix.lower()
+    if kind not in (".wav", ".flac"):
         raise InputError(f"{path}: expected a name that ends in .wav or .flac")
     content = io.BytesIO()
-    soundfile.write(content, samples, SAMPLE_RATE, subtype="PCM_16", format=kind)
-    write_whole(target, content.getvalue())
+    soundfile.write(content, samples, SAMPLE_RATE, subtype="PCM_16", format=kind[1:].upper())
+    write_whole(Path(path), content.getvalue())

@@ -14,9 +14,7 @@ from unmask.errors import InputError
 from unmask.trials import Embeddings
 
 ENCODERS = ("campplus", "resemblyzer")
-CONDITIONS = (
-    *("original", "b2", "b2r", "b2r-again", "b2w", "b2w-again", "pooling", "pooling-again"),
-)
+CONDITIONS = ("original", "b2", "b2r", "b2r-again", "b2w", "b2w-again", "pooling", "pooling-again")
 
 
 def case_study(encoder: str = "campplus") -> dict[str, Embeddings]:
@@ -47,8 +45,7 @@ def trained_case_study() -> dict[str, Embeddings]:
 
 def case_study_provenance() -> dict[str, Any]:
     """Source, licence, tool version, seeds and hashes."""
-    note: dict[str, Any] = json.loads(_content("provenance.json"))
-    return note
+    return dict(json.loads(_content("provenance.json")))
 
 
 def _content(name: str) -> bytes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -37,6 +38,17 @@ class Recording:
         return state.st_size, state.st_mtime_ns
 
 
+def first_of_each(names: Iterable[Hashable], most: int) -> list[int]:
+    """Places of the first ``most`` of every name."""
+    seen: Counter[Hashable] = Counter()
+    places = []
+    for place, name in enumerate(names):
+        seen[name] += 1
+        if seen[name] <= most:
+            places.append(place)
+    return places
+
+
 Labeller = Callable[[PurePosixPath], tuple[str, str | None]]
 
 
@@ -57,17 +69,22 @@ def recordings(
     if not place.exists():
         raise InputError(f"{place}: no such file or folder")
     if place.is_file():
-        found = _from_list(place, speakers)
+        rows = _from_list(place, speakers)
     elif (place / "wav.scp").is_file():
-        found = _from_kaldi(place)
+        rows = _from_kaldi(place)
     else:
-        found = _from_folder(place, speakers)
-    if not found:
-        raise InputError(
-            f"{place}: expected audio files ({' '.join(sorted(SUFFIXES))}), found none"
-        )
-    _refuse_repeated(found, place)
-    return tuple(found)
+        rows = _from_folder(place, speakers)
+    if not rows:
+        kinds = " ".join(sorted(SUFFIXES))
+        raise InputError(f"{place}: expected audio files ({kinds}), found none")
+    seen: dict[str, Path] = {}
+    for one in rows:
+        first = seen.setdefault(one.utterance, one.path)
+        if first is not one.path:
+            raise InputError(
+                f"{place}: utterance {one.utterance} appears twice: {first} and {one.path}"
+            )
+    return tuple(rows)
 
 
 def _from_folder(root: Path, speakers: str | None) -> list[Recording]:
@@ -77,43 +94,24 @@ def _from_folder(root: Path, speakers: str | None) -> list[Recording]:
         if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
     )
     for path in inside:
-        if not path.as_posix().isprintable() and _has_surrogates(path.as_posix()):
+        if re.search("[\ud800-\udfff]", path.as_posix()):
             raise InputError(f"{root}: expected file names in UTF-8, found {str(path)!a}")
-    names = _names(inside)
-    label = _labeller(speakers, inside, dict(zip(inside, names, strict=True)), root)
-    rows = []
-    for relative, name in zip(inside, names, strict=True):
-        speaker, session = label(relative)
-        rows.append(Recording(root / relative, name, speaker, session, relative.with_suffix("")))
-    return rows
-
-
-def _has_surrogates(text: str) -> bool:
-    """Whether a name holds bytes that are no UTF-8."""
-    return any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
-def _names(paths: Sequence[PurePosixPath]) -> list[str]:
-    stems = [path.stem for path in paths]
-    if len(set(stems)) == len(stems):
-        return stems
-    return [path.with_suffix("").as_posix() for path in paths]
-
-
-def _labeller(
-    speakers: str | None,
-    inside: Sequence[PurePosixPath],
-    names: dict[PurePosixPath, str],
-    root: Path,
-) -> Labeller:
-    if speakers is None:
-        flat = [path for path in inside if len(path.parts) < 2]
-        if flat:
+        if speakers is None and len(path.parts) < 2:
             raise InputError(
-                f"{root}: {flat[0]} lies in no speaker's folder: say whose the files are"
+                f"{root}: {path} lies in no speaker's folder: say whose the files are"
                 " with --speakers (a pool's: --pool-speakers): name, pattern:REGEX or an utt2spk"
             )
-        return _by_folder
+    names = {path: path.stem for path in inside}
+    if len(set(names.values())) < len(inside):
+        names = {path: path.with_suffix("").as_posix() for path in inside}
+    label = _labeller(speakers or "folder", names)
+    return [
+        Recording(root / path, name, *label(path), path.with_suffix(""))
+        for path, name in names.items()
+    ]
+
+
+def _labeller(speakers: str, names: Mapping[PurePosixPath, str]) -> Labeller:
     if speakers == "folder":
         return _by_folder
     if speakers == "name":
@@ -167,17 +165,17 @@ def _from_kaldi(root: Path) -> list[Recording]:
         files[first] = rest.strip()
     owners = read_speakers(root / "utt2spk")
     rows = []
-    for utterance in sorted(files):
+    for utterance, file in sorted(files.items()):
         if utterance not in owners:
             raise InputError(f"{root / 'utt2spk'}: no speaker for utterance {utterance}")
-        if files[utterance].endswith("|"):
+        if file.endswith("|"):
             raise InputError(
                 f"{root / 'wav.scp'}: {utterance}: expected a file, found a command; write the"
                 " audio to files first"
             )
-        path = Path(files[utterance])
+        path = Path(file)
         base = path if path.is_absolute() or path.exists() else root / path
-        rows.append(_placed(base, utterance, owners[utterance], None))
+        rows.append(_placed(base, utterance, owners[utterance]))
     return rows
 
 
@@ -191,31 +189,20 @@ def _from_list(place: Path, speakers: str | None) -> list[Recording]:
             raise InputError(f"{place}, line {number}: expected at most 3 columns, found more")
         if not labels:
             relative = PurePosixPath(Path(last).as_posix())
-            label = _labeller(speakers or "folder", [], {relative: relative.stem}, place)
+            label = _labeller(speakers or "folder", {relative: relative.stem})
             trimmed = PurePosixPath(*relative.parts[-2:]) if speakers is None else relative
             labels = [label(trimmed)[0]]
         utterance = labels[0] if len(labels) == 2 else path.stem
-        rows.append(_placed(path, utterance, labels[-1], None))
+        rows.append(_placed(path, utterance, labels[-1]))
     return rows
 
 
-def _placed(path: Path, utterance: str, speaker: str, session: str | None) -> Recording:
+def _placed(path: Path, utterance: str, speaker: str) -> Recording:
     place = PurePosixPath(speaker) / utterance
     if place.is_absolute() or ".." in place.parts:
         raise InputError(f"{path}: cannot name a file after speaker {speaker}, {utterance}")
-    return Recording(path, utterance, speaker, session, place)
+    return Recording(path, utterance, speaker, None, place)
 
 
 def _lines(path: Path) -> Iterable[tuple[int, str]]:
     return [(n, line.strip()) for n, line in enumerate(text_lines(path), 1) if line.strip()]
-
-
-def _refuse_repeated(found: Sequence[Recording], place: Path) -> None:
-    seen: dict[str, Path] = {}
-    for one in found:
-        if one.utterance in seen:
-            raise InputError(
-                f"{place}: utterance {one.utterance} appears twice:"
-                f" {seen[one.utterance]} and {one.path}"
-            )
-        seen[one.utterance] = one.path

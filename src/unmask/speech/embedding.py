@@ -14,7 +14,7 @@ import numpy as np
 
 from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, current_place, ranges_of, run
-from unmask.speech.audio import SAMPLE_RATE, file_workers, read_audio, unexpected
+from unmask.speech.audio import SAMPLE_RATE, failure, file_workers, read_audio
 from unmask.speech.corpus import Recording
 from unmask.speech.encoders import Encoder, Function, load_encoder
 from unmask.speech.features import Float32Array, without_pauses
@@ -81,24 +81,21 @@ def embed(
         loaded.fingerprint,
     )
     ranges = ranges_of(len(recordings), shard)
-    state = current_place().state if parts is None else _own(Path(parts))
+    state = current_place().state
+    if parts is not None:
+        state = Path(parts)
+        if state.is_dir() and any(path.is_file() for path in state.iterdir()):
+            raise InputError(f"{state}: expected a folder of shards, found other files")
     alone = device != "cpu" or len(ranges) < 2 or current_place().workers == 1
     given = _Given(encoder if isinstance(encoder, str) and not alone else loaded)
-    work = partial(_embed_rows, given)
     with file_workers(alone=given.encoder is loaded, state=state):
-        return _joined(recordings, list(run(work, shared, ranges)), shared, loaded.name)
+        shards = list(run(partial(_embed_rows, given), shared, ranges))
+    return _joined(recordings, shards, shared, loaded.name)
 
 
 def forget(parts: str | os.PathLike[str]) -> None:
     """Remove the folder ``parts`` of a run whose result has been written."""
     shutil.rmtree(parts, ignore_errors=True)
-
-
-def _own(folder: Path) -> Path:
-    """A folder for shards alone, since it is removed in the end."""
-    if folder.is_dir() and any(path.is_file() for path in folder.iterdir()):
-        raise InputError(f"{folder}: expected a folder of shards, found other files")
-    return folder
 
 
 @dataclass(frozen=True)
@@ -123,17 +120,14 @@ class _Given:
         return "encoder"
 
 
-@lru_cache(maxsize=1)
-def _loaded(name: str) -> Encoder:
-    """A named encoder, once per process."""
-    return load_encoder(name)
+_once = lru_cache(maxsize=1)(load_encoder)
 
 
 def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
     """Vectors of some recordings: of which recording, which piece of it, how long; failures and
     remarks are lines by number of the recording, as JSON.
     """
-    encoder = _loaded(given.encoder) if isinstance(given.encoder, str) else given.encoder
+    encoder = _once(given.encoder) if isinstance(given.encoder, str) else given.encoder
     owner: list[int] = []
     segments: list[int] = []
     pieces: list[Float32Array] = []
@@ -144,11 +138,8 @@ def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
         try:
             audio = read_audio(path)
             cut = _pieces(audio.samples, shared.extraction, encoder.shortest)
-        except InputError as error:
-            failures[n] = _named(path, error)
-            continue
         except Exception as error:
-            failures[n] = unexpected(path, error)
+            failures[n] = failure(path, error)
             continue
         if audio.remarks:
             remarks[n] = f"{path}: {'; '.join(audio.remarks)}"
@@ -157,7 +148,8 @@ def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
         pieces += cut
     vectors, broken = _encoded(encoder, pieces)
     for piece, reason in broken.items():
-        failures.setdefault(owner[piece], _named(shared.paths[owner[piece]], reason))
+        path = shared.paths[owner[piece]]
+        failures.setdefault(owner[piece], failure(path, reason))
     kept = [p for p in range(len(pieces)) if owner[p] not in failures]
     return {
         "vectors": np.stack([vectors[p] for p in kept]) if kept else np.zeros((0, 0), np.float32),
@@ -176,8 +168,7 @@ def _encoded(
     if not pieces:
         return {}, {}
     try:
-        vectors = encoder.encode(pieces)
-        good = dict(enumerate(vectors))
+        good = dict(enumerate(encoder.encode(pieces)))
     except Exception:
         good = {}
     broken: dict[int, InputError] = {}
@@ -190,7 +181,7 @@ def _encoded(
         except InputError as error:
             broken[n] = error
         except Exception as error:
-            broken[n] = InputError(unexpected("the encoder", error))
+            broken[n] = InputError(failure("the encoder", error))
     return good, broken
 
 
@@ -209,41 +200,27 @@ def _pieces(samples: Float32Array, options: Extraction, shortest: int) -> list[F
     return [samples[n * length : (n + 1) * length] for n in range(count)]
 
 
-def _named(path: str, error: InputError) -> str:
-    text = str(error)
-    return text if text.startswith(path) else f"{path}: {text}"
-
-
 def _joined(
     recordings: Sequence[Recording], shards: Sequence[Arrays], shared: _Shared, encoder: str
 ) -> Embedded:
     """All shards as one set."""
-    joined = {
-        name: np.concatenate([shard[name] for shard in shards if shard["owner"].size])
-        for name in ("vectors", "owner", "segment", "seconds")
-        if any(shard["owner"].size for shard in shards)
-    }
-    embeddings = None
-    if joined:
-        owners = [recordings[n] for n in joined["owner"].tolist()]
-        sessions = [one.session for one in owners]
-        cut = shared.extraction.segment is not None
-        embeddings = Embeddings(
-            joined["vectors"],
-            [one.speaker for one in owners],
-            [
-                f"{one.utterance}_s{segment}" if cut else one.utterance
-                for one, segment in zip(owners, joined["segment"].tolist(), strict=True)
-            ],
-            None if None in sessions else sessions,
+    full = [shard for shard in shards if shard["owner"].size]
+    embeddings, durations = None, ()
+    if full:
+        owner, segment, vectors, seconds = (
+            np.concatenate([shard[name] for shard in full])
+            for name in ("owner", "segment", "vectors", "seconds")
         )
-    return Embedded(
-        embeddings,
-        tuple(joined["seconds"].tolist()) if joined else (),
-        _lines(shards, "failures"),
-        _lines(shards, "remarks"),
-        encoder,
-    )
+        owners = [recordings[n] for n in owner.tolist()]
+        names = [one.utterance for one in owners]
+        if shared.extraction.segment is not None:
+            names = [f"{name}_s{n}" for name, n in zip(names, segment.tolist(), strict=True)]
+        sessions = [one.session for one in owners]
+        speakers = [one.speaker for one in owners]
+        embeddings = Embeddings(vectors, speakers, names, None if None in sessions else sessions)
+        durations = tuple(seconds.tolist())
+    failures, remarks = _lines(shards, "failures"), _lines(shards, "remarks")
+    return Embedded(embeddings, durations, failures, remarks, encoder)
 
 
 def _lines(shards: Sequence[Arrays], kind: str) -> tuple[str, ...]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.speech.audio import SAMPLE_RATE, needed
 
@@ -16,6 +14,16 @@ Float32Array = npt.NDArray[np.float32]
 
 SHORTEST = 400
 """Samples in one frame of 25 ms at 16 kHz: nothing shorter has any features."""
+WINDOW = 480
+"""Samples in one decision: 30 ms."""
+SMOOTHING = 8
+LONGEST_PAUSE = 6
+MODE = 3
+"""The detector's strictest setting."""
+_KNEE_HZ = 1000.0
+_HZ_PER_MEL = 200.0 / 3.0
+_KNEE = _KNEE_HZ / _HZ_PER_MEL
+_LOG_STEP = float(np.log(6.4)) / 27.0
 
 
 def filterbanks(
@@ -27,7 +35,13 @@ def filterbanks(
     ``centre`` subtracts the mean over time.
     """
     kaldi = needed("kaldi_native_fbank", "kaldi-native-fbank", "speech")
-    signal = _enough(samples)
+    signal = np.asarray(samples, dtype=np.float32)
+    if signal.ndim != 1:
+        raise InputError(f"samples: expected one channel, found shape {signal.shape}")
+    if signal.size < SHORTEST:
+        raise InputError(
+            f"{signal.size} samples: expected at least one frame of {SHORTEST} (25 ms at 16 kHz)"
+        )
     options = kaldi.FbankOptions()
     options.frame_opts.samp_freq = SAMPLE_RATE
     options.frame_opts.dither = 0.0
@@ -54,45 +68,15 @@ def mel_spectrogram(samples: npt.ArrayLike, *, bands: int = 40) -> Float32Array:
 @cache
 def slaney_bands(bands: int) -> npt.NDArray[np.float64]:
     """Triangular bands of equal area on Slaney's scale: linear to 1 kHz, logarithmic above."""
-    top = _slaney(SAMPLE_RATE / 2)
-    corners = _slaney_inverse(np.linspace(0.0, top, bands + 2))[:, None]
+    top = _KNEE + float(np.log(SAMPLE_RATE / 2 / _KNEE_HZ)) / _LOG_STEP
+    mel = np.linspace(0.0, top, bands + 2)[:, None]
+    above = _KNEE_HZ * np.exp(_LOG_STEP * (mel - _KNEE))
+    corners = np.where(mel < _KNEE, mel * _HZ_PER_MEL, above)
     frequency = np.fft.rfftfreq(SHORTEST, 1 / SAMPLE_RATE)
     rising = (frequency - corners[:-2]) / (corners[1:-1] - corners[:-2])
     falling = (corners[2:] - frequency) / (corners[2:] - corners[1:-1])
-    return np.maximum(np.minimum(rising, falling), 0.0) * 2.0 / (corners[2:] - corners[:-2])
-
-
-_KNEE_HZ = 1000.0
-_HZ_PER_MEL = 200.0 / 3.0
-_KNEE = _KNEE_HZ / _HZ_PER_MEL
-_LOG_STEP = float(np.log(6.4)) / 27.0
-
-
-def _slaney(hertz: float) -> float:
-    return _KNEE + float(np.log(hertz / _KNEE_HZ)) / _LOG_STEP
-
-
-def _slaney_inverse(mel: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.where(mel < _KNEE, mel * _HZ_PER_MEL, _KNEE_HZ * np.exp(_LOG_STEP * (mel - _KNEE)))
-
-
-def _enough(samples: Any) -> Float32Array:
-    signal = np.asarray(samples, dtype=np.float32)
-    if signal.ndim != 1:
-        raise InputError(f"samples: expected one channel, found shape {signal.shape}")
-    if signal.size < SHORTEST:
-        raise InputError(
-            f"{signal.size} samples: expected at least one frame of {SHORTEST} (25 ms at 16 kHz)"
-        )
-    return signal
-
-
-WINDOW = 480
-"""Samples in one decision: 30 ms."""
-SMOOTHING = 8
-LONGEST_PAUSE = 6
-MODE = 3
-"""The detector's strictest setting."""
+    triangles = np.maximum(np.minimum(rising, falling), 0.0)
+    return np.asarray(triangles * 2.0 / (corners[2:] - corners[:-2]))
 
 
 def without_pauses(samples: Float32Array) -> Float32Array:
@@ -100,8 +84,18 @@ def without_pauses(samples: Float32Array) -> Float32Array:
 
     Samples after the last whole window are dropped. The result is empty if no speech is found.
     """
+    from scipy.ndimage import binary_dilation
+
+    detector = needed("webrtcvad", "webrtcvad-wheels", "speech").Vad(MODE)
     whole = samples[: samples.size - samples.size % WINDOW]
-    return whole[np.repeat(_speech(whole), WINDOW)]
+    if not whole.size:
+        return whole
+    integers = np.round(np.clip(whole, -1.0, 1.0) * 32767).astype("<i2").reshape(-1, WINDOW)
+    flags = [detector.is_speech(window.tobytes(), SAMPLE_RATE) for window in integers]
+    padded = np.pad(np.array(flags, float), ((SMOOTHING - 1) // 2, SMOOTHING // 2))
+    smooth = np.convolve(padded, np.full(SMOOTHING, 1.0 / SMOOTHING), mode="valid")
+    speech = binary_dilation(np.round(smooth) > 0, np.ones(LONGEST_PAUSE + 1))
+    return np.asarray(whole[np.repeat(speech, WINDOW)])
 
 
 def levelled(samples: Float32Array, *, decibels: float = -30.0) -> Float32Array:
@@ -110,22 +104,3 @@ def levelled(samples: Float32Array, *, decibels: float = -30.0) -> Float32Array:
     if level >= decibels:
         return samples
     return np.asarray(samples * 10.0 ** ((decibels - level) / 20.0), dtype=np.float32)
-
-
-def _speech(samples: Float32Array) -> BoolArray:
-    from scipy.ndimage import binary_dilation
-
-    detector = needed("webrtcvad", "webrtcvad-wheels", "speech").Vad(MODE)
-    integers = np.round(np.clip(samples, -1.0, 1.0) * 32767).astype("<i2")
-    flags = np.array(
-        [
-            detector.is_speech(window.tobytes(), SAMPLE_RATE)
-            for window in integers.reshape(-1, WINDOW)
-        ],
-        dtype=np.float64,
-    )
-    if not flags.size:
-        return np.zeros(0, dtype=np.bool_)
-    padded = np.pad(flags, ((SMOOTHING - 1) // 2, SMOOTHING // 2))
-    smooth = np.convolve(padded, np.full(SMOOTHING, 1.0 / SMOOTHING), mode="valid")
-    return np.asarray(binary_dilation(np.round(smooth) > 0, np.ones(LONGEST_PAUSE + 1)))

@@ -1,24 +1,44 @@
-"""Pseudo-voices by pooling: the idea of the B1 baseline at embedding level. It makes no audio."""
+"""Pseudo-voices by pooling, the idea of the B1 baseline: at embedding level, without audio; and as
+audio, WORLD in place of B1's neural vocoder.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
+from unmask.estimate import Notice
+from unmask.run import Arrays, Range, Xp, part, ranges_of, run, text_lines
+from unmask.speech.audio import SAMPLE_RATE, failure, file_workers, read_audio, write_audio
+from unmask.speech.corpus import Recording, first_of_each
+from unmask.speech.embedding import embed
+from unmask.speech.safeguards import Protected, keyed
+from unmask.speech.world import Voice, analysed, mean_voice, moments, moved, synthesised, voice_of
 from unmask.trials import Embeddings
 
 LEVELS = ("speaker", "utterance")
+B1 = "b1"
+WHAT = "selection of B1, WORLD in place of its neural vocoder"
+FARTHEST, AVERAGE = 200, 100
+MOST_SECONDS, MOST_RECORDINGS = 5.0, 4
+"""Of each recording, and of how many of a speaker, a voice is learnt."""
 
 
 def pool_voices(
     embeddings: Embeddings,
     pool: Embeddings,
     *,
-    farthest: int = 200,
-    average: int = 100,
+    farthest: int = FARTHEST,
+    average: int = AVERAGE,
     level: str = "speaker",
     variation: bool = True,
     attribute: str | None = "gender",
@@ -36,103 +56,253 @@ def pool_voices(
     """
     if level not in LEVELS:
         raise InputError(f"level: expected {' or '.join(LEVELS)}, found {level}")
-    if not 1 <= average <= farthest:
-        raise InputError(
-            f"pooling: expected 1 ≤ average ≤ farthest, found {average} and {farthest}"
-        )
-    _refuse_shared(embeddings, pool)
+    speakers = embeddings.speakers.to_series()
+    _check(speakers, pool.speakers.to_series(), farthest, average)
     vectors = length_normalised(np.asarray(embeddings.vectors, dtype=np.float64))
     _, first, dense = np.unique(embeddings.speakers.codes, return_index=True, return_inverse=True)
     means = np.zeros((first.size, vectors.shape[1]))
     np.add.at(means, dense, vectors)
     means /= np.bincount(dense)[:, None]
-    groups = _groups(embeddings, attribute, first, dense)
-    voices = _voices(pool, attribute, groups, farthest)
-    speakers = embeddings.speakers.to_series()
+    kinds, pool_kinds = _kinds(embeddings, attribute, "embeddings"), _kinds(pool, attribute, "pool")
+    mixed = np.flatnonzero(kinds != kinds[first][dense])
+    if mixed.size:
+        raise InputError(
+            f"embeddings: expected one {attribute} per speaker, found several for"
+            f" {speakers[int(mixed[0])]}"
+        )
+    pool_vectors = length_normalised(np.asarray(pool.vectors, dtype=np.float64))
+    voices = {kind: pool_vectors[pool_kinds == kind] for kind in np.unique(kinds).tolist()}
+    for kind, rows in voices.items():
+        if len(rows) < farthest:
+            which = f" with {attribute} {kind}" if attribute else ""
+            raise InputError(
+                f"pool: expected at least {farthest} vectors{which}, found {len(rows)}"
+            )
 
     def pseudo_voice(vector: FloatArray, row: int, name: str) -> FloatArray:
-        """Mean of the drawn voices."""
-        known = voices[groups[row]]
-        how = {"farthest": farthest, "average": average, "seed": seed}
-        return np.asarray(known[chosen_voices(known, vector, name=name, **how)].mean(axis=0))
+        known = voices[str(kinds[row])]
+        return np.asarray(known[_drawn(known, vector, farthest, average, seed, name)].mean(axis=0))
 
     if level == "speaker":
-        directions = length_normalised(means)
-        rows = enumerate(first.tolist())
-        pseudo = np.stack([pseudo_voice(directions[n], r, speakers[r]) for n, r in rows])[dense]
+        pairs = zip(length_normalised(means), first.tolist(), strict=True)
+        pseudo = np.stack([pseudo_voice(v, row, speakers[row]) for v, row in pairs])[dense]
     else:
         pseudo = np.stack(
             [pseudo_voice(v, row, f"{speakers[row]}\0{row}") for row, v in enumerate(vectors)]
         )
     result = pseudo + vectors - means[dense] if variation else pseudo
-    return Embeddings(
-        result.astype(embeddings.vectors.dtype),
-        embeddings.speakers,
-        embeddings.utterances,
-        embeddings.sessions,
-        columns=embeddings.columns,
-    )
+    return replace(embeddings, vectors=result.astype(embeddings.vectors.dtype), source=None)
 
 
-def keyed(seed: int, *names: str) -> np.random.Generator:
-    """A generator of its own for these names, whoever else there is and in what order."""
-    digest = hashlib.sha256("\0".join(names).encode()).digest()
-    words = np.frombuffer(digest, dtype="<u4").tolist()
-    return np.random.default_rng(np.random.SeedSequence([seed, *words]))
+def _check(own: Iterable[str], pool: Iterable[str], farthest: int, average: int) -> None:
+    if not 1 <= average <= farthest:
+        raise InputError(
+            f"pooling: expected 1 ≤ average ≤ farthest, found {average} and {farthest}"
+        )
+    shared = set(own) & set(pool)
+    if shared:
+        raise InputError(
+            f"pool: speaker {min(shared)} is also among those to protect ({len(shared)} shared)"
+        )
 
 
-def chosen_voices(
-    voices: FloatArray, vector: FloatArray, *, farthest: int, average: int, seed: int, name: str
+def _drawn(
+    voices: FloatArray, vector: FloatArray, farthest: int, average: int, seed: int, name: str
 ) -> IntArray:
-    """Rows of ``average`` random ones among the ``farthest`` of ``voices`` from a ``vector``.
-
-    By cosine of unit vectors; the draw depends on ``seed`` and ``name`` alone.
+    """Rows of ``average`` random ones among the ``farthest`` of ``voices`` from a ``vector``, by
+    cosine of unit vectors; the draw depends on ``seed`` and ``name`` alone.
     """
     far = np.argsort(voices @ vector, kind="stable")[:farthest]
     return np.asarray(keyed(seed, name).choice(far, average, replace=False))
 
 
-def _groups(
-    embeddings: Embeddings, attribute: str | None, first: IntArray, dense: IntArray
-) -> list[str]:
+def _kinds(embeddings: Embeddings, attribute: str | None, what: str) -> npt.NDArray[np.str_]:
+    """The attribute of every vector; the same where there is none."""
     if attribute is None:
-        return [""] * len(embeddings)
-    values = np.array(_column(embeddings, attribute, "embeddings"))
-    mixed = values != values[first][dense]
-    if mixed.any():
-        row = int(np.argmax(mixed))
-        raise InputError(
-            f"embeddings: expected one {attribute} per speaker, found several for"
-            f" {embeddings.speakers.decode(row)}"
-        )
-    return [str(value) for value in values]
-
-
-def _voices(
-    pool: Embeddings, attribute: str | None, groups: list[str], farthest: int
-) -> dict[str, FloatArray]:
-    vectors = length_normalised(np.asarray(pool.vectors, dtype=np.float64))
-    labels = [""] * len(pool) if attribute is None else _column(pool, attribute, "pool")
-    voices = {group: vectors[np.array(labels) == group] for group in sorted(set(groups))}
-    for group, rows in voices.items():
-        if len(rows) < farthest:
-            which = f" with {attribute} {group}" if attribute else ""
-            raise InputError(
-                f"pool: expected at least {farthest} vectors{which}, found {len(rows)}"
-            )
-    return voices
-
-
-def _column(embeddings: Embeddings, attribute: str, what: str) -> list[str]:
+        return np.full(len(embeddings), "")
     if attribute not in embeddings.columns:
         raise InputError(f"{what}: expected a column {attribute}, found none")
-    values: list[str] = embeddings.columns[attribute].to_series().to_list()
-    return values
+    return np.array(embeddings.columns[attribute].to_series().to_list(), dtype=np.str_)
 
 
-def _refuse_shared(embeddings: Embeddings, pool: Embeddings) -> None:
-    shared = set(embeddings.speakers.to_series()) & set(pool.speakers.to_series())
-    if shared:
-        raise InputError(
-            f"pool: speaker {min(shared)} is also among those to protect ({len(shared)} shared)"
+@dataclass(frozen=True, eq=False, repr=False)
+class PooledVoices:
+    """Every speaker gets a pseudo-voice: the middle of voices drawn from a pool (B1's selection).
+
+    Made by :func:`pooled_voices`. ``voices`` holds, by speaker, the statistics of the speaker's own
+    voice and those it is moved to; ``pool`` counts the speakers drawn from. Who knows the
+    seed, the pool and the names knows the pseudo-voices: keep the seed secret.
+    """
+
+    voices: Mapping[str, tuple[Voice, Voice]]
+    pool: int
+    farthest: int
+    average: int
+    encoder: str
+    seed: int
+    notices: tuple[Notice, ...] = ()
+    name: ClassVar[str] = B1
+
+    def __repr__(self) -> str:
+        total = hashlib.sha256()
+        for speaker, pair in sorted(self.voices.items()):
+            total.update(speaker.encode())
+            for voice in pair:
+                total.update(b"".join(getattr(voice, f.name).tobytes() for f in fields(voice)))
+        return f"PooledVoices({total.hexdigest()[:16]})"
+
+    def protect(self, recording: Recording, output: Path) -> Protected:
+        """Write the recording in its speaker's pseudo-voice, 16 kHz mono."""
+        if recording.speaker not in self.voices:
+            raise InputError(f"{recording.path}: no pseudo-voice of speaker {recording.speaker}")
+        audio = read_audio(recording.path)
+        own, pseudo = self.voices[recording.speaker]
+        made = synthesised(moved(analysed(audio.samples), own, pseudo), audio.samples)
+        write_audio(output, made.samples)
+        return Protected(audio.seconds, made.guarded_db, audio.remarks)
+
+    def describe(self, *, key: bool = False) -> dict[str, object]:
+        """What was done; the seed only where ``key`` asks for it."""
+        names = ["pool", "farthest", "average", "encoder", *(["seed"] if key else [])]
+        return {"method": B1, "what": WHAT, **{name: getattr(self, name) for name in names}}
+
+
+def pooled_voices(
+    recordings: Sequence[Recording],
+    pool: Sequence[Recording],
+    *,
+    gender: Mapping[str, str] | None = None,
+    embeddings: Embeddings | None = None,
+    encoder: str = "campplus",
+    farthest: int = FARTHEST,
+    average: int = AVERAGE,
+    seed: int = 0,
+) -> PooledVoices:
+    """Choose a pseudo-voice for every speaker of ``recordings`` from the speakers of a ``pool``.
+
+    As B1 does: the mean embedding of a speaker (``encoder``) is compared with those of the pool's
+    speakers of the same ``gender``, given by speaker name for both sides, or with all where it is
+    None; of the ``farthest`` by cosine ``average`` are drawn by ``seed`` and the speaker's name.
+    The pseudo-voice is the middle of theirs: mean and spread of ln F0 and of the cepstrum, warp,
+    aperiodicity. ``embeddings`` are those of the pool, by the same encoder, where they are known.
+    Where a gender has fewer than twice ``farthest`` speakers, the farther half is drawn from and
+    the share of ``average`` is kept, with a notice. No speaker of the pool may be one of those
+    protected.
+    """
+    own_speakers, pool_speakers = ([one.speaker for one in some] for some in (recordings, pool))
+    _check(own_speakers, pool_speakers, farthest, average)
+    with part(0, 4):
+        own_vectors = _speaker_vectors(recordings, encoder, None)
+    with part(1, 4):
+        pool_vectors = _speaker_vectors(pool, encoder, embeddings)
+    with part(2, 4):
+        own = _voices(recordings)
+    with part(3, 4):
+        known = _voices(pool)
+    names = [name for name in pool_vectors if name in known]
+    voices, sizes = {}, []
+    for speaker, vector in own_vectors.items():
+        alike = [n for n in names if _gender(gender, n) == _gender(gender, speaker)]
+        if len(alike) < 2:
+            raise InputError(
+                f"pool: expected voices of the gender of {speaker}, found {len(alike)}"
+            )
+        far = min(farthest, max(len(alike) // 2, 1))
+        few = max(round(far * average / farthest), 1)
+        sizes.append((far, few, len(alike)))
+        candidates = np.stack([pool_vectors[n] for n in alike])
+        rows = _drawn(candidates, vector, far, few, seed, speaker)
+        voices[speaker] = (own[speaker], mean_voice([known[alike[row]] for row in rows.tolist()]))
+    far, few, count = min(sizes)
+    notices = []
+    if far < farthest:
+        sentence = (
+            f"the pool has {count} voices of one kind: {few} of the {far} farthest are averaged in"
+            f" place of {average} of {farthest}"
         )
+        notices.append(Notice("small-pool", B1, sentence))
+    if gender is None:
+        notices.append(Notice("no-gender", B1, "voices are drawn from the pool whatever gender"))
+    return PooledVoices(voices, len(names), far, few, encoder, seed, tuple(notices))
+
+
+def read_gender(path: str | Path) -> dict[str, str]:
+    """Gender of each speaker: the first two columns of a text file, such as Kaldi's spk2gender.
+
+    Columns are separated by blanks, tabs, commas or bars; lines that begin with ``;`` or ``#`` and
+    a header are left out.
+    """
+    gender: dict[str, str] = {}
+    for number, line in enumerate(text_lines(path), 1):
+        words = re.split(r"[\s,|]+", line.strip())
+        if not words[0] or line.lstrip()[0] in ";#" or (number == 1 and "gender" in words[1:2]):
+            continue
+        if len(words) < 2:
+            raise InputError(f"{path}, line {number}: expected a speaker and a gender")
+        if gender.setdefault(words[0], words[1].lower()) != words[1].lower():
+            raise InputError(f"{path}, line {number}: a second gender of {words[0]}")
+    return gender
+
+
+def _gender(gender: Mapping[str, str] | None, speaker: str) -> str:
+    if gender is None:
+        return ""
+    if speaker not in gender:
+        raise InputError(f"gender: expected that of every speaker, found none of {speaker}")
+    return gender[speaker].lower()
+
+
+def _speaker_vectors(
+    recordings: Sequence[Recording], encoder: str, embeddings: Embeddings | None
+) -> dict[str, FloatArray]:
+    """The mean direction of each speaker's recordings."""
+    if embeddings is None:
+        result = embed(_first(recordings), encoder)
+        if result.embeddings is None or result.failures:
+            raise InputError(result.failures[0] if result.failures else "pool: no recordings")
+        embeddings = result.embeddings
+    wanted = {one.speaker for one in recordings}
+    vectors = length_normalised(np.asarray(embeddings.vectors, dtype=np.float64))
+    speakers = np.array(embeddings.speakers.to_series().to_list())
+    missing = sorted(wanted - set(speakers.tolist()))
+    if missing:
+        raise InputError(
+            f"pool: expected an embedding of every speaker, found none of {missing[0]}"
+        )
+    return {
+        name: length_normalised(vectors[speakers == name].mean(axis=0)[None])[0]
+        for name in sorted(wanted)
+    }
+
+
+def _first(recordings: Sequence[Recording]) -> list[Recording]:
+    """At most so many recordings of each speaker, in the order given."""
+    rows = first_of_each((one.speaker for one in recordings), MOST_RECORDINGS)
+    return [recordings[row] for row in rows]
+
+
+def _voices(recordings: Sequence[Recording]) -> dict[str, Voice]:
+    """The voice of each speaker from some recordings."""
+    chosen = _first(recordings)
+    paths = tuple(str(one.path) for one in chosen)
+    sums: dict[str, FloatArray] = {}
+    with file_workers(alone=len(chosen) < 2):
+        results = run(_measured, paths, ranges_of(len(chosen), 1))
+        for one, result in zip(chosen, results, strict=True):
+            if "failure" in result:
+                raise InputError(str(result["failure"]))
+            sums[one.speaker] = sums.get(one.speaker, 0.0) + result["moments"]
+    voices = {speaker: voice_of(total) for speaker, total in sums.items()}
+    for one in chosen:
+        if voices[one.speaker] is None:
+            raise InputError(f"{one.path}: expected voiced speech of {one.speaker}, found none")
+    return {speaker: voice for speaker, voice in voices.items() if voice is not None}
+
+
+def _measured(xp: Xp, paths: tuple[str, ...], rows: Range) -> Arrays:
+    path = paths[rows[0]]
+    try:
+        samples = read_audio(path).samples[: round(MOST_SECONDS * SAMPLE_RATE)]
+        return {"moments": moments(analysed(samples))}
+    except Exception as error:
+        return {"failure": np.array(failure(path, error))}

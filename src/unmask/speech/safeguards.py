@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -14,14 +19,11 @@ from typing import Protocol
 import numpy as np
 
 from unmask._version import __version__
-from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, atomic_path, ranges_of, run, write_whole
-from unmask.speech.audio import file_workers, read_audio, unexpected, write_audio
-from unmask.speech.commands import command_words, run_command
+from unmask.speech.audio import failure, file_workers, read_audio, write_audio
 from unmask.speech.corpus import Recording
-from unmask.speech.lpc import Transformed, mcadams
-from unmask.speech.pooling import keyed
+from unmask.speech.lpc import mcadams
 from unmask.speech.world import analysed, shifted, synthesised
 
 RANGES = {"b2": (0.8, 0.8), "b2r": (0.7, 0.9), "b2w": (0.5, 0.9)}
@@ -55,13 +57,23 @@ class Protected:
     remarks: tuple[str, ...] = ()
 
 
+def keyed(seed: int, *names: str) -> np.random.Generator:
+    """A generator of its own for these names, whoever else there is and in what order."""
+    digest = hashlib.sha256("\0".join(names).encode()).digest()
+    words = np.frombuffer(digest, dtype="<u4").tolist()
+    return np.random.default_rng(np.random.SeedSequence([seed, *words]))
+
+
 @dataclass(frozen=True)
-class Drawn(ABC):
+class Drawn:
     """One number drawn uniformly from [low, high], once per ``per`` and seed, and done to a voice.
 
-    It depends on the seed and on the names of the speaker and the session alone: not on which
-    other recordings there are, their order, or the number of workers. Who knows the seed and the
-    names knows the numbers: to protect real voices, keep the seed secret.
+    The number is a McAdams coefficient, to which pole angles of the vocal tract filter are raised;
+    where the ``name`` is pitch, semitones by which the pitch is moved with the WORLD vocoder and
+    nothing else: what everybody tries first, and weak. It depends on the seed and on the names of
+    the speaker and the session alone: not on which other recordings there are, their order, or the
+    number of workers. Who knows the seed and the names knows the numbers: to protect real voices,
+    keep the seed secret.
     """
 
     name: str
@@ -71,86 +83,81 @@ class Drawn(ABC):
     per: str = "speaker"
 
     def __post_init__(self) -> None:
-        self._check()
+        ends = f"found {self.low} to {self.high}"
+        if self.name != PITCH and not 0.0 < self.low <= self.high:
+            raise InputError(f"McAdams coefficients: expected 0 < low ≤ high, {ends}")
+        if not self.low <= self.high:
+            raise InputError(f"{self.name}: expected low ≤ high, {ends}")
         if self.per not in SCOPES:
             raise InputError(f"coefficient per: expected {', '.join(SCOPES)}, found {self.per}")
-
-    def _check(self) -> None:
-        if not self.low <= self.high:
-            raise InputError(f"{self.name}: expected low ≤ high, found {self.low} to {self.high}")
-
-    @property
-    @abstractmethod
-    def what(self) -> str:
-        """What the number is called."""
-
-    @abstractmethod
-    def transformed(self, samples: FloatArray, coefficient: float) -> Transformed:
-        """The samples after what the number does to them."""
 
     def coefficient(self, recording: Recording) -> float:
         """The number of a recording."""
         if self.low == self.high:
             return self.low
-        scope = [recording.speaker]
-        if self.per == "session":
-            scope.append(recording.session or "")
-        elif self.per == "utterance":
-            scope.append(recording.utterance)
-        return float(keyed(self.seed, *scope).uniform(self.low, self.high))
+        within = {"session": [recording.session or ""], "utterance": [recording.utterance]}
+        drawn = keyed(self.seed, recording.speaker, *within.get(self.per, []))
+        return float(drawn.uniform(self.low, self.high))
 
     def protect(self, recording: Recording, output: Path) -> Protected:
         """Write the transformed recording to ``output``, 16 kHz mono."""
         audio = read_audio(recording.path)
-        try:
-            done = self.transformed(audio.samples.astype(np.float64), self.coefficient(recording))
-        except InputError as error:
-            raise InputError(f"{recording.path}: {error}") from None
+        samples, number = audio.samples.astype(np.float64), self.coefficient(recording)
+        if self.name == PITCH:
+            done = synthesised(shifted(analysed(samples), number), samples)
+        else:
+            done = mcadams(samples, number)
         write_audio(output, done.samples)
         return Protected(audio.seconds, done.guarded_db, audio.remarks)
 
     def describe(self, *, key: bool = False) -> dict[str, object]:
         """What was done; the seed of a random safeguard only where ``key`` asks for it."""
-        known: dict[str, object] = {
-            "method": self.name,
-            self.what: self.low if self.low == self.high else [self.low, self.high],
-        }
-        if self.low != self.high:
-            known |= {"drawn": "uniform", "per": self.per}
-            known |= {"seed": self.seed} if key else {}
-        return known
+        what = "semitones" if self.name == PITCH else "coefficient"
+        if self.low == self.high:
+            return {"method": self.name, what: self.low}
+        secret = {"seed": self.seed} if key else {}
+        drawn = {what: [self.low, self.high], "drawn": "uniform", "per": self.per}
+        return {"method": self.name, **drawn, **secret}
 
 
-@dataclass(frozen=True)
-class McAdams(Drawn):
-    """The McAdams coefficient: pole angles of the vocal tract filter raised to α."""
-
-    def _check(self) -> None:
-        if not 0.0 < self.low <= self.high:
-            raise InputError(
-                f"McAdams coefficients: expected 0 < low ≤ high, found {self.low} to {self.high}"
-            )
-
-    @property
-    def what(self) -> str:
-        return "coefficient"
-
-    def transformed(self, samples: FloatArray, coefficient: float) -> Transformed:
-        return mcadams(samples, coefficient)
+def command_words(command: str) -> list[str]:
+    """A command split into words, before any name is filled in."""
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"command {command!r}: expected quotes that are closed: {error}") from None
 
 
-@dataclass(frozen=True)
-class Pitch(Drawn):
-    """The pitch moved by semitones and nothing else, with the WORLD vocoder: what everybody tries
-    first, and weak.
+def run_command(path: str, command: str, fields: Mapping[str, str], timeout: float) -> str:
+    """What a command writes, its ``fields`` filled in after it was split into words; at its time
+    limit all it started is ended. A failure is one line that begins with ``path``.
     """
-
-    @property
-    def what(self) -> str:
-        return "semitones"
-
-    def transformed(self, samples: FloatArray, coefficient: float) -> Transformed:
-        return synthesised(shifted(analysed(samples), coefficient), samples)
+    place = re.compile("|".join(map(re.escape, fields)))
+    words = [place.sub(lambda m: fields[m[0]], word) for word in command_words(command)]
+    pipe = subprocess.PIPE
+    try:
+        with subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=pipe,
+            start_new_session=True,
+            text=True,
+            errors="replace",
+        ) as process:
+            try:
+                output, errors = process.communicate(timeout=timeout)
+            except BaseException:
+                with suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.kill()
+                raise
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"{path}: {words[0]}: {error}") from None
+    if process.returncode:
+        said = (errors.strip().splitlines() or ["nothing on stderr"])[-1]
+        raise InputError(f"{path}: exit code {process.returncode}: {said}")
+    return output
 
 
 @dataclass(frozen=True)
@@ -180,12 +187,9 @@ class External:
             )
         original = read_audio(recording.path)
         with atomic_path(output) as partial:
-            fields = {
-                "{input}": str(recording.path),
-                "{output}": str(partial),
-                "{speaker}": recording.speaker,
-            }
-            run_command(str(recording.path), self.command, fields, self.timeout)
+            path, speaker = str(recording.path), recording.speaker
+            fields = {"{input}": path, "{output}": str(partial), "{speaker}": speaker}
+            run_command(path, self.command, fields, self.timeout)
             if not partial.is_file():
                 raise InputError(f"{recording.path}: the command wrote no output")
             read_audio(partial)
@@ -213,14 +217,8 @@ def safeguard(
     if method not in (*RANGES, PITCH):
         raise InputError(f"method {method}: expected one of {', '.join((*RANGES, PITCH))}")
     usual_low, usual_high = RANGES.get(method, (SEMITONES, SEMITONES))
-    kind = Pitch if method == PITCH else McAdams
-    return kind(
-        method,
-        usual_low if low is None else low,
-        usual_high if high is None else high,
-        seed,
-        per,
-    )
+    ends = usual_low if low is None else low, usual_high if high is None else high
+    return Drawn(method, *ends, seed, per)
 
 
 @dataclass(frozen=True)
@@ -251,9 +249,9 @@ def anonymise(
     """Write the protected version of every recording below ``output``, as speaker/…/utterance.
 
     ``recordings`` are those of :func:`~unmask.speech.recordings`. ``safeguard`` is a
-    :class:`McAdams`, an :class:`External` command or another object that
-    protects one recording; ``suffix`` is ``.flac`` or ``.wav``. Recordings are shared among the
-    workers of the current place, processes of this machine unless that is a cluster.
+    :class:`Drawn`, an :class:`External` command or another object that protects one recording;
+    ``suffix`` is ``.flac`` or ``.wav``. Recordings are shared among the workers of the current
+    place, processes of this machine unless that is a cluster.
 
     A recording that fails is reported and the rest goes on; nothing half-written stays.
     ``unmask-anonymise.json`` beside the audio says what was done. The coefficients of the
@@ -268,90 +266,27 @@ def anonymise(
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{error.filename or root}: cannot be made: {error.strerror}") from None
-    shared = _Shared(
-        tuple(str(one.path) for one in recordings),
-        tuple(one.utterance for one in recordings),
-        tuple(one.speaker for one in recordings),
-        tuple(one.session for one in recordings),
-        tuple(map(str, targets)),
+    shared = tuple(
+        (str(one.path), one.utterance, one.speaker, one.session, str(target))
+        for one, target in zip(recordings, targets, strict=True)
     )
     with file_workers(alone=len(recordings) < 2):
         parts = run(partial(_protect, safeguard), shared, ranges_of(len(recordings), 1))
-        results = [_result(part) for part in parts]
-    summary = _summary(recordings, results)
-    _write_metadata(root / METADATA, recordings, safeguard, summary, keep_key=keep_key)
-    return summary
-
-
-@dataclass(frozen=True)
-class _Shared:
-    """The recordings and where their protected versions go."""
-
-    paths: tuple[str, ...]
-    utterances: tuple[str, ...]
-    speakers: tuple[str, ...]
-    sessions: tuple[str | None, ...]
-    targets: tuple[str, ...]
-
-
-def _check_targets(recordings: Sequence[Recording], targets: Sequence[Path]) -> None:
-    """Two recordings must not be written to one file, and none over itself."""
-    first: dict[Path, Recording] = {}
-    for one, target in zip(recordings, targets, strict=True):
-        other = first.setdefault(target, one)
-        if other is not one:
-            raise InputError(
-                f"{target}: expected one recording, found two that would be written there:"
-                f" {other.path} and {one.path}"
-            )
-    for one, target in zip(recordings, targets, strict=True):
-        if target.resolve() == one.path.resolve():
-            raise InputError(f"{target}: expected another output folder, found the input's")
-
-
-def _protect(safeguard: Safeguard, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
-    """Protect one recording: what was done, or the line of its failure."""
-    n = rows[0]
-    path = Path(shared.paths[n])
-    one = Recording(path, shared.utterances[n], shared.speakers[n], shared.sessions[n])
-    try:
-        done = asdict(safeguard.protect(one, Path(shared.targets[n])))
-    except InputError as error:
-        done = {"failure": str(error)}
-    except Exception as error:
-        done = {"failure": unexpected(path, error)}
-    return {"done": np.array(json.dumps(done))}
-
-
-def _result(part: Arrays) -> Protected | str:
-    done = json.loads(str(part["done"]))
-    if "failure" in done:
-        return str(done["failure"])
-    return Protected(done["seconds"], done["guarded_db"], tuple(done["remarks"]))
-
-
-def _summary(recordings: Sequence[Recording], results: Sequence[Protected | str]) -> Anonymised:
-    ordered = list(zip(recordings, results, strict=True))
-    done = [(one, result) for one, result in ordered if isinstance(result, Protected)]
+        rows = [json.loads(str(part["done"])) for part in parts]
+    done = [
+        (one, Protected(**row))
+        for one, row in zip(recordings, rows, strict=True)
+        if "failure" not in row
+    ]
     guarded = [result.guarded_db for _, result in done if result.guarded_db > 0.0]
-    return Anonymised(
+    summary = Anonymised(
         done=len(done),
-        failures=tuple(result for _, result in ordered if isinstance(result, str)),
+        failures=tuple(row["failure"] for row in rows if "failure" in row),
         remarks=tuple(f"{one.path}: {text}" for one, result in done for text in result.remarks),
         seconds=sum(result.seconds for _, result in done),
         guarded=len(guarded),
         lowest_db=max(guarded, default=0.0),
     )
-
-
-def _write_metadata(
-    path: Path,
-    recordings: Sequence[Recording],
-    safeguard: Safeguard,
-    summary: Anonymised,
-    *,
-    keep_key: bool,
-) -> None:
     metadata: dict[str, object] = {
         "tool": f"unmask {__version__}",
         **safeguard.describe(key=keep_key),
@@ -368,4 +303,33 @@ def _write_metadata(
         metadata["coefficients"] = {
             one.utterance: round(safeguard.coefficient(one), 6) for one in recordings
         }
-    write_whole(path, (json.dumps(metadata, indent=1) + "\n").encode())
+    write_whole(root / METADATA, (json.dumps(metadata, indent=1) + "\n").encode())
+    return summary
+
+
+_File = tuple[str, str, str, str | None, str]
+
+
+def _check_targets(recordings: Sequence[Recording], targets: Sequence[Path]) -> None:
+    """Two recordings must not be written to one file, and none over itself."""
+    first: dict[Path, Recording] = {}
+    for one, target in zip(recordings, targets, strict=True):
+        other = first.setdefault(target, one)
+        if other is not one:
+            raise InputError(
+                f"{target}: expected one recording, found two that would be written there:"
+                f" {other.path} and {one.path}"
+            )
+        if target.resolve() == one.path.resolve():
+            raise InputError(f"{target}: expected another output folder, found the input's")
+
+
+def _protect(safeguard: Safeguard, xp: Xp, shared: tuple[_File, ...], rows: Range) -> Arrays:
+    """Protect one recording: what was done, or the line of its failure."""
+    path, utterance, speaker, session, target = shared[rows[0]]
+    one = Recording(Path(path), utterance, speaker, session)
+    try:
+        done = asdict(safeguard.protect(one, Path(target)))
+    except Exception as error:
+        done = {"failure": failure(path, error)}
+    return {"done": np.array(json.dumps(done))}

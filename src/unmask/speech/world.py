@@ -5,15 +5,13 @@ statistics, to which other speech can be moved (Morise et al. 2016).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray
-from unmask.errors import InputError
 from unmask.speech.audio import SAMPLE_RATE, needed
 from unmask.speech.lpc import Transformed, restored
 
@@ -52,7 +50,7 @@ def analysed(samples: npt.ArrayLike) -> Speech:
     it from errors of an octave. Where it finds no voice at all, Harvest looks: four times slower,
     and surer of noisy speech.
     """
-    world = _world()
+    world = needed("pyworld", "pyworld-prebuilt", "utility")
     signal = np.ascontiguousarray(samples, dtype=np.float64)
     f0, times = world.dio(signal, SAMPLE_RATE, f0_floor=FLOOR, f0_ceil=CEILING)
     if (f0 > 0.0).any():
@@ -62,7 +60,7 @@ def analysed(samples: npt.ArrayLike) -> Speech:
     else:
         f0, times = world.harvest(signal, SAMPLE_RATE, f0_floor=FLOOR, f0_ceil=CEILING)
     envelope = world.cheaptrick(signal, f0, times, SAMPLE_RATE)
-    noise = world.d4c(signal, f0, times, SAMPLE_RATE, fft_size=_size(envelope))
+    noise = world.d4c(signal, f0, times, SAMPLE_RATE, fft_size=2 * (envelope.shape[1] - 1))
     return Speech(
         f0,
         times,
@@ -73,10 +71,10 @@ def analysed(samples: npt.ArrayLike) -> Speech:
 
 def synthesised(speech: Speech, samples: npt.ArrayLike) -> Transformed:
     """A signal as long as ``samples`` and at their level, as far as its peaks allow."""
-    world = _world()
+    world = needed("pyworld", "pyworld-prebuilt", "utility")
     envelope = np.ascontiguousarray(np.exp(speech.envelope))
     coded = np.ascontiguousarray(np.minimum(speech.aperiodicity, 0.0))
-    noise = world.decode_aperiodicity(coded, SAMPLE_RATE, _size(envelope))
+    noise = world.decode_aperiodicity(coded, SAMPLE_RATE, 2 * (envelope.shape[1] - 1))
     made = world.synthesize(np.ascontiguousarray(speech.f0), envelope, noise, SAMPLE_RATE)
     signal = np.asarray(samples, dtype=np.float64)
     whole = np.zeros(signal.size)
@@ -87,9 +85,7 @@ def synthesised(speech: Speech, samples: npt.ArrayLike) -> Transformed:
 
 def shifted(speech: Speech, semitones: float) -> Speech:
     """The same with its pitch moved by ``semitones``; the vocal tract stays."""
-    return Speech(
-        speech.f0 * 2.0 ** (semitones / 12.0), speech.times, speech.envelope, speech.aperiodicity
-    )
+    return replace(speech, f0=speech.f0 * 2.0 ** (semitones / 12.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,65 +96,42 @@ class Voice:
     cepstrum c_0 … c_40 of the log envelope; ``aperiodicity`` is the mean of every band in dB.
     """
 
-    log_f0: tuple[float, float]
+    log_f0: FloatArray
     mean: FloatArray
     spread: FloatArray
     aperiodicity: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """Sums over voiced frames: how many, and the first and second moments of what is measured."""
+def moments(speech: Speech) -> FloatArray:
+    """Sums over voiced frames of one, of what is measured and of its square, a row each; those of
+    several recordings of one person add up.
+    """
+    voiced = speech.voiced
+    rows = np.column_stack(
+        [
+            np.log(np.maximum(speech.f0[voiced], FLOOR / 4)),
+            cepstrum(speech.envelope[voiced])[:, : ORDER + 1],
+            speech.aperiodicity[voiced],
+        ]
+    )
+    counts = np.full(rows.shape[1], float(voiced.sum()))
+    return np.stack([counts, rows.sum(axis=0), np.einsum("nk,nk->k", rows, rows)])
 
-    count: FloatArray
-    first: FloatArray
-    second: FloatArray
 
-    @classmethod
-    def of(cls, speech: Speech) -> Sums:
-        """Sums of one recording."""
-        voiced = speech.voiced
-        rows = np.column_stack(
-            [
-                np.log(np.maximum(speech.f0[voiced], FLOOR / 4)),
-                cepstrum(speech.envelope[voiced])[:, : ORDER + 1],
-                speech.aperiodicity[voiced],
-            ]
-        )
-        return cls(
-            np.array(float(voiced.sum())), rows.sum(axis=0), np.einsum("nk,nk->k", rows, rows)
-        )
-
-    @classmethod
-    def joined(cls, parts: Sequence[Sums]) -> Sums:
-        """Sums of several recordings of one person."""
-        return cls(*(sum(getattr(one, f.name) for one in parts) for f in fields(cls)))
-
-    def voice(self) -> Voice | None:
-        """The voice; None where nothing was voiced."""
-        if self.count < 2:
-            return None
-        mean = self.first / self.count
-        spread = np.sqrt(np.maximum(self.second / self.count - mean**2, 0.0))
-        return Voice(
-            (float(mean[0]), float(spread[0])),
-            mean[1 : ORDER + 2],
-            spread[1 : ORDER + 2],
-            mean[ORDER + 2 :],
-        )
+def voice_of(sums: FloatArray) -> Voice | None:
+    """The voice of :func:`moments`; None where nothing was voiced."""
+    count, first, second = sums
+    if count[0] < 2:
+        return None
+    mean = first / count
+    spread = np.sqrt(np.maximum(second / count - mean**2, 0.0))
+    own = slice(1, ORDER + 2)
+    return Voice(np.array([mean[0], spread[0]]), mean[own], spread[own], mean[ORDER + 2 :])
 
 
 def mean_voice(voices: Sequence[Voice]) -> Voice:
     """The voice in the middle: every statistic is the mean of theirs."""
-    if not voices:
-        raise InputError("pseudo-voice: expected voices to average, found none")
-    pitch = np.mean([one.log_f0 for one in voices], axis=0)
-    return Voice(
-        (float(pitch[0]), float(pitch[1])),
-        np.mean([one.mean for one in voices], axis=0),
-        np.mean([one.spread for one in voices], axis=0),
-        np.mean([one.aperiodicity for one in voices], axis=0),
-    )
+    return Voice(*(np.mean([getattr(v, f.name) for v in voices], axis=0) for f in fields(Voice)))
 
 
 def warping(source: Voice, target: Voice) -> float:
@@ -201,12 +174,9 @@ def moved(speech: Speech, source: Voice, target: Voice) -> Speech:
         np.where(voiced, np.clip(f0, FLOOR / 2, CEILING), 0.0),
         speech.times,
         np.fft.rfft(coefficients + change, axis=1).real,
-        speech.aperiodicity + np.where(voiced, 1.0, 0.0)[:, None] * _noisier(source, target),
+        speech.aperiodicity
+        + np.where(voiced, 1.0, 0.0)[:, None] * (target.aperiodicity - source.aperiodicity),
     )
-
-
-def _noisier(source: Voice, target: Voice) -> FloatArray:
-    return np.asarray(target.aperiodicity - source.aperiodicity)
 
 
 def cepstrum(envelope: FloatArray) -> FloatArray:
@@ -241,11 +211,3 @@ def _bent(bins: int, warp: float) -> tuple[IntArray, FloatArray]:
     place = np.clip(bent / np.pi * (bins - 1), 0.0, bins - 1)
     index = np.minimum(place.astype(np.int64), bins - 2)
     return index, place - index
-
-
-def _size(envelope: FloatArray) -> int:
-    return 2 * (int(envelope.shape[1]) - 1)
-
-
-def _world() -> Any:
-    return needed("pyworld", "pyworld-prebuilt", "utility")

@@ -15,10 +15,7 @@ from unmask.stress.cpmap.delta import (
     cp_roadmap as cp_roadmap,
     delta_cp_map as delta_cp_map,
 )
-from unmask.stress.cpmap.intervals import (
-    cp_intervals as cp_intervals,
-    delta_cp_intervals as delta_cp_intervals,
-)
+from unmask.stress.cpmap.intervals import cp_intervals as cp_intervals
 from unmask.stress.cpmap.maps import (
     Contour as Contour,
     CpMap as CpMap,
@@ -33,6 +30,7 @@ from unmask.stress.cpmap.systems import (
     cp_maps as cp_maps,
 )
 from unmask.stress.extrapolation.choose import (
+    MODELS as MODELS,
     ModelComparison as ModelComparison,
     compare_models as compare_models,
     extrapolate as extrapolate,
@@ -42,11 +40,11 @@ from unmask.stress.extrapolation.fitted import (
     Extrapolation as Extrapolation,
     Prediction as Prediction,
 )
-from unmask.stress.extrapolation.models import MODELS as MODELS
-from unmask.stress.impostors.inputs import groups_of as groups_of, pairs as pairs
 from unmask.stress.impostors.pair_scores import (
     LEAST_SPEAKERS as LEAST_SPEAKERS,
     PairScores as PairScores,
+    groups_of as groups_of,
+    pairs as pairs,
 )
 from unmask.stress.impostors.rates import (
     WorstCase as WorstCase,

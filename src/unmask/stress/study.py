@@ -14,14 +14,12 @@ from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.scoring import Backend, backend_named
-from unmask.stress.extrapolation.choose import Ready
-from unmask.stress.extrapolation.fitted import LEVEL, Extrapolation, Prediction
-from unmask.stress.extrapolation.models import checked_name
-from unmask.stress.impostors.inputs import Data, pairs
-from unmask.stress.impostors.pair_scores import PairScores, as_counts
-from unmask.stress.impostors.rates import Proxy, WorstCase, crossed_pairs, measured_pairs
-from unmask.stress.impostors.uncertainty import GROUPS, Crossed, check
-from unmask.stress.impostors.voices import SpeakerOrder, attacking, measured_voices
+from unmask.stress.extrapolation.choose import Ready, checked_name
+from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
+from unmask.stress.impostors.pair_scores import Data, PairScores, as_counts, pairs
+from unmask.stress.impostors.rates import Proxy, WorstCase, crossed_pairs, crossed_rates
+from unmask.stress.impostors.uncertainty import GROUPS, LEVEL, Crossed, Jackknife
+from unmask.stress.impostors.voices import EmbeddedVoices, attacking
 from unmask.trials import Embeddings, Scores
 
 LIMITS = (0.01, 0.05, 0.1, 0.5)
@@ -224,8 +222,7 @@ def worst_case(  # type: ignore[misc]
     (:mod:`.impostors.uncertainty`); a proxy's scores need no split. ``groups`` of speakers leave in
     turn for intervals of confidence ``level``, 0 gives none. Random folds follow from ``seed``.
     """
-    check(groups=groups, level=level)
-    how = _How(split and proxy is None, groups, level, seed)
+    jackknife = Jackknife(groups, level, seed)
     source: _Pairs | _Voices
     if isinstance(data, Embeddings):
         if per_pair < 2:
@@ -233,7 +230,7 @@ def worst_case(  # type: ignore[misc]
         if not (proxy is None or isinstance(proxy, Embeddings)):
             raise InputError("proxy: expected embeddings of the same speakers")
         scorers = backend_named(backend), backend_named(proxy_backend)
-        source = _Voices(how, data, scorers[0], proxy, scorers[1], per_pair, skip_single)
+        source = _Voices(data, scorers[0], proxy, scorers[1], split, skip_single, per_pair)
     else:
         if isinstance(data, Scores):
             target = data.targets(system)
@@ -246,25 +243,48 @@ def worst_case(  # type: ignore[misc]
         ).checked()
         if isinstance(proxy, (Scores, Embeddings)):
             proxy = pairs(proxy, both_ways=both_ways, backend=proxy_backend, per_pair=1)
-        source = _Pairs(how, kept, crossed_pairs(kept, proxy, split=split, seed=seed), target)
+        source = _Pairs(kept, crossed_pairs(kept, proxy, split=split, seed=seed), target)
     if counts is not None:
         if population is not None or compare or p_target or target_rates:
             raise InputError(
                 "worst case: expected either counts to measure at or a study (population, compare,"
                 " p_target, target_rates), found both"
             )
-        return source.measured(thresholds, counts)
-    return _study(source, how, thresholds, population, model, compare, p_target, target_rates)
-
-
-@dataclass(frozen=True)
-class _How:
-    """How rates are measured, whatever they are measured of."""
-
-    split: bool
-    groups: int
-    level: float
-    seed: int
+        return source.measured(thresholds, counts, jackknife)
+    for name in (model, *compare):
+        if name != "auto":
+            checked_name(name)
+    if population is not None:
+        as_counts([population])
+    impostors = source.impostors
+    reached = population or 100 * impostors
+    roc = source.roc(counted_at(thresholds))
+    points = thresholds_of_roc(roc, thresholds=thresholds, p_target=p_target)
+    levels = np.array([point.threshold for point in points])
+    exact = source.measured(levels, spaced_counts(impostors, _EMPIRICAL), jackknife)
+    crossed, fitted_to, proxied, sample = source.sample()
+    ready = Ready.of(crossed, fitted_to, jackknife, proxied=proxied)
+    fitted = ready.fitted(model)
+    reach = np.union1d(spaced_counts(max(reached, 2), _PREDICTED), impostors)
+    top = max(fitted.thresholds[1], float(levels.max()))
+    grid = np.linspace(float(np.quantile(fitted_to.scores, 0.02)), top, _MAP)
+    return WorstCaseStudy(
+        points,
+        reached,
+        exact,
+        fitted.predict_interval(reach, levels, level=level).above(exact),
+        grid,
+        fitted.predict(reach, grid),
+        tuple(_needed(rate, reached, fitted, roc, level) for rate in target_rates),
+        {rate: fitted.thresholds_for(rate, reach) for rate in target_rates or LIMITS},
+        fitted,
+        fitted_to.skipped,
+        sample,
+        {
+            name: ready.fitted(name).predict_interval(reach, levels, level=level).above(exact)
+            for name in compare
+        },
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +296,6 @@ class _Pairs:
     that choose, pairs as they are, whether a proxy chose, and whether they are a part of all.
     """
 
-    how: _How
     pairs: PairScores
     crossed: Crossed
     target: npt.ArrayLike | None
@@ -290,10 +309,17 @@ class _Pairs:
             raise InputError("target: expected same-speaker scores, which tell misses, found none")
         return Roc.from_scores(self.target, self.pairs.scores, thresholds=thresholds)
 
-    def measured(self, thresholds: npt.ArrayLike, counts: npt.ArrayLike) -> WorstCase:
-        how = self.how
-        return measured_pairs(
-            self.crossed, thresholds, counts, groups=how.groups, level=how.level, seed=how.seed
+    def measured(
+        self, thresholds: npt.ArrayLike, counts: npt.ArrayLike, jackknife: Jackknife
+    ) -> WorstCase:
+        whole = self.crossed.whole
+        return WorstCase.around(
+            crossed_rates(self.crossed, thresholds, counts, jackknife.of(whole)),
+            jackknife,
+            targets=len(whole.target_names),
+            impostors=whole.max_count,
+            per_pair=self.crossed.per_pair,
+            split=bool(self.crossed.folds),
         )
 
     def sample(self) -> tuple[Crossed, PairScores, bool, Sample | None]:
@@ -301,44 +327,13 @@ class _Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class _Voices:
+class _Voices(EmbeddedVoices):
     """Embeddings, whose scores are never held."""
 
-    how: _How
-    embeddings: Embeddings
-    backend: Backend
-    proxy: Embeddings | None
-    proxy_backend: Backend
     per_pair: int
-    skip_single: bool
-
-    @property
-    def order(self) -> SpeakerOrder:
-        order = SpeakerOrder.of(self.embeddings)
-        order.check(skip_single=self.skip_single)
-        return order
-
-    @property
-    def impostors(self) -> int:
-        return int(self.order.impostors.min())
 
     def roc(self, thresholds: Sequence[float]) -> Roc:
         return roc_of_pairs(self.embeddings, self.backend, thresholds=thresholds)
-
-    def measured(self, thresholds: npt.ArrayLike, counts: npt.ArrayLike) -> WorstCase:
-        return measured_voices(
-            self.embeddings,
-            thresholds,
-            counts,
-            backend=self.backend,
-            proxy=self.proxy,
-            proxy_backend=self.proxy_backend,
-            skip_single=self.skip_single,
-            split=self.how.split,
-            groups=self.how.groups,
-            level=self.how.level,
-            seed=self.how.seed,
-        )
 
     def sample(self) -> tuple[Crossed, PairScores, bool, Sample | None]:
         """At most ``per_pair`` scores of a pair, and as many targets as fit; all if they do."""
@@ -360,57 +355,9 @@ class _Voices:
         if self.proxy is not None:
             chosen = pairs(self.proxy, backend=self.proxy_backend, per_pair=1)
             return crossed_pairs(kept, chosen, split=False, seed=0), kept, True, sample
-        folds = attacking(sizes) if self.how.split else ()
+        folds = attacking(sizes) if self.split else ()
         crossed = Crossed(kept, tuple(some(mask[order.index]).select(several) for mask in folds))
         return crossed, kept, False, sample
-
-
-def _study(
-    source: _Pairs | _Voices,
-    how: _How,
-    thresholds: Sequence[float],
-    population: int | None,
-    model: str,
-    compare: Sequence[str],
-    p_target: Sequence[float],
-    target_rates: Sequence[float],
-) -> WorstCaseStudy:
-    """The measured part, a model fitted to the same data, and what the two tell."""
-    for name in (model, *compare):
-        if name != "auto":
-            checked_name(name)
-    if population is not None:
-        as_counts([population])
-    impostors = source.impostors
-    count = population or 100 * impostors
-    roc = source.roc(counted_at(thresholds))
-    points = thresholds_of_roc(roc, thresholds=thresholds, p_target=p_target)
-    levels = np.array([point.threshold for point in points])
-    exact = source.measured(levels, spaced_counts(1, impostors, _EMPIRICAL))
-    crossed, fitted_to, proxied, sample = source.sample()
-    ready = Ready.of(crossed, fitted_to, proxied=proxied, groups=how.groups, seed=how.seed)
-    fitted = ready.fitted(model)
-    others = {name: ready.fitted(name) for name in compare}
-    reach = np.union1d(spaced_counts(1, max(count, 2), _PREDICTED), impostors)
-    top = max(fitted.thresholds[1], float(levels.max()))
-    grid = np.linspace(float(np.quantile(fitted_to.scores, 0.02)), top, _MAP)
-    return WorstCaseStudy(
-        points,
-        count,
-        exact,
-        fitted.predict_interval(reach, levels, level=how.level).above(exact),
-        grid,
-        fitted.predict(reach, grid),
-        tuple(_needed(rate, count, fitted, roc, how.level) for rate in target_rates),
-        {rate: fitted.thresholds_for(rate, reach) for rate in target_rates or LIMITS},
-        fitted,
-        fitted_to.skipped,
-        sample,
-        {
-            name: one.predict_interval(reach, levels, level=how.level).above(exact)
-            for name, one in others.items()
-        },
-    )
 
 
 def _needed(rate: float, count: int, fitted: Extrapolation, roc: Roc, level: float) -> Needed:
@@ -428,6 +375,6 @@ def _needed(rate: float, count: int, fitted: Extrapolation, roc: Roc, level: flo
     return Needed(count, rate, threshold, misses(threshold), high, safe, misses(safe))
 
 
-def spaced_counts(first: int, last: int, size: int) -> IntArray:
-    """Whole numbers from ``first`` to ``last`` in even ratios, both included."""
-    return np.unique(np.rint(np.geomspace(first, last, size)).astype(np.int64))
+def spaced_counts(last: int, size: int) -> IntArray:
+    """Whole numbers from 1 to ``last`` in even ratios, both included."""
+    return np.unique(np.rint(np.geomspace(1, last, size)).astype(np.int64))

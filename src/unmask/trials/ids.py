@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unmask.base import Codes, Index, as_index, read_only
+from unmask.base import Codes, IntArray, as_index, read_only
 from unmask.errors import InputError
 
 _FEW = 2000
@@ -75,7 +75,7 @@ class Ids:
         return Ids(rank[self.codes], names.gather(order))
 
     @property
-    def used(self) -> Index:
+    def used(self) -> IntArray:
         """Codes that occur, ascending."""
         return np.flatnonzero(np.bincount(self.codes, minlength=len(self.names)))
 
@@ -110,8 +110,10 @@ def lookup(values: pl.Series, names: pl.Series) -> Codes:
         known = {name: code for code, name in reversed(list(enumerate(names.to_list())))}
         return np.array([known.get(value, -1) for value in values.to_list()], dtype=np.int32)
     table = pl.DataFrame({"name": names, "code": np.arange(len(names), dtype=np.int32)})
-    found = pl.DataFrame({"name": values}).join(table, on="name", how="left", maintain_order="left")
-    codes: Codes = found["code"].fill_null(-1).to_numpy()
+    joined = pl.DataFrame({"name": values}).join(
+        table, on="name", how="left", maintain_order="left"
+    )
+    codes: Codes = joined["code"].fill_null(-1).to_numpy()
     return codes
 
 

@@ -7,7 +7,7 @@ The batches of :mod:`.readers.tables` go to disk, where trials are compared and 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import BoolArray, Floats, Index, IntArray, in_order
+from unmask.base import BoolArray, FloatArray, IntArray, in_order
 from unmask.errors import InputError
 from unmask.run import advance, check_room, part, scratch_folder
 from unmask.trials import problems
@@ -28,13 +28,14 @@ from unmask.trials.readers.tables import IDENTIFIERS, Table, open_table
 from unmask.trials.readers.text import GZIP_EXPANSION, SPEAKERS
 from unmask.trials.reading import check_format
 from unmask.trials.speakers import SpeakerRule, Speakers, speaker_rule, speakers_of
-from unmask.trials.spool import RECORD, Column, Records, TrialSpool, partitions, partners, repeats
+from unmask.trials.spool import RECORD, Column, Records, TrialSpool, partners, repeats
 from unmask.trials.trial_list import NONTARGET, OTHER, TARGET, OnProblem, Source, check_choice
 
 LARGE = 2 << 30
 ROWS = 1 << 20
 DROPPED, UNLABELLED = -2, -3
 CARRIED = 8
+PARTITION, MOST_BUCKETS = 1 << 20, 1 << 12
 
 
 def is_large(path: str | Path, limit: int = LARGE) -> bool:
@@ -54,7 +55,7 @@ class ScoreBatch:
     speakers of both sides, numbered in the order of their names (all 0 where none is known).
     """
 
-    scores: Floats
+    scores: FloatArray
     is_target: BoolArray
     enrol: npt.NDArray[np.integer]
     test: npt.NDArray[np.integer]
@@ -85,17 +86,21 @@ class StreamedScores:
         return None if self.speakers is None else in_order(self.speakers.to_list())
 
     def batches(self, system: str, *, speakers: bool = False) -> Iterator[ScoreBatch]:
-        """The trials of a system in batches, in the order of its file, with ``speakers`` if asked
-        for.
+        """The trials of a system in batches, in the order of the first file, with ``speakers`` if
+        asked for.
         """
+        first = next(iter(self._tables.values()))[0]
         table, column = self._tables[system]
-        for start, stop in table.ranges():
-            label = table.label.read(start, stop)
+        for start, stop in first.ranges():
+            label = first.label.read(start, stop)
             kept = (label == TARGET) | (label == NONTARGET)
             sides = np.zeros((int(kept.sum()), 2), np.int64)
-            if speakers and table.speakers and self._numbers is not None:
-                sides = self._numbers[table.speakers.codes.read(start, stop)[kept]]
-            scores = table.scores[column].read(start, stop)[kept]
+            if speakers and first.speakers and self._numbers is not None:
+                sides = self._numbers[first.speakers.codes.read(start, stop)[kept]]
+            if table is first:
+                scores = table.scores[column].read(start, stop)[kept]
+            else:
+                scores = table.scores[column].map()[table.rows_of.read(start, stop)[kept]]
             yield ScoreBatch(scores, label[kept] == TARGET, sides[:, 0], sides[:, 1])
 
 
@@ -131,6 +136,7 @@ def streamed_scores(
     if key is None and not any("label" in stream.columns for stream in streams):
         raise problems.unlabelled(streams[0].name)
     one_sided = len({"side" in table.columns for table, _ in opened}) > 1
+    buckets = 1 + min(max(rows for _, rows in opened) // PARTITION, MOST_BUCKETS)
     with scratch_folder() as folder:
         tables = []
         for i, (table, _) in enumerate(opened):
@@ -140,8 +146,9 @@ def streamed_scores(
                 named = IDENTIFIERS[:2] if i == 0 else ()
             place = folder / str(i)
             place.mkdir()
-            tables.append(_Spooled(table, place, one_sided=one_sided, named=named, scored=scored))
-        carried = CARRIED if len(tables) > 1 and any(table.named for table in tables) else 0
+            kind = {"one_sided": one_sided, "scored": scored}
+            tables.append(_Spooled(table, place, buckets, named, **kind))
+        carried = CARRIED if len(tables) > 1 else 0
         sizes = zip(tables, opened, strict=True)
         needed = sum((table.row_bytes + carried) * rows for table, (_, rows) in sizes)
         check_room(folder, needed, "temporary files", named=folder.parent)
@@ -188,11 +195,19 @@ class _Spooled:
     """One score file or key in a folder, row by row.
 
     ``label`` holds a label for each row, ``DROPPED`` for a row that was left out, ``UNLABELLED``
-    where none is known yet. ``codes`` are of the names in the two roles of ``named``, if any.
+    where none is known yet. ``codes`` are of the names in the two roles of ``named``, if any,
+    ``rows_of`` the rows here of the rows of the first file.
     """
 
     def __init__(
-        self, table: Table, folder: Path, *, one_sided: bool, named: tuple[str, ...], scored: bool
+        self,
+        table: Table,
+        folder: Path,
+        buckets: int,
+        named: tuple[str, ...],
+        *,
+        one_sided: bool,
+        scored: bool,
     ) -> None:
         self.table = table
         self.name = table.name
@@ -209,11 +224,14 @@ class _Spooled:
         self.codes = Column(folder / "names", "i4", width=2)
         ids = [role for role in IDENTIFIERS if role in table.columns]
         kinds = [ids, ids[:2]] if one_sided and self.has_side else [ids] if ids else []
-        self._spools = [(TrialSpool(folder / f"trials {len(roles)}"), roles) for roles in kinds]
+        self._spools = [
+            (TrialSpool(folder / f"trials {len(roles)}", buckets), roles) for roles in kinds
+        ]
         self._absent = dict.fromkeys(self.systems, 0)
         self._remarks: tuple[str, ...] = ()
         self._names = NameTable()
         self.speakers: _Speakers | None = None
+        self.rows_of: Column
 
     @property
     def row_bytes(self) -> int:
@@ -281,9 +299,9 @@ class _Spooled:
             trial = self.table.trial(worst[0])
             raise problems.repeated(again_at, trial, earlier_at, self.duplicates)
 
-    def _repeats(self, spool: TrialSpool) -> Iterator[tuple[Index, Index]]:
-        for buckets in partitions(spool):
-            yield from repeats(self._blocks(spool, buckets))
+    def _repeats(self, spool: TrialSpool) -> Iterator[tuple[IntArray, IntArray]]:
+        for bucket in spool.buckets:
+            yield from repeats(self._blocks(spool, bucket))
 
     def spool(self, *, side: bool) -> TrialSpool:
         """Trials with or without their side; without it, they must still be different."""
@@ -294,15 +312,15 @@ class _Spooled:
             raise problems.side_in_one(self.name)
         return sideless
 
-    def records(self, spool: TrialSpool, buckets: range) -> Records:
-        """Hashes and rows of the trials in a range of buckets, left-out ones excepted."""
-        return np.concatenate([np.zeros(0, RECORD), *self._blocks(spool, buckets)])
+    def records(self, spool: TrialSpool, bucket: int) -> Records:
+        """Hashes and rows of the trials in a bucket, left-out ones excepted."""
+        return np.concatenate([np.zeros(0, RECORD), *self._blocks(spool, bucket)])
 
-    def _blocks(self, spool: TrialSpool, buckets: range) -> Iterator[Records]:
-        for block in spool.blocks(buckets):
+    def _blocks(self, spool: TrialSpool, bucket: int) -> Iterator[Records]:
+        for block in spool.blocks(bucket):
             yield block[self.label.map()[block["row"]] != DROPPED] if self.dropped else block
 
-    def drop(self, rows: Index) -> None:
+    def drop(self, rows: IntArray) -> None:
         """Leave out rows."""
         self.label.map()[rows] = DROPPED
         self.dropped += len(rows)
@@ -358,14 +376,14 @@ class _Spooled:
             raise problems.two_speakers(self.name, two, *first)
         return int(in_classes.sum()), int(in_all.sum())
 
-    def source(self, *, has_speakers: bool) -> Source:
+    def source(self, counts: Mapping[str, int], speakers: int | None) -> Source:
         """What the result says about this file."""
         format = self.table.format
         remarks = (*self.table.remarks, *self._remarks, "read in batches")
         detected = "; ".join((format.description, *remarks))
         source = Source(self.name, self.table.rows.sha256, format.name, detected=detected)
         source = replace(source, missing=self.missing, duplicates=self.duplicates)
-        return source.counted(self.counts(), self.speaker_counts()[1] if has_speakers else None)
+        return source.counted(counts, speakers)
 
 
 def _joined(
@@ -378,21 +396,19 @@ def _joined(
     first, *others = tables
     if rule:
         first.name_speakers(rule)
-    known = [rule is not None or table.speakers is not None for table in tables]
+    known = [(first if rule else table).speaker_counts()[1] for table in tables]
     for other in others:
-        _agree(first, other)
-    for other in others:
-        if not other.has_label or not _shares_speakers(first, other):
-            _agree(first, other)
+        _join_scores(first, other)
     counts = first.counts()
     if not counts["target"] or not counts["nontarget"]:
         raise problems.no_class(first.name, counts)
     spoken, _ = first.speaker_counts(check=True)
     sources: dict[Source, None] = {}
-    for table, knows, without in zip(tables, known, unscored, strict=True):
-        sources[table.source(has_speakers=knows)] = None
+    for table, speakers, without in zip(tables, known, unscored, strict=True):
+        sources[table.source(counts, speakers)] = None
         if key:
-            sources[replace(key.source(has_speakers=True), missing=without)] = None
+            source = key.source(key.counts(), key.speaker_counts()[1])
+            sources[replace(source, missing=without)] = None
         if rule and rule.source:
             sources[rule.source] = None
     names = distinct_names([table.name for table in tables], [table.systems for table in tables])
@@ -401,48 +417,51 @@ def _joined(
         for table, group in zip(tables, names, strict=True)
         for name, system in zip(group, table.systems, strict=True)
     }
-    speakers = first.speakers.names if first.speakers else None
+    named = first.speakers.names if first.speakers else None
     digest = first.table.rows.sha256[:8]
-    return StreamedScores(counts, tuple(sources), speakers, spoken, digest, systems)
+    return StreamedScores(counts, tuple(sources), named, spoken, digest, systems)
 
 
 def _matched(
-    first: _Spooled, other: _Spooled, teller: _Spooled | None, *, drop: bool
+    first: _Spooled, other: _Spooled, *, speakers: bool, drop: bool
 ) -> tuple[list[list[int]], int]:
-    """Compare two files by trial: labels that one has, and the speakers of ``teller``, go to both.
+    """Compare two files by trial: labels that ``first`` lacks, and ``speakers``, come from
+    ``other``.
 
     Return how many trials each has alone with the row of the first of them, and how many are
-    labelled otherwise. With ``drop``, those that ``first`` has alone are left out of it.
+    labelled otherwise. With ``drop``, those that ``first`` has alone are left out of it; without,
+    ``other`` remembers its rows.
     """
-    both = first.has_label and other.has_label
-    giver, taker = (first, other) if first.has_label else (other, first)
-    asker = other if teller is first else first
-    known, speakers = teller.speakers if teller else None, None
+    known = new = other.speakers if speakers else None
     if known:
-        room = Column(asker.folder / "speakers", "i4", width=2, rows=asker.rows)
-        speakers = replace(known, codes=room)
+        codes = Column(first.folder / "speakers", "i4", width=2, rows=first.rows)
+        new = replace(known, codes=codes)
+    other.rows_of = Column(other.folder / "rows", "i8", rows=0 if drop else first.rows)
     lone, conflict = [[0, first.rows], [0, other.rows]], 0
     side = first.has_side and other.has_side
     spools = [table.spool(side=side) for table in (first, other)]
-    for buckets in partitions(*spools):
-        records = first.records(spools[0], buckets), other.records(spools[1], buckets)
+    for bucket in spools[0].buckets:
+        records = first.records(spools[0], bucket), other.records(spools[1], bucket)
         rows, other_rows, *alone = partners(*records)
-        at = {first: rows, other: other_rows}
-        if both:
-            conflict += int((first.label.map()[rows] != other.label.map()[other_rows]).sum())
-        elif giver.has_label:
-            taker.label.map()[at[taker]] = giver.label.map()[at[giver]]
-        if speakers and known and teller:
-            speakers.codes.map()[at[asker]] = known.codes.map()[at[teller]]
+        if other.has_label:
+            labels = other.label.map()[other_rows]
+            if first.has_label:
+                conflict += int((first.label.map()[rows] != labels).sum())
+            else:
+                first.label.map()[rows] = labels
+        if known and new:
+            new.codes.map()[rows] = known.codes.map()[other_rows]
         if drop:
             first.drop(alone[0])
             first.missing += len(alone[0])
+        else:
+            other.rows_of.map()[rows] = other_rows
         lone = [
             [count + len(others), int(others.min(initial=start))]
             for (count, start), others in zip(lone, alone, strict=True)
         ]
-    taker.has_label = giver.has_label
-    asker.speakers = speakers or asker.speakers
+    first.has_label |= other.has_label
+    first.speakers = new or first.speakers
     return lone, conflict
 
 
@@ -452,8 +471,7 @@ def _join_key(scores: _Spooled, key: _Spooled, *, speakers: bool, missing: OnPro
     The side of a segment counts only if both have it; the one that alone has it must not need it.
     """
     total = scores.kept
-    teller = key if speakers and key.speakers else None
-    lone, conflict = _matched(scores, key, teller, drop=True)
+    lone, conflict = _matched(scores, key, speakers=speakers, drop=True)
     if missing == "error" and (lone[0][0] or lone[1][0]):
         sides = zip((scores, key), lone, (total, key.kept), strict=True)
         first, second = (
@@ -468,18 +486,10 @@ def _join_key(scores: _Spooled, key: _Spooled, *, speakers: bool, missing: OnPro
     return lone[1][0]
 
 
-def _agree(first: _Spooled, other: _Spooled) -> None:
-    """See that two score files have the same trials; what one knows of them, both get to know."""
-    teller = first if first.speakers else other
-    shared = _shares_speakers(first, other)
-    lone, conflict = _matched(first, other, None if shared else teller, drop=False)
+def _join_scores(first: _Spooled, other: _Spooled) -> None:
+    """See that two score files have the same trials; what the first lacks, it gets to know."""
+    lone, conflict = _matched(first, other, speakers=first.speakers is None, drop=False)
     if lone[0][0] or lone[1][0]:
         raise problems.other_trials(first.name, other.name, lone[0][0], lone[1][0])
     if conflict:
         raise problems.other_labels(other.name, first.name, conflict)
-
-
-def _shares_speakers(first: _Spooled, other: _Spooled) -> bool:
-    if first.speakers is None or other.speakers is None:
-        return first.speakers is other.speakers
-    return first.speakers.names is other.speakers.names

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unmask.base import Mask
+from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.trials.embeddings import Embeddings
 from unmask.trials.formats import (
@@ -44,7 +44,7 @@ from unmask.trials.readers.guard import load_parquet
 from unmask.trials.readers.tables import Parsed, TypedRows, open_table, open_typed
 from unmask.trials.scores import Scores
 from unmask.trials.speakers import SpeakerRule, Speakers, assign, assign_speakers, speaker_rule
-from unmask.trials.trial_list import OnProblem, Source, TrialList, Trials, check_choice
+from unmask.trials.trial_list import OnProblem, Source, Trials, check_choice
 
 VECTORS = ("embeddings", "embedding", "vectors", "vector", "xvectors", "xvector", "emb")
 UTTERANCES = (
@@ -165,8 +165,7 @@ def _parse(
     elif source.container == "hdf5":
         parsed = parse_bosaris(source, as_key=as_key)
     else:
-        found = f"a file of kind {source.container}"
-        raise InputError(f"{source.name}: expected {role}, found {found}")
+        raise InputError(f"{source.name}: expected {role}, found a file of kind {source.container}")
     check_systems(source.name, list(parsed.systems), systems)
     return replace(parsed, sha256=source.sha256)
 
@@ -192,12 +191,10 @@ def _renamed(scores: Scores, name: str) -> Scores:
 def _trials(parsed: Parsed, speakers: Speakers | None, duplicates: OnProblem) -> Trials:
     """A validated key."""
     check_key(parsed.name, parsed.format, parsed.label is not None, parsed.enrol is not None)
-    trials = Trials(**_columns(parsed), source=_source(parsed))
-    trials = trials.without_duplicates(duplicates, where=parsed.where)
+    trials = Trials(**_columns(parsed)).without_duplicates(duplicates, where=parsed.where)
     if speakers is not None:
         trials = assign_speakers(trials, speaker_rule(speakers))
-    assert trials.source is not None
-    return replace(trials, source=_counted(trials.source, trials))
+    return trials.counted()
 
 
 def _scores(
@@ -213,20 +210,16 @@ def _scores(
     empty = {name: bool(gaps.all()) for name, gaps in absent.items()}
     names, remarks = check_scored(parsed.name, empty)
     parsed = replace(parsed, remarks=(*parsed.remarks, *remarks))
-    lacking: Mask = np.logical_or.reduce([absent[name] for name in names])
-    source, where = _source(parsed), parsed.where
+    lacking: BoolArray = np.logical_or.reduce([absent[name] for name in names])
     systems = {name: parsed.systems[name] for name in names}
     if lacking.any():
-        count = int(lacking.sum())
         if missing == "error":
-            raise no_score(where(int(np.flatnonzero(lacking)[0])), count)
-        source = replace(source, missing=count)
+            raise no_score(parsed.where(int(np.flatnonzero(lacking)[0])), int(lacking.sum()))
         systems = {name: np.where(lacking, 0.0, values) for name, values in systems.items()}
-    scores = Scores(**_columns(parsed), systems=systems, sources=(source,))
-    if source.missing:
-        kept = np.flatnonzero(~lacking)
-        scores = scores.select(kept)
-        where = lambda row: parsed.where(int(kept[row]))  # noqa: E731
+    scores = Scores(**_columns(parsed), systems=systems)
+    if lacking.any():
+        scores = scores.select(~lacking)._left_out(missing=int(lacking.sum()))
+    where = lambda row: parsed.where(int(np.flatnonzero(~lacking)[row]))  # noqa: E731
     scores = scores.without_duplicates(duplicates, where=where)
     if key is not None:
         trials = key if isinstance(key, Trials) else read_key(key, duplicates=duplicates)
@@ -239,7 +232,7 @@ def _scores(
         scores = scores.with_key(trials, missing=missing, duplicates=duplicates)
     if speakers is not None:
         scores = scores.with_speakers(speakers)
-    return replace(scores, sources=(_counted(scores.sources[0], scores), *scores.sources[1:]))
+    return scores.counted()
 
 
 def _columns(parsed: Parsed) -> dict[str, Any]:
@@ -248,18 +241,9 @@ def _columns(parsed: Parsed) -> dict[str, Any]:
     if parsed.enrol_speaker is not None and parsed.test_speaker is not None:
         columns["enrol_speaker"] = parsed.enrol_speaker
         columns["test_speaker"] = parsed.test_speaker
-    return columns
-
-
-def _source(parsed: Parsed) -> Source:
-    description = "; ".join((parsed.format.description, *parsed.remarks))
-    return Source(parsed.name, parsed.sha256, parsed.format.name, detected=description)
-
-
-def _counted(source: Source, trials: TrialList) -> Source:
-    if trials.label is None:
-        return replace(source, speakers=trials.n_speakers)
-    return source.counted(trials.counts, trials.n_speakers)
+    detected = "; ".join((parsed.format.description, *parsed.remarks))
+    source = Source(parsed.name, parsed.sha256, parsed.format.name, detected=detected)
+    return columns | {"sources": (source,)}
 
 
 def read_embeddings(

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmask.base import Floats, Index, Mask, as_index, read_only
+from unmask.base import BoolArray, FloatArray, IntArray, as_index, read_only
 from unmask.errors import InputError
 from unmask.trials.join import digest_of_scores, distinct_names, match
 from unmask.trials.problems import (
@@ -28,7 +28,6 @@ from unmask.trials.trial_list import (
     NONTARGET,
     TARGET,
     OnProblem,
-    Source,
     TrialList,
     Trials,
     joint_codes,
@@ -43,8 +42,8 @@ class Scores(TrialList):
     joined. Scores are finite or infinite, never NaN.
     """
 
-    systems: Mapping[str, Floats] = field(default_factory=dict, kw_only=True)
-    sources: tuple[Source, ...] = field(default=(), kw_only=True)
+    systems: Mapping[str, FloatArray] = field(default_factory=dict, kw_only=True)
+    _unnamed = "scores"
 
     def __post_init__(self) -> None:
         systems = {}
@@ -66,33 +65,17 @@ class Scores(TrialList):
         object.__setattr__(self, "systems", MappingProxyType(systems))
         super().__post_init__()
 
-    @property
-    def name(self) -> str:
-        """Name of the first file the scores came from."""
-        return self.sources[0].name if self.sources else "scores"
-
-    def _with_duplicates(self, count: int) -> Self:
-        if not self.sources:
-            return self
-        first, *others = self.sources
-        return replace(self, sources=(replace(first, duplicates=first.duplicates + count), *others))
-
     def _parts(self) -> dict[str, Any]:
         return super()._parts() | {f"system {name}": s for name, s in self.systems.items()}
 
     @classmethod
     def from_arrays(
-        cls,
-        target: ArrayLike,
-        nontarget: ArrayLike,
-        *,
-        system: str = "system",
-        sources: tuple[Source, ...] = (),
+        cls, target: ArrayLike, nontarget: ArrayLike, *, system: str = "system"
     ) -> Self:
         """Scores of the two classes without identifiers of trials."""
         parts = [np.asarray(values, dtype=np.float64).ravel() for values in (target, nontarget)]
         label = np.repeat(np.array([TARGET, NONTARGET], np.int8), [len(part) for part in parts])
-        return cls(None, None, label, systems={system: np.concatenate(parts)}, sources=sources)
+        return cls(None, None, label, systems={system: np.concatenate(parts)})
 
     @classmethod
     def merged(cls, *tables: Self) -> Self:
@@ -105,7 +88,7 @@ class Scores(TrialList):
             raise InputError("expected score tables to merge, found none")
         first, *others = tables
         names = distinct_names([t.name for t in tables], [list(t.systems) for t in tables])
-        systems: dict[str, Floats] = dict(zip(names[0], first.systems.values(), strict=True))
+        systems: dict[str, FloatArray] = dict(zip(names[0], first.systems.values(), strict=True))
         merged = first
         for table, own in zip(others, names[1:], strict=True):
             ordered = table.select(_rows(first, table))
@@ -138,22 +121,22 @@ class Scores(TrialList):
             return super().digest
         return digest_of_scores(self.label, list(self.systems.values()))
 
-    def scores(self, system: str | None = None) -> Floats:
+    def scores(self, system: str | None = None) -> FloatArray:
         """Scores of one system; the name may be left out where there is only one."""
         if system is None and len(self.systems) == 1:
             return next(iter(self.systems.values()))
         if system is None or system not in self.systems:
-            found = "no name" if system is None else repr(system)
+            asked = "no name" if system is None else repr(system)
             raise InputError(
-                f"{self.name}: expected one of the systems {', '.join(self.systems)}, found {found}"
+                f"{self.name}: expected one of the systems {', '.join(self.systems)}, found {asked}"
             )
         return self.systems[system]
 
-    def targets(self, system: str | None = None) -> Floats:
+    def targets(self, system: str | None = None) -> FloatArray:
         """Scores of the target trials."""
         return self.scores(system)[self.is_target]
 
-    def nontargets(self, system: str | None = None) -> Floats:
+    def nontargets(self, system: str | None = None) -> FloatArray:
         """Scores of the nontarget trials."""
         return self.scores(system)[self.is_nontarget]
 
@@ -183,28 +166,23 @@ class Scores(TrialList):
         """
         self = self.without_duplicates(duplicates)
         trials = trials.without_duplicates(duplicates)
-        codes, key_codes = joint_codes(self, trials)
-        rows = match(codes, key_codes)
+        codes = joint_codes(self, trials)
+        rows = match(*codes)
         without_label = rows < 0
         n_unlabelled = int(without_label.sum())
         n_unscored = len(trials) - (len(rows) - n_unlabelled)
-        key_name = trials.name
         if missing == "error" and (n_unlabelled or n_unscored):
-            raise self._mismatch(trials, without_label)
+            sides = _first(self, without_label), _first(trials, match(*codes[::-1]) < 0)
+            raise mismatch(self.name, trials.name, *sides)
         scores = self.select(~without_label) if n_unlabelled else self
         key = trials.select(rows[rows >= 0])
         if not len(scores):
-            raise nothing_in_common(self.name, len(self), key_name)
+            raise nothing_in_common(self.name, len(self), trials.name)
         if scores.label is not None:
             conflict = int((scores.label != key.label).sum())
             if conflict:
-                raise other_labels(self.name, key_name, conflict)
-        sources = self.sources
-        if sources and n_unlabelled:
-            sources = (replace(sources[0], missing=sources[0].missing + n_unlabelled), *sources[1:])
-        if trials.source is not None:
-            source = trials.source
-            sources = (*sources, replace(source, missing=source.missing + n_unscored))
+                raise other_labels(self.name, trials.name, conflict)
+        scores, key = scores._left_out(missing=n_unlabelled), key._left_out(missing=n_unscored)
         speakers = key if key.has_speakers else scores
         return replace(
             scores,
@@ -212,29 +190,24 @@ class Scores(TrialList):
             enrol_speaker=speakers.enrol_speaker,
             test_speaker=speakers.test_speaker,
             columns={**key.columns, **scores.columns},
-            sources=sources,
+            sources=(*scores.sources, *key.sources),
         )
-
-    def _mismatch(self, trials: Trials, unlabelled: Mask) -> InputError:
-        unscored = match(*joint_codes(self, trials)[::-1]) < 0
-        return mismatch(self.name, trials.name, _first(self, unlabelled), _first(trials, unscored))
 
     def with_speakers(self, speakers: Speakers) -> Self:
         """Name the speakers: an ``utt2spk`` file, ``"pattern:REGEX"`` or a mapping."""
         rule = speaker_rule(speakers)
-        named = assign_speakers(self, rule)
-        sources = named.sources if rule.source is None else (*named.sources, rule.source)
-        return replace(named, sources=sources)
+        sources = self.sources if rule.source is None else (*self.sources, rule.source)
+        return replace(assign_speakers(self, rule), sources=sources)
 
 
-def _first(trials: TrialList, bad: Mask) -> tuple[int, int, str]:
+def _first(trials: TrialList, bad: BoolArray) -> tuple[int, int, str]:
     """How many trials a mask marks, of how many, and the first of them."""
     if not bad.any():
         return 0, len(trials), ""
     return int(bad.sum()), len(trials), trials.trial(int(np.flatnonzero(bad)[0]))
 
 
-def _rows(first: Scores, other: Scores) -> Index:
+def _rows(first: Scores, other: Scores) -> IntArray:
     """Row of ``other`` for each trial of ``first``; both must hold the same trials."""
     for table in (first, other):
         if not table.has_ids:

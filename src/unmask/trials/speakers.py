@@ -41,8 +41,8 @@ class SpeakerRule:
                 ) from error
         assert self.table is not None
         codes = lookup(names, self.table["utterance"])
-        found = self.table["speaker"].gather(np.maximum(codes, 0)) if self.table.height else names
-        return pl.select(pl.when(pl.Series(codes) >= 0).then(found)).to_series()
+        speaker = self.table["speaker"].gather(np.maximum(codes, 0)) if self.table.height else names
+        return pl.select(pl.when(pl.Series(codes) >= 0).then(speaker)).to_series()
 
     def known(self, test_speakers: pl.Series) -> pl.Series:
         """Names that may stand for a speaker where an identifier of an utterance is expected."""
@@ -115,17 +115,17 @@ def speakers_of(
     names: pl.Series, rule: SpeakerRule, *, known: pl.Series | None = None
 ) -> pl.Series:
     """Speaker of each of the identifiers that occur; see :func:`assign`."""
-    found = rule.of(names)
-    if known is not None and found.null_count():
-        itself = found.is_null() & names.is_in(known.implode())
-        found = pl.select(pl.when(itself).then(names).otherwise(found)).to_series()
-    if found.null_count():
-        unknown = names.filter(found.is_null())
+    speaker = rule.of(names)
+    if known is not None and speaker.null_count():
+        itself = speaker.is_null() & names.is_in(known.implode())
+        speaker = pl.select(pl.when(itself).then(names).otherwise(speaker)).to_series()
+    if speaker.null_count():
+        unknown = names.filter(speaker.is_null())
         raise InputError(
             f"{rule.name}: expected a speaker for every identifier, found none for {len(unknown)} "
             f"of {len(names)} (first: {unknown[0]})"
         )
-    return found
+    return speaker
 
 
 def assign_speakers(trials: L, rule: SpeakerRule) -> L:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import polars as pl
 
-from unmask.base import Index, Labels, Mask, as_index, read_only
+from unmask.base import BoolArray, IntArray, Labels, as_index, read_only
 from unmask.errors import InputError
 from unmask.trials.ids import Ids, lookup, share
 from unmask.trials.join import codes_like, digest_of_trials, first_occurrences, trial_codes
@@ -47,7 +47,7 @@ def check_choice(name: str, value: str) -> None:
 class Source:
     """One input: the path as given, the SHA-256 of its bytes, what was detected and counted.
 
-    Readers make it, documents list it. ``missing`` counts trials of this input that found no
+    Readers make it, documents list it. ``missing`` counts trials of this input that had no
     partner in the other one (or had no score) and were left out on request, ``duplicates`` trials
     left out because they came before. A count that does not apply is ``None``.
     """
@@ -82,7 +82,8 @@ class TrialList:
 
     ``label`` is 1 for target, 0 for nontarget and -1 for anything else (spoof), which belongs to
     neither class. ``enrol_speaker`` and ``test_speaker`` share one table of names. ``columns``
-    holds what else is known of each trial, by the names of the file.
+    holds what else is known of each trial, by the names of the file; ``sources`` are the files,
+    that of the trials first.
     """
 
     enrol: Ids | None
@@ -91,6 +92,8 @@ class TrialList:
     enrol_speaker: Ids | None = field(default=None, kw_only=True)
     test_speaker: Ids | None = field(default=None, kw_only=True)
     columns: Mapping[str, Ids] = field(default_factory=dict, kw_only=True)
+    sources: tuple[Source, ...] = field(default=(), kw_only=True)
+    _unnamed: ClassVar[str] = "trials"
 
     def __post_init__(self) -> None:
         if (self.enrol is None) != (self.test is None):
@@ -144,21 +147,35 @@ class TrialList:
         return self.enrol_speaker is not None
 
     @cached_property
-    def is_target(self) -> Mask:
+    def is_target(self) -> BoolArray:
         return read_only(self._labels() == TARGET)
 
     @cached_property
-    def is_nontarget(self) -> Mask:
+    def is_nontarget(self) -> BoolArray:
         return read_only(self._labels() == NONTARGET)
 
     @property
     def name(self) -> str:
         """Name of the file the trials came from, for messages."""
-        return "trials"
+        return self.sources[0].name if self.sources else self._unnamed
 
-    def _with_duplicates(self, count: int) -> Self:
-        """Note how many repeated trials were left out."""
-        return self
+    def _left_out(self, *, missing: int = 0, duplicates: int = 0) -> Self:
+        """Note in the first source how many trials were left out."""
+        if not self.sources:
+            return self
+        first, *others = self.sources
+        missing, duplicates = first.missing + missing, first.duplicates + duplicates
+        first = replace(first, missing=missing, duplicates=duplicates)
+        return replace(self, sources=(first, *others))
+
+    def counted(self) -> Self:
+        """The same with the numbers of trials and speakers in the first source."""
+        first, *others = self.sources
+        if self.label is None:
+            first = replace(first, speakers=self.n_speakers)
+        else:
+            first = first.counted(self.counts, self.n_speakers)
+        return replace(self, sources=(first, *others))
 
     def _labels(self) -> Labels:
         if self.label is None:
@@ -190,12 +207,12 @@ class TrialList:
         return self.enrol, self.test, self.side
 
     @property
-    def codes(self) -> Index:
+    def codes(self) -> IntArray:
         """One integer per trial, equal where the trial is the same."""
         return trial_codes(*self.ids)
 
     @cached_property
-    def first_occurrence(self) -> Mask | None:
+    def first_occurrence(self) -> BoolArray | None:
         """Mask of the rows whose trial did not occur before; ``None`` if no trial is repeated."""
         return first_occurrences(self.codes)
 
@@ -216,7 +233,7 @@ class TrialList:
             earlier = int(np.flatnonzero(self.codes == self.codes[again])[0])
             name_row = where or (lambda row: f"{self.name}, row {row + 1}")
             raise repeated(name_row(again), self.trial(again), name_row(earlier), count)
-        return self.select(first)._with_duplicates(count)
+        return self.select(first)._left_out(duplicates=count)
 
     def trial(self, row: int) -> str:
         """Names of the trial in a row, for messages."""
@@ -232,7 +249,7 @@ class TrialList:
         """Keep the trials of a mask, or those at the given positions."""
         return self._select(as_index(selection, len(self)))
 
-    def _select(self, index: Index, **changes: Any) -> Self:
+    def _select(self, index: IntArray, **changes: Any) -> Self:
         return replace(
             self,
             **changes,
@@ -250,23 +267,19 @@ class TrialList:
 class Trials(TrialList):
     """A key, as :func:`read_key` makes it: labelled trials without scores."""
 
-    source: Source | None = field(default=None, kw_only=True)
+    _unnamed = "the key"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._labels()
 
     @property
-    def name(self) -> str:
-        return self.source.name if self.source else "the key"
-
-    def _with_duplicates(self, count: int) -> Self:
-        if self.source is None:
-            return self
-        return replace(self, source=replace(self.source, duplicates=self.source.duplicates + count))
+    def source(self) -> Source | None:
+        """The file of the key."""
+        return self.sources[0] if self.sources else None
 
 
-def joint_codes(first: TrialList, second: TrialList) -> tuple[Index, Index]:
+def joint_codes(first: TrialList, second: TrialList) -> tuple[IntArray, IntArray]:
     """Codes under which the trials of two lists can be compared.
 
     The side of a segment counts only if both lists have it; the list that alone has it must not

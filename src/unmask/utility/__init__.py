@@ -21,8 +21,9 @@ from unmask.utility.result import (
     unweighted_average_recall as unweighted_average_recall,
     utility_of as utility_of,
 )
-from unmask.utility.transcripts import (
+from unmask.utility.words import (
+    Errors as Errors,
+    normalised as normalised,
     read_labels as read_labels,
     read_transcripts as read_transcripts,
 )
-from unmask.utility.words import Errors as Errors, normalised as normalised

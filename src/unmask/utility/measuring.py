@@ -18,12 +18,10 @@ from unmask.base import FloatArray, no_formula
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.run import Arrays, Range, Xp, current_place, ranges_of, run, text_lines, write_whole
-from unmask.speech import SAMPLE_RATE, Recording, file_workers, read_audio, unexpected
-from unmask.utility.melody import melody, pitch
-from unmask.utility.quality import CLIPPED, clipped, dnsmos, level
+from unmask.speech import SAMPLE_RATE, Recording, failure, file_workers, first_of_each, read_audio
+from unmask.utility.quality import CLIPPED, clipped, dnsmos, level, melody, pitch
 from unmask.utility.recognisers import Recogniser
-from unmask.utility.transcripts import sheet
-from unmask.utility.words import errors, normalised
+from unmask.utility.words import errors, normalised, sheet
 
 ORIGINAL = "original"
 WORDS = ("word_errors", "words", "character_errors", "characters")
@@ -86,14 +84,12 @@ def measure(
             raise InputError(f"safeguards: {ORIGINAL!r} is the name of unprotected speech")
         conditions[name] = _paired(original, files, name)
     notices: list[Notice] = []
-    references: tuple[str, ...] | None = None
-    if transcripts is not None:
-        references = _of_all(transcripts, original, "transcripts")
-        if recogniser is not None:
-            notices += _foreign(recogniser, names, references)
-    values: dict[str, dict[str, FloatArray]] = {}
-    listens = recogniser if references is not None else None
     given = hypotheses or {}
+    references, listens = None, None
+    if transcripts is not None:
+        references, listens = _of_all(transcripts, original, "transcripts"), recogniser
+        if listens is not None:
+            notices += _foreign(listens, names, references)
     shared = _Shared(
         tuple(
             tuple((str(one.path), *one.stamp) for one in versions)
@@ -111,29 +107,23 @@ def measure(
     if broken:
         total = len(names) * len(conditions)
         raise InputError(f"{broken[0]} ({len(broken)} of {total} recordings failed)")
+    values: dict[str, dict[str, FloatArray]] = {}
     for place, (name, files) in enumerate(conditions.items()):
         own = [row[place] for row in rows]
-        columns = {c: np.array([float(row.get(c, np.nan)) for row in own]) for c in MEASURED}
-        if references is not None and (recogniser is not None or name in given):
-            heard = (
-                _of_all(given[name], files, f"hypotheses of {name}")
-                if name in given
-                else tuple(row["heard"] for row in own)
-            )
-            counts = [errors(a, b) for a, b in zip(references, heard, strict=True)]
-            for number, column in enumerate(WORDS):
-                columns[column] = np.array([float(one[number]) for one in counts])
-        values[name] = {c: columns.get(c, np.full(len(names), np.nan)) for c in COLUMNS}
-        notices += _clipping(name, files, columns["clipped"])
-    classes, truth, guessed = _labels(labels, predictions or {}, original)
+        if references is not None and (listens is not None or name in given):
+            heard = [row.get("heard", "") for row in own]
+            if name in given:
+                heard = list(_of_all(given[name], files, f"hypotheses of {name}"))
+            for row, *texts in zip(own, references, heard, strict=True):
+                row |= errors(*texts)._asdict()
+        values[name] = {c: np.array([float(row.get(c, np.nan)) for row in own]) for c in COLUMNS}
+        notices += _clipping(name, files, values[name]["clipped"])
     return Measurements(
         names,
         tuple(one.speaker for one in original),
         values,
         "" if references is None else "given" if listens is None else listens.name,
-        classes,
-        truth,
-        guessed,
+        *_labels(labels, predictions or {}, original),
         tuple(notices),
     )
 
@@ -152,36 +142,30 @@ class _Shared:
 
 def _measured(recogniser: Recogniser | None, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
     """Numbers of some utterances in every condition as JSON, or the line of a failure."""
-    return {"rows": np.array(json.dumps([_versions(recogniser, shared, n) for n in range(*rows)]))}
-
-
-def _versions(
-    recogniser: Recogniser | None, shared: _Shared, n: int
-) -> list[dict[str, float | str]]:
-    found: list[dict[str, float | str]] = []
-    track: FloatArray | None = None
-    for (path, *_), heard in zip(shared.versions[n], shared.heard, strict=True):
-        try:
-            samples = read_audio(path).samples
-            row: dict[str, float | str] = {
-                "level": level(samples.astype(np.float64)),
-                "clipped": clipped(samples.astype(np.float64)),
-                "seconds": samples.size / SAMPLE_RATE,
-            }
-            if shared.pitched:
-                own = pitch(samples)
-                track = own if track is None else track
-                row["rho_f0"], row["semitones"] = melody(track, own)
-            if shared.mos[n]:
-                row |= dnsmos(samples)._asdict()
-            if recogniser is not None and heard:
-                row["heard"] = recogniser.hear(path)
-        except InputError as error:
-            row = {"failure": str(error) if str(error).startswith(path) else f"{path}: {error}"}
-        except Exception as error:
-            row = {"failure": unexpected(path, error)}
-        found.append(row)
-    return found
+    results = []
+    for versions, mos in zip(shared.versions[slice(*rows)], shared.mos[slice(*rows)], strict=True):
+        row: list[dict[str, float | str]] = []
+        track: FloatArray | None = None
+        for (path, *_), heard in zip(versions, shared.heard, strict=True):
+            one: dict[str, float | str] = {}
+            row.append(one)
+            try:
+                samples = read_audio(path).samples
+                one["level"] = level(samples.astype(np.float64))
+                one["clipped"] = clipped(samples.astype(np.float64))
+                one["seconds"] = samples.size / SAMPLE_RATE
+                if shared.pitched:
+                    own = pitch(samples)
+                    track = own if track is None else track
+                    one |= melody(track, own)._asdict()
+                if mos:
+                    one |= dnsmos(samples)._asdict()
+                if recogniser is not None and heard:
+                    one["heard"] = recogniser.hear(path)
+            except Exception as error:
+                one["failure"] = failure(path, error)
+        results.append(row)
+    return {"rows": np.array(json.dumps(results))}
 
 
 def _paired(
@@ -202,13 +186,11 @@ def _paired(
             f"{first.path}: expected recordings of the originals only, found another"
             f" ({len(more)} more)"
         )
-    for one in original:
-        if by_name[one.utterance].speaker != one.speaker:
-            raise InputError(
-                f"{by_name[one.utterance].path}: expected speaker {one.speaker}, found"
-                f" {by_name[one.utterance].speaker}"
-            )
-    return tuple(by_name[one.utterance] for one in original)
+    paired = tuple(by_name[one.utterance] for one in original)
+    for one, other in zip(original, paired, strict=True):
+        if other.speaker != one.speaker:
+            raise InputError(f"{other.path}: expected speaker {one.speaker}, found {other.speaker}")
+    return paired
 
 
 def _of_all(texts: Mapping[str, str], files: Sequence[Recording], where: str) -> tuple[str, ...]:
@@ -231,47 +213,39 @@ def _foreign(
     count, total = sum(w in unknown for one in words for w in one), sum(map(len, words))
     if not count:
         return []
-    first = next(n for n, one in enumerate(words) if unknown & set(one))
-    word = next(w for w in words[first] if w in unknown)
+    first, word = next(
+        (n, w) for n, one in zip(names, words, strict=True) for w in one if w in unknown
+    )
     if 2 * count > total:
         raise InputError(
-            f"transcript of {names[first]}: expected words that {recogniser.name} knows, found"
+            f"transcript of {first}: expected words that {recogniser.name} knows, found"
             f" {word!r} ({count} of {total} words unknown: another language or grammar?)"
         )
-    return [
-        Notice(
-            "unknown-words",
-            recogniser.name,
-            f"{count} of {total} words are unknown to {recogniser.name}, {word!r} of"
-            f" {names[first]} first: each is an error whatever is said",
-        )
-    ]
+    sentence = (
+        f"{count} of {total} words are unknown to {recogniser.name}, {word!r} of {first} first:"
+        " each is an error whatever is said"
+    )
+    return [Notice("unknown-words", recogniser.name, sentence)]
 
 
 def _clipping(name: str, files: Sequence[Recording], share: FloatArray) -> list[Notice]:
     over = np.flatnonzero(share > CLIPPED)
     if not over.size:
         return []
-    return [
-        Notice(
-            "clipped",
-            name,
-            f"{files[over[0]].path}: {100 * share[over[0]]:.1f} % of its samples are clipped"
-            f" ({over.size} of {len(files)} files clip)",
-        )
-    ]
+    sentence = (
+        f"{files[over[0]].path}: {100 * share[over[0]]:.1f} % of its samples are clipped"
+        f" ({over.size} of {len(files)} files clip)"
+    )
+    return [Notice("clipped", name, sentence)]
 
 
 def _chosen(original: Sequence[Recording], most: int | None) -> tuple[bool, ...]:
     """Which utterances DNSMOS is asked about: the first of each speaker by name."""
-    if most is None:
-        return (True,) * len(original)
-    taken: dict[str, int] = {}
-    chosen = {}
-    for one in sorted(original, key=lambda one: one.utterance):
-        taken[one.speaker] = taken.get(one.speaker, 0) + 1
-        chosen[one.utterance] = taken[one.speaker] <= most
-    return tuple(chosen[one.utterance] for one in original)
+    ordered = sorted(original, key=lambda one: one.utterance)
+    most = len(ordered) if most is None else most
+    places = first_of_each((one.speaker for one in ordered), most)
+    chosen = {ordered[place].utterance for place in places}
+    return tuple(one.utterance in chosen for one in original)
 
 
 def _labels(
@@ -286,15 +260,10 @@ def _labels(
     truth = _of_all(labels, files, "labels")
     classes = tuple(sorted(set(truth)))
     number = {one: float(n) for n, one in enumerate(classes)}
-    guessed = {
-        condition: np.array(
-            [
-                number.get(text, -1.0)
-                for text in _of_all(given, files, f"predictions of {condition}")
-            ]
-        )
-        for condition, given in predictions.items()
-    }
+    guessed = {}
+    for condition, given in predictions.items():
+        texts = _of_all(given, files, f"predictions of {condition}")
+        guessed[condition] = np.array([number.get(text, -1.0) for text in texts])
     return classes, np.array([number[one] for one in truth]), guessed
 
 
@@ -304,17 +273,14 @@ def write_measurements(measurements: Measurements, path: str | os.PathLike[str])
     text.write(f"{_COMMENT}{measurements.recogniser}\n")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["condition", "utterance", "speaker", *COLUMNS])
+    people = list(zip(measurements.utterances, measurements.speakers, strict=True))
     for condition, columns in measurements.values.items():
-        for n, (utterance, speaker) in enumerate(
-            zip(measurements.utterances, measurements.speakers, strict=True)
+        for (utterance, speaker), *cells in zip(
+            people, *(columns[c] for c in COLUMNS), strict=True
         ):
-            cells = [_cell(columns[c][n]) for c in COLUMNS]
-            writer.writerow([*map(no_formula, (condition, utterance, speaker)), *cells])
+            numbers = ["" if np.isnan(cell) else f"{cell:.6g}" for cell in cells]
+            writer.writerow([*map(no_formula, (condition, utterance, speaker)), *numbers])
     write_whole(Path(path), text.getvalue().encode())
-
-
-def _cell(value: float) -> str:
-    return "" if np.isnan(value) else f"{value:.6g}"
 
 
 def read_measurements(path: str | os.PathLike[str]) -> Measurements:
@@ -325,30 +291,35 @@ def read_measurements(path: str | os.PathLike[str]) -> Measurements:
     wanted = {"condition", "utterance", "speaker", *COLUMNS}
     if missing := wanted - next(rows, (1, {}))[1].keys():
         raise InputError(f"{path}: expected the column {min(missing)}, found none")
-    found: dict[str, dict[str, dict[str, str]]] = {}
+    cells: dict[str, dict[str, dict[str, str]]] = {}
     for _, row in rows:
-        of_condition = found.setdefault(row["condition"], {})
+        of_condition = cells.setdefault(row["condition"], {})
         if row["utterance"] in of_condition:
             raise InputError(f"{path}: {row['condition']}: {row['utterance']} stands there twice")
         of_condition[row["utterance"]] = row
-    if ORIGINAL not in found:
+    if ORIGINAL not in cells:
         raise InputError(f"{path}: expected the condition {ORIGINAL}, found none")
-    names = tuple(found[ORIGINAL])
-    for condition, given in found.items():
-        if set(given) != set(names):
-            other = min(set(given) ^ set(names))
+    original = cells[ORIGINAL]
+    for condition, given in cells.items():
+        if other := given.keys() ^ original.keys():
             raise InputError(
-                f"{path}: {condition}: expected the originals' utterances, see {other}"
+                f"{path}: {condition}: expected the originals' utterances, see {min(other)}"
             )
-    return Measurements(
-        names,
-        tuple(found[ORIGINAL][name]["speaker"] for name in names),
-        {
-            condition: {c: _column(path, given, names, c) for c in COLUMNS}
-            for condition, given in {ORIGINAL: found[ORIGINAL], **found}.items()
-        },
-        who,
-    )
+
+    def number(row: dict[str, str], column: str) -> float:
+        try:
+            return float(row[column] or "nan")
+        except ValueError:
+            raise InputError(
+                f"{path}: {row['utterance']}: {column}: expected a number, found {row[column]}"
+            ) from None
+
+    values = {
+        condition: {c: np.array([number(given[name], c) for name in original]) for c in COLUMNS}
+        for condition, given in {ORIGINAL: original, **cells}.items()
+    }
+    speakers = tuple(row["speaker"] for row in original.values())
+    return Measurements(tuple(original), speakers, values, who)
 
 
 def case_study_utility() -> Measurements:
@@ -360,19 +331,3 @@ def case_study_utility() -> Measurements:
     place = resources.files("unmask.data").joinpath("case_study", "utility.csv.gz")
     with resources.as_file(place) as path:
         return read_measurements(path)
-
-
-def _column(
-    path: str | os.PathLike[str],
-    rows: Mapping[str, Mapping[str, str]],
-    names: Sequence[str],
-    column: str,
-) -> FloatArray:
-    values = []
-    for name in names:
-        text = rows[name][column]
-        try:
-            values.append(float(text) if text else float("nan"))
-        except ValueError:
-            raise InputError(f"{path}: {name}: {column}: expected a number, found {text}") from None
-    return np.array(values)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from unmask.errors import InputError
 from unmask.speech import SAMPLE_RATE, command_words, needed, read_audio, run_command
@@ -34,7 +33,9 @@ class Recogniser(Protocol):
 
     def hear(self, path: str) -> str: ...
 
-    def unknown(self, words: Iterable[str]) -> list[str]: ...
+    def unknown(self, words: Iterable[str]) -> list[str]:
+        """Those of some words; none where nothing is known of them."""
+        return []
 
 
 def runs_code(recogniser: str) -> bool:
@@ -87,8 +88,12 @@ def _grammar(given: str | None) -> str:
     return f"#JSGF V1.0;\ngrammar words;\npublic <words> = ( {' | '.join(words)} )+ ;\n"
 
 
+def _words(grammar: str) -> list[str]:
+    return re.findall(r"[\w']+", grammar.partition("=")[2])
+
+
 @dataclass(frozen=True)
-class PocketSphinx:
+class PocketSphinx(Recogniser):
     """CMU's recogniser with its English model of 2015; weak, and the same everywhere."""
 
     grammar: str = ""
@@ -97,16 +102,17 @@ class PocketSphinx:
     def name(self) -> str:
         if not self.grammar:
             return POCKETSPHINX
-        words = re.findall(r"\b[\w']+\b", self.grammar.partition("=")[2])
-        told = "digits" if words == DIGITS else f"grammar of {len(set(words))} words"
-        return f"{POCKETSPHINX}, {told}"
+        words = _words(self.grammar)
+        which = "digits" if words == DIGITS else f"grammar of {len(set(words))} words"
+        return f"{POCKETSPHINX}, {which}"
 
     def hear(self, path: str) -> str:
         decoder = _decoder(self.grammar)
-        samples = read_audio(path).samples
+        scaled = np.rint(read_audio(path).samples * 32768.0)
+        integers = np.clip(scaled, -32768, 32767).astype("<i2")
         decoder.reinit_feat()  # forgets the mean spectrum of what it heard before
         decoder.start_utt()
-        decoder.process_raw(_int16(samples), no_search=False, full_utt=True)
+        decoder.process_raw(integers.tobytes(), no_search=False, full_utt=True)
         decoder.end_utt()
         heard = decoder.hyp()
         return re.sub(r"\(\d+\)", "", heard.hypstr) if heard is not None else ""
@@ -114,7 +120,7 @@ class PocketSphinx:
     def unknown(self, words: Iterable[str]) -> list[str]:
         """Words of neither dictionary nor grammar."""
         if self.grammar:
-            known = set(re.findall(r"[\w']+", self.grammar.partition("=")[2]))
+            known = set(_words(self.grammar))
             return [word for word in words if word not in known]
         decoder = _decoder("")
         return [word for word in words if decoder.lookup_word(word) is None]
@@ -127,8 +133,7 @@ def _decoder(grammar: str) -> Any:
     if not grammar:
         return sphinx.Decoder(loglevel="FATAL")
     decoder = sphinx.Decoder(lm=None, loglevel="FATAL", **_LOOP)
-    words = set(re.findall(r"[\w']+", grammar.partition("=")[2]))
-    foreign = sorted(word for word in words if decoder.lookup_word(word) is None)
+    foreign = sorted(word for word in _words(grammar) if decoder.lookup_word(word) is None)
     if foreign:
         raise InputError(
             f"grammar: expected words of {POCKETSPHINX}'s English dictionary, found {foreign[0]}"
@@ -141,12 +146,8 @@ def _decoder(grammar: str) -> Any:
     return decoder
 
 
-def _int16(samples: npt.NDArray[np.float32]) -> bytes:
-    return bytes(np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2").tobytes())
-
-
 @dataclass(frozen=True)
-class Command:
+class Command(Recogniser):
     """Any recogniser as a command; run without a shell, ``{input}`` filled in after splitting."""
 
     command: str
@@ -159,13 +160,9 @@ class Command:
     def hear(self, path: str) -> str:
         return " ".join(run_command(path, self.command, {_PLACE: path}, self.timeout).split())
 
-    def unknown(self, words: Iterable[str]) -> list[str]:
-        """Nothing is known of its words."""
-        return []
-
 
 @dataclass(frozen=True)
-class Hub:
+class Hub(Recogniser):
     """A model of faster-whisper or of transformers, by its name on a hub or its folder."""
 
     kind: str
@@ -184,10 +181,6 @@ class Hub:
         longer = {"chunk_length_s": _CHUNK} if samples.size > _CHUNK * SAMPLE_RATE else {}
         heard = model({"raw": samples, "sampling_rate": SAMPLE_RATE}, **longer)
         return str(heard["text"]).strip()
-
-    def unknown(self, words: Iterable[str]) -> list[str]:
-        """Nothing is known of its words."""
-        return []
 
 
 @lru_cache(maxsize=1)

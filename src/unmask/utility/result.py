@@ -80,19 +80,16 @@ class Utility(Tabular):
     @property
     def estimates(self) -> tuple[Estimate, ...]:
         """All estimates, condition by condition."""
-        return tuple(e for found in self.estimates_of.values() for e in found)
+        return tuple(one for some in self.estimates_of.values() for one in some)
 
     def estimate(self, condition: str, metric: str) -> Estimate | None:
         """One number; None where it was not measured."""
-        found = self.estimates_of.get(condition, ())
-        return next((one for one in found if one.metric == metric), None)
+        some = self.estimates_of.get(condition, ())
+        return next((one for one in some if one.metric == metric), None)
 
     def rows(self) -> Sequence[Mapping[str, Any]]:
-        return [
-            estimate_row(one, condition=name)
-            for name, found in self.estimates_of.items()
-            for one in found
-        ]
+        parts = self.estimates_of.items()
+        return [estimate_row(one, condition=name) for name, some in parts for one in some]
 
 
 def utility_of(
@@ -105,9 +102,7 @@ def utility_of(
     """
     if replicates < 0 or replicates == 1:
         raise InputError(f"replicates: expected 0 or at least 2, found {replicates}")
-    names = sorted(set(measurements.speakers))
-    place = {name: n for n, name in enumerate(names)}
-    owner = np.array([place[name] for name in measurements.speakers])
+    names, owner = np.unique(measurements.speakers, return_inverse=True)
     conditions = measurements.conditions
     drawn = draws(len(names), replicates, seed)
     sums: dict[str, Callable[[FloatArray], FloatArray]] = {}
@@ -119,11 +114,7 @@ def utility_of(
         if not (of.sum(axis=0) > 0).all():
             continue
         sums[metric] = _ratio(over, of)
-        counts[metric] = {
-            "words" if how.of == "words" else "characters" if how.of else "utterances": int(
-                of[:, 0].sum()
-            )
-        }
+        counts[metric] = {how.of or "utterances": int(of[:, 0].sum())}
     if measurements.labels is not None and set(measurements.predictions) >= set(conditions):
         sums[UAR] = _recall(measurements, owner, len(names))
         counts[UAR] = {"utterances": len(owner)}
@@ -202,20 +193,14 @@ def _recall(
 ) -> Callable[[FloatArray], FloatArray]:
     assert measurements.labels is not None
     truth = measurements.labels.astype(np.int64)
-    classes = len(measurements.classes)
-    total = np.zeros((speakers, classes))
+    total = np.zeros((speakers, len(measurements.classes)))
     np.add.at(total, (owner, truth), 1.0)
     right = []
     for name in measurements.conditions:
-        hit = np.zeros((speakers, classes))
+        hit = np.zeros_like(total)
         np.add.at(hit, (owner, truth), (measurements.predictions[name] == truth).astype(float))
-        right.append(hit)
-
-    def value(times: FloatArray) -> FloatArray:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.stack([np.mean(times @ one / (times @ total), axis=-1) for one in right])
-
-    return value
+        right.append(_ratio(hit, total))
+    return lambda times: np.stack([np.mean(recall(times).T, axis=-1) for recall in right])
 
 
 def _estimates(
@@ -230,44 +215,36 @@ def _estimates(
     how = METRICS.get(metric)
     unit, chance = ("%", 1 / max(len(measurements.classes), 1)) if how is None else how[2:4]
     values = made.sample[metric]
-    told: dict[str, Any] = {}
-    if how is not None and how.of is not None:
-        told["recogniser"] = measurements.recogniser or None
+    params = (
+        {} if how is None or how.of is None else {"recogniser": measurements.recogniser or None}
+    )
     fixed: dict[str, Any] = {
         "unit": unit,
         "n": {**counts, "speakers": made.units},
-        "params": told,
+        "params": params,
     }
     why = "" if made.replicates else "no replicates were asked for"
 
     def one(name: str, system: int) -> Estimate:
-        interval = made.interval(metric, level=level, system=system) if made.replicates else None
-        if system == 0 and metric in ("rho_f0", "semitones"):
-            interval = None
-        return Estimate(
-            name,
-            float(values[system]),
-            interval=interval,
-            chance=chance,
-            no_interval=why if interval is None and why else "" if interval else "a copy of itself",
-            **fixed,
-        )
+        interval = None
+        if made.replicates and (system or metric not in ("rho_f0", "semitones")):
+            interval = made.interval(metric, level=level, system=system)
+        reason = "" if interval else why or "a copy of itself"
+        value = float(values[system])
+        return Estimate(name, value, interval=interval, chance=chance, no_interval=reason, **fixed)
 
-    found = [one(metric, number)]
+    numbers = [one(metric, number)]
     if number and (how is None or how.paired):
-        found.append(one(f"{metric}_unprotected", 0))
-        found.append(
-            Estimate(
-                f"{metric}_difference",
-                float(values[number] - values[0]),
-                interval=made.difference(metric, level=level, first=0, second=number)
-                if made.replicates
-                else None,
-                no_interval=why,
-                **fixed,
-            )
-        )
-    return found
+        difference = float(values[number] - values[0])
+        interval = None
+        if made.replicates:
+            interval = made.difference(metric, level=level, first=0, second=number)
+        name = f"{metric}_difference"
+        numbers += [
+            one(f"{metric}_unprotected", 0),
+            Estimate(name, difference, interval=interval, no_interval=why, **fixed),
+        ]
+    return numbers
 
 
 def _weak(estimates: Mapping[str, Sequence[Estimate]], recogniser: str) -> list[Notice]:
@@ -275,11 +252,8 @@ def _weak(estimates: Mapping[str, Sequence[Estimate]], recogniser: str) -> list[
     control = next((e for e in estimates[ORIGINAL] if e.metric == "wer"), None)
     if control is None or float(control.value) <= WEAK:
         return []
-    return [
-        Notice(
-            "weak-recogniser",
-            recogniser,
-            f"{recogniser} gets {100 * float(control.value):.0f} % of unprotected words wrong: too"
-            " weak to judge what protection costs",
-        )
-    ]
+    sentence = (
+        f"{recogniser} gets {100 * float(control.value):.0f} % of unprotected words wrong: too weak"
+        " to judge what protection costs"
+    )
+    return [Notice("weak-recogniser", recogniser, sentence)]

@@ -1,4 +1,4 @@
-"""Words and characters that a recogniser gets wrong: WER and CER.
+"""What was said, and what a recogniser gets wrong of it: transcripts, WER and CER.
 
 WER = (S + D + I)/N: substitutions, deletions and insertions of the cheapest alignment of the
 hypothesis with the reference, over the words of the reference (Levenshtein 1966). It may exceed 1.
@@ -8,12 +8,23 @@ between words among them. jiwer finds the alignment.
 
 from __future__ import annotations
 
+import csv
+import os
 import re
 import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from unmask.errors import InputError
+from unmask.run import text_lines
 from unmask.speech import needed
 
+UTTERANCE = ("utterance", "utt_id", "utt", "id", "file", "filename", "path")
+TEXT = ("text", "transcript", "transcription", "sentence", "words")
+LABEL = ("label", "emotion", "class", "prediction")
+_AUDIO = (".wav", ".flac", ".mp3", ".ogg", ".opus")
+_LIBRISPEECH = ".trans.txt"
 _APOSTROPHES = str.maketrans({"’": "'", "ʼ": "'", "`": "'"})
 _LOOSE = re.compile(r"(?<!\w)'|'(?!\w)")
 
@@ -53,3 +64,102 @@ def errors(reference: str, hypothesis: str) -> Errors:
         characters.substitutions + characters.deletions + characters.insertions,
         characters.hits + characters.substitutions + characters.deletions,
     )
+
+
+def read_transcripts(source: str | Path, *, empty: bool = False) -> dict[str, str]:
+    """The words of every utterance.
+
+    ``source`` is a Kaldi ``text`` file (utterance, then words), a table (``.csv``, ``.tsv``) with
+    the columns ``utterance`` and ``text`` (or their usual other names), a LibriSpeech
+    ``.trans.txt``, or a folder of these. A path in a table stands for its name without folders and
+    suffix. A transcript without words is an error unless ``empty``, as hypotheses may be.
+    """
+    place = Path(source)
+    files = [place]
+    if place.is_dir():
+        text = place / "text"
+        files = sorted(place.rglob(f"*{_LIBRISPEECH}")) or [text] * text.is_file()
+        if not files:
+            raise InputError(f"{place}: expected a Kaldi text or files {_LIBRISPEECH}, found none")
+    return _entries(
+        place, files, TEXT, "transcript", "words", lambda text: empty or bool(normalised(text))
+    )
+
+
+def read_labels(source: str | Path) -> dict[str, str]:
+    """A label of every utterance: a table with the columns ``utterance`` and ``label``, or lines of
+    an utterance and its label.
+    """
+    return _entries(source, [Path(source)], LABEL, "label", "a label", bool)
+
+
+def _entries(
+    source: str | Path,
+    files: Sequence[Path],
+    columns: Sequence[str],
+    kind: str,
+    noun: str,
+    good: Callable[[str], bool],
+) -> dict[str, str]:
+    """What the files of a source say of each utterance; a ``kind`` is made of a ``noun``."""
+    entries: dict[str, str] = {}
+    for path in files:
+        for number, name, text in _rows(path, columns):
+            if name in entries:
+                raise InputError(f"{path}, line {number}: a second {kind} of {name}")
+            if not good(text):
+                raise InputError(f"{path}, line {number}: expected {noun} of {name}, found none")
+            entries[name] = text
+    if not entries:
+        raise InputError(f"{source}: expected {kind}s, found none")
+    return entries
+
+
+def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Line, name and text of every utterance in a table or a file of lines."""
+    kind, lines = path.suffix.lower(), text_lines(path)
+    if kind not in (".csv", ".tsv"):
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                name, *text = line.split(maxsplit=1)
+                yield number, name, "".join(text).strip()
+        return
+    rows = sheet(path, lines, "\t" if kind == ".tsv" else ",")
+    head = next(rows)[1]
+    first = next((one for one in UTTERANCE if one in head), None)
+    second = next((one for one in columns if one in head), None)
+    if first is None or second is None:
+        raise InputError(
+            f"{path}, line 1: expected columns {UTTERANCE[0]} and {columns[0]}, found"
+            f" {', '.join(head) or 'none'}"
+        )
+    for number, row in rows:
+        name = row[first].strip()
+        audio = Path(name).suffix.lower() in _AUDIO
+        yield number, Path(name).stem if audio else name, row[second].strip()
+
+
+def sheet(
+    path: str | os.PathLike[str], lines: Iterable[str], mark: str = ","
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Rows of a table by the names of its columns, and their lines; a row is one line.
+
+    ``lines`` are those of the file ``path``, the first of them its header; ``mark`` is between
+    columns. A quote that stays open, or a row of more or fewer columns, is an error.
+    """
+    head: list[str] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            row = next(csv.reader([line], delimiter=mark, strict=True), [])
+        except csv.Error as error:
+            raise InputError(f"{path}, line {number}: expected quotes in pairs: {error}") from None
+        if not head:
+            head = [name.strip().lower() for name in row]
+            if len(set(head)) < len(head):
+                raise InputError(f"{path}, line {number}: expected columns of different names")
+        elif line.strip() and len(row) != len(head):
+            raise InputError(
+                f"{path}, line {number}: expected {len(head)} columns, found {len(row)}"
+            )
+        if line.strip() or number == 1:
+            yield number, dict(zip(head, row, strict=True))

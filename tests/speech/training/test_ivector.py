@@ -10,7 +10,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from unmask.speech import Recipe, embed, train, training_seconds  # noqa: E402
-from unmask.speech.training import checkpoint  # noqa: E402
 from unmask.speech.training.ivector import (  # noqa: E402  # noqa: E402
     Mixture,
     Statistics,
@@ -20,6 +19,7 @@ from unmask.speech.training.ivector import (  # noqa: E402  # noqa: E402
     speech_frames,
     statistics,
 )
+from unmask.speech.training.run import Run  # noqa: E402
 
 
 def blobs(count: int = 400) -> torch.Tensor:
@@ -138,15 +138,15 @@ def test_an_extractor_through_the_same_command(twelve, tmp_path):
 def test_a_killed_run_ends_with_the_same_extractor(twelve, tmp_path, monkeypatch, after):
     recipe = Recipe(network="ivector", components=4, dimension=5, iterations=3, full=True)
     whole = train(twelve, tmp_path / "whole", recipe=recipe)
-    before = checkpoint.write
+    before = Run.write
 
-    def killed(folder, run, position, tensors):
-        before(folder, run, position, tensors)
+    def killed(self, position, tensors):
+        before(self, position, tensors)
         if position.step == after:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoint, "write", killed)
+        patched.setattr(Run, "write", killed)
         with pytest.raises(KeyboardInterrupt):
             train(twelve, tmp_path / "killed", recipe=recipe)
     gone_on = train(twelve, tmp_path / "killed", recipe=recipe)

@@ -135,7 +135,7 @@ def test_from_the_weights_of_another(twelve, tmp_path):
 
 def test_early_stop(twelve, tmp_path, monkeypatch):
     rates = iter([0.3, 0.2, 0.25, 0.25, 0.1])
-    monkeypatch.setattr("unmask.speech.training.data.equal_error_rate", lambda *_: next(rates))
+    monkeypatch.setattr("unmask.speech.training.loop.equal_error_rate", lambda *_: next(rates))
     recipe = replace(SMALL, steps=9, every=1, patience=2, held_out=2)
     made = train(twelve, tmp_path / "e", recipe=recipe)
     assert [eer for _, _, eer in made.curve] == [0.3, 0.2, 0.25, 0.25]
@@ -203,11 +203,10 @@ def test_other_speeds_are_new_speakers_unless_told_otherwise(twelve, tmp_path):
 
 
 def test_an_epoch_takes_every_recording_once(twelve, tmp_path):
-    from unmask.speech.training.batches import Plan
     from unmask.speech.training.data import decode
 
     corpus = decode(twelve, tmp_path)
-    plan = Plan(SMALL, corpus.samples, np.arange(48), corpus.labels)
+    plan = loop.Plan(SMALL, corpus.samples, corpus.labels)
     assert plan.epoch == 8
     for epoch in (0, 3):
         rows = np.concatenate([plan.rows_at(8 * epoch + n) for n in range(8)])

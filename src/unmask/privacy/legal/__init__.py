@@ -24,6 +24,7 @@ from unmask.privacy.legal.curve import (
     VARIANTS as VARIANTS,
     Curve as Curve,
     RiskCurve as RiskCurve,
+    spoken as spoken,
     variant_name as variant_name,
 )
 from unmask.privacy.legal.learning import (

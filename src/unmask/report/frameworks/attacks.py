@@ -11,21 +11,12 @@ import polars as pl
 
 from unmask.base import BoolArray, FloatArray
 from unmask.errors import InputError
-from unmask.privacy.legal import (
-    CENTRED,
-    CENTRED_NEGATED,
-    LEARNT,
-    NEGATED,
-    PLAIN,
-    Attacker as LegalAttacker,
-    Pairs,
-    pooled,
-    variant_name,
-)
+from unmask.privacy import legal as law
 from unmask.report.cache import digest_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
 from unmask.report.extractors import Speech
 from unmask.report.inputs import Inputs, counterpart
+from unmask.report.section import note
 from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores
 
 ATTACKS = "Attacks"
@@ -35,24 +26,18 @@ NOT_GIVEN = {
 }
 
 
-BACKENDS_ONLY = (
-    "Attackers train back-ends only; those of the published protocol train the extractor anew,"
-    " which is stronger: with recordings and a safeguard that can be run, train = true does so."
-)
-
-
 def extractor_note(inputs: Inputs) -> str:
     """Which extractors were trained on protected speech, or why none was."""
     if not inputs.trained:
         why = dict.fromkeys(f"{who}, {why}" for (_, who), why in inputs.untrained.items())
-        return f"No extractor was trained: {'; '.join(why)}." if why else BACKENDS_ONLY
-    told = [
+        return f"No extractor was trained: {'; '.join(why)}." if why else note("backends_only")
+    trained = (
         f"{who} on {name}, by {speech.people} people"
         for (name, who), speech in inputs.trained.items()
-    ]
+    )
     return (
         "Extractors were trained on speech protected under keys of the attacker's own, by people"
-        f" who are not attacked: {'; '.join(told)}."
+        f" who are not attacked: {'; '.join(trained)}."
     )
 
 
@@ -68,7 +53,7 @@ def description(enrol: str, train: Sequence[str], *, trained: bool = False) -> s
     return "who can run the safeguard" if enrol == "own" else "who knows nothing of the safeguard"
 
 
-def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str, LegalAttacker]:
+def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str, law.Attacker]:
     """Who competes with plain and centred scores in the similarity matrices, by name: every
     back-end of an attacker that aligns the two sides by itself, those that training people teach
     where there are such, and extractors that were trained.
@@ -76,16 +61,15 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     They compare all original with all protected speech, as the matrices do.
     """
     speech = inputs.speech(safeguard)
+    train, pairs = None, pairs_of(speech)
     named = dict.fromkeys(b for one in config.attackers for b in one.backends if b != "cosine")
-    train, pairs = None, None
-    if {"original", "own"} <= set(speech.learnt):
-        pairs = speech.learnt["original"], speech.learnt["own"]
-        train = pooled(pairs)
+    if pairs is not None:
+        train = law.pooled(pairs)
     sides = counterpart(speech.known["original"], speech.protected), speech.protected
-    whole = LegalAttacker(*sides, "cosine", train, consistency=False, pairs=pairs)
-    found = {name: replace(whole, backend=name) for name in named if whole.allows(name)}
-    return found | {
-        f"trained by {who}": LegalAttacker(
+    whole = law.Attacker(*sides, "cosine", train, consistency=False, pairs=pairs)
+    allowed = {name: replace(whole, backend=name) for name in named if whole.allows(name)}
+    return allowed | {
+        f"trained by {who}": law.Attacker(
             counterpart(one.known["original"], one.protected), one.protected, consistency=False
         )
         for (name, who), one in inputs.trained.items()
@@ -93,20 +77,26 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     }
 
 
+def pairs_of(speech: Speech) -> law.Pairs | None:
+    """Training speech as it is and as the attacker's own run protects it, where there are both."""
+    learnt = speech.learnt
+    return (learnt["original"], learnt["own"]) if {"original", "own"} <= set(learnt) else None
+
+
 @dataclass(frozen=True)
 class Variant:
     """How an attacker compares: a back-end, and how its scores are read."""
 
     backend: str
-    reading: str = PLAIN
+    reading: str = law.PLAIN
 
     @property
     def centred(self) -> bool:
-        return self.reading in (CENTRED, CENTRED_NEGATED)
+        return self.reading in (law.CENTRED, law.CENTRED_NEGATED)
 
     @property
     def negated(self) -> bool:
-        return self.reading in (NEGATED, CENTRED_NEGATED)
+        return self.reading in (law.NEGATED, law.CENTRED_NEGATED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +114,7 @@ class Attack:
     enrol: Embeddings = field(repr=False)
     train: Embeddings = field(repr=False)
     test: Embeddings = field(repr=False)
-    pairs: Pairs | None = field(default=None, repr=False)
+    pairs: law.Pairs | None = field(default=None, repr=False)
     enrols_own: bool = False
     _scored: dict[tuple[str, bool], FloatArray] = field(
         init=False, default_factory=dict, repr=False
@@ -136,12 +126,12 @@ class Attack:
         sets = (self.enrol, self.train, self.test, *(self.pairs or ()))
         return [digest_of(one) for one in sets]
 
-    def against(self, backend: str) -> LegalAttacker:
+    def against(self, backend: str) -> law.Attacker:
         """The attacker with one of its back-ends.
 
         What it enrols is never the attacked run, or the safeguard has no key.
         """
-        return LegalAttacker(
+        return law.Attacker(
             self.enrol, self.test, backend, self.train, consistency=False, pairs=self.pairs
         )
 
@@ -162,7 +152,7 @@ class Attack:
         """Every enrolled speaker against every attacked utterance, scored once."""
         key = (variant.backend, variant.centred)
         if key not in self._scored:
-            reading = CENTRED if variant.centred else PLAIN
+            reading = law.CENTRED if variant.centred else law.PLAIN
             self._scored[key] = self.against(variant.backend).matrix(reading)
         scores = self._scored[key]
         return -scores if variant.negated else scores
@@ -220,7 +210,7 @@ class Attack:
 
 
 def labelled(attacker: str, variant: Variant) -> str:
-    return variant_name(f"{attacker} ({variant.backend})", variant.reading)
+    return law.variant_name(f"{attacker} ({variant.backend})", variant.reading)
 
 
 def _same(first: Ids, second: Ids) -> BoolArray:
@@ -234,11 +224,9 @@ def _first_value(embeddings: Embeddings, column: str) -> Ids | None:
     if column not in embeddings.columns:
         return None
     ids = embeddings.columns[column]
-    codes = np.unique(embeddings.speakers.codes, return_index=True, return_inverse=True)
-    value = ids.codes[codes[1]]
-    if (value[codes[2]] != ids.codes).any():
-        return None
-    return Ids(value, ids.names)
+    _, first, of = np.unique(embeddings.speakers.codes, return_index=True, return_inverse=True)
+    value = ids.codes[first]
+    return Ids(value, ids.names) if (value[of] == ids.codes).all() else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,11 +245,12 @@ class Attacks:
     @property
     def names(self) -> tuple[str, ...]:
         """Attackers that were run against some safeguard."""
-        return tuple(
-            dict.fromkeys(
-                a.attacker for n, found in self.of.items() if n != ORIGINAL for a in found
-            )
-        )
+        return tuple(dict.fromkeys(a.attacker for a in self.every if a.safeguard != ORIGINAL))
+
+    @property
+    def every(self) -> tuple[Attack, ...]:
+        """All attacks, in order."""
+        return tuple(attack for some in self.of.values() for attack in some)
 
 
 def attacks_of(config: Config, inputs: Inputs) -> Attacks:
@@ -271,7 +260,7 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
     original = inputs.enrolment(inputs.original)
     control = inputs.attacked(inputs.original)
     backends = tuple(
-        dict.fromkeys(b for one in config.attackers for b in one.backends if b not in LEARNT)
+        dict.fromkeys(b for one in config.attackers for b in one.backends if b not in law.LEARNT)
     )
     of: dict[str, tuple[Attack, ...]] = {
         ORIGINAL: (Attack(ORIGINAL, ORIGINAL, "", backends, original, original, control),)
@@ -282,7 +271,7 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
         test = inputs.attacked(protected)
         run = inputs.enrolment(protected)
         given = inputs.speech(name)
-        found = []
+        attacks = []
         for one in config.attackers:
             speech = inputs.trained.get((name, one.name)) if one.trains else given
             lacking = [NOT_GIVEN[data] for data in one.needs if data not in given.known]
@@ -291,11 +280,11 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
             elif lacking and not one.trains:
                 missing[name, one.name] = f"not run, {' and '.join(lacking)}"
             else:
-                found.append(_attack(name, one, inputs, speech))
-        if not found:
-            told = "; ".join(f"{who}: {why}" for (n, who), why in missing.items() if n == name)
-            raise InputError(f"attackers: none can attack {name} ({told})")
-        of[name] = tuple(found)
+                attacks.append(_attack(name, one, inputs, speech))
+        if not attacks:
+            reasons = "; ".join(f"{who}: {why}" for (n, who), why in missing.items() if n == name)
+            raise InputError(f"attackers: none can attack {name} ({reasons})")
+        of[name] = tuple(attacks)
         consistency[name] = Attack(name, CONSISTENCY, "", ("cosine",), run, run, test)
     return Attacks(of, consistency, missing)
 
@@ -304,15 +293,13 @@ def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> At
     """An attacker with the back-ends that its data allow: trained on people who are not attacked
     where there are such, else on its own enrolment speech.
     """
-    known = {data: inputs.enrolment(found) for data, found in speech.known.items()}
+    known = {data: inputs.enrolment(some) for data, some in speech.known.items()}
     apart = all(data in speech.learnt for data in one.train)
     sets = speech.learnt if apart else known
-    train = pooled([sets[data] for data in one.train if data in sets])
-    pairs = None
-    if apart and one.enrol == "original" and {"original", "own"} <= set(speech.learnt):
-        pairs = speech.learnt["original"], speech.learnt["own"]
+    train = law.pooled([sets[data] for data in one.train if data in sets])
+    pairs = pairs_of(speech) if apart and one.enrol == "original" else None
     usable = tuple(
-        b for b in one.backends if b not in LEARNT or (apart and (b == "asnorm" or pairs))
+        b for b in one.backends if b not in law.LEARNT or (apart and (b == "asnorm" or pairs))
     )
     return Attack(
         safeguard,

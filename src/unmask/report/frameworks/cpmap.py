@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from unmask import figures as charts
 from unmask.estimate import Notice
-from unmask.figures import (
-    Figure,
-    cp_map_figure,
-    delta_cp_map_figure,
-    roadmap_figure,
-    trial_bias_figure,
-)
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.study import Framework, Plan, Study, Table
-from unmask.report.section import LI_2022, TWO_RATES, Method, Section, TableBlock, percent
-from unmask.stress import Contour, CpAssessment, DeltaCpMap, contour, cp_maps
+from unmask.report.frameworks.study import Framework, Results, Study, Table
+from unmask.report.section import Section, TableBlock, note, percent
+from unmask.stress import Contour, CpAssessment, CpMap, DeltaCpMap, contour, cp_maps
 
 LEVELS = {"eer": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "min_dcf": (0.1, 0.2, 0.5, 0.8)}
 
@@ -45,7 +38,7 @@ def _rows(
     assessment: CpAssessment, *, several: bool = False, **where: str
 ) -> tuple[list[Row], list[Row], list[Row]]:
     """Maps, trial configs placed on them, and comparisons."""
-    by = {"by": _metric(assessment)} if several else {}
+    by = {"by": assessment.metric.name} if several else {}
     maps = [
         Row({**where, "system": name, **by}, assessment.estimates(name)) for name in assessment.maps
     ]
@@ -65,10 +58,6 @@ def _rows(
         for delta in assessment.deltas
     ]
     return maps, configs, deltas
-
-
-def _metric(assessment: CpAssessment) -> str:
-    return str(next(iter(assessment.maps.values())).metric.name)
 
 
 def _notes(assessment: CpAssessment) -> tuple[str, ...]:
@@ -95,25 +84,25 @@ def _notes(assessment: CpAssessment) -> tuple[str, ...]:
 
 
 def _contours(assessment: CpAssessment) -> dict[str, list[Contour]]:
-    levels = LEVELS[_metric(assessment)]
+    levels = LEVELS[assessment.metric.name]
     return {name: [contour(cp, level) for level in levels] for name, cp in assessment.maps.items()}
 
 
-@figures_of.register
-def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list[Figure]:
+@figures_of.register(CpAssessment)
+def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list[charts.Figure]:
     """The maps on one scale, each with its trial configs, trial bias, delta maps, the roadmap.
 
     ``further`` assessments are of the same trials by another metric: their delta maps stand beside
     those of the first.
     """
-    every = {(f"_{_metric(one)}" if further else ""): one for one in (assessment, *further)}
+    every = {(f"_{one.metric.name}" if further else ""): one for one in (assessment, *further)}
     figures = []
     for end, one in every.items():
         lines = _contours(one)
         if len(one.maps) > 1:
-            figures.append(cp_map_figure(one.maps, contours=lines, name=f"cp_map{end}"))
+            figures.append(charts.cp_map_figure(one.maps, contours=lines, name=f"cp_map{end}"))
         figures += [
-            cp_map_figure(
+            charts.cp_map_figure(
                 {name: cp},
                 contours=lines,
                 positions=one.positions,
@@ -123,7 +112,7 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
             for number, (name, cp) in enumerate(one.maps.items(), start=1)
         ]
     figures += [
-        trial_bias_figure(
+        charts.trial_bias_figure(
             bias, name=f"trial_bias_{number}", title=f"Trial bias: {name} on other trials"
         )
         for number, (name, bias) in enumerate(assessment.bias.items(), start=1)
@@ -131,12 +120,22 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
     ]
     if assessment.deltas:
         paired = zip(*(one.deltas for one in every.values()), strict=True)
-        figures.append(delta_cp_map_figure([delta for pair in paired for delta in pair]))
+        figures.append(charts.delta_cp_map_figure([delta for pair in paired for delta in pair]))
     return figures + [
-        roadmap_figure(one.roadmap, name=f"cp_roadmap{end}")
+        charts.roadmap_figure(one.roadmap, name=f"cp_roadmap{end}")
         for end, one in every.items()
         if one.roadmap is not None
     ]
+
+
+@figures_of.register(CpMap)
+def _(result: CpMap) -> list[charts.Figure]:
+    return [charts.cp_map_figure({"system": result})]
+
+
+@figures_of.register(DeltaCpMap)
+def _(result: DeltaCpMap) -> list[charts.Figure]:
+    return [charts.delta_cp_map_figure([result])]
 
 
 def _step(table: Table, study: Study) -> Step:
@@ -163,89 +162,61 @@ def _step(table: Table, study: Study) -> Step:
     )
 
 
-def _later(study: Study) -> Plan:
-    return {"maps": {table.name: _step(table, study) for table in study.compared()}}
-
-
-def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
-    """Maps and delta maps of every table."""
-    found: Mapping[str, CpAssessment] = results["maps"]
-    figures: list[Figure] = []
+def _section(study: Study, results: Results) -> Section:
+    assessments: Mapping[str, CpAssessment] = results["maps"]
+    figures: list[charts.Figure] = []
     rows: list[Row] = []
     deltas: list[Row] = []
-    told: list[str] = []
-    for number, (name, result) in enumerate(found.items(), start=1):
+    uniform: list[str] = []
+    for number, (name, result) in enumerate(assessments.items(), start=1):
         figures.append(
-            cp_map_figure(
+            charts.cp_map_figure(
                 result.maps,
                 contours=_contours(result),
                 name=f"cp_map_{number}",
                 title=f"{name}: {_hardest(result)}",
             )
         )
-        told += [line for delta in result.deltas for line in _everywhere(delta)]
+        uniform += [line for delta in result.deltas for line in _everywhere(delta)]
         mixed = [delta for delta in result.deltas if not _everywhere(delta)]
         if mixed:
-            figures.append(
-                delta_cp_map_figure(
-                    mixed,
-                    name=f"delta_cp_map_{number}",
-                    title=f"{name}: {_won(mixed)}",
-                )
+            won = "; ".join(
+                f"{delta.test} errs less than {delta.reference} in {100 * delta.win:.0f} % of cells"
+                for delta in mixed
             )
+            drawn = f"delta_cp_map_{number}"
+            figures.append(charts.delta_cp_map_figure(mixed, name=drawn, title=f"{name}: {won}"))
         maps, _, compared = _rows(result, table=name)
         rows += maps
         deltas += compared
-    blocks = [TableBlock("C-P maps in numbers", tuple(rows), note=TWO_RATES)]
+    blocks = [TableBlock("C-P maps in numbers", tuple(rows), note=note("two_rates"))]
     if deltas:
         blocks.append(TableBlock("Who errs less", tuple(deltas), folded=True))
     return Section(
         key="cpmap",
-        title="Hard and easy trials (C-P maps)",
-        question="Does one error rate hide that the recogniser still succeeds on easy voices, or"
-        " fails on hard ones?",
         answer=(
             *(
-                f"{system}: {percent(cp.full, getattr(cp.intervals, 'full', None))} on all trials,"
-                f" {percent(cp.hardest_decile, getattr(cp.intervals, 'hardest_decile', None))}"
-                " on the hardest tenth of each kind."
-                for result in found.values()
-                for system, cp in result.maps.items()
-                if cp.metric.name == "eer"
+                f"{system}: {percent(full)} on all trials, {percent(hardest)} on the hardest tenth"
+                " of each kind."
+                for result in assessments.values()
+                for system in (result.maps if result.metric.name == "eer" else ())
+                for full, *_, hardest in [result.estimates(system)]
             ),
-            *told,
+            *uniform,
         ),
         figures=tuple(figures),
         tables=tuple(blocks),
         notices=tuple(
             Notice("cp-map", name, line)
-            for name, result in found.items()
+            for name, result in assessments.items()
             for line in result.warnings
         ),
-        method=(
-            Method(
-                "C-P map",
-                "cell (x, y): the error on the hardest x of targets and y of nontargets",
-                "Targets are ordered from the lowest reference score, nontargets from the highest."
-                " Without references given, all systems of a table order its trials alike, by the"
-                " mean of their ranks: a system that ordered alone would be put at a disadvantage."
-                " Cells with fewer than 30 trials of either kind are not well-defined.",
-            ),
-            Method(
-                "Delta map",
-                "RCR = (CP_ref − CP_test)/CP_ref",
-                "Cells won, tied and lost are counted over the well-defined ones (eq. 2).",
-            ),
-        ),
-        citation=LI_2022,
     )
 
 
 def _hardest(result: CpAssessment) -> str:
     """The system whose errors grow most on hard trials."""
-    gaps = {name: cp.hardest_decile - cp.full for name, cp in result.maps.items()}
-    name = max(gaps, key=lambda one: gaps[one])
-    cp = result.maps[name]
+    name, cp = max(result.maps.items(), key=lambda one: one[1].hardest_decile - one[1].full)
     values = (
         (f"{100 * value:.1f} %" if cp.metric.name == "eer" else f"{value:.3f}")
         for value in (cp.hardest_decile, cp.full)
@@ -261,11 +232,10 @@ def _everywhere(delta: DeltaCpMap) -> list[str]:
     return []
 
 
-def _won(deltas: Sequence[DeltaCpMap]) -> str:
-    return "; ".join(
-        f"{delta.test} errs less than {delta.reference} in {100 * delta.win:.0f} % of cells"
-        for delta in deltas
-    )
-
-
-FRAMEWORK = Framework("cpmap", _section, later=_later, trials=True, main="maps")
+FRAMEWORK = Framework(
+    "cpmap",
+    _section,
+    later=lambda study: {"maps": {one.name: _step(one, study) for one in study.compared()}},
+    trials=True,
+    main="maps",
+)

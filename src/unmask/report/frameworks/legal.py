@@ -4,38 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from unmask import figures as charts
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.figures import Figure, RiskLine, legal_figures, legal_panel, risk_comparison
-from unmask.privacy.legal import (
-    PLAIN,
-    TITLES,
-    Attacker as LegalAttacker,
-    Inference,
-    LegalSweep,
-    Worst,
-    inference,
-    legal,
-)
+from unmask.privacy import legal as law
 from unmask.report.cache import Cache, Step, Work, cache_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.documents import Row, figures_of
 from unmask.report.frameworks.attacks import Attack, Variant, attacks_of
-from unmask.report.frameworks.legal_results import LegalResults
-from unmask.report.frameworks.study import Framework, Plan, Study
+from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.headline import ALL, CONTROL, WORST
 from unmask.report.inputs import read_inputs
-from unmask.report.section import VAUQUIER_2025, Choice, Method, Section, TableBlock, shown
+from unmask.report.section import Choice, Section, TableBlock, note, shown
 
 
-@figures_of.register
-def _(sweep: LegalSweep) -> list[Figure]:
-    return legal_figures(sweep)
+@figures_of.register(law.LegalSweep)
+def _(sweep: law.LegalSweep) -> list[charts.Figure]:
+    return charts.legal_figures(sweep)
+
+
+@figures_of.register(law.RiskCurve)
+def _(curve: law.RiskCurve) -> list[charts.Figure]:
+    line = charts.RiskLine("attacked", "attacker", curve.metric, 1, curve)
+    colours = charts.system_colours(["attacked"])
+    return [charts.risk_comparison([line], colours=colours, name=curve.metric)]
 
 
 def with_fitting_lengths(
@@ -45,7 +43,7 @@ def with_fitting_lengths(
     on the others.
     """
     lengths = config.legal.lengths
-    fitting = {name: _fitting(lengths, found) for name, found in attacks.items()}
+    fitting = {name: _fitting(lengths, some) for name, some in attacks.items()}
     kept = tuple(n for n in lengths if any(n in some for some in fitting.values())) or lengths
     lacking: dict[tuple[str, ...], list[int]] = {}
     for length in lengths:
@@ -72,8 +70,7 @@ def _fitting(lengths: tuple[int, ...], attacks: Iterable[Attack]) -> tuple[int, 
 
 
 def _with_lengths(config: Config, lengths: tuple[int, ...]) -> Config:
-    legal = config.legal.model_copy(update={"lengths": lengths})
-    return config.model_copy(update={"legal": legal})
+    return config.model_copy(update={"legal": config.legal.model_copy(update={"lengths": lengths})})
 
 
 def _options(config: Config) -> dict[str, Any]:
@@ -81,7 +78,7 @@ def _options(config: Config) -> dict[str, Any]:
     return {**config.legal.model_dump(exclude={"attributes"}), **config.drawn}
 
 
-def legal_attackers(config: Config, path: Path) -> tuple[dict[str, LegalAttacker], dict[str, Any]]:
+def legal_attackers(config: Config, path: Path) -> tuple[dict[str, law.Attacker], dict[str, Any]]:
     """Attackers of the config at ``path``, and the options of their sweep.
 
     The control has the first back-end; names begin with the safeguard where there are several.
@@ -92,18 +89,15 @@ def legal_attackers(config: Config, path: Path) -> tuple[dict[str, LegalAttacker
     if not attacks.of:
         raise InputError(f"{path}: expected original and protected voices to attack, found none")
     (control,) = attacks.of[ORIGINAL]
-    found = {ORIGINAL: LegalAttacker(control.enrol, control.test, consistency=False)}
-    for name, some in attacks.of.items():
-        for attack in some if name != ORIGINAL else ():
-            for label, attacker in _attackers(attack).items():
-                found[label if len(attacks.of) == 2 else f"{name}, {label}"] = attacker
-    every = (attack for some in attacks.of.values() for attack in some)
-    config = _with_lengths(config, _fitting(config.legal.lengths, every))
-    return found, {**_options(config), "attributes": config.legal.attributes}
+    attackers = {ORIGINAL: law.Attacker(control.enrol, control.test, consistency=False)}
+    for attack in attacks.every[1:]:
+        prefix = "" if len(attacks.of) == 2 else f"{attack.safeguard}, "
+        attackers |= {f"{prefix}{label}": one for label, one in _attackers(attack).items()}
+    config = _with_lengths(config, _fitting(config.legal.lengths, attacks.every))
+    return attackers, {**_options(config), "attributes": config.legal.attributes}
 
 
-def _attackers(attack: Attack) -> dict[str, LegalAttacker]:
-    """The attacker with each of its back-ends."""
+def _attackers(attack: Attack) -> dict[str, law.Attacker]:
     return {attack.label(Variant(name)): attack.against(name) for name in attack.backends}
 
 
@@ -114,7 +108,7 @@ def _sweep_step(attack: Attack, config: Config) -> Step:
         f"linkability and singling out of {attack.safeguard}, {attack.attacker}",
         attack.inputs,
         {**options, "backends": attack.backends},
-        lambda: legal(_attackers(attack), **options),
+        lambda: law.legal(_attackers(attack), **options),
         weight=1.0 * len(options["lengths"]),
     )
 
@@ -125,17 +119,11 @@ def _consistency_step(name: str, run: Attack, config: Config) -> Step:
         "counts": config.legal.counts,
         "lengths": config.legal.lengths[:1],
         "metrics": ("linkability",),
-        "variants": (PLAIN,),
+        "variants": (law.PLAIN,),
         **config.drawn,
     }
-    attackers = {CONSISTENCY: LegalAttacker(run.enrol, run.test)}
-    return Step(
-        f"{CONSISTENCY} of {name}",
-        run.inputs,
-        options,
-        lambda: legal(attackers, **options),
-        weight=0.5,
-    )
+    attackers, what = {CONSISTENCY: law.Attacker(run.enrol, run.test)}, f"{CONSISTENCY} of {name}"
+    return Step(what, run.inputs, options, lambda: law.legal(attackers, **options), weight=0.5)
 
 
 def _steps(study: Study) -> Plan:
@@ -146,7 +134,7 @@ def _steps(study: Study) -> Plan:
     probes = {
         (name, attribute): Step.of(
             f"inference of {attribute} from {name}",
-            _inferred,
+            lambda one, bare, **how: law.inference(one, unprotected=bare, **how),
             protected,
             inputs.original,
             attribute=attribute,
@@ -159,7 +147,7 @@ def _steps(study: Study) -> Plan:
         for attribute, bands in config.legal.attributes.items()
     }
     return {
-        "sweeps": study.per_attack(lambda attack: _sweep_step(attack, config)),
+        "sweeps": study.per_attack(_sweep_step),
         "probes": probes,
         "consistency": {
             name: _consistency_step(name, run, config)
@@ -168,58 +156,171 @@ def _steps(study: Study) -> Plan:
     }
 
 
-def _inferred(protected: Any, original: Any, *, attribute: str, **options: Any) -> Inference:
-    return inference(protected, attribute, unprotected=original, **options)
+class LegalResults:
+    """Curves of every attack on every safeguard, and of the same attacks on unprotected speech.
+
+    ``sweeps`` are by safeguard and attacker, ``probes`` by safeguard and attribute.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        sweeps: Mapping[tuple[str, str], law.LegalSweep],
+        probes: Mapping[tuple[str, str], law.Inference],
+        consistency: Mapping[str, law.LegalSweep],
+    ) -> None:
+        self.sweeps, self.probes, self.consistency = sweeps, probes, consistency
+        self.metrics: tuple[str, ...] = config.legal.metrics
+        self.lengths, self.seed = config.legal.lengths, config.seed
+        self.whole = {
+            name: self._joined([s for (n, _), s in sweeps.items() if n == name])
+            for name in dict.fromkeys(name for name, _ in sweeps)
+        }
+        self.safeguards = tuple(name for name in self.whole if name != ORIGINAL)
+        self._found: dict[tuple[str, str, int, int, str | None], law.Worst] = {}
+
+    def _joined(self, sweeps: Sequence[law.LegalSweep]) -> law.LegalSweep:
+        """The curves of several attackers on one safeguard."""
+        curves = {key: curve for one in sweeps for key, curve in one.curves.items()}
+        ranks = {key: rank for one in sweeps for key, rank in one.ranks.items()}
+        return law.LegalSweep(curves, ranks, {}, None, None, self.seed, ())
+
+    def of(
+        self, safeguard: str, metric: str, length: int, attacker: str | None = None
+    ) -> dict[str, law.Curve]:
+        """Curves of one metric and length by their attacker's name, of one attacker or of all."""
+        sweep = self.whole[safeguard] if attacker is None else self.sweeps[safeguard, attacker]
+        return sweep.competing(metric, length)
+
+    def lengths_of(self, safeguard: str) -> list[int]:
+        """Lengths of conversations that a safeguard was attacked with."""
+        known = {length for _, _, length in self.whole[safeguard].curves}
+        return [length for length in self.lengths if length in known]
+
+    def counts(self, safeguard: str, metric: str, length: int) -> list[int]:
+        """Numbers of speakers at which attacks were run."""
+        curves = self.of(safeguard, metric, length).values()
+        return sorted({int(n) for curve in curves for n in curve.counts})
+
+    def strongest(
+        self, safeguard: str, metric: str, length: int, count: int, attacker: str | None = None
+    ) -> law.Worst:
+        """The strongest attack at one point, of one attacker or of all."""
+        key = (safeguard, metric, length, count, attacker)
+        if key not in self._found:
+            curves = self.of(safeguard, metric, length, attacker)
+            best = law.strongest_of(curves, count, seed=self.seed)
+            self._found[key] = law.Worst(length, count, best)
+        return self._found[key]
+
+    def worst(self, safeguard: str, metric: str) -> law.Worst:
+        """The largest risk of all points, the surest of equal ones."""
+        points = [
+            self.strongest(safeguard, metric, length, count)
+            for length in self.lengths
+            for count in self.counts(safeguard, metric, length)
+        ]
+        return max(points, key=lambda risk: law.extent(risk.strongest.estimate))
+
+    def crowd(self, safeguard: str, metric: str) -> law.Worst:
+        """The fewest utterances and all candidates."""
+        return self.most(safeguard, metric, min(self.lengths))
+
+    def most(
+        self, safeguard: str, metric: str, length: int, attacker: str | None = None
+    ) -> law.Worst:
+        """The strongest attack with most speakers, of one attacker or of all."""
+        count = self.counts(safeguard, metric, length)[-1]
+        return self.strongest(safeguard, metric, length, count, attacker)
+
+    def shown(self, safeguard: str) -> dict[tuple[str, str, int], law.Curve]:
+        """For each attacker the curve of the variant that is strongest among most speakers."""
+        shown = {}
+        attackers = [who for name, who in self.sweeps if name == safeguard]
+        for key in product(attackers, self.metrics, self.lengths_of(safeguard)):
+            attacker, metric, length = key
+            label = self.most(safeguard, metric, length, attacker).strongest.attacker
+            shown[key] = self.sweeps[safeguard, attacker].curves[label, metric, length]
+        return shown
+
+    def sweep(self, safeguard: str) -> law.LegalSweep:
+        """Unprotected speech and every attacker of a safeguard in one sweep."""
+        own = self.lengths_of(safeguard)
+        control = {key: curve for key, curve in self.shown(ORIGINAL).items() if key[2] in own}
+        curves = {**control, **self.shown(safeguard)}
+        probes = {(name, a): i for (name, a), i in self.probes.items() if name == safeguard}
+        notices = tuple(dict.fromkeys(law.sweep_notices(curves, probes, {}, ORIGINAL)))
+        return law.LegalSweep(curves, {}, probes, ORIGINAL, None, self.seed, notices)
+
+    def overlaps(self) -> dict[str, tuple[law.Overlap, ...]]:
+        """Whether the same people are linked by several attackers of a safeguard, under several
+        safeguards, and with one utterance or more: by what the attacks differ in.
+        """
+        first = self.lengths[0]
+        if "linkability" not in self.metrics:
+            return {}
+        compared: dict[str, dict[str, Any]] = {}
+        for name in self.safeguards:
+            compared[f"attackers on {name}"] = {
+                attacker: curve
+                for (attacker, metric, length), curve in self.shown(name).items()
+                if metric == "linkability" and length == first
+            }
+            compared[f"lengths under {name}"] = {
+                f"{length} utterances": self.leading(name, "linkability", length)[1]
+                for length in self.lengths_of(name)
+            }
+        compared["safeguards"] = {
+            name: self.leading(name, "linkability", first)[1] for name in self.safeguards
+        }
+        shared = {what: law.overlaps(curves) for what, curves in compared.items()}
+        return {what: some for what, some in shared.items() if some}
+
+    def leading(self, safeguard: str, metric: str, length: int) -> tuple[str, law.Curve]:
+        """The attack that is strongest among most speakers, and its curve."""
+        label = self.most(safeguard, metric, length).strongest.attacker
+        return label, self.of(safeguard, metric, length)[label]
 
 
-def _section(study: Study, found: Mapping[str, Mapping[Any, Any]]) -> Section:
+def _section(study: Study, groups: Results) -> Section:
     """Risk against the number of speakers, all safeguards together and each on its own."""
-    results, colours = LegalResults(study.config, **found), study.colours
+    results, colours = LegalResults(study.config, **groups), study.colours
     lines = []
     for name in (ORIGINAL, *results.safeguards):
-        for metric in results.metrics:
-            for length in results.lengths_of(name):
-                label = results.most(name, metric, length).strongest.attacker
-                curve = results.of(name, metric, length)[label]
-                who = ORIGINAL if name == ORIGINAL else label
-                lines.append(RiskLine(name, who, metric, length, curve))
-    comparison = risk_comparison(
-        lines, colours=colours, original=ORIGINAL, title=_conclusion(results)
-    )
+        for metric, length in product(results.metrics, results.lengths_of(name)):
+            label, curve = results.leading(name, metric, length)
+            who = ORIGINAL if name == ORIGINAL else label
+            lines.append(charts.RiskLine(name, who, metric, length, curve))
+    metric = results.metrics[0]
+    values = {n: float(results.worst(n, metric).strongest.estimate.value) for n in results.whole}
+    each = ", ".join(f"{n} {100 * values[n]:.0f} %" for n in results.safeguards)
+    title = f"{law.TITLES[metric]} at worst: {each}; unprotected {100 * values[ORIGINAL]:.0f} %"
+    comparison = charts.risk_comparison(lines, colours=colours, original=ORIGINAL, title=title)
     sweeps = {name: results.sweep(name) for name in results.safeguards}
-    panels: list[tuple[str, Figure]] = [
-        (
-            name,
-            legal_panel(
-                sweep,
-                colour=colours[name],
-                name=f"legal_panel_{number}",
-                title=f"{name}: {_of_attackers(results, name)}",
-            ),
-        )
-        for number, (name, sweep) in enumerate(sweeps.items(), start=1)
-    ]
+
+    def panel(drawn: str, name: str, sweep: law.LegalSweep) -> charts.Figure:
+        worst = results.worst(name, metric)
+        value = 100 * float(worst.strongest.estimate.value)
+        most = f"{worst.strongest.attacker} succeeds most, {value:.0f} % among"
+        title = f"{name}: {most} {worst.count:,} speakers"
+        return charts.legal_panel(sweep, colour=colours[name], name=drawn, title=title)
+
     return Section(
         key="legal",
-        title="Linkability and Singling Out",
-        question="Can someone who holds recordings of known people say whose protected voice this"
-        " is, or isolate one person in the crowd?",
         answer=(*_answers(results), *_one_count(lines)),
         figures=()
         if _one_count(lines)
-        else (comparison, Choice("Every attacker on", tuple(panels))),
+        else (comparison, Choice.of("Every attacker on", "legal_panel", sweeps, panel)),
         tables=_tables(results),
         notices=tuple(
             Notice(one.code, name, one.sentence)
             for name, sweep in sweeps.items()
             for one in sweep.notices
         ),
-        method=_METHOD,
-        citation=VAUQUIER_2025,
     )
 
 
-def _one_count(lines: Sequence[RiskLine]) -> tuple[str, ...]:
+def _one_count(lines: Sequence[charts.RiskLine]) -> tuple[str, ...]:
     """A sentence in place of charts of curves that have one point each."""
     counts = {int(n) for line in lines for n in line.curve.counts}
     if len(counts) > 1:
@@ -227,52 +328,17 @@ def _one_count(lines: Sequence[RiskLine]) -> tuple[str, ...]:
     return (f"All attacks are among {counts.pop():,} speakers: there is no curve to draw.",)
 
 
-def _conclusion(results: LegalResults) -> str:
-    metric = results.metrics[0]
-    values = {n: float(results.worst(n, metric).strongest.estimate.value) for n in results.whole}
-    told = ", ".join(f"{n} {100 * values[n]:.0f} %" for n in results.safeguards)
-    return f"{TITLES[metric]} at worst: {told}; unprotected {100 * values[ORIGINAL]:.0f} %"
-
-
-def _of_attackers(results: LegalResults, name: str) -> str:
-    found = results.worst(name, results.metrics[0])
-    value = 100 * float(found.strongest.estimate.value)
-    return f"{found.strongest.attacker} succeeds most, {value:.0f} % among {found.count:,} speakers"
-
-
 def _answers(results: LegalResults) -> list[str]:
-    told = []
-    for name in results.safeguards:
-        for metric in results.metrics:
-            found = results.worst(name, metric)
-            estimate = found.strongest.estimate
-            spoken = f"{found.length} utterance{'s' if found.length > 1 else ''}"
-            told.append(
-                f"{name}: {TITLES[metric]} up to {shown(estimate, 1, scale=100)} %, among"
-                f" {found.count:,} speakers with {spoken}, by {found.strongest.attacker}; chance"
-                f" {100 * float(estimate.chance or 0):.1f} %."
-            )
-    return told
-
-
-_STRONGEST = (
-    "The attack is chosen on one half of the speakers and judged by the other, over many splits, so"
-    " that the choice among many attacks does not flatter it; named is the one chosen most often."
-    " Risk grows with the number of utterances and falls with the number of candidates."
-)
-_CONSISTENCY = (
-    "How often the closest enrolment of the same run is the speaker's own: how distinct and stable"
-    " the pseudo-voices of one run are. Where there is a key only its holder can do this: it is no"
-    " attack."
-)
-
-
-_SAME = (
-    "The tenth of the people who are linked most often, and the tenth linked least, under two"
-    " attacks: the share that both have, its chance level, and in the signature how probable as"
-    " many in common are by chance (hypergeometric). Equals are drawn by lot, which lowers the"
-    " overlap."
-)
+    lines = []
+    for name, metric in product(results.safeguards, results.metrics):
+        worst = results.worst(name, metric)
+        estimate = worst.strongest.estimate
+        lines.append(
+            f"{name}: {law.TITLES[metric]} up to {shown(estimate, 1, scale=100)} %, among"
+            f" {worst.count:,} speakers with {law.spoken(worst.length)}, by"
+            f" {worst.strongest.attacker}; chance {100 * float(estimate.chance or 0):.1f} %."
+        )
+    return lines
 
 
 def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
@@ -306,9 +372,9 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
         for row in rows
     }
     ranks = [
-        Row({"safeguard": name, "attacker": label, "utterances": str(length)}, found.estimates)
+        Row({"safeguard": name, "attacker": label, "utterances": str(length)}, rank.estimates)
         for name, sweep in results.whole.items()
-        for (label, length), found in sweep.ranks.items()
+        for (label, length), rank in sweep.ranks.items()
         if (name, label) in named
     ]
     stable = [
@@ -322,8 +388,8 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
         if n == curve.counts.max()
     ]
     probes = [
-        Row({"safeguard": name, "attribute": attribute}, found.estimates)
-        for (name, attribute), found in results.probes.items()
+        Row({"safeguard": name, "attribute": attribute}, probe.estimates)
+        for (name, attribute), probe in results.probes.items()
     ]
     same = [
         Row(
@@ -335,37 +401,39 @@ def _tables(results: LegalResults) -> tuple[TableBlock, ...]:
     ]
     blocks = (
         *(
-            TableBlock(f"{TITLES[metric]}: the strongest attack", tuple(rows), note=_STRONGEST)
+            TableBlock(
+                f"{law.TITLES[metric]}: the strongest attack", tuple(rows), note=note("strongest")
+            )
             for metric, rows in strongest.items()
         ),
         TableBlock("Inference of attributes", tuple(probes)),
-        TableBlock("Consistency of pseudonyms (no attack)", tuple(stable), note=_CONSISTENCY),
+        TableBlock(
+            "Consistency of pseudonyms (no attack)", tuple(stable), note=note("consistency")
+        ),
         TableBlock("Strongest variant of each attacker", tuple(_merged(curves)), folded=True),
         TableBlock("Residual risk, worst decile", tuple(_merged(details)), folded=True),
         TableBlock("Rank of the true speaker, in bits", tuple(ranks), folded=True),
         TableBlock("Every variant tried", tuple(_merged(variants)), folded=True),
-        TableBlock("Are the same people linked?", tuple(same), folded=True, note=_SAME),
+        TableBlock("Are the same people linked?", tuple(same), folded=True, note=note("overlap")),
     )
     return tuple(block for block in blocks if block.rows)
 
 
 def _points(results: LegalResults, name: str, metric: str) -> list[Row]:
     """The worst point of the curve, and that of all candidates."""
-    found = ((WORST, results.worst(name, metric)), (ALL, results.crowd(name, metric)))
-    return [
-        Row(_conditions(name, risk, point), (risk.strongest.estimate,)) for point, risk in found
-    ]
+    points = ((WORST, results.worst(name, metric)), (ALL, results.crowd(name, metric)))
+    return [_row(name, risk, point) for point, risk in points]
 
 
-def _conditions(safeguard: str, risk: Worst, point: str) -> dict[str, str]:
-    """Conditions of a row of the table of strongest attacks."""
-    return {
+def _row(safeguard: str, risk: law.Worst, point: str) -> Row:
+    conditions = {
         "safeguard": safeguard,
         "attacker": risk.strongest.attacker,
         "point": point,
         "utterances": str(risk.length),
         "speakers": f"{risk.count:,}",
     }
+    return Row(conditions, (risk.strongest.estimate,))
 
 
 def _controls(results: LegalResults, metric: str) -> list[Row]:
@@ -382,10 +450,7 @@ def _controls(results: LegalResults, metric: str) -> list[Row]:
         for length, count in sorted(at)
         if count in results.counts(ORIGINAL, metric, length)
     ]
-    return [
-        *_points(results, ORIGINAL, metric),
-        *(Row(_conditions(ORIGINAL, risk, CONTROL), (risk.strongest.estimate,)) for risk in more),
-    ]
+    return [*_points(results, ORIGINAL, metric), *(_row(ORIGINAL, r, CONTROL) for r in more)]
 
 
 def _merged(rows: Sequence[Row]) -> list[Row]:
@@ -393,41 +458,7 @@ def _merged(rows: Sequence[Row]) -> list[Row]:
     joined: dict[tuple[tuple[str, str], ...], list[Estimate]] = {}
     for row in rows:
         joined.setdefault(tuple(row.conditions.items()), []).extend(row.estimates)
-    return [Row(dict(key), tuple(found)) for key, found in joined.items()]
+    return [Row(dict(key), tuple(estimates)) for key, estimates in joined.items()]
 
-
-_METHOD = (
-    Method(
-        "Linkability",
-        "Pr[ s(i,i) > max over j ≠ i of s(i,j) ] among N′ enrolled speakers, chance 1/N′",
-        "A protected conversation is linked if its own speaker's enrolment, the average of all the"
-        " speaker's enrolment utterances, is the closest. The expectation over all subsets of N′"
-        " speakers is exact; a tie is a failure (eq. 3, 4). The right person is in every list.",
-    ),
-    Method(
-        "Singling Out",
-        "exactly one of N entries scores above a threshold of mean 1/N, chance e⁻¹ ≈ 36.8 %",
-        "A predicate made from up to 30 enrolment utterances isolates one protected entry, whoever"
-        " it is; the threshold is set on other recordings (eq. 1, 2).",
-    ),
-    Method(
-        "Attackers",
-        "what is enrolled, and what the back-end was trained on",
-        "Ignorant: the attacker's own protected speech, original speech. Semi-informed: the same,"
-        " and speech of a related safeguard. Informed: the same, and the attacker's own protected"
-        " speech. With original enrolment, nothing protected is enrolled. Back-ends are trained,"
-        " and where an attacker says so the extractor too.",
-    ),
-    Method(
-        "Inference",
-        "accuracy of a logistic regression against the majority class",
-        "Speakers are disjoint between training and test.",
-    ),
-    Method(
-        "Disclosure by rank",
-        "MeanD = log₂ N − H(R), MaxD = max over r of log₂(N·P(r))",
-        "How many bits of identity the rank of the true speaker gives away.",
-    ),
-)
 
 FRAMEWORK = Framework("legal", _section, steps=_steps, main="sweeps")

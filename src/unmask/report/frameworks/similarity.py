@@ -4,48 +4,26 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from unmask import figures as charts
 from unmask.estimate import Estimate
-from unmask.figures import (
-    Figure,
-    Point,
-    calibration_profiles,
-    disclosure_profiles,
-    distinctiveness,
-    similarity_matrices,
-    speaker_protection,
-    system_colours,
-    zoo_plots,
-)
 from unmask.privacy import (
     Pseudonymisation,
     disclosure_of,
     pseudonymisation,
+    similarity as similar,
     zoo,
-)
-from unmask.privacy.similarity import (
-    NOT_ASKED,
-    PLAIN,
-    SAME,
-    WITH_TRIALS,
-    PrivacyAssessment,
-    Safeguard,
-    SessionAssessment,
-    SimilaritySet,
-    quadrants,
-    sessions,
-    single,
 )
 from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.attacks import matrix_attackers
-from unmask.report.frameworks.study import Framework, Plan, Study
+from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.inputs import counterpart
-from unmask.report.section import NOE_2020, NOE_2022, Choice, Method, Section, TableBlock, percent
+from unmask.report.section import Choice, Section, TableBlock, percent
 from unmask.trials import Source
 
 NARROW = 0.5
@@ -54,7 +32,7 @@ MOST_IN_ONE_FIGURE = 100
 
 @document.register
 def _(
-    assessment: PrivacyAssessment, *, inputs: tuple[Source, ...] = (), details: bool = False
+    assessment: similar.PrivacyAssessment, *, inputs: tuple[Source, ...] = (), details: bool = False
 ) -> Document:
     """One row per set and safeguard, and one for the original speech (Noé 2022, Tables 2–4)."""
     several = len(assessment.datasets) > 1
@@ -63,8 +41,10 @@ def _(
         chosen = [s for s in assessment if s.dataset == dataset]
         where = {"set": dataset} if several else {}
         for safeguard in chosen:
+            # C_ECE stands in the main row and among the details.
             estimates = (*safeguard.estimates, *(safeguard.details if details else ()))
-            rows.append(Row({**where, "system": safeguard.system}, _unique(estimates)))
+            unique = {estimate.signature: estimate for estimate in estimates}
+            rows.append(Row({**where, "system": safeguard.system}, tuple(unique.values())))
         rows.append(Row({**where, "system": "original"}, _original(chosen[0])))
     return Document(
         tuple(rows),
@@ -75,44 +55,26 @@ def _(
     )
 
 
-def _original(safeguard: Safeguard) -> tuple[Estimate, ...]:
+def _original(safeguard: similar.Safeguard) -> tuple[Estimate, ...]:
     """D_ECE, l_w and tag of the original speech against itself: what there is to protect."""
     result = safeguard.result
     own = result.sets["oo"]
-    n = {
-        "target": own.zebra.targets,
-        "nontarget": own.zebra.nontargets,
-        "speakers": len(own.speakers),
-    }
-    about: dict[str, Any] = {
-        "n": n,
-        "params": {"set": "oo", "backend": result.backend, "bins": own.bins or None},
-        "trials": result.trials,
-    }
-    interval = result.interval("d_ece_oo")
-    reason = "" if interval is not None else SAME if result.replicates else NOT_ASKED
+    zebra, interval = own.zebra, result.interval("d_ece_oo")
+    n = {"target": zebra.targets, "nontarget": zebra.nontargets, "speakers": len(own.speakers)}
+    params = {"set": "oo", "backend": result.backend, "bins": own.bins or None}
+    about: dict[str, Any] = {"n": n, "params": params, "trials": result.trials}
+    reason = (
+        "" if interval is not None else similar.SAME if result.replicates else similar.NOT_ASKED
+    )
     return (
-        Estimate(
-            "d_ece",
-            own.zebra.d_ece,
-            "bit",
-            interval=interval,
-            chance=0.0,
-            no_interval=reason,
-            **about,
-        ),
-        Estimate("l_w", own.zebra.l_w, chance=0.0, no_interval=WITH_TRIALS, **about),
-        Estimate("tag", own.zebra.tag, no_interval=WITH_TRIALS, **about),
+        Estimate("d_ece", zebra.d_ece, "bit", interval, 0.0, no_interval=reason, **about),
+        Estimate("l_w", zebra.l_w, chance=0.0, no_interval=similar.WITH_TRIALS, **about),
+        Estimate("tag", zebra.tag, no_interval=similar.WITH_TRIALS, **about),
     )
 
 
-def _unique(estimates: tuple[Estimate, ...]) -> tuple[Estimate, ...]:
-    """Each estimate once: C_ECE stands in the main row and among the details."""
-    return tuple({estimate.signature: estimate for estimate in estimates}.values())
-
-
-def _notes(assessment: PrivacyAssessment) -> tuple[str, ...]:
-    told = []
+def _notes(assessment: similar.PrivacyAssessment) -> tuple[str, ...]:
+    notes = []
     several = len(assessment.datasets) > 1
     for safeguard in {s.dataset: s for s in assessment}.values():
         result = safeguard.result
@@ -125,39 +87,39 @@ def _notes(assessment: PrivacyAssessment) -> tuple[str, ...]:
                 ("OP", result.sets["op"].roc),
             )
         ]
-        told.append(f"{where}{len(result.speakers):,} speakers. {'; '.join(counts)}.")
+        notes.append(f"{where}{len(result.speakers):,} speakers. {'; '.join(counts)}.")
     for safeguard in assessment:
         where = f", {safeguard.dataset}" if several else ""
         worst = ", ".join(safeguard.result.per_speaker.worst(3))
         if worst:
-            told.append(f"{safeguard.system}{where}: least protected are {worst}.")
-        told += [n.about(f"{safeguard.system}{where}").line for n in safeguard.result.notes]
+            notes.append(f"{safeguard.system}{where}: least protected are {worst}.")
+        notes += [n.about(f"{safeguard.system}{where}").line for n in safeguard.result.notes]
         strongest = safeguard.result.strongest
-        told.append(
+        notes.append(
             f"{safeguard.system}{where}: strongest of {len(strongest.tried)} attacks tried"
             f" ({', '.join(strongest.tried)}): {strongest.attacker}."
         )
     result = next(iter(assessment)).result
-    told.append(
+    notes.append(
         "The strongest attack has the lowest DeID of all that beat the plain score by more than"
         " noise; to take the lowest errs towards more risk."
     )
     if result.replicates:
-        told.append(
+        notes.append(
             f"In brackets: {100 * result.level:g} % intervals over speakers ({result.replicates:,}"
             f" bootstrap replicates, each calibrated anew, less their bias; seed {result.seed})."
         )
-    return tuple(told)
+    return tuple(notes)
 
 
-@figures_of.register
-def _(assessment: PrivacyAssessment, *, order: str = "given") -> list[Figure]:
+@figures_of.register(similar.PrivacyAssessment)
+def _(assessment: similar.PrivacyAssessment, *, order: str = "given") -> list[charts.Figure]:
     """Matrices, disclosure, protection and zoo per set, and the scatter over all sets."""
-    colours = system_colours([ORIGINAL, *assessment.systems], original=ORIGINAL)
+    colours = charts.system_colours([ORIGINAL, *assessment.systems], original=ORIGINAL)
     points = [_point(s.system, s.dataset, s.result) for s in assessment]
     figures = []
     if any(math.isfinite(point.g_vd) for point in points):
-        figures.append(distinctiveness(points, colours=colours))
+        figures.append(charts.distinctiveness(points, colours=colours))
     several = len(assessment.datasets) > 1
     for dataset in assessment.datasets:
         chosen = [s for s in assessment if s.dataset == dataset]
@@ -165,14 +127,21 @@ def _(assessment: PrivacyAssessment, *, order: str = "given") -> list[Figure]:
     return figures
 
 
-def _point(system: str, dataset: str, result: Pseudonymisation) -> Point:
+@figures_of.register(Pseudonymisation)
+def _(result: Pseudonymisation, *, order: str = "given") -> list[charts.Figure]:
+    return figures_of(
+        similar.PrivacyAssessment((similar.Safeguard("protected", "all", result),)), order=order
+    )
+
+
+def _point(system: str, dataset: str, result: Pseudonymisation) -> charts.Point:
     intervals = (result.interval("deid"), result.interval("g_vd"))
-    return Point(system, dataset, result.deid, result.g_vd, *intervals, *result.beyond_plain)
+    return charts.Point(system, dataset, result.deid, result.g_vd, *intervals, *result.beyond_plain)
 
 
 def _of_set(
-    chosen: list[Safeguard], colours: dict[str, str], order: str, suffix: str
-) -> list[Figure]:
+    chosen: list[similar.Safeguard], colours: dict[str, str], order: str, suffix: str
+) -> list[charts.Figure]:
     results = {s.system: s.result for s in chosen}
     first = chosen[0].result
     disclosures = {ORIGINAL: disclosure_of(first.sets["oo"].roc, system=ORIGINAL)} | {
@@ -186,10 +155,10 @@ def _of_set(
     }
     figures = [
         *_matrices(results, order, suffix),
-        disclosure_profiles(
+        charts.disclosure_profiles(
             disclosures, negated=negated, colours=colours, name=f"zebra_profiles{suffix}"
         ),
-        speaker_protection(
+        charts.speaker_protection(
             {system: result.per_speaker for system, result in results.items()},
             colours=colours,
             name=f"speaker_protection{suffix}",
@@ -201,7 +170,7 @@ def _of_set(
         for system, result in results.items()
     ]
     figures += [
-        calibration_profiles(
+        charts.calibration_profiles(
             s.distortions, name=f"calibration_distortion_{_plain(s.system)}{suffix}"
         )
         for s in chosen
@@ -210,22 +179,26 @@ def _of_set(
     return figures
 
 
-def _matrices(results: Mapping[str, Pseudonymisation], order: str, suffix: str) -> list[Figure]:
+def _matrices(
+    results: Mapping[str, Pseudonymisation], order: str, suffix: str
+) -> list[charts.Figure]:
     """All safeguards in one figure, or in one figure each where the matrices are large."""
-    views = {system: quadrants(result, order=order) for system, result in results.items()}
+    views = {system: similar.quadrants(result, order=order) for system, result in results.items()}
     name = "similarity_matrices"
     if max(len(view.labels) for view in views.values()) <= MOST_IN_ONE_FIGURE or len(views) == 1:
-        return [similarity_matrices(views, name=f"{name}{suffix}")]
+        return [charts.similarity_matrices(views, name=f"{name}{suffix}")]
     return [
-        similarity_matrices({system: view}, name=f"{name}_{_plain(system)}{suffix}")
+        charts.similarity_matrices({system: view}, name=f"{name}_{_plain(system)}{suffix}")
         for system, view in views.items()
     ]
 
 
-def _zoo(sets: Mapping[str, SimilaritySet], system: str, order: str, suffix: str) -> Figure:
-    return zoo_plots(
+def _zoo(
+    sets: Mapping[str, similar.SimilaritySet], system: str, order: str, suffix: str
+) -> charts.Figure:
+    return charts.zoo_plots(
         {name: zoo(own) for name, own in sets.items()},
-        matrices={name: single(own, order=order) for name, own in sets.items()},
+        matrices={name: similar.single(own, order=order) for name, own in sets.items()},
         name=f"zoo_{_plain(system)}{suffix}",
     )
 
@@ -253,7 +226,9 @@ def _steps(study: Study) -> Plan:
             weight=2.0 + 0.5 * len(rivals),
         )
         if protected.sessions is not None and protected.sessions.n_unique > 1:
-            within[name] = Step.of(f"sessions of {name}", sessions, *voices, weight=2.0, **how)
+            within[name] = Step.of(
+                f"sessions of {name}", similar.sessions, *voices, weight=2.0, **how
+            )
     for name, sets in inputs.sets.items():
         scores = [sets[part] for part in ("oo", "op", "pp") if part in sets]
         if len(scores) == 3:
@@ -263,45 +238,44 @@ def _steps(study: Study) -> Plan:
     return {"matrices": matrices, "sessions": within}
 
 
-def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
+def _section(study: Study, results: Results) -> Section:
     """Matrices, distinctiveness against de-identification, each speaker, the zoo."""
-    found: Mapping[str, Pseudonymisation] = results["matrices"]
-    within: Mapping[str, SessionAssessment] = results["sessions"]
+    every: Mapping[str, Pseudonymisation] = results["matrices"]
+    within: Mapping[str, similar.SessionAssessment] = results["sessions"]
 
-    def choice(label: str, make: Callable[[int, str, Pseudonymisation], Figure]) -> Choice:
-        made = [(name, make(n, name, one)) for n, (name, one) in enumerate(found.items(), start=1)]
-        return Choice(label, tuple(made))
-
-    def matrices(number: int, name: str, result: Pseudonymisation) -> Figure:
+    def matrices(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
         title = f"{name}: {_left(result):.0f} % of what ties a voice to its owner is left"
-        views = {name: quadrants(result)}
-        return similarity_matrices(views, name=f"similarity_{number}", title=title)
+        views = {name: similar.quadrants(result)}
+        return charts.similarity_matrices(views, name=drawn, title=title)
 
-    def speakers(number: int, name: str, result: Pseudonymisation) -> Figure:
+    def speakers(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
         own = 100 * result.per_speaker.deid
-        return speaker_protection(
+        return charts.speaker_protection(
             {name: result.per_speaker},
             colours=study.colours,
-            name=f"speaker_protection_{number}",
+            name=drawn,
             title=f"{name}: DeID from {own.min():.0f} to {own.max():.0f} %, person by person",
         )
 
-    def zoos(number: int, name: str, result: Pseudonymisation) -> Figure:
+    def zoos(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
         title = f"{name}: who is recognised and who is confused among protected voices"
-        return zoo_plots({name: zoo(result.sets["pp"])}, name=f"zoo_{number}", title=title)
+        return charts.zoo_plots({name: zoo(result.sets["pp"])}, name=drawn, title=title)
 
-    points = [_point(name, "all", result) for name, result in found.items()]
+    best, most = min(every.items(), key=lambda one: _left(one[1]))
+    hidden = f"{best} hides owners most, {_left(most):.0f} % of resemblance left"
+    cost = f"{hidden}, at {most.g_vd:+.1f} dB of distinctiveness"
+    points = [_point(name, "all", result) for name, result in every.items()]
     tables = [
         TableBlock(
             "De-identification and voice distinctiveness",
             tuple(
                 Row({"safeguard": n, "strongest attack": r.strongest.attacker}, r.estimates)
-                for n, r in found.items()
+                for n, r in every.items()
             ),
         ),
         TableBlock(
             "Normalised twins, diagonal dominance, all attackers",
-            tuple(Row({"safeguard": n}, r.details) for n, r in found.items()),
+            tuple(Row({"safeguard": n}, r.details) for n, r in every.items()),
             folded=True,
         ),
     ]
@@ -310,25 +284,20 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         tables.insert(1, TableBlock("Within and between sessions", rows))
     return Section(
         key="similarity",
-        title="Voice similarity",
-        question="Does a protected voice still resemble its owner, and do protected voices remain"
-        " different from each other?",
-        answer=tuple(_answer(name, result) for name, result in found.items()),
+        answer=tuple(_answer(name, result) for name, result in every.items()),
         figures=(
-            choice("Matrices of", matrices),
-            distinctiveness(points, colours=study.colours, title=_cost(found)),
-            choice("Speakers under", speakers),
-            choice("Zoo of", zoos),
+            Choice.of("Matrices of", "similarity", every, matrices),
+            charts.distinctiveness(points, colours=study.colours, title=cost.replace("-", "−")),
+            Choice.of("Speakers under", "speaker_protection", every, speakers),
+            Choice.of("Zoo of", "zoo", every, zoos),
         ),
         tables=tuple(tables),
         notices=tuple(
             notice.about(name)
-            for results in (found, within)
-            for name, one in results.items()
+            for kind in (every, within)
+            for name, one in kind.items()
             for notice in one.notices
         ),
-        method=_METHOD,
-        citation=f"{NOE_2020} {NOE_2022}",
     )
 
 
@@ -337,17 +306,10 @@ def _left(result: Pseudonymisation) -> float:
     return 100 * (1 - float(result.strongest.deid.value))
 
 
-def _cost(found: Mapping[str, Pseudonymisation]) -> str:
-    """What the safeguard that hides most costs."""
-    best = min(found, key=lambda name: _left(found[name]))
-    told = f"{best} hides owners most, {_left(found[best]):.0f} % of resemblance left"
-    return f"{told}, at {found[best].g_vd:+.1f} dB of distinctiveness".replace("-", "−")
-
-
 def _answer(name: str, result: Pseudonymisation) -> str:
     strongest = result.strongest
-    taken = percent(float(strongest.deid.value), strongest.deid.interval)
-    against = "" if strongest.attacker == PLAIN else f" by the {strongest.attacker} score"
+    taken = percent(strongest.deid)
+    against = "" if strongest.attacker == similar.PLAIN else f" by the {strongest.attacker} score"
     return (
         f"Under this recogniser {name} takes {taken} of the diagonal dominance"
         f" that ties a voice to its owner (DeID, judged{against or ' by the score as it is'});"
@@ -360,35 +322,14 @@ def _distinct(result: Pseudonymisation) -> str:
     gain, interval = result.g_vd, result.interval("g_vd")
     if interval is None:
         return f"G_VD of protected voices is {gain:+.1f} dB, without an interval"
-    told = f"G_VD {gain:+.1f} dB [{interval.low:+.1f}, {interval.high:+.1f}]"
+    measured = f"G_VD {gain:+.1f} dB [{interval.low:+.1f}, {interval.high:+.1f}]"
     if interval.low > 0:
-        return f"protected voices are easier to tell apart than before ({told})"
+        return f"protected voices are easier to tell apart than before ({measured})"
     if interval.high < 0:
-        return f"protected voices are harder to tell apart than before ({told})"
+        return f"protected voices are harder to tell apart than before ({measured})"
     if max(-interval.low, interval.high) <= NARROW:
-        return f"protected voices are as distinct as before ({told})"
-    return f"whether protected voices are as distinct as before remains open ({told})"
+        return f"protected voices are as distinct as before ({measured})"
+    return f"whether protected voices are as distinct as before remains open ({measured})"
 
-
-_METHOD = (
-    Method(
-        "Similarity",
-        "Sim(i,j) = geometric mean of σ(llr) over all pairs of segments of speakers i and j",
-        "Scores of OO, OP and PP are each calibrated on their own (PAV with Laplace; 2022, eq. 6).",
-    ),
-    Method(
-        "De-identification",
-        "DeID = 1 − D_diag(OP)/D_diag(OO)",
-        "D_diag is how far the diagonal of the matrix stands out (2022, eq. 8, 9): DeID is its"
-        " relative loss under one recogniser. The score as it is, negated, centred, back-ends that"
-        " align both sides or learnt from training people, and trained extractors compete; another"
-        " than the plain one is named where it wins by more than noise.",
-    ),
-    Method(
-        "Gain of voice distinctiveness",
-        "G_VD = 10·log₁₀(D_diag(PP)/D_diag(OO)) dB",
-        "0 dB: protected voices are as distinct as the originals; below, less (2022, eq. 10).",
-    ),
-)
 
 FRAMEWORK = Framework("similarity", _section, steps=_steps, main="matrices")

@@ -1,4 +1,4 @@
-"""What every framework works on, and how it takes part in an assessment."""
+"""What every framework works on, attacks as verification systems, and how it takes part."""
 
 from __future__ import annotations
 
@@ -6,13 +6,158 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
+from unmask.base import FloatArray, IntArray
+from unmask.engine import Battery, Evaluation, SystemResult, evaluate, group_masks
+from unmask.errors import InputError
+from unmask.estimate import Notice
+from unmask.privacy.legal import count_above_in_scores
 from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL, Config
-from unmask.report.frameworks.attacks import ATTACKS, Attack, Attacks, Variant
-from unmask.report.frameworks.trialled import Trialled, Trials, strongest, trial_step
+from unmask.report.frameworks.attacks import ATTACKS, Attack, Attacks, Variant, labelled
 from unmask.report.inputs import Inputs
 from unmask.report.section import Section
+from unmask.run import part
 from unmask.trials import Scores
+
+WEAKER = "made for the strongest reading of each attacker only"
+MOST = {"d_ece": 1.0, "eer": -1.0}
+"""Metrics by which the strongest variant is chosen, and whether more or less of them is worse."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trialled:
+    """An attack as a verification system: metrics, and who is found.
+
+    ``identified`` is the share of each speaker's attacked utterances whose closest enrolled
+    speaker is the right one, among all ``candidates``.
+    """
+
+    safeguard: str
+    attacker: str
+    variant: Variant
+    result: SystemResult
+    speakers: tuple[str, ...]
+    identified: FloatArray
+    recordings: IntArray
+    candidates: int
+    trials: str
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Attacker, back-end and reading."""
+        return labelled(self.attacker, self.variant)
+
+    @property
+    def name(self) -> str:
+        """Safeguard and attacker."""
+        return self.safeguard if self.safeguard == ORIGINAL else f"{self.safeguard}, {self.label}"
+
+    def value(self, metric: str) -> float:
+        """A metric's value; ``identified`` is the mean over speakers."""
+        if metric == "identified":
+            return float(self.identified.mean())
+        return float(self.result[metric].value)
+
+
+def trial_step(attack: Attack, config: Config) -> Step:
+    """Score the trials of an attack in every variant and measure them.
+
+    Intervals are made for the strongest variant by D_ECE and by EER; the others are there to show
+    what they were chosen from.
+    """
+    params = {**config.trials, "backends": attack.backends}
+
+    def compute() -> tuple[Trialled, ...]:
+        if attack.size > config.verification.max_trials:
+            raise InputError(
+                f"verification.max_trials: {attack.enrol.n_speakers:,} speakers and"
+                f" {len(attack.test):,} utterances make more than"
+                f" {config.verification.max_trials:,} trials"
+            )
+        battery = Battery(p_target=params["p_target"], fpr=params["fpr"])
+        how, models = config.of_trials, attack.enrol.n_speakers
+        trialled = {}
+        for variant in attack.variants:
+            scores = attack.scores(variant)
+            result = evaluate(scores, battery=battery, **{**how, "replicates": 0}).results[0]
+            bare = tuple(replace(e, no_interval=WEAKER) for e in result.estimates)
+            trialled[variant] = Trialled(
+                attack.safeguard,
+                attack.attacker,
+                variant,
+                replace(result, estimates=bare),
+                *_identified(scores, models),
+                models,
+                scores.digest,
+            )
+        chosen = dict.fromkeys(strongest(tuple(trialled.values()), m).variant for m in MOST)
+        attack.hold(*chosen)
+        if how["replicates"]:
+            again = evaluate(attack.scores(*chosen), battery=battery, **how)
+            for variant, result in zip(chosen, again, strict=True):
+                one = trialled[variant]
+                trialled[variant] = replace(one, result=result, notices=again.notices)
+        return tuple(trialled.values())
+
+    what = f"verification of {attack.safeguard}, {attack.attacker}"
+    seconds = 1 + attack.size * params["replicates"] / 5e6
+    return Step(what, attack.inputs, params, compute, weight=seconds)
+
+
+def strongest(trialled: Sequence[Trialled], metric: str) -> Trialled:
+    """The attack that discloses most by a metric; the first of equals."""
+    sign = MOST.get(metric, 1.0)
+    return max(trialled, key=lambda one: sign * one.value(metric))
+
+
+def leaders(trialled: Sequence[Trialled], metric: str) -> tuple[Trialled, ...]:
+    """The strongest variant of each attacker by a metric, in the order of the attackers."""
+    names = dict.fromkeys(one.attacker for one in trialled)
+    return tuple(strongest([o for o in trialled if o.attacker == name], metric) for name in names)
+
+
+def group_step(attack: Attack, variant: Variant, config: Config, by: str) -> Step:
+    """Measure an attack within and between the groups of a column, such as women and men."""
+    how = config.of_trials
+
+    def compute() -> Evaluation:
+        scores = attack.scores(variant)
+        parts = []
+        notices: list[Notice] = []
+        masks = group_masks(scores, by)
+        for index, (group, mask) in enumerate(masks):
+            chosen = scores.select(mask)
+            if not (chosen.is_target.any() and chosen.is_nontarget.any()):
+                sentence = f"group {group} has no trials of both kinds and is left out"
+                notices.append(Notice("group-left-out", "", sentence))
+                continue
+            with part(index, len(masks)):
+                evaluation = evaluate(chosen, **how)
+            parts.append(replace(evaluation.results[0], group=group))
+            notices += [notice.about(f"group {group}") for notice in evaluation.notices]
+        return Evaluation(tuple(parts), (), tuple(notices), config.seed)
+
+    what = f"groups of {by} under {attack.safeguard}, {attack.attacker}"
+    params = {**how, "by": by, "variant": [variant.backend, variant.reading]}
+    return Step(what, attack.inputs, params, compute, weight=1.5)
+
+
+def _identified(scores: Scores, models: int) -> tuple[tuple[str, ...], FloatArray, IntArray]:
+    """Speakers, the share of their utterances that are found, and how many utterances they have."""
+    assert scores.test_speaker is not None
+    matrix = scores.scores().reshape(models, -1).T
+    true = scores.is_target.reshape(models, -1).T
+    known = true.any(axis=1)
+    above = count_above_in_scores(matrix[known], true[known].argmax(axis=1))
+    owner = scores.test_speaker.codes[: len(matrix)][known]
+    used, dense = np.unique(owner, return_inverse=True)
+    recordings = np.bincount(dense)
+    hits = np.bincount(dense, weights=above.at_or_above == 0) / recordings
+    names = tuple(str(scores.test_speaker.names[int(code)]) for code in used)
+    return names, hits, recordings
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,39 +192,25 @@ class Study:
     tables: Mapping[str, Scores]
     trialled: Mapping[str, Sequence[Trialled]] = field(default_factory=dict)
 
-    def trial_steps(self) -> dict[tuple[str, str], Step]:
-        """Every attack as a verification system, by safeguard and attacker."""
-        return self.per_attack(lambda attack: trial_step(attack, self.config))
-
-    def per_attack(self, make: Callable[[Attack], Step]) -> dict[tuple[str, str], Step]:
+    def per_attack(self, make: Callable[[Attack, Config], Step]) -> dict[tuple[str, str], Step]:
         """A step for each attack, by safeguard and attacker."""
-        return {
-            (name, attack.attacker): make(attack)
-            for name, found in self.attacks.of.items()
-            for attack in found
-        }
+        return {(a.safeguard, a.attacker): make(a, self.config) for a in self.attacks.every}
 
-    def tried(self, done: Mapping[tuple[str, str], Trials]) -> None:
+    def tried(self, done: Mapping[tuple[str, str], Sequence[Trialled]]) -> None:
         """Take the tried attacks; of their scores only those of the strongest are held."""
         trialled: dict[str, list[Trialled]] = {}
-        for (name, _), found in done.items():
-            trialled.setdefault(name, []).extend(found.variants)
+        for (name, _), variants in done.items():
+            trialled.setdefault(name, []).extend(variants)
         self.trialled = trialled
-        strongest = {id(attack): variant for attack, variant in self.strongest().values()}
-        for attacks in self.attacks.of.values():
-            for attack in attacks:
-                attack.hold(*([strongest[id(attack)]] if id(attack) in strongest else []))
+        best = {id(attack): [variant] for attack, variant in self.strongest().values()}
+        for attack in self.attacks.every:
+            attack.hold(*best.get(id(attack), ()))
 
     def strongest(self) -> dict[str, tuple[Attack, Variant]]:
         """The attack with the lowest equal error rate on each safeguard."""
-        best = {name: strongest(found, "eer") for name, found in self.trialled.items()}
-        return {
-            name: (
-                next(a for a in self.attacks.of[name] if a.attacker == one.attacker),
-                one.variant,
-            )
-            for name, one in best.items()
-        }
+        best = {name: strongest(trialled, "eer") for name, trialled in self.trialled.items()}
+        attacks = {(a.safeguard, a.attacker): a for a in self.attacks.every}
+        return {n: (attacks[n, one.attacker], one.variant) for n, one in best.items()}
 
     def compared(self) -> list[Table]:
         """The strongest attacks, those on one list of trials in one table, and the given tables."""
@@ -88,9 +219,8 @@ class Study:
             same = (g for g in groups if next(iter(g.values()))[0].same_trials(attack))
             group = next(same, None)
             if group is None:
-                groups.append({name: (attack, variant)})
-            else:
-                group[name] = (attack, variant)
+                groups.append(group := {})
+            group[name] = (attack, variant)
         references = {one.name: one.reference for one in self.config.scores}
         return [
             *map(_attack_table, groups),
@@ -125,7 +255,8 @@ def _attack_table(group: Mapping[str, tuple[Attack, Variant]]) -> Table:
 
 
 Plan = dict[str, Mapping[Any, Step]]
-"""Steps of a framework in named groups; what is found comes back in the same groups."""
+"""Steps of a framework in named groups; their results come back in the same groups."""
+Results = Mapping[str, Mapping[Any, Any]]
 TRIALS = "trials"
 
 
@@ -139,7 +270,7 @@ class Framework:
     """
 
     key: str
-    section: Callable[[Study, Mapping[str, Mapping[Any, Any]]], Section]
+    section: Callable[[Study, Results], Section]
     steps: Callable[[Study], Plan] = lambda study: {}
     later: Callable[[Study], Plan] = lambda study: {}
     trials: bool = False

@@ -9,26 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from unmask import figures as charts, utility as costs
 from unmask.errors import InputError
 from unmask.estimate import Estimate
-from unmask.figures import Figure, PlanePoint, cost_plane
 from unmask.report.cache import Step
-from unmask.report.config import ORIGINAL, Config, Voices
+from unmask.report.config import ORIGINAL, Config
 from unmask.report.documents import Document, Row, document
-from unmask.report.frameworks.study import Framework, Plan, Study
-from unmask.report.headline import Headline, find, legal_number
-from unmask.report.section import Method, Section, TableBlock, shown
-from unmask.speech import Recording, recordings
-from unmask.utility import (
-    METRICS,
-    Utility,
-    measure,
-    read_measurements,
-    read_transcripts,
-    recogniser,
-    runs_code,
-    utility_of,
-)
+from unmask.report.extractors import recordings_of
+from unmask.report.frameworks.study import Framework, Plan, Results, Study
+from unmask.report.headline import find, legal_number
+from unmask.report.section import Section, TableBlock, shown
+from unmask.speech import Recording
 
 SILENCE = "silence"
 UTILITY = "utility"
@@ -40,10 +31,10 @@ _COSTS = {
 
 
 @document.register
-def _(result: Utility) -> Document:
+def _(result: costs.Utility) -> Document:
     """One row per condition: the number, the same of unprotected speech, the difference."""
     return Document(
-        tuple(Row({"safeguard": name}, found) for name, found in result.estimates_of.items()),
+        tuple(Row({"safeguard": name}, some) for name, some in result.estimates_of.items()),
         conditions={"recogniser": result.recogniser} if result.recogniser else {},
         warnings=tuple(one.line for one in result.notices),
         seed=result.seed,
@@ -52,7 +43,7 @@ def _(result: Utility) -> Document:
 
 def check_code(config: Config, *, allow_code: bool) -> None:
     """A config may name a command or a model to fetch only where its user allows code."""
-    if config.utility.given and runs_code(config.utility.recogniser) and not allow_code:
+    if config.utility.given and costs.runs_code(config.utility.recogniser) and not allow_code:
         raise InputError(
             f"utility.recogniser: expected pocketsphinx, found {config.utility.recogniser}, which"
             " names code to run: --allow-code lets a config do so"
@@ -76,10 +67,11 @@ def _steps(study: Study) -> Plan:
     voices = {one.name: one for one in study.config.safeguards if not one.hidden and one.audio}
     if study.config.original.audio is None or not voices:
         raise InputError("utility: expected audio of the original and of safeguards, found none")
-    original = _files(study.config.original)
-    protected = {name: _files(one) for name, one in voices.items()}
+    original = recordings_of(study.config.original)
+    protected = {name: recordings_of(one) for name, one in voices.items()}
     every = [one.path for files in (original, *protected.values()) for one in files]
-    texts = [] if how.transcripts is None else _texts(how.transcripts)
+    texts = [] if how.transcripts is None else [how.transcripts, *how.transcripts.rglob("*")]
+    texts = sorted(path for path in texts if path.is_file())
     step = Step(
         "utility of all safeguards",
         [_digest([*every, *texts])],
@@ -90,43 +82,27 @@ def _steps(study: Study) -> Plan:
     return {UTILITY: {UTILITY: step}}
 
 
-def _read(path: Path, names: Sequence[str], drawn: Mapping[str, Any]) -> Utility:
-    found = read_measurements(path)
-    missing = [name for name in found.conditions if name not in (ORIGINAL, *names)]
-    if len(missing) == len(found.conditions) - 1:
+def _read(path: Path, names: Sequence[str], drawn: Mapping[str, Any]) -> costs.Utility:
+    measured = costs.read_measurements(path)
+    missing = [name for name in measured.conditions if name not in (ORIGINAL, *names)]
+    if len(missing) == len(measured.conditions) - 1:
         raise InputError(
             f"{path}: expected one of the safeguards {', '.join(names)}, found"
             f" {', '.join(missing) or 'none'}"
         )
-    return utility_of(found, **drawn)
+    return costs.utility_of(measured, **drawn)
 
 
 def _measured(
-    config: Config,
-    original: Sequence[Recording],
-    protected: Mapping[str, Sequence[Recording]],
-) -> Utility:
+    config: Config, original: Sequence[Recording], protected: Mapping[str, Sequence[Recording]]
+) -> costs.Utility:
     how = config.utility
-    found = measure(
-        original,
-        protected,
-        transcripts=None if how.transcripts is None else read_transcripts(how.transcripts),
-        recogniser=None
-        if how.transcripts is None
-        else recogniser(how.recogniser, grammar=how.grammar),
-        pitched=how.melody,
-        mos=how.dnsmos,
-    )
-    return utility_of(found, **config.drawn)
-
-
-def _files(part: Voices) -> tuple[Recording, ...]:
-    assert part.audio is not None
-    return recordings(part.audio, speakers=part.speakers or "folder")
-
-
-def _texts(place: Path) -> list[Path]:
-    return sorted(p for p in place.rglob("*") if p.is_file()) if place.is_dir() else [place]
+    words: dict[str, Any] = {}
+    if how.transcripts is not None:
+        words["transcripts"] = costs.read_transcripts(how.transcripts)
+        words["recogniser"] = costs.recogniser(how.recogniser, grammar=how.grammar)
+    measured = costs.measure(original, protected, pitched=how.melody, mos=how.dnsmos, **words)
+    return costs.utility_of(measured, **config.drawn)
 
 
 def _digest(paths: Sequence[Path]) -> str:
@@ -136,26 +112,25 @@ def _digest(paths: Sequence[Path]) -> str:
     return total.hexdigest()
 
 
-def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
+def _section(study: Study, results: Results) -> Section:
     """Tables and sentences; the plane stands on the first screen."""
-    result: Utility = results[UTILITY][UTILITY]
+    result: costs.Utility = results[UTILITY][UTILITY]
     names = [n for n in result.conditions if n in (ORIGINAL, *study.inputs.safeguards)]
-    main, rest = [], []
-    for name in names:
-        found = result.estimates_of[name]
-        chief = tuple(e for e in found if _base(e.metric) in _MAIN)
-        other = tuple(e for e in found if _base(e.metric) not in _MAIN)
-        main.append(Row({"safeguard": name}, chief))
-        rest.append(Row({"safeguard": name}, other))
-    tables = [TableBlock("Words, melody, quality", tuple(row for row in main if row.estimates))]
-    if any(row.estimates for row in rest):
-        others = tuple(row for row in rest if row.estimates)
+
+    def rows(*, main: bool) -> tuple[Row, ...]:
+        parts = {
+            name: tuple(e for e in result.estimates_of[name] if (_base(e.metric) in _MAIN) == main)
+            for name in names
+        }
+        return tuple(Row({"safeguard": name}, part) for name, part in parts.items() if part)
+
+    tables = [TableBlock("Words, melody, quality", rows(main=True))]
+    others = rows(main=False)
+    if others:
         tables.append(TableBlock("Level, clipping, duration, parts of DNSMOS", others, folded=True))
     nameless = _NAMELESS if study.config.redact else ()
     return Section(
         key=UTILITY,
-        title="What protection costs (utility)",
-        question="How much of what was said, and of how it was said, is left?",
         answer=tuple(said for name in names if name != ORIGINAL and (said := _said(result, name))),
         figures=(),
         tables=tuple(tables),
@@ -163,9 +138,12 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
             replace(n, sentence=_NAMELESS[n.code]) if n.code in nameless else n
             for n in result.notices
         ),
-        method=_METHOD,
-        citation="",
     )
+
+
+def _ends(estimate: Estimate) -> tuple[float, float] | None:
+    interval = estimate.interval
+    return None if interval is None else (interval.low, interval.high)
 
 
 _NAMELESS = {
@@ -179,7 +157,7 @@ def _base(metric: str) -> str:
     return metric.removesuffix("_unprotected").removesuffix("_difference")
 
 
-def _said(result: Utility, name: str) -> str:
+def _said(result: costs.Utility, name: str) -> str:
     parts = []
     wer, bare = result.estimate(name, "wer"), result.estimate(ORIGINAL, "wer")
     if wer is not None and bare is not None:
@@ -198,7 +176,7 @@ def _said(result: Utility, name: str) -> str:
 
 def plane_of(
     names: Sequence[str], rows: Mapping[str, Sequence[Row]], colours: Mapping[str, str]
-) -> Figure | None:
+) -> charts.Figure | None:
     """Risk of the strongest attacker against what protection costs, of all safeguards of which
     both were measured; None where there is none.
     """
@@ -212,14 +190,24 @@ def plane_of(
         risk = legal_number(legal, "linkability", name)
         cost = find(utility, metric, safeguard=name)
         if risk is not None and cost:
-            points.append(_point(name, risk, cost[0].estimate))
-            chances.append(float(risk.chance or 0.0))
+            points.append(
+                charts.PlanePoint(
+                    name,
+                    float(risk.estimate.value),
+                    float(cost[0].estimate.value),
+                    _ends(risk.estimate),
+                    _ends(cost[0].estimate),
+                    f"{risk.attacker}, {risk.what}",
+                    anchor=name == ORIGINAL,
+                )
+            )
+            chances.append(risk.chance)
     if len(points) < 2 or points[0].system != ORIGINAL:
         return None
-    silent = METRICS[metric].chance if metric in METRICS else None
+    silent = costs.METRICS[metric].chance if metric in costs.METRICS else None
     if silent is not None:
-        points.append(PlanePoint(SILENCE, min(chances), silent, anchor=True))
-    return cost_plane(
+        points.append(charts.PlanePoint(SILENCE, min(chances), silent, anchor=True))
+    return charts.cost_plane(
         points,
         cost=title,
         scale=scale,
@@ -228,41 +216,5 @@ def plane_of(
         colours={**colours, SILENCE: "#000000"},
     )
 
-
-def _point(name: str, risk: Headline, cost: Estimate) -> PlanePoint:
-    return PlanePoint(
-        name,
-        float(risk.estimate.value),
-        float(cost.value),
-        _ends(risk.estimate),
-        _ends(cost),
-        f"{risk.attacker}, {risk.what}",
-        anchor=name == ORIGINAL,
-    )
-
-
-def _ends(estimate: Estimate) -> tuple[float, float] | None:
-    interval = estimate.interval
-    return None if interval is None else (interval.low, interval.high)
-
-
-_METHOD = (
-    Method(
-        "Word error rate",
-        "WER = (substitutions + deletions + insertions) / words of the reference",
-        "Of a recogniser that was trained on unprotected speech; its errors on the originals stand"
-        " beside every number. Silence has 100 %.",
-    ),
-    Method(
-        "Melody",
-        "ρ_F0 = correlation of F0 over frames voiced in both; shift = mean 12·log₂ of the ratio",
-        "As in the VoicePrivacy 2022 challenge, without its alignment: both have the same timing.",
-    ),
-    Method(
-        "DNSMOS",
-        "opinions of listeners on speech, background and all, 1 to 5, predicted by a network",
-        "Made for noise suppression; it hears artefacts, not whether words are right.",
-    ),
-)
 
 FRAMEWORK = Framework(UTILITY, _section, steps=_steps, main=UTILITY)

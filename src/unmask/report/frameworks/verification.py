@@ -3,63 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from unmask.engine import Battery, Evaluation, curves, evaluate
+from unmask import figures as charts
+from unmask.engine import Battery, Comparison, Evaluation, curves, det_bands, evaluate
+from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
-from unmask.figures import (
-    ORIGINAL as GREY,
-    Figure,
-    calibration_plot,
-    det,
-    ece_profile,
-    pav_map,
-    roc_hull,
-    score_histograms,
-    system_colours,
-)
 from unmask.privacy.legal import matrix_risks
 from unmask.report.cache import Step
 from unmask.report.documents import Row, figures_of
-from unmask.report.frameworks.study import Framework, Plan, Study
-from unmask.report.frameworks.trialled import Groups, Trialled, group_step, leaders, strongest
-from unmask.report.section import TWO_RATES, Method, Section, TableBlock, shown
+from unmask.report.frameworks.study import (
+    Framework,
+    Plan,
+    Results,
+    Study,
+    Trialled,
+    group_step,
+    leaders,
+    strongest,
+)
+from unmask.report.section import Section, TableBlock, note, shown
+from unmask.stress import cp_maps, worst_case
 from unmask.trials import Scores
 
+POPULATION = 100_000
+_GRID = 50
+_FIRST = ("eer", "min_dcf", "min_cllr", "d_ece", "l_w", "tag")
+_REST = ("eer_raw", "act_dcf", "cllr", "d_sys", "tpr_at_fpr")
 _ERRORS = ("eer", "min_dcf", "act_dcf", "cllr", "d_sys", "tpr_at_fpr", "eer_raw")
-CHOSEN = (
-    "The strongest variant of each attacker (back-end, centred or not, either sign), chosen on the"
-    " very trials that are shown: what is left to chance in the choice errs towards more risk."
-)
 
 
-@figures_of.register
-def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[Figure]:
+@figures_of.register(Evaluation)
+def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[charts.Figure]:
     """Histogram, DET, ROC hull, PAV map, ECE profile and calibration plot over all trials.
 
     Of trials that were counted and not kept (no ``scores``) DET and ROC hull can be drawn.
     """
     scores = evaluation.scores
     rocs = {result.system: result.roc for result in evaluation if result.group is None}
-    colours = system_colours(list(rocs))
+    colours = charts.system_colours(list(rocs))
     det_curves = {name: curves.det_curve(roc, p_target=p_target) for name, roc in rocs.items()}
-    counted = [det(det_curves, colours=colours), roc_hull(det_curves, colours=colours)]
+    counted = [
+        charts.det(det_curves, colours=colours),
+        charts.roc_hull(det_curves, colours=colours),
+    ]
     if scores is None:
         return counted
     trials = {n: (scores.targets(n), scores.nontargets(n), roc) for n, roc in rocs.items()}
     return [
-        score_histograms({name: curves.histogram(*one) for name, one in trials.items()}),
+        charts.score_histograms({name: curves.histogram(*one) for name, one in trials.items()}),
         *counted,
-        pav_map({name: curves.pav_map(*one) for name, one in trials.items()}, colours=colours),
-        ece_profile(
+        charts.pav_map(
+            {name: curves.pav_map(*one) for name, one in trials.items()}, colours=colours
+        ),
+        charts.ece_profile(
             {name: curves.ece_profile(*one) for name, one in trials.items()}, colours=colours
         ),
-        calibration_plot(
+        charts.calibration_plot(
             {name: curves.reliability(*one[:2]) for name, one in trials.items()}, colours=colours
         ),
     ]
+
+
+@figures_of.register(Comparison)
+def _(comparison: Comparison) -> list[charts.Figure]:
+    """Both DETs with bands, all differences, the delta C-P map, the worst case of both.
+
+    What the trials do not allow, such as a worst case without speakers, is left out.
+    """
+    scores = comparison.scores
+    differences = charts.difference_intervals(comparison)
+    if scores is None:
+        return [differences]
+    names = list(scores.systems)
+    lines = dict(zip(names, map(curves.det_curve, comparison.rocs), strict=True))
+    interval = comparison.differences[0].difference.interval
+    drawn: dict[str, Any] = (
+        {} if interval is None else {"level": interval.level, "seed": comparison.seed}
+    )
+    bands = det_bands(scores, **drawn) if drawn else {}
+    figures = [charts.det(lines, bands=bands, hull=False, name="compare_det"), differences]
+    with suppress(InputError):
+        maps = cp_maps(scores, systems=names, grid=_GRID, replicates=0)
+        figures += [figure for figure in figures_of(maps) if figure.name.startswith("delta")]
+    with suppress(InputError):
+        options = {"population": POPULATION, "skip_single": True, **drawn}
+        studies = {name: worst_case(scores, system=name, **options) for name in names}
+        figures.append(charts.worst_case_of_systems(studies))
+    return figures
 
 
 def _evaluated(
@@ -72,17 +106,13 @@ def _evaluated(
 ) -> Evaluation:
     """A score table; ``by`` groups it where it has that column."""
     battery = Battery(p_target=tuple(p_target), fpr=tuple(fpr))
-    grouped = by if by is not None and _has(scores, by) else None
+    grouped = by if {by, f"enrol_{by}"} & set(scores.columns) else None
     return replace(evaluate(scores, by=grouped, battery=battery, **options), scores=None)
 
 
-def _has(scores: Scores, column: str) -> bool:
-    return column in scores.columns or f"enrol_{column}" in scores.columns
-
-
 def _steps(study: Study) -> Plan:
-    """Every score table."""
     how = {**study.config.trials, "by": study.config.verification.by}
+    drawn = study.config.drawn
     return {
         "tables": {
             name: Step.of(
@@ -95,12 +125,7 @@ def _steps(study: Study) -> Plan:
             for name, scores in study.tables.items()
         },
         "risks": {
-            name: Step.of(
-                f"Linkability and Singling Out of {name}",
-                matrix_risks,
-                scores,
-                **study.config.drawn,
-            )
+            name: Step.of(f"Linkability and Singling Out of {name}", matrix_risks, scores, **drawn)
             for name, scores in study.tables.items()
         },
     }
@@ -109,34 +134,30 @@ def _steps(study: Study) -> Plan:
 def _later(study: Study) -> Plan:
     """The strongest attack on each safeguard, by the groups of a column."""
     by = study.config.verification.by
-    strongest = study.strongest() if by is not None else {}
-    return {
-        "groups": {
-            name: group_step(attack, variant, study.config, str(by))
-            for name, (attack, variant) in strongest.items()
-        }
-    }
+    attacks = {} if by is None else study.strongest()
+    groups = {name: group_step(*attack, study.config, str(by)) for name, attack in attacks.items()}
+    return {"groups": groups}
 
 
 def named_colours(systems: Mapping[str, Trialled], colours: Mapping[str, str]) -> dict[str, str]:
     """The safeguard's colour for each system of a chart."""
-    return {label: colours.get(one.safeguard, GREY) for label, one in systems.items()}
+    return {label: colours.get(one.safeguard, charts.ORIGINAL) for label, one in systems.items()}
 
 
-def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
+def _section(study: Study, results: Results) -> Section:
     """Error rates of the attacks, and of the systems whose scores were given."""
     trialled = study.trialled
     tables: Mapping[str, Evaluation] = results["tables"]
-    groups: Mapping[str, Groups] = results["groups"]
+    groups: Mapping[str, Evaluation] = results["groups"]
     det_curve = partial(curves.det_curve, p_target=study.config.verification.p_target[0])
-    chosen = {name: strongest(found, "eer") for name, found in trialled.items()}
-    figures: list[Figure] = []
+    chosen = {name: strongest(variants, "eer") for name, variants in trialled.items()}
+    figures: list[charts.Figure] = []
     blocks = []
     notices: list[Notice] = []
     if chosen:
         rates = ", ".join(f"{n} {100 * one.value('eer'):.1f} %" for n, one in chosen.items())
         figures.append(
-            det(
+            charts.det(
                 {name: det_curve(one.result.roc) for name, one in chosen.items()},
                 colours=named_colours(chosen, study.colours),
                 name="det_attacks",
@@ -146,29 +167,35 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         attackers = variant_blocks(
             "Attackers as verification systems", trialled, "eer", _ERRORS, wide=2
         )
-        blocks += [replace(attackers[0], note=f"{CHOSEN} {TWO_RATES}"), *attackers[1:]]
+        blocks += [
+            replace(attackers[0], note=f"{attackers[0].note} {note('two_rates')}"),
+            *attackers[1:],
+        ]
         notices += notices_of(trialled, "eer")
         by = tuple(
             Row(
-                {"safeguard": name, "attacker": one.label, "group": str(r.group)},
+                {"safeguard": name, "attacker": r.system, "group": str(r.group)},
                 ordered(r.estimates, ("eer", "d_ece", "l_w", "tag")),
             )
             for name, one in groups.items()
-            for r in one.results
+            for r in one
         )
         if by:
             blocks.append(TableBlock("Strongest attacker, by group", by))
             notices += [one.about(n) for n, some in groups.items() for one in some.notices]
-    for number, (name, found) in enumerate(tables.items(), start=1):
+    for number, (name, evaluation) in enumerate(tables.items(), start=1):
+        whole = [result for result in evaluation if result.group is None]
+        best = min(whole, key=lambda one: float(one["eer"].value))
+        rate = 100 * float(best["eer"].value)
         figures.append(
-            det(
-                {r.system: det_curve(r.roc) for r in found if r.group is None},
+            charts.det(
+                {one.system: det_curve(one.roc) for one in whole},
                 name=f"det_scores_{number}",
-                title=f"{name}: {_best(found)}",
+                title=f"{name}: {best.system} errs least, equal error rate {rate:.1f} %",
             )
         )
-        blocks += _table_blocks(name, found, results["risks"].get(name, {}))
-        notices += [notice.about(name) for notice in found.notices]
+        blocks += _table_blocks(name, evaluation, results["risks"].get(name, {}))
+        notices += [notice.about(name) for notice in evaluation.notices]
     answer = [
         f"{one.name}: equal error rate {shown(one.result['eer'], 1, scale=100)} %"
         f"{of_many(len(trialled[name]))}; 50 % is a coin toss."
@@ -176,29 +203,17 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     ]
     answer += [
         f"{name}, {r.system}: equal error rate {shown(r['eer'], 2, scale=100)} %."
-        for name, found in tables.items()
-        for r in found
+        for name, evaluation in tables.items()
+        for r in evaluation
         if r.group is None
     ]
     return Section(
         key="verification",
-        title="Verification errors",
-        question="How often does the recogniser err, at every threshold?",
         answer=tuple(answer),
         figures=tuple(figures),
         tables=tuple(blocks),
         notices=tuple(dict.fromkeys(notices)),
-        method=_VERIFICATION,
-        citation="ISO/IEC 19795-1 (error rates); Brümmer and du Preez 2006 (C_llr);"
-        " Gomez-Barrero et al. 2017, Maouche et al. 2020 (D_sys).",
     )
-
-
-def _best(found: Evaluation) -> str:
-    """Who errs least."""
-    rates = {r.system: float(r["eer"].value) for r in found if r.group is None}
-    best = min(rates, key=lambda system: rates[system])
-    return f"{best} errs least, equal error rate {100 * rates[best]:.1f} %"
 
 
 def of_many(tried: int) -> str:
@@ -210,8 +225,8 @@ def notices_of(trialled: Mapping[str, Sequence[Trialled]], metric: str) -> list[
     """What the evaluation of the strongest variant of each attacker warns of."""
     return [
         notice.about(one.name)
-        for found in trialled.values()
-        for one in leaders(found, metric)
+        for variants in trialled.values()
+        for one in leaders(variants, metric)
         for notice in one.notices
     ]
 
@@ -235,9 +250,9 @@ def variant_blocks(
             for one in every
         )
 
-    first = [one for found in trialled.values() for one in leaders(found, metric)]
-    others = [one for found in trialled.values() for one in found if one not in first]
-    blocks = [TableBlock(title, rows(first, metrics[:wide]), note=CHOSEN)]
+    first = [one for variants in trialled.values() for one in leaders(variants, metric)]
+    others = [one for variants in trialled.values() for one in variants if one not in first]
+    blocks = [TableBlock(title, rows(first, metrics[:wide]), note=note("chosen"))]
     if wide is not None:
         blocks.append(TableBlock("All detection metrics", rows(first, metrics[wide:]), folded=True))
     blocks.append(
@@ -247,32 +262,18 @@ def variant_blocks(
 
 
 def _table_blocks(
-    name: str, found: Evaluation, risks: Mapping[str, tuple[Estimate, ...]]
+    name: str, evaluation: Evaluation, risks: Mapping[str, tuple[Estimate, ...]]
 ) -> list[TableBlock]:
-    def rows(metrics: Sequence[str], *, attacked: bool = False) -> tuple[Row, ...]:
-        return tuple(
-            Row(
-                {
-                    "table": name,
-                    "system": r.system,
-                    **({} if r.group is None else {"group": r.group}),
-                },
-                (
-                    *ordered(r.estimates, metrics),
-                    *(risks.get(r.system, ()) if attacked and r.group is None else ()),
-                ),
-            )
-            for r in found
-        )
-
-    first = ("eer", "min_dcf", "min_cllr", "d_ece", "l_w", "tag")
+    first, rest = [], []
+    for one in evaluation:
+        where = {"table": name, "system": one.system}
+        where |= {} if one.group is None else {"group": one.group}
+        attacked = risks.get(one.system, ()) if one.group is None else ()
+        first.append(Row(where, (*ordered(one.estimates, _FIRST), *attacked)))
+        rest.append(Row(where, ordered(one.estimates, _REST)))
     return [
-        TableBlock(name, rows(first, attacked=True)),
-        TableBlock(
-            f"{name}: all metrics",
-            rows(("eer_raw", "act_dcf", "cllr", "d_sys", "tpr_at_fpr")),
-            folded=True,
-        ),
+        TableBlock(name, tuple(first)),
+        TableBlock(f"{name}: all metrics", tuple(rest), folded=True),
     ]
 
 
@@ -280,18 +281,5 @@ def ordered(estimates: Sequence[Estimate], metrics: Sequence[str]) -> tuple[Esti
     """The estimates of these metrics, in their order."""
     return tuple(e for metric in metrics for e in estimates if e.metric == metric)
 
-
-_VERIFICATION = (
-    Method(
-        "Equal error rate",
-        "where miss and false-alarm rate meet on the convex hull of the ROC",
-        f"Ties are joined by straight lines, no order among them is assumed. {TWO_RATES}",
-    ),
-    Method(
-        "Detection cost",
-        "min over thresholds of C_miss·p·P_miss + C_fa·(1−p)·P_fa, normalised",
-        "minDCF at the best threshold, actDCF at the Bayes threshold of scores read as LLRs.",
-    ),
-)
 
 FRAMEWORK = Framework("verification", _section, steps=_steps, later=_later, trials=True)

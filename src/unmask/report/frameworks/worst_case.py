@@ -4,31 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from unmask import figures as charts, stress
 from unmask.engine import Roc
 from unmask.estimate import Notice, Noticed
-from unmask.figures import Figure, GrowthLine, worst_case_figures, worst_case_growth
 from unmask.report.cache import Step
 from unmask.report.documents import Document, Row, document, figures_of
-from unmask.report.frameworks.study import Framework, Plan, Study, Table
-from unmask.report.section import SHOLOKHOV_2020, Method, Section, TableBlock, percent
+from unmask.report.frameworks.study import Framework, Plan, Results, Study, Table
+from unmask.report.section import Section, TableBlock, percent
 from unmask.run import part
-from unmask.stress import (
-    GROUPS,
-    LEAST_SPEAKERS,
-    ModelComparison,
-    Needed,
-    Operating,
-    PairScores,
-    Prediction,
-    WorstCase,
-    WorstCaseStudy,
-    thresholds_of_roc,
-    worst_case,
-)
 from unmask.trials import Scores, Source
 
 _STEPS = (1, 2, 5)
@@ -46,9 +34,9 @@ class SystemGrowth:
     """One system at the thresholds of a study; ``predicted`` is None where no model was fitted."""
 
     system: str
-    operating: tuple[Operating, ...]
-    measured: WorstCase
-    predicted: Prediction | None = None
+    operating: tuple[stress.Operating, ...]
+    measured: stress.WorstCase
+    predicted: stress.Prediction | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +54,7 @@ def default_counts(most: int) -> tuple[int, ...]:
 
 
 @document.register(Mapping)
-def _(studies: Mapping[str, WorstCaseStudy], *, inputs: tuple[Source, ...] = ()) -> Document:
+def _(studies: Mapping[str, stress.WorstCaseStudy], *, inputs: tuple[Source, ...] = ()) -> Document:
     """One row per group and threshold."""
     rows: list[Row] = []
     notes: list[str] = []
@@ -82,19 +70,18 @@ def _(studies: Mapping[str, WorstCaseStudy], *, inputs: tuple[Source, ...] = ())
             "P_miss [%]",
         )
         for place, point in enumerate(study.operating):
-            conditions = where | {
-                "threshold": point.name
-                if _is_number(point.name)
-                else f"{point.name} ({_weight(point.name)}) = {point.threshold:.4g}"
-            }
-            rows.append(Row(conditions, study.estimates(place), columns))
+            threshold = f"{point.name} ({_weight(point.name)}) = {point.threshold:.4g}"
+            if point.name.lstrip("-")[:1].isdigit():
+                threshold = point.name
+            rows.append(Row({**where, "threshold": threshold}, study.estimates(place), columns))
         notes.append(_counts(study, said))
         notes += [
             f"{said}to keep the closest of {need.count:,} voices at {100 * need.rate:g} %, accept"
             f" above {need.threshold:.4g}: {100 * need.p_miss:.2f} % misses{_safe(need, study)}."
             for need in study.needed
         ]
-        notes += [_beside(study, name, said) for name in study.compared]
+        at = f" at N = {study.population:,}: "
+        notes += [f"{said}{name}{at}{_rates(study, far)}." for name, far in study.compared.items()]
         warnings += [said + line for line in study.warnings]
     seed = next(iter(studies.values())).extrapolation.seed
     return Document(
@@ -102,35 +89,35 @@ def _(studies: Mapping[str, WorstCaseStudy], *, inputs: tuple[Source, ...] = ())
     )
 
 
-def _safe(need: Needed, study: WorstCaseStudy) -> str:
+def _safe(need: stress.Needed, study: stress.WorstCaseStudy) -> str:
     if not np.isfinite(need.high):
         return ""
-    told = (
+    upper = (
         f", and the rate may be {100 * need.high:.2g} % (upper end of the"
         f" {100 * study.predicted.level:g} % interval)"
     )
     if not np.isfinite(need.safe_threshold):
-        return f"{told}; {study.empirical.targets:,} targets are too few to keep that end there"
+        return f"{upper}; {study.empirical.targets:,} targets are too few to keep that end there"
     return (
-        f"{told}; to keep that end there, accept above"
+        f"{upper}; to keep that end there, accept above"
         f" {need.safe_threshold:.4g}: {100 * need.safe_p_miss:.2f} % misses"
     )
 
 
-def _beside(study: WorstCaseStudy, name: str, said: str) -> str:
-    far = study.compared[name]
+def _rates(study: stress.WorstCaseStudy, far: stress.Prediction) -> str:
     at = int(np.searchsorted(far.counts, study.population))
-    rates = "; ".join(
+    return "; ".join(
         f"{point.name} {100 * far.values[at, t]:.1f} %"
         + (f" [{100 * far.low[at, t]:.1f}, {100 * far.high[at, t]:.1f}]" if far.groups else "")
         for t, point in enumerate(study.operating)
     )
-    return f"{said}{name} at N = {study.population:,}: {rates}."
 
 
 @document.register(list)
 @document.register(tuple)
-def _(comparisons: Sequence[ModelComparison], *, inputs: tuple[Source, ...] = ()) -> Document:
+def _(
+    comparisons: Sequence[stress.ModelComparison], *, inputs: tuple[Source, ...] = ()
+) -> Document:
     """One row per population and model: Table 1 of Sholokhov 2020, with the baseline that repeats
     the last known column, and hard thresholds apart.
     """
@@ -148,24 +135,23 @@ def _(comparisons: Sequence[ModelComparison], *, inputs: tuple[Source, ...] = ()
     return Document(rows, inputs=inputs, notes=notes)
 
 
-def _counts(study: WorstCaseStudy, said: str) -> str:
+def _counts(study: stress.WorstCaseStudy, said: str) -> str:
     fitted = study.extrapolation
-    errors = fitted.errors
-    held = ", ".join(f"{name} {100 * error:.2f} %" for name, error in errors.items())
-    told = (
+    held = ", ".join(f"{name} {100 * error:.2f} %" for name, error in fitted.errors.items())
+    text = (
         f"{said}{study.empirical.targets:,} targets with at least {study.empirical.impostors:,}"
         f" impostors; beyond them {fitted.name}"
         f"{f' (held-out errors on hard thresholds: {held})' if held else ''}."
         " One attempt by the one closest of N voices, not N attempts."
     )
     if study.sample is not None:
-        told += (
+        text += (
             f" It is fitted to at most {study.sample.per_pair:,} scores of each pair of"
             f" {study.sample.targets:,} targets; the measured rates rest on all scores."
         )
     far = study.predicted
     if not far.rivals:
-        return told
+        return text
     at = int(np.searchsorted(far.counts, study.population))
     spread = "; ".join(
         f"{point.name} {100 * low:.1f} to {100 * high:.1f} %"
@@ -173,29 +159,24 @@ def _counts(study: WorstCaseStudy, said: str) -> str:
             study.operating, far.spread_low[at], far.spread_high[at], strict=True
         )
     )
-    return f"{told} Models that fit about as well give at N = {study.population:,}: {spread}."
+    return f"{text} Models that fit about as well give at N = {study.population:,}: {spread}."
 
 
 def _weight(name: str) -> str:
     return _WEIGHTS.get(name, "as asked")
 
 
-def _is_number(name: str) -> bool:
-    return name.lstrip("-")[:1].isdigit()
-
-
-@figures_of.register
-def _(study: WorstCaseStudy) -> list[Figure]:
-    return list(worst_case_figures(study))
+@figures_of.register(stress.WorstCaseStudy)
+def _(study: stress.WorstCaseStudy) -> list[charts.Figure]:
+    return list(charts.worst_case_figures(study))
 
 
 def _step(table: Table, study: Study) -> Step:
-    """All systems of a table."""
     config = study.config
     options = {
         **config.worst_case.model_dump(),
         "level": config.intervals.level,
-        "groups": GROUPS if config.intervals.replicates else 0,
+        "groups": stress.GROUPS if config.intervals.replicates else 0,
         "seed": config.seed,
         "far": table.name in study.tables,
     }
@@ -218,7 +199,7 @@ def growth_of(
     model: str,
     **options: Any,
 ) -> Growth:
-    """False alarms of every system of a table; what cannot be told from it is left out and told.
+    """False alarms of every system of a table; what its data do not allow is left out and noted.
 
     ``counts`` are numbers of impostors, by default 1, 2, 5, 10, …; ``by`` names a column within
     whose groups impostors are taken. ``far`` asks for a study, which goes on to ``population`` by
@@ -231,10 +212,12 @@ def growth_of(
     assert scores.test_speaker is not None
     target, impostor = scores.enrol_speaker.take(chosen), scores.test_speaker.take(chosen)
     for index, system in enumerate(scores.systems):
-        pairs = None
-        if chosen.any():
-            pairs = PairScores.from_trials(target, impostor, scores.scores(system)[chosen])
-        pairs = _usable_pairs(pairs, system, notices)
+        if not chosen.any():
+            sentence = "no impostor trials within the groups, left out"
+            notices.append(Notice("no-impostors", system, sentence))
+            continue
+        every = stress.PairScores.from_trials(target, impostor, scores.scores(system)[chosen])
+        pairs = _usable_pairs(every, system, notices)
         if pairs is None:
             continue
         most = pairs.max_count
@@ -242,15 +225,14 @@ def growth_of(
         with part(index, len(scores.systems)):
             if far:
                 reach: dict[str, Any] = {"population": population, "model": model}
-                study = worst_case(pairs, target=own, **reach, **options)
+                study = stress.worst_case(pairs, target=own, **reach, **options)
                 one = SystemGrowth(system, study.operating, study.empirical, study.predicted)
             else:
-                points = thresholds_of_roc(Roc.from_scores(own, pairs.scores))
+                points = stress.thresholds_of_roc(Roc.from_scores(own, pairs.scores))
                 wanted = [n for n in counts or default_counts(most) if n <= most]
                 levels = [point.threshold for point in points]
-                one = SystemGrowth(
-                    system, points, worst_case(pairs, levels, counts=wanted, **options)
-                )
+                measured = stress.worst_case(pairs, levels, counts=wanted, **options)
+                one = SystemGrowth(system, points, measured)
         systems.append(one)
         lines = [*one.measured.warnings, *(one.predicted.warnings if one.predicted else ())]
         notices += [Notice("worst-case", system, line) for line in lines]
@@ -258,69 +240,61 @@ def growth_of(
 
 
 def _usable_pairs(
-    pairs: PairScores | None, system: str, notices: list[Notice]
-) -> PairScores | None:
-    """Pairs from which a worst case can be told, the others counted; none if too few remain."""
-    if pairs is None:
-        sentence = "no impostor trials within the groups, left out"
-        notices.append(Notice("no-impostors", system, sentence))
-        return None
+    pairs: stress.PairScores, system: str, notices: list[Notice]
+) -> stress.PairScores | None:
+    """Pairs that allow a worst case, the others counted; none if too few remain."""
     kept = pairs.without_single_scores()
-    if kept.skipped:
-        sentence = f"{kept.skipped} of {len(pairs)} pairs have one score, left out"
-        notices.append(Notice("pairs-left-out", system, sentence))
-    several = kept.with_impostors(LEAST_SPEAKERS)
-    left = len(several.target_names)
-    if left < len(pairs.target_names):
-        sentence = (
-            f"{len(pairs.target_names) - left} of {len(pairs.target_names)} targets have fewer than"
-            f" {LEAST_SPEAKERS} impostors, left out"
-        )
-        notices.append(Notice("targets-left-out", system, sentence))
-    if left < LEAST_SPEAKERS:
-        sentence = f"{left} targets remain, too few for a worst case"
-        notices.append(Notice("few-speakers", system, sentence))
-        return None
-    return several
+    least = stress.LEAST_SPEAKERS
+    several = kept.with_impostors(least)
+    every, left = len(pairs.target_names), len(several.target_names)
+    lone = f"{kept.skipped} of {len(pairs)} pairs have one score, left out"
+    gone = f"{every - left} of {every} targets have fewer than {least} impostors, left out"
+    few = f"{left} targets remain, too few for a worst case"
+    for code, holds, sentence in (
+        ("pairs-left-out", kept.skipped, lone),
+        ("targets-left-out", left < every, gone),
+        ("few-speakers", left < least, few),
+    ):
+        notices += [Notice(code, system, sentence)] if holds else []
+    return None if left < least else several
 
 
 def _same_group(scores: Scores, by: str | None, notices: list[Notice]) -> np.ndarray:
     """Trials within one group (one gender), if the table knows groups."""
-    if by is None:
-        return np.ones(len(scores), dtype=bool)
-    sides = [scores.columns.get(f"{side}_{by}") for side in ("enrol", "test")]
-    if sides[0] is None or sides[1] is None:
+    columns = [scores.columns.get(f"{side}_{by}") for side in ("enrol", "test")]
+    sides = [ids.to_series().to_numpy() for ids in columns if ids is not None]
+    if len(sides) == 2:
+        return np.asarray(sides[0] == sides[1])
+    if by is not None:
         sentence = f"no column {by}: impostors of all groups are taken together"
         notices.append(Notice("no-column", "", sentence))
-        return np.ones(len(scores), dtype=bool)
-    first, second = (ids.to_series().to_numpy() for ids in sides if ids is not None)
-    return np.asarray(first == second)
+    return np.ones(len(scores), dtype=bool)
 
 
-def _later(study: Study) -> Plan:
-    """Tables that name their speakers."""
-    tables = [table for table in study.compared() if table.speakers]
-    return {"growth": {table.name: _step(table, study) for table in tables}}
-
-
-def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
-    """Growth of false alarms with the number of impostors."""
-    found: Mapping[str, Growth] = results["growth"]
+def _section(study: Study, results: Results) -> Section:
+    every: Mapping[str, Growth] = results["growth"]
     colours = study.colours
     figures, largest, beyond, rest = [], [], [], []
     answers: list[str] = []
-    for number, (name, growth) in enumerate(found.items(), start=1):
+    for number, (name, growth) in enumerate(every.items(), start=1):
         if not growth.systems:
             continue
         lines = [
-            GrowthLine(one.system, one.measured, _CHART, one.predicted) for one in growth.systems
+            charts.GrowthLine(one.system, one.measured, _CHART, one.predicted)
+            for one in growth.systems
         ]
+        most = max(growth.systems, key=lambda one: float(one.measured.values[-1, _CHART]))
+        passed = 100 * float(most.measured.values[-1, _CHART])
+        worst = (
+            f"the closest of {most.measured.counts[-1]:,} voices passes up to {passed:.0f} % of the"
+            f" time ({most.system})"
+        )
         figures.append(
-            worst_case_growth(
+            charts.worst_case_growth(
                 lines,
                 colours=colours if all(x.system in colours for x in growth.systems) else None,
                 name=f"worst_case_{number}",
-                title=f"{name}: {_worst(growth)}",
+                title=f"{name}: {worst}",
             )
         )
         answers += [_answer(one) for one in growth.systems]
@@ -331,8 +305,7 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
             largest += measured[-width:]
             rest += measured[:-width]
             if one.predicted is not None:
-                predicted = _rows(where, one.predicted, one.operating)
-                beyond += predicted[-width:]
+                beyond += _rows(where, one.predicted, one.operating)[-width:]
     blocks = (
         TableBlock("All impostors at hand", tuple(largest), note=_NAMES),
         TableBlock("Extrapolated", tuple(beyond), note=_NAMES),
@@ -340,25 +313,10 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
     )
     return Section(
         key="worst_case",
-        title="Worst case with many impostors",
-        question="If an adversary searches N people for the one who sounds most like the target,"
-        " how often is that person, trying once, accepted?",
         answer=tuple(answers),
         figures=tuple(figures),
         tables=tuple(block for block in blocks if block.rows),
-        notices=tuple(one.about(name) for name, g in found.items() for one in g.notices),
-        method=(
-            Method(
-                "Worst-case false alarms",
-                "P_FA^N(τ) = Σ_r w_r(N)·F_r(τ), w_r(N) = C(M−r, N−1)/C(M, N)",
-                "F_r is the rate of the r-th closest impostor's scores above τ. The expectation"
-                " over all subsets of N impostors is exact; N = 1 is the rate of an impostor"
-                " whom nobody chose, all pairs of speakers weighed alike. Scores that choose the"
-                " closest are kept apart from those that attack. Intervals: speakers leave in"
-                " groups, as targets and as impostors.",
-            ),
-        ),
-        citation=SHOLOKHOV_2020,
+        notices=tuple(one.about(name) for name, g in every.items() for one in g.notices),
     )
 
 
@@ -370,48 +328,34 @@ _NAMES = (
 
 
 def _rows(
-    where: Mapping[str, str], found: WorstCase | Prediction, points: Sequence[Operating]
+    where: Mapping[str, str],
+    rates: stress.WorstCase | stress.Prediction,
+    points: Sequence[stress.Operating],
 ) -> list[Row]:
-    """A row for each number of impostors and threshold."""
+    cells = product((f"{int(count):,}" for count in rates.counts), points)
     return [
-        Row(
-            {
-                **where,
-                "threshold": points[place % len(points)].name,
-                "impostors": f"{int(found.counts[place // len(points)]):,}",
-            },
-            (estimate,),
-        )
-        for place, estimate in enumerate(found.estimates)
+        Row({**where, "threshold": point.name, "impostors": count}, (estimate,))
+        for (count, point), estimate in zip(cells, rates.estimates, strict=True)
     ]
-
-
-def _worst(growth: Growth) -> str:
-    """The system whom the closest voice deceives most often."""
-    one = max(growth.systems, key=lambda system: float(system.measured.values[-1, _CHART]))
-    passed = 100 * float(one.measured.values[-1, _CHART])
-    return (
-        f"the closest of {one.measured.counts[-1]:,} voices passes up to {passed:.0f} % of the time"
-        f" ({one.system})"
-    )
 
 
 def _answer(one: SystemGrowth) -> str:
     point = one.operating[_CHART]
     exact, width = one.measured, len(one.operating)
     near = exact.estimates[-width + _CHART]
-    told = (
+    nearest = (
         f"{one.system}: at {point.name} ({_weight(point.name)}), the one closest"
         f" of {int(exact.counts[-1]):,} voices passes, in one attempt,"
-        f" {percent(float(near.value), near.interval)} of the time"
+        f" {percent(near)} of the time"
     )
     if one.predicted is None:
-        return f"{told}."
+        return f"{nearest}."
     far = one.predicted.estimates[-width + _CHART]
-    return (
-        f"{told}; of {int(one.predicted.counts[-1]):,},"
-        f" {percent(float(far.value), far.interval)}, a model's answer."
-    )
+    return f"{nearest}; of {int(one.predicted.counts[-1]):,}, {percent(far)}, a model's answer."
+
+
+def _later(study: Study) -> Plan:
+    return {"growth": {t.name: _step(t, study) for t in study.compared() if t.speakers}}
 
 
 FRAMEWORK = Framework("worst_case", _section, later=_later, trials=True, main="growth")

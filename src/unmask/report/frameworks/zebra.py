@@ -4,33 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
-from unmask.figures import Figure, calibration_profiles, disclosure_profiles
+from unmask import figures as charts
 from unmask.privacy import CalibrationDistortion, disclosure_of
 from unmask.privacy.similarity import calibration_distortion
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 from unmask.report.frameworks.attacks import Attack, Variant
-from unmask.report.frameworks.study import TRIALS, Framework, Plan, Study
-from unmask.report.frameworks.trialled import Trialled, strongest
-from unmask.report.frameworks.verification import (
-    named_colours,
-    notices_of,
-    of_many,
-    variant_blocks,
+from unmask.report.frameworks.study import (
+    TRIALS,
+    Framework,
+    Plan,
+    Results,
+    Study,
+    strongest,
 )
+from unmask.report.frameworks.verification import named_colours, notices_of, of_many, variant_blocks
 from unmask.report.headline import LARGEST_D_ECE
-from unmask.report.section import NOE_2022, Choice, Method, Section, TableBlock, shown
+from unmask.report.section import Choice, Section, TableBlock, shown
 
 _EVIDENCE = ("d_ece", "l_w", "tag", "min_cllr")
-
-
-def _distortion(learnt: Attack, attacked: Attack, **options: Any) -> CalibrationDistortion:
-    first, second = (one.scores(Variant("cosine"), names=["cosine"]) for one in (learnt, attacked))
-    return calibration_distortion(first, second, **options)
 
 
 def _steps(study: Study) -> Plan:
@@ -39,49 +33,50 @@ def _steps(study: Study) -> Plan:
     A keyless safeguard has none: its second run is the first. A related safeguard is another one.
     """
     inputs, attacks = study.inputs, study.attacks.of
-    how = {name: study.config.trials[name] for name in ("replicates", "level", "seed")}
+    how = study.config.of_trials
     steps = {}
     for name, other in inputs.again.items():
         if name not in attacks:
             continue
-        control = attacks[ORIGINAL][0]
-        attacked = replace(control, test=inputs.attacked(inputs.protected[name]))
-        learnt = replace(control, test=inputs.attacked(other))
-        steps[name] = Step(
-            f"calibration of {name} by another run",
-            [*attacked.inputs, *learnt.inputs],
-            how,
-            partial(_distortion, learnt, attacked, **how),
-            weight=0.5,
+        learnt, attacked = (
+            replace(attacks[ORIGINAL][0], test=inputs.attacked(run))
+            for run in (other, inputs.protected[name])
         )
+
+        def compute(learnt: Attack = learnt, attacked: Attack = attacked) -> CalibrationDistortion:
+            sides = (one.scores(Variant("cosine"), names=["cosine"]) for one in (learnt, attacked))
+            return calibration_distortion(*sides, **how)
+
+        what, data = f"calibration of {name} by another run", [*attacked.inputs, *learnt.inputs]
+        steps[name] = Step(what, data, how, compute, weight=0.5)
     return {"distortions": steps}
 
 
-def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
+def _section(study: Study, results: Results) -> Section:
     """How much evidence of identity the strongest attacker's scores disclose."""
     trialled, keyless = study.trialled, sorted(study.inputs.keyless)
     distortions: Mapping[str, CalibrationDistortion] = results["distortions"]
-    chosen = {name: strongest(found, "d_ece") for name, found in trialled.items()}
+    chosen = {name: strongest(variants, "d_ece") for name, variants in trialled.items()}
     disclosures = {n: disclosure_of(one.result.roc, system=n) for n, one in chosen.items()}
+    shares = {n: one.value("d_ece") / LARGEST_D_ECE for n, one in chosen.items()}
+    each = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
+    title = f"Evidence that the strongest attacker's scores give away, of all there is: {each}"
+    notices = notices_of(trialled, "d_ece")
+    notices += [one.about(name) for name, d in distortions.items() for one in d.notices]
     tables = variant_blocks("Evidence disclosed", trialled, "d_ece", _EVIDENCE)
-    figures: list[Figure | Choice] = [
-        disclosure_profiles(
-            disclosures, colours=named_colours(chosen, study.colours), title=_conclusion(chosen)
+    figures: list[charts.Figure | Choice] = [
+        charts.disclosure_profiles(
+            disclosures, colours=named_colours(chosen, study.colours), title=title
         )
     ]
     if distortions:
-        told = tuple(
-            (
-                name,
-                calibration_profiles(
-                    [found],
-                    name=f"calibration_distortion_{number}",
-                    title=f"{name}: a calibration learnt on another run",
-                ),
-            )
-            for number, (name, found) in enumerate(distortions.items(), start=1)
-        )
-        figures.append(Choice("Another run of", told))
+
+        def profiles(name: str, safeguard: str, one: CalibrationDistortion) -> charts.Figure:
+            title = f"{safeguard}: a calibration learnt on another run"
+            return charts.calibration_profiles([one], name=name, title=title)
+
+        stem = "calibration_distortion"
+        figures.append(Choice.of("Another run of", stem, distortions, profiles))
         tables.append(
             TableBlock(
                 "Calibration learnt on another run",
@@ -96,51 +91,16 @@ def _section(study: Study, results: Mapping[str, Mapping[Any, Any]]) -> Section:
         )
     return Section(
         key="zebra",
-        title="Evidence disclosed (ZEBRA)",
-        question="How strongly does a comparison speak for or against an identity, on average and"
-        " at worst?",
-        answer=tuple(_evidence(one, len(trialled[name])) for name, one in chosen.items()),
+        answer=tuple(
+            f"{one.name}: {shown(one.result['d_ece'], 3)} bit on average of at most 0.721; at worst"
+            f" the odds change by a factor of 10^{one.value('l_w'):.1f}, tag"
+            f" {one.result['tag'].value}{of_many(len(trialled[name]))}."
+            for name, one in chosen.items()
+        ),
         figures=tuple(figures),
         tables=tuple(tables),
-        notices=tuple(
-            dict.fromkeys(
-                [
-                    *notices_of(trialled, "d_ece"),
-                    *(one.about(n) for n, d in distortions.items() for one in d.notices),
-                ]
-            )
-        ),
-        method=_ZEBRA,
-        citation=NOE_2022,
+        notices=tuple(dict.fromkeys(notices)),
     )
 
-
-def _conclusion(chosen: Mapping[str, Trialled]) -> str:
-    shares = {n: one.value("d_ece") / LARGEST_D_ECE for n, one in chosen.items()}
-    told = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
-    return f"Evidence that the strongest attacker's scores give away, of all there is: {told}"
-
-
-def _evidence(one: Trialled, tried: int) -> str:
-    return (
-        f"{one.name}: {shown(one.result['d_ece'], 3)} bit on average of at most 0.721; at worst the"
-        f" odds change by a factor of 10^{one.value('l_w'):.1f}, tag {one.result['tag'].value}"
-        f"{of_many(tried)}."
-    )
-
-
-_ZEBRA = (
-    Method(
-        "Expected disclosure",
-        "D_ECE = area between the prior's and the oracle-calibrated cross-entropy, 0 … 0.721 bit",
-        "What an attacker learns on average, whatever the prior (eq. 11–13).",
-    ),
-    Method(
-        "Worst case",
-        "l_w = max |log₁₀ LR|, oracle-calibrated with Laplace",
-        "Tags: 0 none, A below 1, B below 2, C below 4, D below 5, E below 6, F from 6 (Table 1)."
-        " It grows with the number of trials, so counts stand beside it.",
-    ),
-)
 
 FRAMEWORK = Framework("zebra", _section, steps=_steps, trials=True, main=TRIALS)

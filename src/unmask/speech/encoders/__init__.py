@@ -7,29 +7,21 @@ import importlib
 import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.errors import InputError
-from unmask.speech.audio import SAMPLE_RATE, needed
-from unmask.speech.encoders.lengths import batch_on, by_length, one_thread
+from unmask.speech.audio import needed
 from unmask.speech.encoders.weights import (
     WEIGHTS as WEIGHTS,
     install as install,
     installed as installed,
-    installed_path,
-    weights_of,
     weights_path as weights_path,
 )
-from unmask.speech.features import (
-    Float32Array,
-    filterbanks,
-    levelled,
-    mel_spectrogram,
-    without_pauses,
-)
+from unmask.speech.features import Float32Array, filterbanks
+from unmask.speech.training.card import fingerprint_of_folder, is_encoder
 
 Function = Callable[[Float32Array], npt.ArrayLike]
 
@@ -57,11 +49,12 @@ class Encoder(Protocol):
 class Wrapped:
     """Any function from samples to a vector, as an encoder."""
 
-    def __init__(self, function: Function, *, name: str | None = None, shortest: int = 400) -> None:
+    shortest = 400
+
+    def __init__(self, function: Function, *, name: str | None = None) -> None:
         self.function = function
         self.name: str = name or str(getattr(function, "__name__", type(function).__name__))
         self.fingerprint: str = f"{self.name}:{_source(function)}"
-        self.shortest = shortest
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
         vectors = [np.asarray(self.function(one), dtype=np.float32) for one in recordings]
@@ -69,75 +62,6 @@ class Wrapped:
             shapes = sorted({vector.shape for vector in vectors})
             raise InputError(f"encoder {self.name}: expected vectors of one length, found {shapes}")
         return np.stack(vectors)
-
-
-class CamPlusPlusEncoder:
-    """CAM++ (192 dimensions): the default."""
-
-    name = "campplus"
-    shortest = 720
-
-    def __init__(self, *, device: str = "cpu") -> None:
-        from unmask.speech.encoders.networks import CamPlusPlus
-
-        self._torch, self.device = _torch(), _device(device)
-        self.network = CamPlusPlus().eval().to(device)
-        self.network.load_state_dict(_tensors(self.name, self._torch))
-        self.fingerprint = f"{self.name}:{weights_of(self.name).sha256}"
-
-    def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
-        features = [filterbanks(one) for one in recordings]
-        with one_thread(self._torch, self.device), self._torch.inference_mode():
-            return by_length(features, self._forward, batch=batch_on(self.device))
-
-    def _forward(self, batch: Float32Array) -> Float32Array:
-        return np.asarray(self.network(self._torch.from_numpy(batch).to(self.device)).cpu().numpy())
-
-
-class ResemblyzerEncoder:
-    """GE2E (256 dimensions): light and weaker.
-
-    The recording is raised to −30 dB if it is quieter, its pauses are shortened, and the unit
-    vectors of windows of 1.6 s, 0.77 s apart, are averaged and normalised.
-    """
-
-    name = "resemblyzer"
-    shortest = 480
-    window = 160
-    step = 77
-    least_cover = 0.75
-
-    def __init__(self, *, device: str = "cpu") -> None:
-        from unmask.speech.encoders.networks import GE2E
-
-        self._torch, self.device = _torch(), _device(device)
-        self.network = GE2E().eval().to(device)
-        state = _tensors(self.name, self._torch)["model_state"]
-        kept = {k: v for k, v in state.items() if not k.startswith("similarity")}
-        self.network.load_state_dict(kept)
-        self.fingerprint = f"{self.name}:{weights_of(self.name).sha256}"
-
-    def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
-        windows = [self._windows(without_pauses(levelled(one))) for one in recordings]
-        with one_thread(self._torch, self.device), self._torch.inference_mode():
-            mels = self._torch.from_numpy(np.concatenate(windows)).to(self.device)
-            parts = np.asarray(self.network(mels).cpu().numpy())
-        ends = np.cumsum([len(one) for one in windows])[:-1]
-        means = np.stack([part.mean(axis=0) for part in np.split(parts, ends)])
-        return np.asarray(means / np.linalg.norm(means, axis=1, keepdims=True))
-
-    def _windows(self, samples: Float32Array) -> Float32Array:
-        if not samples.size:
-            raise InputError("expected speech, found none (voice activity detection)")
-        hop = SAMPLE_RATE // 100
-        frames = -(-(samples.size + 1) // hop)
-        starts = list(range(0, max(1, frames - self.window + self.step + 1), self.step))
-        covered = (samples.size / hop - starts[-1]) / self.window
-        if covered < self.least_cover and len(starts) > 1:
-            starts.pop()
-        end = (starts[-1] + self.window) * hop
-        mel = mel_spectrogram(np.pad(samples, (0, max(0, end - samples.size))))
-        return np.stack([mel[start : start + self.window] for start in starts])
 
 
 class OnnxEncoder:
@@ -154,11 +78,9 @@ class OnnxEncoder:
             raise InputError(f"{path}: no such file")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = 1
-        wanted = ["CUDAExecutionProvider"] if device != "cpu" else []
+        providers = ["CUDAExecutionProvider"] * (device != "cpu") + ["CPUExecutionProvider"]
         try:
-            self._session = runtime.InferenceSession(
-                str(path), options, providers=[*wanted, "CPUExecutionProvider"]
-            )
+            self._session = runtime.InferenceSession(str(path), options, providers=providers)
         except Exception as error:
             raise InputError(f"{path}: not readable as ONNX: {error}") from None
         entry = self._session.get_inputs()[0]
@@ -174,36 +96,28 @@ class OnnxEncoder:
         self.fingerprint = f"onnx:{hashlib.sha256(self.path.read_bytes()).hexdigest()}"
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
-        features = [filterbanks(one, bins=self._bins, scale=self._scale) for one in recordings]
-        return np.concatenate([self._forward(one[None]) for one in features])
-
-    def _forward(self, batch: Float32Array) -> Float32Array:
-        vectors = np.asarray(self._session.run(None, {self._input: batch})[-1], dtype=np.float32)
-        return vectors.reshape(len(batch), -1)
-
-
-BUILT_IN: dict[str, Callable[..., Encoder]] = {
-    "campplus": CamPlusPlusEncoder,
-    "resemblyzer": ResemblyzerEncoder,
-}
+        vectors = []
+        for one in recordings:
+            features = filterbanks(one, bins=self._bins, scale=self._scale)
+            output = self._session.run(None, {self._input: features[None]})[-1]
+            vectors.append(np.asarray(output, dtype=np.float32).reshape(-1))
+        return np.stack(vectors)
 
 
 def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> Encoder:
     """An ``encoder`` from its name or from a callable, on a ``device`` of torch (cpu, cuda).
 
     Names: ``campplus``, ``resemblyzer``, the folder of an encoder that :func:`~unmask.speech.train`
-    wrote, the path of an ``.onnx`` file, ``module:function`` for
-    a Python function of samples, and, where there is a network, ``speechbrain:SOURCE`` and
-    ``hub:OWNER/REPOSITORY/FILE.onnx``.
+    wrote, the path of an ``.onnx`` file, ``module:function`` for a Python function of samples, and,
+    where there is a network, ``speechbrain:SOURCE`` and ``hub:OWNER/REPOSITORY/FILE.onnx``.
     """
     if not isinstance(encoder, str):
         return encoder if isinstance(encoder, Encoder) else Wrapped(encoder)
-    if encoder in BUILT_IN:
-        return BUILT_IN[encoder](device=device)
-    if (Path(encoder) / "card.json").is_file():
-        from unmask.speech.encoders.trained import load_trained
+    if encoder in WEIGHTS or is_encoder(encoder):
+        needed("torch", "torch", "torch")
+        from unmask.speech.encoders.neural import load
 
-        loaded: Encoder = load_trained(encoder, device=device)
+        loaded: Encoder = load(encoder, device=device)
         return loaded
     if encoder.endswith(".onnx") and not encoder.startswith("hub:"):
         return OnnxEncoder(encoder, device=device)
@@ -213,9 +127,9 @@ def load_encoder(encoder: str | Function | Encoder, *, device: str = "cpu") -> E
     if colon and rest:
         return Wrapped(_imported(kind, rest), name=encoder)
     raise InputError(
-        f"encoder {encoder}: expected {', '.join(BUILT_IN)}, the folder of a trained encoder,"
-        " a file that ends in .onnx,"
-        " speechbrain:SOURCE, hub:OWNER/REPOSITORY/FILE.onnx or module:function"
+        f"encoder {encoder}: expected {', '.join(WEIGHTS)}, the folder of a trained encoder,"
+        " a file that ends in .onnx, speechbrain:SOURCE, hub:OWNER/REPOSITORY/FILE.onnx or"
+        " module:function"
     )
 
 
@@ -227,7 +141,7 @@ def _speechbrain(source: str, device: str) -> Encoder:
 
     def encode(samples: Float32Array) -> Float32Array:
         with torch.inference_mode():
-            vector = model.encodebatch_on(torch.from_numpy(samples)[None])
+            vector = model.encode_batch(torch.from_numpy(samples)[None])
         return np.asarray(vector.reshape(-1).cpu().numpy(), dtype=np.float32)
 
     return Wrapped(encode, name=f"speechbrain:{source}")
@@ -247,16 +161,14 @@ _ELSEWHERE: dict[str, Callable[[str, str], Encoder]] = {"speechbrain": _speechbr
 
 def runs_code(encoder: str) -> bool:
     """Whether a name stands for code to import or to fetch, which data must not choose."""
-    return encoder not in BUILT_IN and ":" in encoder and not Path(encoder).exists()
+    return encoder not in WEIGHTS and ":" in encoder and not Path(encoder).exists()
 
 
 def fingerprint_of(encoder: str) -> str:
     """What an encoder's vectors depend on, without loading it: weights or code, by content."""
-    if encoder in BUILT_IN:
-        return f"{encoder}:{weights_of(encoder).sha256}"
-    if (Path(encoder) / "card.json").is_file():
-        from unmask.speech.training.card import fingerprint_of_folder
-
+    if encoder in WEIGHTS:
+        return WEIGHTS[encoder].fingerprint
+    if is_encoder(encoder):
         return fingerprint_of_folder(encoder)
     if Path(encoder).is_file():
         return f"onnx:{hashlib.sha256(Path(encoder).read_bytes()).hexdigest()}"
@@ -282,19 +194,3 @@ def _source(function: Function) -> str:
         except (OSError, TypeError):
             continue
     return "unknown"
-
-
-def _torch() -> Any:
-    return needed("torch", "torch", "torch")
-
-
-def _device(device: str) -> str:
-    """A device that there is."""
-    from unmask.speech.training.group import checked
-
-    return str(checked(device))
-
-
-def _tensors(name: str, torch: Any) -> dict[str, Any]:
-    loaded: dict[str, Any] = torch.load(installed_path(name), weights_only=True, map_location="cpu")
-    return loaded

@@ -5,6 +5,8 @@ Module names follow the tensor names of the published weights, so that they load
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -16,13 +18,14 @@ BLOCKS = ((12, 1), (24, 2), (16, 2))
 """Layers and dilation of each dense block."""
 
 
-class Activation(nn.Sequential):
-    """Batch normalisation and rectifier."""
+def named(**layers: nn.Module) -> nn.Sequential:
+    """Layers one after another, called as the published tensors are."""
+    return nn.Sequential(OrderedDict(layers))
 
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.add_module("batchnorm", nn.BatchNorm1d(channels))
-        self.add_module("relu", nn.ReLU())
+
+def activation(channels: int) -> nn.Sequential:
+    """Batch normalisation and rectifier."""
+    return named(batchnorm=nn.BatchNorm1d(channels), relu=nn.ReLU())
 
 
 class Basic(nn.Module):
@@ -86,28 +89,20 @@ class ContextMask(nn.Module):
         return torch.mul(self.linear_local(x), spread)
 
 
-class DenseLayer(nn.Module):
-    """Bottleneck and masked convolution; returns only what the layer adds."""
-
-    def __init__(self, width: int, dilation: int) -> None:
-        super().__init__()
-        self.nonlinear1 = Activation(width)
-        self.linear1 = nn.Conv1d(width, BOTTLENECK, 1, bias=False)
-        self.nonlinear2 = Activation(BOTTLENECK)
-        self.cam_layer = ContextMask(BOTTLENECK, dilation)
-
-    def forward(self, x: Tensor) -> Tensor:
-        added: Tensor = self.cam_layer(self.nonlinear2(self.linear1(self.nonlinear1(x))))
-        return added
-
-
 class DenseBlock(nn.Module):
-    """Layers that each see everything before them."""
+    """Layers that each see everything before them: a bottleneck and a masked convolution."""
 
     def __init__(self, width: int, layers: int, dilation: int) -> None:
         super().__init__()
         for index in range(layers):
-            self.add_module(f"tdnnd{index + 1}", DenseLayer(width + index * GROWTH, dilation))
+            inner = width + index * GROWTH
+            layer = named(
+                nonlinear1=activation(inner),
+                linear1=nn.Conv1d(inner, BOTTLENECK, 1, bias=False),
+                nonlinear2=activation(BOTTLENECK),
+                cam_layer=ContextMask(BOTTLENECK, dilation),
+            )
+            self.add_module(f"tdnnd{index + 1}", layer)
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.children():
@@ -115,51 +110,11 @@ class DenseBlock(nn.Module):
         return x
 
 
-class TimeDelay(nn.Module):
-    """The first time-delay layer: five frames wide, every second frame kept."""
-
-    def __init__(self, width: int, channels: int) -> None:
-        super().__init__()
-        self.linear = nn.Conv1d(width, channels, 5, stride=2, padding=2, bias=False)
-        self.nonlinear = Activation(channels)
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.nonlinear(self.linear(x))
-        return out
-
-
-class Transition(nn.Module):
-    """Halve the channels between dense blocks."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.nonlinear = Activation(width)
-        self.linear = nn.Conv1d(width, width // 2, 1, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.linear(self.nonlinear(x))
-        return out
-
-
 class Statistics(nn.Module):
     """Mean and standard deviation over time."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.cat((x.mean(-1), x.std(-1)), dim=1)
-
-
-class Projection(nn.Module):
-    """The embedding layer, normalised without scale or offset."""
-
-    def __init__(self, width: int, dimension: int) -> None:
-        super().__init__()
-        self.linear = nn.Conv1d(width, dimension, 1, bias=False)
-        self.nonlinear = nn.Sequential()
-        self.nonlinear.add_module("batchnorm", nn.BatchNorm1d(dimension, affine=False))
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.nonlinear(self.linear(x[..., None])[..., 0])
-        return out
+        return torch.cat((x.mean(-1, keepdim=True), x.std(-1, keepdim=True)), dim=1)
 
 
 class CamPlusPlus(nn.Module):
@@ -168,21 +123,26 @@ class CamPlusPlus(nn.Module):
     def __init__(self, bins: int = 80, dimension: int = 192) -> None:
         super().__init__()
         self.head = FrontEnd(bins)
-        self.xvector = nn.Sequential()
-        self.xvector.add_module("tdnn", TimeDelay(self.head.width, 128))
         width = 128
-        for index, (layers, dilation) in enumerate(BLOCKS, start=1):
-            self.xvector.add_module(f"block{index}", DenseBlock(width, layers, dilation))
-            width += layers * GROWTH
-            self.xvector.add_module(f"transit{index}", Transition(width))
+        entry = nn.Conv1d(self.head.width, width, 5, stride=2, padding=2, bias=False)
+        layers = {"tdnn": named(linear=entry, nonlinear=activation(width))}
+        for index, (count, dilation) in enumerate(BLOCKS, start=1):
+            layers[f"block{index}"] = DenseBlock(width, count, dilation)
+            width += count * GROWTH
+            layers[f"transit{index}"] = named(
+                nonlinear=activation(width), linear=nn.Conv1d(width, width // 2, 1, bias=False)
+            )
             width //= 2
-        self.xvector.add_module("out_nonlinear", Activation(width))
-        self.xvector.add_module("stats", Statistics())
-        self.xvector.add_module("dense", Projection(2 * width, dimension))
+        layers |= {"out_nonlinear": activation(width), "stats": Statistics()}
+        layers["dense"] = named(
+            linear=nn.Conv1d(2 * width, dimension, 1, bias=False),
+            flat=nn.Flatten(),
+            nonlinear=named(batchnorm=nn.BatchNorm1d(dimension, affine=False)),
+        )
+        self.xvector = named(**layers)
 
     def forward(self, features: Tensor) -> Tensor:
-        out: Tensor = self.xvector(self.head(features.transpose(1, 2)))
-        return out
+        return self.xvector(self.head(features.transpose(1, 2)))
 
 
 class GE2E(nn.Module):

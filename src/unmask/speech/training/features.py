@@ -37,9 +37,8 @@ def mel_bands(bins: int) -> Tensor:
     """
     low, high = mel(_LOWEST_HZ), mel(SAMPLE_RATE / 2)
     width = (high - low) / (bins + 1)
-    lines = torch.tensor(
-        [mel(line * SAMPLE_RATE / _FFT) for line in range(_FFT // 2)], dtype=torch.float64
-    )
+    hertz = [line * SAMPLE_RATE / _FFT for line in range(_FFT // 2)]
+    lines = torch.tensor([mel(one) for one in hertz], dtype=torch.float64)
     left = low + width * torch.arange(bins, dtype=torch.float64)[:, None]
     rising = (lines - left) / width
     return torch.minimum(rising, 2.0 - rising).clamp(min=0.0).float()
@@ -67,14 +66,12 @@ class Filterbanks(nn.Module):
 
     def forward(self, samples: Tensor) -> Tensor:
         with torch.autocast(samples.device.type, enabled=False):
-            features = self._log_bands(frames_of(samples))
+            frames = frames_of(samples)
+            before = functional.pad(frames, (1, 0), mode="replicate")[..., :-1]
+            spectrum = torch.fft.rfft((frames - _PREEMPHASIS * before) * self.window, n=_FFT)
+            power = spectrum.real.square() + spectrum.imag.square()
+            features = (power[..., : _FFT // 2] @ self.bands).clamp(min=_SMALLEST).log()
             return features - features.mean(1, keepdim=True) if self.centre else features
-
-    def _log_bands(self, frames: Tensor) -> Tensor:
-        before = functional.pad(frames, (1, 0), mode="replicate")[..., :-1]
-        spectrum = torch.fft.rfft((frames - _PREEMPHASIS * before) * self.window, n=_FFT)
-        power = spectrum.real.square() + spectrum.imag.square()
-        return (power[..., : _FFT // 2] @ self.bands).clamp(min=_SMALLEST).log()
 
 
 def frames_of(samples: Tensor) -> Tensor:
@@ -114,14 +111,7 @@ def deltas(features: Tensor, window: int = 2) -> Tensor:
     Δ_t = Σ_n n (x_{t+n} − x_{t−n}) / (2 Σ_n n²).
     """
     frames = features.shape[1]
-    padded = torch.cat(
-        (
-            features[:, :1].expand(-1, window, -1),
-            features,
-            features[:, -1:].expand(-1, window, -1),
-        ),
-        dim=1,
-    )
+    padded = features[:, torch.arange(-window, frames + window).clamp(0, frames - 1)]
     slopes = sum(
         (n * (padded[:, window + n :][:, :frames] - padded[:, window - n :][:, :frames]))
         for n in range(1, window + 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -13,36 +12,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from unmask.errors import InputError
 from unmask.run import locked
-from unmask.speech.audio import SAMPLE_RATE, needed
+from unmask.speech.audio import needed
 from unmask.speech.corpus import Recording
 from unmask.speech.training.card import (
     fingerprint_of_folder,
     is_encoder,
     read_card,
-    recipe_of,
-    weights_of_folder,
+    refuse_other,
     write_encoder,
 )
-from unmask.speech.training.data import (
-    Corpus,
-    Samples,
-    audio_files,
-    decode,
-    remarks_on,
-    split,
-    stamp,
-)
+from unmask.speech.training.data import Corpus, decode, remarks_on, split
 from unmask.speech.training.recipe import Recipe, Status
 
 if TYPE_CHECKING:
-    from unmask.speech.training.group import Group
-    from unmask.speech.training.loop import Classifier
+    from unmask.speech.training.run import Run
 
-Watch = Callable[[Status], None]
 WORK = "work"
 
 
@@ -71,7 +57,7 @@ def train(
     start: str | None = None,
     validation: Sequence[Recording] | None = None,
     device: str = "cpu",
-    watch: Watch | None = None,
+    watch: Callable[[Status], None] | None = None,
 ) -> Trained:
     """Train a speaker encoder on ``recordings`` and write it into the folder ``output``.
 
@@ -90,10 +76,14 @@ def train(
     chosen = recipe or Recipe()
     folder = Path(output)
     training, kept = split(recordings, chosen, validation)
-    run = _run_name(chosen, training, kept, start)
+    name = _run_name(chosen, training, kept, start)
     if is_encoder(folder):
-        return _finished(folder, run)
-    from unmask.speech.training.group import group
+        card = read_card(folder)
+        known = card.get("run")
+        expected = f"{folder}: expected no encoder, or one"
+        refuse_other(name, known if isinstance(known, dict) else {}, expected)
+        return _trained(folder, card)
+    from unmask.speech.training.run import Run, group
 
     with group(device) as own:
         try:
@@ -101,182 +91,64 @@ def train(
         except OSError as error:
             raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
         with locked(folder) if own.rank == 0 else nullcontext():
-            made = _made(folder, chosen, training, kept, start, own, run, watch)
+            run = Run(chosen, own, folder / WORK, name, watch)
+            made = _made(folder, run, training, kept, start)
             own.wait()
         if own.rank == 0:
-            shutil.rmtree(folder / WORK, ignore_errors=True)
+            shutil.rmtree(run.folder, ignore_errors=True)
         return made
 
 
 def _made(
     folder: Path,
-    recipe: Recipe,
+    run: Run,
     training: Sequence[Recording],
     kept: Sequence[Recording],
     start: str | None,
-    own: Group,
-    run: dict[str, Any],
-    watch: Watch | None,
 ) -> Trained:
-    work = folder / WORK
-    corpus = own.in_turn(
-        lambda: decode(
-            training,
-            work / "training",
-            speeds=recipe.speeds,
-            speeds_are_speakers=recipe.speeds_are_speakers,
-        )
-    )
-    apart = own.in_turn(lambda: decode(kept, work / "validation")) if kept else None
+    recipe, in_turn = run.recipe, run.group.in_turn
+    speeds, own = recipe.speeds, recipe.speeds_are_speakers
+    read = partial(decode, speeds=speeds, speeds_are_speakers=own)
+    corpus = in_turn(partial(read, training, run.folder / "training"))
+    apart = in_turn(partial(decode, kept, run.folder / "validation")) if kept else None
     versions = 1 + len(recipe.speeds)
     remarks = remarks_on(corpus.recordings, corpus.samples.sizes[::versions].tolist(), recipe)
     if len({one.speaker for one in corpus.recordings}) < 2:
         first = corpus.failures[0] if corpus.failures else "no recordings"
         raise InputError(f"training: expected at least 2 speakers, found 1 ({first})")
-    card: dict[str, Any] = {"recipe": recipe.to_dict(), "run": run, "start": start}
-    card["data"] = _data(corpus, apart)
     if recipe.network == "ivector":
         from unmask.speech.training.ivector import Extraction
 
-        tensors, details = Extraction(corpus, recipe, own, work, run, watch).train(apart)
+        tensors, details = Extraction(run, corpus).train(apart)
     else:
-        tensors, details = _network(work, recipe, corpus, apart, start, own, run, watch)
-    card |= details
-    if own.rank == 0:
+        from unmask.speech.training.loop import train_network
+
+        tensors, details = train_network(run, corpus, apart, start)
+    card = {"recipe": recipe.to_dict(), "run": run.name, "start": start}
+    card |= {"data": _data(corpus, apart), **details}
+    if run.group.rank == 0:
         write_encoder(folder, tensors, card)
     failures = (*corpus.failures, *(apart.failures if apart else ()))
-    return replace(_told(folder, card), failures=failures, remarks=remarks)
-
-
-def _network(
-    work: Path,
-    recipe: Recipe,
-    corpus: Corpus,
-    apart: Corpus | None,
-    start: str | None,
-    own: Group,
-    run: dict[str, Any],
-    watch: Watch | None,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Weights of a trained network, and what the card says of the training."""
-    from unmask.speech.training.batches import Plan
-    from unmask.speech.training.features import responses_of
-    from unmask.speech.training.loop import Loop, placed
-
-    if recipe.batch % own.size:
-        raise InputError(
-            f"batch: expected a multiple of the {own.size} processes, found {recipe.batch}"
-        )
-    extra = {
-        name: own.in_turn(partial(decode, audio_files(path), work / name)).samples
-        for name, path in (("noise", recipe.noise), ("responses", recipe.responses))
-        if path is not None
-    }
-    rooms = responses_of(extra["responses"], own.device) if "responses" in extra else None
-    plan = Plan(
-        recipe,
-        corpus.samples,
-        np.arange(len(corpus.samples)),
-        corpus.labels,
-        extra.get("noise"),
-        0 if rooms is None else len(rooms),
-        own.rank,
-        own.size,
-    )
-    model = placed(new_classifier(recipe, len(corpus.speakers), start), own.device)
-    loop = Loop(recipe, model, plan, own, work, run, rooms, watch=watch)
-    if apart is not None:
-        from unmask.speech.encoders.trained import vectors_of
-        from unmask.speech.training.data import equal_error_rate, some_of
-
-        samples, labels = some_of(apart)
-
-        def validate() -> float:
-            vectors = vectors_of(model.encoder, model.features, samples, own.device)
-            return equal_error_rate(vectors, labels)
-
-        loop.validate = validate
-    tensors, position = loop.train()
-    best = position.best
-    return tensors, {
-        "steps": position.step if best is None else position.curve[best].step,
-        "steps_done": position.step,
-        "seconds": round(position.seconds, 1),
-        "device": own.device_name,
-        "curve": [[p.step, round(p.loss, 6), p.eer] for p in position.curve],
-        "eer": None if best is None else position.curve[best].eer,
-    }
-
-
-def new_classifier(recipe: Recipe, speakers: int, start: str | None = None) -> Classifier:
-    """A network with its loss, from the seed of the recipe or from the weights that ``start``
-    names.
-    """
-    import torch
-
-    from unmask.speech.training.features import Filterbanks
-    from unmask.speech.training.loop import Classifier
-    from unmask.speech.training.networks import build, head
-
-    assert recipe.bins is not None
-    assert recipe.dimension is not None
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(recipe.seed)
-        encoder = build(recipe)
-        last = head(
-            recipe.loss,
-            recipe.dimension,
-            speakers,
-            scale=recipe.scale,
-            hidden=recipe.dimension if recipe.network == "tdnn" else None,
-        )
-    if start is not None:
-        try:
-            encoder.load_state_dict(_start_weights(start, recipe))
-        except RuntimeError as error:
-            line = str(error).strip().splitlines()[-1].strip()
-            raise InputError(f"{start}: weights of another {recipe.network}: {line}") from None
-    return Classifier(Filterbanks(recipe.bins), encoder, last)
-
-
-def _start_weights(start: str, recipe: Recipe) -> dict[str, Any]:
-    import torch
-
-    if start == "campplus":
-        from unmask.speech.encoders.weights import installed_path
-
-        if recipe.network != "campplus":
-            raise InputError(
-                f"start campplus: expected the network campplus, found {recipe.network}"
-            )
-        loaded: dict[str, Any] = torch.load(
-            installed_path(start), weights_only=True, map_location="cpu"
-        )
-        return loaded
-    network = recipe_of(start).network
-    if network != recipe.network:
-        raise InputError(f"{start}: expected weights of {recipe.network}, found {network}")
-    return {name: torch.from_numpy(value) for name, value in weights_of_folder(start).items()}
+    return replace(_trained(folder, card), failures=failures, remarks=remarks)
 
 
 def _run_name(
-    recipe: Recipe,
-    training: Sequence[Recording],
-    kept: Sequence[Recording],
-    start: str | None,
+    recipe: Recipe, training: Sequence[Recording], kept: Sequence[Recording], start: str | None
 ) -> dict[str, Any]:
     """What names a run: options, weights to begin with, and the files as they are."""
     from unmask.speech.encoders.weights import weights_of
 
     sha = hashlib.sha256()
     for one in (*training, *kept):
-        sha.update(f"{one.speaker}\0{one.utterance}\0{stamp(one.path)}\n".encode())
+        if one.stamp[0] < 0:
+            raise InputError(f"{one.path}: no such file")
+        sha.update(f"{one.speaker}\0{one.utterance}\0{one.stamp}\n".encode())
     if start is None:
         begin = "scratch"
     elif is_encoder(start):
         begin = fingerprint_of_folder(start)
     else:
-        begin = f"{start}:{weights_of(start).sha256}"
+        begin = weights_of(start).fingerprint
     return {
         **recipe.to_dict(),
         "recordings": sha.hexdigest(),
@@ -285,17 +157,7 @@ def _run_name(
     }
 
 
-def _finished(folder: Path, run: dict[str, Any]) -> Trained:
-    from unmask.speech.training.checkpoint import refuse_other
-
-    card = read_card(folder)
-    known = card.get("run")
-    expected = f"{folder}: expected no encoder, or one"
-    refuse_other(run, known if isinstance(known, dict) else {}, expected)
-    return _told(folder, card)
-
-
-def _told(folder: Path, card: dict[str, Any]) -> Trained:
+def _trained(folder: Path, card: dict[str, Any]) -> Trained:
     try:
         return Trained(
             folder,
@@ -316,7 +178,7 @@ def _data(corpus: Corpus, apart: Corpus | None) -> dict[str, Any]:
         "speakers": len(names),
         "classes": len(corpus.speakers),
         "recordings": len(corpus.recordings),
-        "hours": round(float(corpus.samples.sizes.sum()) / SAMPLE_RATE / 3600, 4),
+        "hours": round(corpus.seconds / 3600, 4),
         "speaker_names": names,
     }
     if apart is not None:
@@ -329,12 +191,7 @@ def _data(corpus: Corpus, apart: Corpus | None) -> dict[str, Any]:
 
 
 def training_seconds(
-    recipe: Recipe,
-    *,
-    speakers: int,
-    utterances: int,
-    device: str = "cpu",
-    start: str | None = None,
+    recipe: Recipe, *, speakers: int, utterances: int, device: str = "cpu", start: str | None = None
 ) -> float:
     """Seconds that the steps of a training will take, from the time of two of them.
 
@@ -342,31 +199,12 @@ def training_seconds(
     how many there are to train on. Decoding and validation come on top.
     """
     needed("torch", "torch", "train")
-    import torch
+    from unmask.speech.encoders.neural import checked
 
-    from unmask.speech.training.batches import Plan
-    from unmask.speech.training.group import Group, checked
-    from unmask.speech.training.loop import Loop, fastest, placed
-
-    own = checked(device)
     if recipe.network == "ivector":
         from unmask.speech.training.ivector import seconds_of
 
-        return seconds_of(recipe, utterances, own)
-    rows = np.zeros(utterances * (1 + len(recipe.speeds)), np.int64)
-    model = placed(new_classifier(recipe, speakers, start), own).train()
-    plan = Plan(recipe, Samples((), rows, rows, rows), rows, rows)
-    loop = Loop(recipe, model, plan, Group(0, 1, own), Path(), {})
-    generator = torch.Generator().manual_seed(recipe.seed)
-    batch = {
-        "crops": 3000 * torch.randn(recipe.batch, recipe.crop_samples, generator=generator),
-        "labels": torch.randint(speakers, (recipe.batch,), generator=generator),
-    }
-    batch = {name: value.to(own) for name, value in batch.items()}
-    taken = []
-    with fastest(own):
-        for _ in range(2 if own.type == "cpu" else 10):
-            begun = time.perf_counter()
-            loop.step(model, loop.steps, batch).item()
-            taken.append(time.perf_counter() - begun)
-    return min(taken) * loop.steps
+        return seconds_of(recipe, utterances, checked(device))
+    from unmask.speech.training.loop import network_seconds
+
+    return network_seconds(recipe, speakers, utterances, checked(device), start)

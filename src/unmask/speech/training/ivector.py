@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,21 +25,13 @@ import torch
 from torch import Tensor
 
 from unmask.errors import InputError
-from unmask.run import advance
-from unmask.speech.encoders.lengths import one_thread
+from unmask.speech.encoders.neural import Trained, by_length
 from unmask.speech.features import Float32Array
-from unmask.speech.training import checkpoint
-from unmask.speech.training.card import (
-    Tensors,
-    fingerprint_of_folder,
-    recipe_of,
-    weights_of_folder,
-)
-from unmask.speech.training.checkpoint import Point, Position
+from unmask.speech.training.card import Tensors
 from unmask.speech.training.data import Corpus, equal_error_rate, some_of
 from unmask.speech.training.features import Cepstra, deltas
-from unmask.speech.training.group import Group, checked
-from unmask.speech.training.recipe import Recipe, Status
+from unmask.speech.training.recipe import Recipe
+from unmask.speech.training.run import Point, Position, Run
 
 CEPSTRA = 24
 MOST_FRAMES = 1_000_000
@@ -46,8 +39,6 @@ MOST_FRAMES = 1_000_000
 _AT_ONCE = 64
 _KALDI_SCALE = 2.0 * float(np.log(32768.0))
 _VAD_LEAST, _VAD_SHARE, _VAD_CONTEXT, _VAD_MOST = 5.5, 0.5, 2, 0.12
-
-
 _LEAST_SHARE = 1e-3
 """Variances stay above this share of the variance of all frames."""
 _BLOCK = 1 << 25
@@ -95,15 +86,14 @@ class Mixture:
     means: Tensor
     roots: Tensor
 
+    @classmethod
+    def of(cls, tensors: Mapping[str, Tensor]) -> Mixture:
+        """The mixture among the tensors of an extractor."""
+        return cls(tensors["weights"], tensors["means"], tensors["roots"])
+
     @property
     def full(self) -> bool:
         return self.roots.ndim == 3
-
-    def whitened(self, deviations: Tensor) -> Tensor:
-        """Deviations (K, D) from the means, of unit covariance: L⁻¹ x."""
-        if not self.full:
-            return deviations * self.roots
-        return torch.einsum("kij,kj->ki", self.roots, deviations)
 
     def log_likelihoods(self, frames: Tensor) -> Tensor:
         """Logarithms of w_k N(x_n; μ_k, Σ_k), (N, K)."""
@@ -122,6 +112,11 @@ class Mixture:
         ]
         logs = torch.diagonal(self.roots, dim1=1, dim2=2).log().sum(1)
         return constant + logs - 0.5 * torch.stack(columns, dim=1)
+
+    def blocks(self, frames: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Frames in parts that fit into memory, with their :meth:`responsibilities`."""
+        for part in frames.split(max(1, _BLOCK // len(self.means))):
+            yield part, *self.responsibilities(part)
 
     def responsibilities(self, frames: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior of each component (N, K), and log p(x_n) of each frame."""
@@ -169,8 +164,7 @@ def _iteration(
     first = frames.new_zeros(components, width)
     second = frames.new_zeros((components, width, width) if full else (components, width))
     total = 0.0
-    for part in blocks(frames, components):
-        share, likelihood = mixture.responsibilities(part)
+    for part, share, likelihood in mixture.blocks(frames):
         zeroth += share.sum(0)
         first += share.T @ part
         if full:
@@ -194,19 +188,9 @@ def _iteration(
     else:
         variance = second / safe[:, None] - means.square()
         roots = torch.maximum(variance, floor).rsqrt()
-        roots = torch.where(alive[:, None], roots, _diagonal(mixture.roots))
+        roots = torch.where(alive[:, None], roots, mixture.roots)
     # In one layout, so that a run that goes on from a file has the same bits.
-    moved = replace(mixture, weights=weights, means=means, roots=roots.contiguous())
-    return moved, total / len(frames)
-
-
-def _diagonal(roots: Tensor) -> Tensor:
-    return torch.diagonal(roots, dim1=1, dim2=2) if roots.ndim == 3 else roots
-
-
-def blocks(frames: Tensor, components: int) -> Iterator[Tensor]:
-    """Frames in parts whose responsibilities fit into memory."""
-    return iter(frames.split(max(1, _BLOCK // components)))
+    return Mixture(weights, means, roots.contiguous()), total / len(frames)
 
 
 @dataclass(frozen=True)
@@ -223,12 +207,13 @@ def statistics(mixture: Mixture, utterances: Iterable[Tensor]) -> Statistics:
     for frames in utterances:
         count = mixture.means.new_zeros(len(mixture.means))
         first = torch.zeros_like(mixture.means)
-        for part in blocks(frames.to(mixture.means.dtype), len(mixture.means)):
-            share, _ = mixture.responsibilities(part)
+        for part, share, _ in mixture.blocks(frames.to(mixture.means.dtype)):
             count += share.sum(0)
             first += share.T @ part
         counts.append(count)
-        moments.append(mixture.whitened(first - count[:, None] * mixture.means))
+        away = first - count[:, None] * mixture.means
+        roots = mixture.roots
+        moments.append(torch.einsum("kij,kj->ki", roots, away) if mixture.full else away * roots)
     return Statistics(torch.stack(counts), torch.stack(moments))
 
 
@@ -293,20 +278,15 @@ def fit_variability(
 
 @dataclass
 class Extraction:
-    """The training of an extractor, ``run`` by name; ``folder`` keeps what each iteration made."""
+    """The training of an extractor; the folder of the ``run`` keeps what each iteration made."""
 
+    run: Run
     corpus: Corpus
-    recipe: Recipe
-    own: Group
-    folder: Path
-    run: Mapping[str, Any]
-    watch: Callable[[Status], None] | None = None
 
     def __post_init__(self) -> None:
-        assert self.recipe.bins is not None
-        self.device = self.own.device
+        self.recipe, self.device = self.run.recipe, self.run.group.device
         self.front = Front(self.recipe.bins).to(self.device)
-        self.position, kept = checkpoint.read(self.folder, self.run)
+        self.position, kept = self.run.read()
         self.tensors = {k: torch.from_numpy(v).to(self.device) for k, v in kept.items()}
         self.begun, self.first = time.perf_counter(), self.position
 
@@ -314,77 +294,52 @@ class Extraction:
         """Background model and total variability, and what the card says of them: of ``apart`` the
         EER.
         """
-        assert self.recipe.dimension is not None
-        half, done = self.recipe.iterations, self.position.step
-        how = {"iterations": half, "seed": self.recipe.seed}
+        recipe, done = self.recipe, self.position.step
+        half, seed = recipe.iterations, recipe.seed
         rows = range(len(self.corpus.samples))
         with torch.inference_mode():
             if done < half:
-                full, known = self.recipe.full, self._mixture() if done else None
                 for mixture, value in fit_mixture(
                     self._some_frames(rows),
-                    self.recipe.components,
-                    full=full,
+                    recipe.components,
+                    iterations=half,
+                    seed=seed,
+                    full=recipe.full,
                     done=done,
-                    mixture=known,
-                    **how,
+                    mixture=Mixture.of(self.tensors) if done else None,
                 ):
                     self._keep(value, **vars(mixture))
-            stats = statistics(self._mixture(), map(self._frames, rows))
+            stats = statistics(Mixture.of(self.tensors), map(self._frames, rows))
+            known, begun = self.tensors.get("matrix"), max(0, done - half)
             for matrix, value in fit_variability(
-                stats,
-                self.recipe.dimension,
-                done=max(0, done - half),
-                matrix=self.tensors.get("matrix"),
-                **how,
+                stats, recipe.dimension, iterations=half, seed=seed, done=begun, matrix=known
             ):
                 self._keep(value, matrix=matrix)
             eer = None
             if apart is not None:
                 samples, labels = some_of(apart)
-                vectors = vectors_of(
-                    self.front, self._mixture(), self.tensors["matrix"], samples, self.device
-                )
+                heard = partial(ivectors, self.front, self.tensors)
+                vectors = by_length(samples, heard, self.device)
                 eer = equal_error_rate(vectors - vectors.mean(0), labels)
-        lines: list[list[Any]] = [[p.step, p.loss, None] for p in self.position.curve]
-        lines[-1][2] = eer
+        *curve, last = self.position.curve
+        position = replace(self.position, curve=(*curve, replace(last, eer=eer)))
         whole = {k: v.cpu().numpy().astype(np.float32) for k, v in self.tensors.items()}
-        return whole, {
-            "steps": 2 * half,
-            "steps_done": 2 * half,
-            "seconds": round(self.position.seconds, 1),
-            "device": self.own.device_name,
-            "curve": lines,
-            "eer": eer,
-        }
-
-    def _mixture(self) -> Mixture:
-        return Mixture(*(self.tensors[name] for name in ("weights", "means", "roots")))
+        return whole, self.run.card(position, 2 * half, eer)
 
     def _keep(self, value: float, **tensors: Tensor) -> None:
         """A checkpoint after an iteration, and a word of it."""
         self.tensors |= tensors
-        last, steps = self.position, 2 * self.recipe.iterations
-        spent = time.perf_counter() - self.begun
-        self.position = Position(
-            last.step + 1,
-            (*last.curve, Point(last.step + 1, -value)),
-            self.first.seconds + spent,
-        )
-        if self.own.rank:
-            return
-        kept = {k: v.cpu().numpy() for k, v in self.tensors.items()}
-        checkpoint.write(self.folder, self.run, self.position, kept)
-        advance(last.step + 1, steps)
-        if self.watch is not None:
-            pace = spent / (last.step + 1 - self.first.step)
-            rest = pace * (steps - last.step - 1)
-            self.watch(Status(last.step + 1, steps, -value, 1 / pace, rest, None))
+        done, spent = self.position.step + 1, time.perf_counter() - self.begun
+        curve = (*self.position.curve, Point(done, -value))
+        self.position = Position(done, curve, self.first.seconds + spent)
+        if self.run.group.rank == 0:
+            self.run.write(self.position, {k: v.cpu().numpy() for k, v in self.tensors.items()})
+        pace = spent / (done - self.first.step)
+        self.run.report(self.position, done, 2 * self.recipe.iterations, -value, pace)
 
     def _frames(self, row: int) -> Tensor:
         samples = torch.from_numpy(np.array(self.corpus.samples.row(row))).to(self.device)
-        out: Tensor = self.front(samples.float() / 32768.0)
-        return out
+        return self.front(samples.float() / 32768.0)
 
     def _some_frames(self, rows: range) -> Tensor:
         """What the background model learns from."""
@@ -402,25 +357,23 @@ def seconds_of(recipe: Recipe, utterances: int, device: torch.device) -> float:
     """Seconds of a training on recordings of three seconds or so, from the time of one iteration on
     noise for the mixture and for the total variability.
     """
-    assert recipe.dimension is not None
     frames, some = max(4096, 2 * recipe.components), min(utterances, _AT_ONCE)
     noise = torch.randn(frames, 3 * CEPSTRA, dtype=torch.float64, device=device)
-    times = []
+    each = last = 0.0
     with torch.inference_mode():
         for _ in range(2):
-            times = [time.perf_counter()]
+            begun = time.perf_counter()
             [(mixture, _)] = fit_mixture(
                 noise, recipe.components, iterations=1, seed=0, full=recipe.full
             )
-            times.append(time.perf_counter())
+            each = time.perf_counter() - begun
             stats = statistics(mixture, noise.split(frames // some)[:some])
-            times.append(time.perf_counter())
+            begun = time.perf_counter()
             list(fit_variability(stats, recipe.dimension, iterations=1, seed=0))
-            times.append(time.perf_counter())
-    each, _, last = np.diff(times)
+            last = time.perf_counter() - begun
     heard = 300 * utterances
     gaussians = each / frames * (recipe.iterations * min(heard, MOST_FRAMES) + heard)
-    return float(gaussians + last / some * recipe.iterations * utterances)
+    return gaussians + last / some * recipe.iterations * utterances
 
 
 def _evenly(frames: Tensor, most: int) -> Tensor:
@@ -430,43 +383,24 @@ def _evenly(frames: Tensor, most: int) -> Tensor:
     return frames[torch.linspace(0, len(frames) - 1, most).long().to(frames.device)]
 
 
-def vectors_of(
-    front: Front,
-    mixture: Mixture,
-    matrix: Tensor,
-    recordings: Sequence[Float32Array],
-    device: torch.device,
-) -> Float32Array:
-    """I-vectors of recordings."""
-    rows = []
-    for samples in recordings:
-        frames = front(torch.from_numpy(np.ascontiguousarray(samples)).to(device))
-        rows.append(posterior(matrix, statistics(mixture, [frames]))[0][0])
-    return np.asarray(torch.stack(rows).float().cpu().numpy())
+def ivectors(front: Front, tensors: Mapping[str, Tensor], samples: Tensor) -> Tensor:
+    """I-vectors of recordings of one length (batch, time)."""
+    stats = statistics(Mixture.of(tensors), map(front, samples))
+    return posterior(tensors["matrix"], stats)[0]
 
 
-class IvectorEncoder:
+class IvectorEncoder(Trained):
     """A trained i-vector extractor."""
 
     shortest = 1200
 
-    def __init__(self, folder: str | Path, *, device: str = "cpu") -> None:
-        recipe = recipe_of(folder)
-        assert recipe.bins is not None
-        self.name = Path(folder).resolve().name
-        self.fingerprint = fingerprint_of_folder(folder)
-        self.device = checked(device)
-        tensors = {
-            name: torch.from_numpy(value).double().to(self.device)
-            for name, value in weights_of_folder(folder).items()
-        }
-        self.front = Front(recipe.bins).to(self.device)
-        try:
-            self.mixture = Mixture(tensors["weights"], tensors["means"], tensors["roots"])
-            self.matrix = tensors["matrix"]
-        except KeyError as error:
-            raise InputError(f"{folder}: expected an i-vector extractor, no {error}") from None
+    def __init__(self, folder: str | Path, device: str) -> None:
+        super().__init__(folder, device)
+        for name in ("weights", "means", "roots", "matrix"):
+            if name not in self.tensors:
+                raise InputError(f"{folder}: expected an i-vector extractor, no {name!r}")
+        self.tensors = {k: v.double().to(self.device) for k, v in self.tensors.items()}
+        self.front = Front(self.recipe.bins).to(self.device)
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
-        with one_thread(torch, self.device.type), torch.inference_mode():
-            return vectors_of(self.front, self.mixture, self.matrix, recordings, self.device)
+        return by_length(recordings, partial(ivectors, self.front, self.tensors), self.device)

@@ -1,34 +1,140 @@
-"""The steps of a training: crops in, gradients, a validation and a checkpoint every so often."""
+"""The steps of a training: crops in, gradients, a validation and a checkpoint every so often.
+
+Crops are drawn from the seed and the number of the step alone: a run that goes on needs no state of
+a random generator.
+"""
 
 from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unmask.base import one_line
+from unmask.base import IntArray, one_line
 from unmask.errors import InputError
-from unmask.run import advance
-from unmask.speech.training import checkpoint
-from unmask.speech.training.batches import Plan, ahead
-from unmask.speech.training.card import Tensors
-from unmask.speech.training.checkpoint import Point, Position, arrays_of
-from unmask.speech.training.features import Filterbanks, speech_of
-from unmask.speech.training.group import Group
-from unmask.speech.training.networks import margin_at
-from unmask.speech.training.recipe import Recipe, Status
+from unmask.speech.encoders.neural import by_length
+from unmask.speech.encoders.weights import installed_path
+from unmask.speech.training.card import Tensors, recipe_of, weights_of_folder
+from unmask.speech.training.data import (
+    Corpus,
+    Samples,
+    audio_files,
+    decode,
+    equal_error_rate,
+    some_of,
+)
+from unmask.speech.training.features import Filterbanks, responses_of, speech_of
+from unmask.speech.training.networks import Angular, Softmax, build, margin_at
+from unmask.speech.training.recipe import Recipe
+from unmask.speech.training.run import Group, Point, Position, Run, arrays_of
 
+_AHEAD = 4
+_ORDER, _PLACES = 1, 2
 _REPORT_SECONDS = 1.0
 _LOWEST_RATE = 0.01
 _BLOCK = 50
 """Steps between looks at the loss of a GPU, which is far ahead of this program."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All batches of a run; ``part`` is the rank of this process among ``parts``, each of which
+    takes its share of every batch.
+    """
+
+    recipe: Recipe
+    samples: Samples
+    labels: IntArray
+    noise: Samples | None = None
+    responses: int = 0
+    part: int = 0
+    parts: int = 1
+
+    @property
+    def epoch(self) -> int:
+        """Steps of an epoch."""
+        return max(1, len(self.samples) // self.recipe.batch)
+
+    def rows_at(self, step: int) -> IntArray:
+        """Rows of the crops of a step."""
+        epoch, within = divmod(step, self.epoch)
+        size = self.recipe.batch
+        order = _order(self.recipe.seed, epoch, len(self.samples))
+        return np.resize(order[within * size :], size)
+
+    def at(self, step: int) -> dict[str, Any]:
+        """The batch of a step: ``crops`` (batch, samples), their speakers as ``labels``, and what
+        disturbs them: ``noise`` of the same shape with its level ``snr`` in dB below the speech,
+        and the number of a ``response``, or −1 for none.
+        """
+        chosen = self.rows_at(step)
+        generator = np.random.default_rng([self.recipe.seed, _PLACES, step])
+        size, length = len(chosen), self.recipe.crop_samples
+        places, kinds, picks = generator.random((3, size))
+        snr = generator.uniform(*self.recipe.snr, size).astype(np.float32)
+        # All crops that are augmented get noise, or half of them where there are responses.
+        share = self.recipe.augmented * (0.5 if self.responses else 1.0)
+        noisy = (kinds < share) & (self.noise is not None)
+        echoing = (kinds < self.recipe.augmented) & ~noisy & (self.responses > 0)
+        response = np.where(echoing, np.floor(picks * self.responses), -1.0)
+        mine = slice(self.part, None, self.parts)
+        batch = {
+            "crops": self.samples.crops(chosen[mine], places[mine], length),
+            "labels": self.labels[chosen[mine]],
+            "snr": snr[mine],
+            "response": response[mine].astype(np.int64),
+        }
+        if self.noise is not None:
+            batch["noise"] = noise = np.zeros((len(chosen[mine]), length), np.int16)
+            for n in np.flatnonzero(noisy[mine]):
+                number = int(picks[mine][n] * len(self.noise))
+                noise[n] = self.noise.crop(number, generator.random(), length)
+        return batch
+
+
+@lru_cache(maxsize=2)
+def _order(seed: int, epoch: int, count: int) -> IntArray:
+    """The order of the recordings in an epoch."""
+    return np.random.default_rng([seed, _ORDER, epoch]).permutation(count)
+
+
+@contextmanager
+def ahead(plan: Plan, first: int, last: int, device: Any) -> Iterator[Iterator[dict[str, Any]]]:
+    """Batches of the steps from ``first`` up to ``last`` as tensors, made by a thread that stays a
+    few steps ahead, in pinned memory where the device is a GPU that does not hold all samples.
+    """
+    plan = replace(plan, samples=plan.samples.near(device))
+    pinned = device.type == "cuda"
+
+    def made(step: int) -> dict[str, Any]:
+        tensors = {k: torch.as_tensor(v) for k, v in plan.at(step).items()}
+        return {k: v.pin_memory() if pinned and v.is_cpu else v for k, v in tensors.items()}
+
+    def taken() -> Iterator[dict[str, Any]]:
+        steps = iter(range(first, last))
+        waiting = deque(pool.submit(made, step) for step in islice(steps, _AHEAD))
+        while waiting:
+            batch = waiting.popleft().result()
+            waiting.extend(pool.submit(made, step) for step in islice(steps, 1))
+            yield {k: v.to(device, non_blocking=pinned) for k, v in batch.items()}
+
+    pool = ThreadPoolExecutor(1, thread_name_prefix="batches")
+    try:
+        yield taken()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 class Classifier(nn.Module):
@@ -41,8 +147,7 @@ class Classifier(nn.Module):
         self.head = head
 
     def forward(self, samples: Tensor, labels: Tensor, margin: float) -> Tensor:
-        out: Tensor = self.head(self.encoder(self.features(samples)), labels, margin)
-        return out
+        return self.head(self.encoder(self.features(samples)), labels, margin)
 
 
 def rate_at(step: int, *, rate: float, steps: int, warm_up: int) -> float:
@@ -53,154 +158,120 @@ def rate_at(step: int, *, rate: float, steps: int, warm_up: int) -> float:
     return rate * (_LOWEST_RATE + (1.0 - _LOWEST_RATE) * 0.5 * (1.0 + math.cos(turned)))
 
 
-def placed(model: Classifier, device: torch.device) -> Classifier:
-    """A network on a device; on a GPU in the layout that convolutions of images are fastest in."""
-    layout = torch.channels_last if device.type == "cuda" else torch.preserve_format
-    model.to(device)
-    return model.to(memory_format=layout)
-
-
 @dataclass
 class Loop:
-    """One training; ``run`` names it, ``validate`` gives an EER or is None, ``watch`` is told how
-    far it is, and ``folder`` keeps the checkpoint.
-    """
+    """The steps of one run; ``validate`` gives an EER or is None."""
 
-    recipe: Recipe
+    run: Run
     model: Classifier
     plan: Plan
-    group: Group
-    folder: Path
-    run: Mapping[str, Any]
     responses: Tensor | None = None
     validate: Callable[[], float] | None = None
-    watch: Callable[[Status], None] | None = None
-    position: Position = field(default_factory=Position)
-    best: Tensors = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.steps, epoch = self.recipe.steps_of(len(self.plan.rows))
-        self.every = self.recipe.every or epoch
+        recipe = self.run.recipe
+        self.steps = recipe.steps or recipe.epochs * self.plan.epoch
+        self.every = recipe.every or self.plan.epoch
         some = list(self.model.parameters())
         self.optimiser = torch.optim.AdamW(
-            some,
-            lr=self.recipe.rate,
-            weight_decay=self.recipe.decay,
-            fused=some[0].is_cuda or None,
+            some, lr=recipe.rate, weight_decay=recipe.decay, fused=some[0].is_cuda or None
         )
-        usual = self.steps // 20 if self.recipe.warm_up is None else self.recipe.warm_up
-        self.warm_up = min(usual, self.steps)
-        fifth = self.steps // 5
-        self.margin_steps = fifth if self.recipe.margin_steps is None else self.recipe.margin_steps
-        self.mixed = self.recipe.precision != "fp32" and self.group.device.type == "cuda"
+        warm_up, rise = recipe.warm_up, recipe.margin_steps
+        self.warm_up = min(self.steps // 20 if warm_up is None else warm_up, self.steps)
+        self.margin_steps = self.steps // 5 if rise is None else rise
+        self.device = self.run.group.device
+        self.mixed = recipe.precision != "fp32" and self.device.type == "cuda"
+        self.position = Position()
+        self.best: Tensors = {}
 
-    def train(self) -> tuple[Tensors, Position]:
+    def train(self) -> tuple[Tensors, dict[str, Any]]:
         """Go on from the checkpoint to the end; the weights of the best validation, or the last
-        ones where nothing validates.
+        ones where nothing validates, and what the card says of them.
         """
-        self.position, self.best = checkpoint.restore(
-            self.folder, self.run, self.model, self.optimiser
-        )
-        moving = self.group.wrapped(self.model)
-        started, before = time.perf_counter(), self.position.seconds
+        self.position, self.best = self.run.restore(self.model, self.optimiser)
+        moving = self.run.group.wrapped(self.model)
         first = self.position.step
         if first < self.steps and not self._over():
             with (
-                _one_line(self.recipe, self.folder),
-                fastest(self.group.device),
-                ahead(self.plan, first, self.steps, self.group.device) as batches,
+                _one_line(self.run),
+                fastest(self.device),
+                ahead(self.plan, first, self.steps, self.device) as batches,
             ):
-                self._steps(moving, batches, first, started, before)
-        return self.best or arrays_of(self.model.encoder), self.position
+                self._steps(moving, batches)
+        position, lowest = self.position, self.position.lowest
+        taken = position.curve[lowest[-1]] if lowest else Point(position.step, 0.0)
+        weights = self.best or arrays_of(self.model.encoder)
+        return weights, self.run.card(position, taken.step, taken.eer)
 
-    def _steps(
-        self,
-        moving: nn.Module,
-        batches: Iterator[dict[str, Tensor]],
-        first: int,
-        started: float,
-        before: float,
-    ) -> None:
-        device = self.group.device
+    def _steps(self, moving: nn.Module, batches: Iterator[dict[str, Tensor]]) -> None:
+        started, before, first = time.perf_counter(), self.position.seconds, self.position.step
         moving.train()
-        total = torch.zeros((), device=device, dtype=torch.float64)
-        summed, told = 0, time.perf_counter()
-        look = 1 if device.type == "cpu" else _BLOCK
+        total = torch.zeros((), device=self.device, dtype=torch.float64)
+        summed, reported = 0, started
+        look = 1 if self.device.type == "cpu" else _BLOCK
         for step, batch in enumerate(batches, start=first):
-            loss = self.step(moving, step, batch)
-            total += loss.detach()
+            total += self.step(moving, step, batch).detach()
             summed += 1
             done = step + 1
             ending = done % self.every == 0 or done == self.steps
             if done % look == 0 or ending:
-                self._refuse_nan(total, step)
+                self._refuse_nan(float(total), done)
                 now = time.perf_counter()
-                if now - told > _REPORT_SECONDS or ending:
-                    told = now
-                    self._tell(done, first, float(total) / summed, now - started)
+                if now - reported > _REPORT_SECONDS or ending:
+                    reported = now
+                    loss, pace = float(total) / summed, (now - started) / (done - first)
+                    self.run.report(self.position, done, self.steps, loss, pace)
             if ending:
                 self._keep(done, float(total) / summed, before + time.perf_counter() - started)
                 total.zero_()
                 summed = 0
                 moving.train()
-                if self.group.agreed(self._over()):
+                if self.run.group.agreed(self._over()):
                     return
 
     def step(self, moving: nn.Module, step: int, batch: Mapping[str, Tensor]) -> Tensor:
         """One step of the optimiser; its loss stays on the device."""
-        rate = rate_at(step, rate=self.recipe.rate, steps=self.steps, warm_up=self.warm_up)
+        recipe = self.run.recipe
+        rate = rate_at(step, rate=recipe.rate, steps=self.steps, warm_up=self.warm_up)
         for parameters in self.optimiser.param_groups:
             parameters["lr"] = rate
-        margin = margin_at(step, margin=self.recipe.margin, over=self.margin_steps)
+        margin = margin_at(step, margin=recipe.margin, over=self.margin_steps)
         self.optimiser.zero_grad(set_to_none=True)
-        with torch.autocast(self.group.device.type, torch.bfloat16, enabled=self.mixed):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.mixed):
             loss: Tensor = moving(speech_of(batch, self.responses), batch["labels"], margin)
         loss.backward()
         self.optimiser.step()
         return loss
 
     def _over(self) -> bool:
-        patience = self.recipe.patience
-        return patience is not None and self.position.stale() >= patience
+        """Whether the EER has not fallen for as many validations as patience lasts."""
+        patience, lowest = self.run.recipe.patience, self.position.lowest
+        stale = len(self.position.curve) - 1 - lowest[0] if lowest else 0
+        return patience is not None and stale >= patience
 
-    def _refuse_nan(self, total: Tensor, step: int) -> None:
-        if not math.isfinite(float(total)):
-            kept = self.position.step
-            where = f"the checkpoint of step {kept} is kept" if kept else "nothing is written"
-            raise InputError(
-                f"training: the loss is not finite at step {step + 1}: expected a lower rate than"
-                f" {self.recipe.rate:g}; {where}"
-            )
+    def _refuse_nan(self, total: float, step: int) -> None:
+        if not math.isfinite(total):
+            kept, rate = self.position.step, self.run.recipe.rate
+            left = f"the checkpoint of step {kept} is kept" if kept else "nothing is written"
+            reason = f"the loss is not finite at step {step}: expected a lower rate than {rate:g}"
+            raise InputError(f"training: {reason}; {left}")
 
     def _keep(self, step: int, loss: float, seconds: float) -> None:
-        eer = None
-        if self.group.rank == 0:
+        first, eer = self.run.group.rank == 0, None
+        if first:
             self.model.eval()
             eer = self.validate() if self.validate is not None else None
-        curve = (*self.position.curve, Point(step, loss, eer))
-        self.position = replace(self.position, step=step, curve=curve, seconds=seconds)
-        if self.group.rank == 0:
-            if self.position.best == len(curve) - 1:
+        curve = (*self.position.curve, Point(step, round(loss, 6), eer))
+        self.position = Position(step, curve, seconds)
+        if first:
+            if self.position.lowest[-1:] == [len(curve) - 1]:
                 self.best = arrays_of(self.model.encoder)
-            checkpoint.save(
-                self.folder, self.run, self.position, self.model, self.optimiser, self.best
-            )
-        self.group.wait()
-
-    def _tell(self, done: int, first: int, loss: float, seconds: float) -> None:
-        if self.group.rank:
-            return
-        advance(done, self.steps)
-        if self.watch is not None:
-            pace = seconds / (done - first)
-            curve = self.position.curve
-            eer = curve[-1].eer if curve else None
-            speed, rest = self.recipe.batch / pace, pace * (self.steps - done)
-            self.watch(Status(done, self.steps, loss, speed, rest, eer))
+            self.run.save(self.position, self.model, self.optimiser, self.best)
+        self.run.group.wait()
 
 
 @contextmanager
-def _one_line(recipe: Recipe, folder: Path) -> Iterator[None]:
+def _one_line(run: Run) -> Iterator[None]:
     """Say in a line what memory does not hold."""
     try:
         yield
@@ -213,8 +284,8 @@ def _one_line(recipe: Recipe, folder: Path) -> Iterator[None]:
     else:
         return
     raise InputError(
-        f"training: the {problem} has no memory for batches of {recipe.batch} crops of"
-        f" {recipe.crop:g} s: expected smaller ones; what was kept in {folder} stays"
+        f"training: the {problem} has no memory for batches of {run.recipe.batch} crops"
+        f" of {run.recipe.crop:g} s: expected smaller ones; what was kept in {run.folder} stays"
     )
 
 
@@ -227,3 +298,93 @@ def fastest(device: torch.device) -> Iterator[None]:
         yield
     finally:
         torch.backends.cudnn.benchmark = before
+
+
+def new_classifier(
+    recipe: Recipe, speakers: int, device: torch.device, start: str | None = None
+) -> Classifier:
+    """A network with its loss on a device, from the seed of the recipe or from the weights that
+    ``start`` names; on a GPU in the layout that convolutions of images are fastest in.
+    """
+    size = recipe.dimension
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(recipe.seed)
+        encoder = build(recipe)
+        if recipe.loss == "softmax":
+            head = Softmax(size, speakers, hidden=size if recipe.network == "tdnn" else None)
+        else:
+            head = Angular(size, speakers, kind=recipe.loss, scale=recipe.scale)
+    if start is not None:
+        try:
+            encoder.load_state_dict(_start_weights(start, recipe))
+        except RuntimeError as error:
+            line = str(error).strip().splitlines()[-1].strip()
+            raise InputError(f"{start}: weights of another {recipe.network}: {line}") from None
+    model = Classifier(Filterbanks(recipe.bins), encoder, head).to(device)
+    layout = torch.channels_last if device.type == "cuda" else torch.preserve_format
+    return model.to(memory_format=layout)
+
+
+def _start_weights(start: str, recipe: Recipe) -> dict[str, Any]:
+    if start == "campplus":
+        if recipe.network != start:
+            raise InputError(
+                f"start campplus: expected the network {start}, found {recipe.network}"
+            )
+        return torch.load(installed_path(start), weights_only=True, map_location="cpu")
+    network = recipe_of(start).network
+    if network != recipe.network:
+        raise InputError(f"{start}: expected weights of {recipe.network}, found {network}")
+    return {name: torch.from_numpy(value) for name, value in weights_of_folder(start).items()}
+
+
+def train_network(
+    run: Run, corpus: Corpus, apart: Corpus | None, start: str | None
+) -> tuple[Tensors, dict[str, Any]]:
+    """Weights of a trained network, and what the card says of the training."""
+    recipe, own = run.recipe, run.group
+    if recipe.batch % own.size:
+        raise InputError(
+            f"batch: expected a multiple of the {own.size} processes, found {recipe.batch}"
+        )
+    extra = {
+        name: own.in_turn(partial(decode, audio_files(path), run.folder / name)).samples
+        for name, path in (("noise", recipe.noise), ("responses", recipe.responses))
+        if path is not None
+    }
+    rooms = responses_of(extra["responses"], own.device) if "responses" in extra else None
+    count = 0 if rooms is None else len(rooms)
+    noise = extra.get("noise")
+    plan = Plan(recipe, corpus.samples, corpus.labels, noise, count, own.rank, own.size)
+    model = new_classifier(recipe, len(corpus.speakers), own.device, start)
+    loop = Loop(run, model, plan, rooms)
+    if apart is not None:
+        samples, labels = some_of(apart)
+
+        def validate() -> float:
+            vectors = by_length(samples, lambda s: model.encoder(model.features(s)), own.device)
+            return equal_error_rate(vectors, labels)
+
+        loop.validate = validate
+    return loop.train()
+
+
+def network_seconds(
+    recipe: Recipe, speakers: int, utterances: int, device: torch.device, start: str | None
+) -> float:
+    """Seconds that the steps of a training will take, from the time of two of them."""
+    rows = np.zeros(utterances * (1 + len(recipe.speeds)), np.int64)
+    model = new_classifier(recipe, speakers, device, start).train()
+    plan = Plan(recipe, Samples((), rows, rows, rows), rows)
+    loop = Loop(Run(recipe, Group(0, 1, device), Path(), {}), model, plan)
+    generator = torch.Generator().manual_seed(recipe.seed)
+    crops = 3000 * torch.randn(recipe.batch, recipe.crop_samples, generator=generator)
+    labels = torch.randint(speakers, (recipe.batch,), generator=generator)
+    batch = {"crops": crops.to(device), "labels": labels.to(device)}
+    taken = []
+    with fastest(device):
+        for _ in range(2 if device.type == "cpu" else 10):
+            begun = time.perf_counter()
+            loop.step(model, loop.steps, batch).item()
+            taken.append(time.perf_counter() - begun)
+    return min(taken) * loop.steps

@@ -18,12 +18,14 @@ from unmask.speech.training.recipe import Recipe
 SMALLEST_VARIANCE = 1e-7
 
 
-def weighted_statistics(frames: Tensor, weights: Tensor) -> Tensor:
+def weighted_statistics(frames: Tensor, weights: Tensor | None = None) -> Tensor:
     """Mean and standard deviation over time, (batch, channels, time) to (batch, 2 channels).
 
-    ``weights`` sum to 1 over time: μ = Σ α_t h_t, σ² = Σ α_t h_t² − μ² (Okabe et al., 2018, eq. 3
-    and 5), kept at or above 1e-7. Computed about μ, in 32-bit floats.
+    ``weights`` sum to 1 over time, and are equal unless given: μ = Σ α_t h_t, σ² = Σ α_t h_t² − μ²
+    (Okabe et al., 2018, eq. 3 and 5), kept at or above 1e-7. Computed about μ, in 32-bit floats.
     """
+    if weights is None:
+        weights = frames.new_full((1, 1, 1), 1.0 / frames.shape[-1])
     values, share = frames.float(), weights.float()
     mean = (share * values).sum(-1)
     variance = (share * (values - mean[..., None]).square()).sum(-1)
@@ -38,8 +40,7 @@ class TemporalStatistics(nn.Module):
         self.output = 2 * width
 
     def forward(self, frames: Tensor) -> Tensor:
-        count = frames.shape[-1]
-        return weighted_statistics(frames, frames.new_full((1, 1, 1), 1.0 / count))
+        return weighted_statistics(frames)
 
 
 class AttentiveStatistics(nn.Module):
@@ -61,15 +62,12 @@ class AttentiveStatistics(nn.Module):
         self.outer = nn.Conv1d(hidden, width if by_channel else 1, 1)
 
     def forward(self, frames: Tensor) -> Tensor:
-        heard = frames
         if self.context:
-            count = frames.shape[-1]
-            whole = weighted_statistics(frames, frames.new_full((1, 1, 1), 1.0 / count))
-            spread = whole[..., None].expand(-1, -1, count).to(frames.dtype)
-            heard = torch.cat((frames, spread), dim=1)
+            whole = weighted_statistics(frames)[..., None].to(frames.dtype)
+            heard = torch.cat((frames, whole.expand(-1, -1, frames.shape[-1])), dim=1)
             hidden = self.normalisation(torch.relu(self.inner(heard)))
         else:
-            hidden = self.inner(heard)
+            hidden = self.inner(frames)
         weights = torch.softmax(self.outer(torch.tanh(hidden)).float(), dim=-1)
         return weighted_statistics(frames, weights)
 
@@ -110,8 +108,7 @@ class Tdnn(nn.Module):
         self.embedding = nn.Linear(self.pooling.output, dimension)
 
     def forward(self, features: Tensor) -> Tensor:
-        out: Tensor = self.embedding(self.pooling(self.frames(features.transpose(1, 2))))
-        return out
+        return self.embedding(self.pooling(self.frames(features.transpose(1, 2))))
 
 
 class ResNet34(nn.Module):
@@ -126,13 +123,11 @@ class ResNet34(nn.Module):
         self.entry = nn.Sequential(
             nn.Conv2d(1, channels, 3, 1, 1, bias=False), nn.BatchNorm2d(channels), nn.ReLU()
         )
-        blocks: list[nn.Module] = []
-        before = channels
+        blocks, before = [], channels
         for group, count in enumerate((3, 4, 6, 3)):
             after = channels * 2**group
             for number in range(count):
-                stride = 2 if number == 0 and group else 1
-                blocks.append(Basic(before, after, stride))
+                blocks.append(Basic(before, after, 2 if number == 0 and group else 1))
                 before = after
         self.blocks = nn.Sequential(*blocks)
         self.pooling = POOLINGS[pooling](before * -(-bins // 8))
@@ -140,8 +135,7 @@ class ResNet34(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         maps = self.blocks(self.entry(features.transpose(1, 2)[:, None]))
-        out: Tensor = self.embedding(self.pooling(maps.flatten(1, 2)))
-        return out
+        return self.embedding(self.pooling(maps.flatten(1, 2)))
 
 
 class Res2(nn.Module):
@@ -187,8 +181,7 @@ class SeRes2Block(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = x + self.layers(x)
-        return out
+        return x + self.layers(x)
 
 
 class Ecapa(nn.Module):
@@ -217,25 +210,18 @@ class Ecapa(nn.Module):
         for block in self.blocks:
             outputs.append(block(heard))
             heard = heard + outputs[-1]
-        out: Tensor = self.embedding(self.pooling(self.join(torch.cat(outputs, dim=1))))
-        return out
+        return self.embedding(self.pooling(self.join(torch.cat(outputs, dim=1))))
 
 
 def build(recipe: Recipe) -> nn.Module:
     """The network of a recipe, with fresh weights from torch's random numbers."""
-    bins, dimension, channels = recipe.bins, recipe.dimension, recipe.channels
-    assert bins is not None
-    assert dimension is not None
-    if recipe.network == "tdnn":
-        assert channels is not None
-        return Tdnn(bins, dimension, recipe.pooling, channels)
-    if recipe.network == "resnet34":
-        assert channels is not None
-        return ResNet34(bins, dimension, recipe.pooling, channels)
+    bins, dimension, channels = recipe.bins, recipe.dimension, recipe.channels or 0
+    if recipe.network == "campplus":
+        return CamPlusPlus(bins, dimension)
     if recipe.network == "ecapa":
-        assert channels is not None
         return Ecapa(bins, dimension, channels)
-    return CamPlusPlus(bins, dimension)
+    kind = Tdnn if recipe.network == "tdnn" else ResNet34
+    return kind(bins, dimension, recipe.pooling, channels)
 
 
 def with_margin(cosines: Tensor, labels: Tensor, *, kind: str, margin: float) -> Tensor:
@@ -300,15 +286,6 @@ class Softmax(nn.Module):
     def forward(self, vectors: Tensor, labels: Tensor, margin: float) -> Tensor:
         logits = self.linear(self.before(vectors))
         return functional.cross_entropy(logits.float(), labels)
-
-
-def head(
-    loss: str, dimension: int, speakers: int, *, scale: float, hidden: int | None = None
-) -> nn.Module:
-    """The layer between vectors and loss: one class per speaker."""
-    if loss == "softmax":
-        return Softmax(dimension, speakers, hidden=hidden)
-    return Angular(dimension, speakers, kind=loss, scale=scale)
 
 
 def margin_at(step: int, *, margin: float, over: int) -> float:

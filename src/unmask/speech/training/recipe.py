@@ -25,7 +25,7 @@ _ONLY = {"campplus": "tsp", "ecapa": "asp"}
 
 @dataclass(frozen=True)
 class Recipe:
-    """What to train and how. None stands for what is usual for the network.
+    """What to train and how. None, 0 and an empty word stand for what is usual for the network.
 
     ``network`` is campplus, tdnn, resnet34, ecapa or ivector; ``pooling`` tsp (temporal statistics)
     or asp (attentive statistics; ecapa has no other, campplus none but tsp); ``loss`` softmax, am
@@ -58,8 +58,8 @@ class Recipe:
     margin: float = 0.2
     scale: float = 30.0
     margin_steps: int | None = None
-    bins: int | None = None
-    dimension: int | None = None
+    bins: int = 0
+    dimension: int = 0
     channels: int | None = None
     crop: float = 2.0
     batch: int = 32
@@ -85,9 +85,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         _one_of("network", self.network, NETWORKS)
-        usual = _USUAL[self.network]
-        for name, value in usual.items():
-            if getattr(self, name) in (None, ""):
+        for name, value in _USUAL[self.network].items():
+            if getattr(self, name) in (None, 0, ""):
                 object.__setattr__(self, name, value)
         _one_of("pooling", self.pooling, POOLINGS)
         _one_of("loss", self.loss, LOSSES)
@@ -102,7 +101,7 @@ class Recipe:
                 raise InputError(f"{name}: expected {low:g} to {high:g}, found {value!s:.20}")
         if self.network == "ecapa" and (self.channels or 0) % 8:
             raise InputError(f"channels: expected a multiple of 8, found {self.channels}")
-        if self.network == "campplus" and (self.bins or 0) % 8:
+        if self.network == "campplus" and self.bins % 8:
             raise InputError(f"bins: expected a multiple of 8, found {self.bins}")
         for speed in self.speeds:
             if not 0.5 <= speed <= 2.0 or speed == 1.0:
@@ -115,11 +114,6 @@ class Recipe:
         """Samples in a crop."""
         return round(self.crop * SAMPLE_RATE)
 
-    def steps_of(self, rows: int) -> tuple[int, int]:
-        """Steps of the run and of an epoch over so many recordings."""
-        epoch = max(1, rows // self.batch)
-        return self.steps or self.epochs * epoch, epoch
-
     def to_dict(self) -> dict[str, Any]:
         """All options, as JSON has them."""
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
@@ -130,13 +124,11 @@ class Recipe:
         known = {field.name: str(field.type) for field in fields(cls)}
         if not isinstance(values, dict) or not set(values) <= set(known):
             raise InputError(f"recipe: expected {', '.join(sorted(known))}, found others")
+        given: dict[str, Any] = {}
         for name, value in values.items():
             if not _is_of(value, known[name]):
                 raise InputError(f"recipe: {name}: expected {known[name]}, found {value!r}"[:200])
-        given: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in values.items()
-        }
+            given[name] = tuple(value) if isinstance(value, list) else value
         return cls(**given)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, final
 
@@ -58,8 +58,7 @@ class DeltaCpMap(Cells):
     def estimates(self) -> tuple[Estimate, ...]:
         """Win, tie and lose as estimates."""
         intervals = self.intervals
-        grid = {"ci_grid": "{}x{}".format(*intervals.grid)} if intervals is not None else {}
-        params = self.params(None) | {"tolerance": self.tolerance, **grid}
+        params = self.params(intervals and intervals.grid, tolerance=self.tolerance)
         n = {**self.n, "cells": int(self.well_defined.sum())}
         return tuple(
             Estimate(
@@ -126,13 +125,7 @@ def delta_cp_map(reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE)
     if not reference.well_defined.any():
         warnings.append("no cell has 30 trials of each class: win, tie and lose are undefined")
     return DeltaCpMap(
-        x=reference.x,
-        y=reference.y,
-        well_defined=reference.well_defined,
-        targets=reference.targets,
-        nontargets=reference.nontargets,
-        metric=reference.metric,
-        hardness=reference.hardness,
+        **{field.name: getattr(reference, field.name) for field in fields(Cells)},
         rcr=rcr,
         win=win,
         tie=tie,
@@ -235,14 +228,16 @@ def cp_roadmap(
     if options.get("target_hardness") is None and options.get("nontarget_hardness") is None:
         options["target_hardness"] = [pair[0] for pair in systems.values()]
         options["nontarget_hardness"] = [pair[1] for pair in systems.values()]
+    steps = steps_of(list(systems), edges)
     maps = {name: cp_map(*pair, system=name, **options) for name, pair in systems.items()}
-    steps = list(pairwise(maps)) if edges is None else edges
-    deltas = [delta_cp_map(named(maps, old), named(maps, new)) for old, new in steps]
+    deltas = [delta_cp_map(maps[old], maps[new]) for old, new in steps]
     return CpRoadmap(tuple(maps.values()), tuple(deltas))
 
 
-def named(maps: Mapping[str, CpMap], name: str) -> CpMap:
-    """The map of a system that a comparison names."""
-    if name not in maps:
-        raise InputError(f"delta: expected one of the systems {', '.join(maps)}, found {name}")
-    return maps[name]
+def steps_of(names: Sequence[str], edges: Sequence[Edge] | None) -> list[Edge]:
+    """The comparisons asked for, by default of each system with the one before it."""
+    steps = list(pairwise(names)) if edges is None else list(edges)
+    for name in (name for edge in steps for name in edge):
+        if name not in names:
+            raise InputError(f"delta: expected one of the systems {', '.join(names)}, found {name}")
+    return steps

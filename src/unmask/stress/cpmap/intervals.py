@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsFloat
+from typing import SupportsFloat
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import logit
 
 from unmask.base import (
-    BoolArray,
     FloatArray,
     IntArray,
     as_scores,
@@ -33,9 +32,8 @@ from unmask.estimate import Interval
 from unmask.run import Arrays, Range, Xp, ranges_of, run
 from unmask.stress.cpmap.configs import CpConfig, PositionIntervals
 from unmask.stress.cpmap.delta import TOLERANCE, DeltaIntervals, proportions, relative_change
-from unmask.stress.cpmap.hardness import Hardness, ordered
-from unmask.stress.cpmap.kernels import Prefixes, Ranks, Trials, code, prefix_sizes
-from unmask.stress.cpmap.maps import CpIntervals, CpMetric, check_grid, well_defined
+from unmask.stress.cpmap.kernels import Hardness, Prefixes, Ranks, Trials, code, ordered
+from unmask.stress.cpmap.maps import CpIntervals, CpMetric, Layout, check_grid
 
 INTERVAL_GRID = 100
 BELOW = 0.05
@@ -44,46 +42,13 @@ Pair = tuple[npt.ArrayLike, npt.ArrayLike]
 Times = tuple[IntArray, IntArray]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class CpUncertainty:
     """Intervals of maps, of comparisons, and of trial configs (by system, then by config)."""
 
     maps: tuple[CpIntervals, ...]
     deltas: tuple[DeltaIntervals, ...]
     positions: tuple[tuple[PositionIntervals, ...], ...]
-
-
-def delta_cp_intervals(
-    reference: Pair,
-    test: Pair,
-    units: Units,
-    *,
-    target_hardness: Hardness | None = None,
-    nontarget_hardness: Hardness | None = None,
-    metric: str = "eer",
-    p_target: float = 0.01,
-    c_miss: float = 1.0,
-    c_fa: float = 1.0,
-    **options: Any,
-) -> DeltaIntervals:
-    """Intervals of win, tie and lose; both systems see the same draws of speakers.
-
-    ``reference`` and ``test`` are (target, nontarget) scores of one trial list, ``units`` tells
-    which speakers each trial depends on. Without ``target_hardness`` and ``nontarget_hardness`` the
-    mean of the ranks of both systems orders the trials. ``metric``, ``p_target``, ``c_miss`` and
-    ``c_fa`` are those of :func:`cp_map`, further ``options`` those of :func:`cp_intervals`.
-    """
-    if target_hardness is None and nontarget_hardness is None:
-        target_hardness, nontarget_hardness = [reference[0], test[0]], [reference[1], test[1]]
-    return cp_intervals(
-        [reference, test],
-        units,
-        compared=[(0, 1)],
-        target_hardness=target_hardness,
-        nontarget_hardness=nontarget_hardness,
-        metric=CpMetric(metric, p_target, c_miss, c_fa),
-        **options,
-    ).deltas[0]
 
 
 def cp_intervals(
@@ -108,14 +73,15 @@ def cp_intervals(
     ``scores`` are (target, nontarget) scores of the systems on one trial list, ``compared`` pairs
     of their numbers, ``configs`` subsets of the trials. Every map is computed once per replicate.
     ``target_hardness``, ``nontarget_hardness`` and ``combine`` order the trials as in
-    :func:`cp_map`; without them each system's own scores order its map, but comparisons need a
-    common order. ``grid`` may be coarser than that of the maps: that hardly changes shares. In the
-    cells stands ``metric``; ``below`` is the level under which cells are counted, ``tolerance`` is
-    that of :func:`delta_cp_map`. ``level`` is the confidence; ``replicates`` follow from ``seed``.
+    :func:`cp_map`; without them each system's own scores order its map, or the mean of the ranks of
+    all systems where any are compared. ``grid`` may be coarser than that of the maps: that hardly
+    changes shares. In the cells stands ``metric``; ``below`` is the level under which cells are
+    counted, ``tolerance`` is that of :func:`delta_cp_map`. ``level`` is the confidence;
+    ``replicates`` follow from ``seed``.
     """
     hardness = target_hardness, nontarget_hardness
     if compared and all(one is None for one in hardness):
-        raise InputError("comparisons: expected a hardness that orders all systems, found none")
+        hardness = [pair[0] for pair in scores], [pair[1] for pair in scores]
     check_replicates(replicates)
     plan = Plan(
         tuple(Listed.of(pair, hardness, combine) for pair in scores),
@@ -125,9 +91,13 @@ def cp_intervals(
         metric or CpMetric(),
         tolerance,
     )
-    for system in plan.systems:
-        system.require(units)
-    spread = _Spread(Draws(plan, units, seed), replicates, level, below)
+    expected = units.target.size, units.nontarget_first.size
+    for sizes in (one.sizes for one in plan.systems if one.sizes != expected):
+        raise InputError(
+            "bootstrap: speakers are known for {} target and {} nontarget trials, scores given for"
+            " {} and {}".format(*expected, *sizes)
+        )
+    spread = _Spread(plan, units, replicates, level, seed, below)
     return CpUncertainty(
         tuple(spread.of_map(i) for i in range(len(scores))),
         tuple(spread.of_delta(i) for i in range(len(compared))),
@@ -157,28 +127,18 @@ class ListedClass:
         starts = np.flatnonzero(np.append(True, place[1:] != place[:-1]))
         return cls(codes[order.hardest_first], order.hardest_first, starts)
 
-    def drawn(self, times: IntArray, digits: int, chosen: BoolArray | None = None) -> Prefixes:
-        """The list of a replicate, in which a trial stands as often as it was drawn."""
-        often = times[self.trial]
-        if chosen is not None:
-            often = np.where(chosen[self.trial], often, 0)
-        return Prefixes.of(np.repeat(self.codes, often), digits)
-
-    def position(self, times: IntArray, chosen: BoolArray) -> float:
-        """Twice the mean place of the chosen trials in a replicate."""
-        often = times[self.trial]
-        group = np.add.reduceat(often, self.starts)
-        place = (np.cumsum(group) - group / 2) / often.sum()
-        inside = np.add.reduceat(np.where(chosen[self.trial], often, 0), self.starts)
-        return 2 * float(place @ inside / inside.sum())
+    def position(self, times: IntArray, inside: IntArray) -> float:
+        """Twice the mean place of the trials that stand ``inside`` times among all."""
+        group, chosen = (np.add.reduceat(each[self.trial], self.starts) for each in (times, inside))
+        place = (np.cumsum(group) - group / 2) / times.sum()
+        return 2 * float(place @ chosen / chosen.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Listed:
     """Both classes of one system, sorted once for all replicates."""
 
-    target: ListedClass
-    nontarget: ListedClass
+    classes: tuple[ListedClass, ListedClass]
     digits: int
 
     @classmethod
@@ -187,34 +147,22 @@ class Listed:
     ) -> Listed:
         target, nontarget = as_scores(pair[0], "target"), as_scores(pair[1], "nontarget")
         target_codes, nontarget_codes, digits = code(target, nontarget)
-        return cls(
-            ListedClass.of(target, target_codes, hardness[0], combine, "target"),
-            ListedClass.of(nontarget, nontarget_codes, hardness[1], combine, "nontarget"),
-            digits,
-        )
+        targets = ListedClass.of(target, target_codes, hardness[0], combine, "target")
+        nontargets = ListedClass.of(nontarget, nontarget_codes, hardness[1], combine, "nontarget")
+        return cls((targets, nontargets), digits)
 
     @property
     def sizes(self) -> tuple[int, int]:
         """Targets and nontargets."""
-        return self.target.codes.size, self.nontarget.codes.size
+        return self.classes[0].codes.size, self.classes[1].codes.size
 
-    def require(self, units: Units) -> None:
-        """Refuse units of other trials."""
-        expected = (units.target.size, units.nontarget_first.size)
-        if self.sizes != expected:
-            raise InputError(
-                f"bootstrap: speakers are known for {expected[0]} target and {expected[1]} "
-                f"nontarget trials, scores given for {self.sizes[0]} and {self.sizes[1]}"
-            )
-
-    def drawn(self, times: Times, config: CpConfig | None = None) -> Trials:
-        """The trials of a replicate, or those of a config among them."""
-        masks = (None, None) if config is None else (config.target, config.nontarget)
-        return Trials(
-            self.target.drawn(times[0], self.digits, masks[0]),
-            self.nontarget.drawn(times[1], self.digits, masks[1]),
-            self.digits,
+    def drawn(self, times: Times) -> Trials:
+        """The list of a replicate, in which a trial stands as often as it was drawn."""
+        target, nontarget = (
+            Prefixes.of(np.repeat(one.codes, often[one.trial]), self.digits)
+            for one, often in zip(self.classes, times, strict=True)
         )
+        return Trials(target, nontarget, self.digits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,20 +191,15 @@ class Plan:
                 "ties": np.full(len(self.compared), np.nan),
                 "positions": np.full((number, len(self.configs), 3), np.nan),
             }
-        a, b = (prefix_sizes(n, steps) for n, steps in zip(sizes, self.steps, strict=True))
-        tenth = [prefix_sizes(n, 10)[:1] for n in sizes]
-        targets = np.append(np.tile(a, b.size), tenth[0])
-        nontargets = np.append(np.repeat(b, a.size), tenth[1])
-        cells = np.stack(
-            [self.metric.of(one.drawn(times), targets, nontargets) for one in self.systems]
-        )
-        defined = np.append(well_defined(a, b).ravel(), False)
+        layout = Layout.of(sizes, self.steps)
+        each = layout.targets, layout.nontargets
+        cells = np.stack([self.metric.of(one.drawn(times), *each) for one in self.systems])
         ties = [
-            proportions(relative_change(cells[old], cells[new]), defined, self.tolerance)[1]
+            proportions(relative_change(cells[old], cells[new]), layout.defined, self.tolerance)[1]
             for old, new in self.compared
         ]
         positions = [
-            [self._position(one, times, config) for config in self.configs] for one in self.systems
+            self._position(one, times, config) for one in self.systems for config in self.configs
         ]
         return {
             "cells": cells,
@@ -266,30 +209,13 @@ class Plan:
 
     def _position(self, listed: Listed, times: Times, config: CpConfig) -> tuple[float, ...]:
         """x, y and the metric of a config; NaN where a class was left empty."""
-        trials = listed.drawn(times, config)
-        sizes = trials.target.size, trials.nontarget.size
+        inside = times[0] * config.target, times[1] * config.nontarget
+        sizes = inside[0].sum(), inside[1].sum()
         if not all(sizes):
             return (float("nan"),) * 3
-        value = self.metric.of(trials, np.array(sizes[:1]), np.array(sizes[1:]))
-        return (
-            listed.target.position(times[0], config.target),
-            listed.nontarget.position(times[1], config.nontarget),
-            float(value[0]),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """What the tasks of a bootstrap share: the plan, who is drawn, and from which seed."""
-
-    plan: Plan
-    units: Units
-    seed: int
-
-    def replicate(self, index: int) -> Arrays:
-        """The numbers of one replicate."""
-        times = self.units.draw(self.seed, index).astype(np.int64)
-        return self.plan.of(trial_times(self.units, times))
+        value = self.metric.of(listed.drawn(inside), *(np.array([size]) for size in sizes))
+        places = zip(listed.classes, times, inside, strict=True)
+        return *(one.position(*often) for one, *often in places), float(value[0])
 
 
 def trial_times(units: Units, times: IntArray) -> Times:
@@ -301,9 +227,11 @@ def trial_times(units: Units, times: IntArray) -> Times:
     return times[units.target], nontarget
 
 
-def replicates_of(xp: Xp, draws: Draws, rows: Range) -> Arrays:
+def replicates_of(xp: Xp, shared: tuple[Plan, Units, int], rows: Range) -> Arrays:
     """The numbers of some replicates, replicates first."""
-    parts = [draws.replicate(index) for index in range(*rows)]
+    plan, units, seed = shared
+    drawn = (units.draw(seed, index).astype(np.int64) for index in range(*rows))
+    parts = [plan.of(trial_times(units, times)) for times in drawn]
     return {name: np.stack([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -334,29 +262,28 @@ class _Spread:
     Replicates are added in their order, so who computes them changes nothing.
     """
 
-    def __init__(self, draws: Draws, replicates: int, level: float, below: float) -> None:
-        plan, units = draws.plan, draws.units
+    def __init__(
+        self, plan: Plan, units: Units, replicates: int, level: float, seed: int, below: float
+    ) -> None:
         self.plan, self.below = plan, below
-        self.level, self.replicates, self.seed = level, replicates, draws.seed
+        self.level, self.replicates, self.seed = level, replicates, seed
         self.method = units.method
         self.units = units.strata[0] if units.method == "speaker" else min(units.strata)
         sizes = plan.systems[0].sizes
-        counts = [prefix_sizes(n, steps) for n, steps in zip(sizes, plan.steps, strict=True)]
-        self.defined = np.append(well_defined(*counts).ravel(), False)
+        layout = Layout.of(sizes, plan.steps)
+        self.defined = layout.defined
         # Half a trial of the smaller class of each cell: no rate is told apart from 0 below it.
-        smaller = np.minimum(counts[1][:, None], counts[0][None, :]).ravel()
-        tenth = min(-(-n // 10) for n in sizes)
-        self.least = 0.5 / np.append(smaller, tenth)
+        self.least = 0.5 / np.minimum(layout.targets, layout.nontargets)
         self.reach = quantile_t(self.units, level) * float(
             np.sqrt(self.units / max(self.units - 1, 1))
         )
         self.sample = plan.of((np.ones(sizes[0], np.int64), np.ones(sizes[1], np.int64)))
         self.logits = _Moments(self._logit(self.sample["cells"]))
         self.differences = _Moments(self._differences(self.sample["cells"]))
-        scalars, ties, positions = [], [], []
         several = self.units > 1 or self.method != "speaker"
         ranges = ranges_of(replicates, _TOGETHER) if several else []
-        for part in run(replicates_of, draws, ranges):
+        scalars, ties, positions = [], [], []
+        for part in run(replicates_of, (plan, units, seed), ranges):
             for cells, tied, placed in zip(
                 part["cells"], part["ties"], part["positions"], strict=True
             ):
@@ -367,8 +294,8 @@ class _Spread:
                 scalars.append(self._scalars(cells))
                 ties.append(tied)
                 positions.append(placed)
-        self.undefined = replicates - len(scalars)
         drawn, number = len(scalars), len(plan.systems)
+        self.undefined = replicates - drawn
         self.scalars = np.array(scalars).reshape(drawn, number, 3)
         self.ties = np.array(ties).reshape(drawn, len(plan.compared))
         self.positions = np.array(positions).reshape(drawn, number, len(plan.configs), 3)

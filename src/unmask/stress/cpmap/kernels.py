@@ -1,4 +1,4 @@
-"""EER and minDCF of every cell of a C-P map, from counts in nested prefixes of trials.
+"""The trials of a C-P map, hardest first, and EER and minDCF of every cell from counts of prefixes.
 
 A cell of a C-P map holds the first a targets and the first b nontargets of two lists that are
 ordered by hardness. An error count in it asks: how many of the first a trials score below τ? That
@@ -10,37 +10,141 @@ one sort of each class serves every cell.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray
+from unmask.base import BoolArray, FloatArray, IntArray, reject_nan
 from unmask.engine import Cost
+from unmask.errors import InputError
 
 Ranks = npt.NDArray[np.int32]
+Hardness = npt.ArrayLike | Sequence[npt.ArrayLike]
+COMBINATIONS = ("rank", "mean")
 
 
 @dataclass(frozen=True, eq=False)
-class Range:
-    """Places in one level of a :class:`Prefixes`: the trials of a prefix within a score range."""
+class Order:
+    """How the trials of one class stand on their axis; :func:`ordered` makes it for a map.
 
-    low: Ranks
-    high: Ranks
+    ``hardest_first`` lists trial numbers; ``place`` is where each trial stands, in (0, 1): trials
+    that nothing tells apart share the mean of their places. ``digest`` names the order that the
+    hardness gives, ties included, whatever its scale: two systems with one digest are ordered
+    alike. ``tied`` is the size of the largest group of equal hardness, within which the system's
+    own scores decide. ``own`` tells that the system's own scores are among those that order.
+    ``unlike`` is how many times wider the widest reference spreads than the narrowest, where their
+    scores are averaged.
+    """
 
-    @property
-    def size(self) -> Ranks:
-        return self.high - self.low
+    hardest_first: IntArray
+    place: FloatArray
+    digest: str
+    tied: int
+    own: bool
+    unlike: float = 1.0
 
-    def take(self, chosen: npt.NDArray[np.intp]) -> Range:
-        return Range(self.low[chosen], self.high[chosen])
 
-    def joined(self, other: Range) -> Range:
-        return Range(np.concatenate([self.low, other.low]), np.concatenate([self.high, other.high]))
+def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name: str) -> Order:
+    """Sort one class, hardest first; ties by the own score, so the input order plays no part.
 
-    def where(self, mask: BoolArray, other: Range) -> Range:
-        """These where the mask holds, those of ``other`` elsewhere."""
-        return Range(np.where(mask, self.low, other.low), np.where(mask, self.high, other.high))
+    Targets are hard where the reference is low, nontargets where it is high. Without hardness the
+    system's own scores order. Several references become one by the mean of their ranks within the
+    class (``rank``; ties share the mean rank) or of their scores (``mean``).
+    """
+    if combine not in COMBINATIONS:
+        raise InputError(f"hardness: expected combine rank or mean, found {combine}")
+    sign = -1.0 if name == "nontarget" else 1.0
+    rows = [scores]
+    if hardness is not None:
+        name = f"{name} hardness"
+        rows = [_column(row, scores.size, name) for row in references(hardness, name)]
+    reference = sign * combined(rows, combine=combine, name=name)
+    hardest_first = np.lexsort([sign * scores, reference])
+    groups = _groups(reference[hardest_first])
+    size = groups.size
+    codes = np.empty(size, np.int64)
+    codes[hardest_first] = np.cumsum(groups)
+    apart = groups | _groups(scores[hardest_first])
+    starts = np.append(np.flatnonzero(apart), size)
+    place = np.empty(size)
+    place[hardest_first] = np.repeat((starts[:-1] + starts[1:]) / (2 * size), np.diff(starts))
+    return Order(
+        hardest_first,
+        place,
+        hashlib.blake2b(codes.tobytes(), digest_size=8).hexdigest(),
+        int(np.bincount(codes).max()),
+        own=hardness is None or any(_alike(row, scores) for row in rows),
+        unlike=_unlike(rows) if combine == "mean" and len(rows) > 1 else 1.0,
+    )
+
+
+def combined(rows: list[FloatArray], *, combine: str, name: str) -> FloatArray:
+    """One reference score per trial: that of one system, or the mean over systems."""
+    from scipy.stats import rankdata
+
+    if len(rows) == 1:
+        return rows[0]
+    if combine == "rank":
+        rows = [rankdata(row) for row in rows]
+    with np.errstate(invalid="ignore"):
+        mean = np.mean(rows, axis=0)
+    reject_nan(mean, f"mean {name}")
+    return np.asarray(mean)
+
+
+def references(hardness: Any, name: str = "hardness") -> list[Any]:
+    """A single array is one reference; a sequence of arrays (or two dimensions) is several."""
+    if isinstance(hardness, np.ndarray):
+        rows = [hardness] if hardness.ndim == 1 else list(hardness)
+    else:
+        rows = list(hardness)
+        if rows and all(np.ndim(row) == 0 for row in rows):
+            rows = [rows]
+    if not rows:
+        raise InputError(f"{name}: expected at least one reference, found none")
+    return rows
+
+
+def _groups(keys: FloatArray) -> BoolArray:
+    """True where a sorted key differs from the one before."""
+    changes = np.ones(keys.size, bool)
+    changes[1:] = keys[1:] != keys[:-1]
+    return changes
+
+
+def _alike(row: FloatArray, scores: FloatArray) -> bool:
+    """Whether two columns put the trials in one order, ties included."""
+    by_row = np.argsort(row, kind="stable")
+    in_order = scores[by_row]
+    return bool(
+        np.all(in_order[1:] >= in_order[:-1])
+        and np.array_equal(_groups(row[by_row]), _groups(in_order))
+    )
+
+
+def _unlike(rows: list[FloatArray]) -> float:
+    """How many times wider the widest column spreads than the narrowest (quartiles)."""
+    spreads = [np.subtract(*np.quantile(row, (0.75, 0.25), method="lower")) for row in rows]
+    widest, narrowest = max(spreads), min(spreads)
+    if widest == 0 or not np.isfinite(widest):
+        return 1.0
+    return float(widest / narrowest) if narrowest > 0 else float("inf")
+
+
+def _column(values: npt.ArrayLike, size: int, name: str) -> FloatArray:
+    try:
+        column = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: expected numbers: {error}") from None
+    if column.shape != (size,):
+        shape = column.size if column.ndim == 1 else f"shape {column.shape}"
+        raise InputError(f"{name}: expected {size} values, one per trial, found {shape}")
+    reject_nan(column, name)
+    return column
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,17 +170,14 @@ class Prefixes:
             codes = np.concatenate([codes[is_lower], codes[~is_lower]])
         return cls(tuple(levels), codes.size)
 
-    def first(self, counts: IntArray) -> Range:
-        """The whole score range of the first ``counts`` trials."""
-        high = counts.astype(np.int32)
-        return Range(np.zeros_like(high), high)
+    def split(self, level: int, places: Ranks) -> tuple[Ranks, Ranks]:
+        """The lower and the upper half of a score range, one level further down.
 
-    def split(self, level: int, places: Range) -> tuple[Range, Range]:
-        """The lower and the upper half of the score range, one level further down."""
+        ``places`` (two rows): where in this level the trials of each prefix begin and end.
+        """
         lower = self.lower[level]
-        low, high = lower[places.low], lower[places.high]
-        middle = lower[-1]
-        return Range(low, high), Range(middle + places.low - low, middle + places.high - high)
+        below = lower[places]
+        return below, lower[-1] + places - below
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +207,15 @@ def prefix_sizes(trials: int, grid: int) -> IntArray:
     return -(-np.arange(1, grid + 1) * trials // grid)
 
 
+def _first(counts: IntArray) -> Ranks:
+    """Places of the first ``counts`` trials over the whole score range."""
+    return np.stack([np.zeros_like(counts), counts]).astype(np.int32)
+
+
+def _sizes(places: Ranks) -> Ranks:
+    return np.asarray(places[1] - places[0])
+
+
 def eer(trials: Trials, targets: IntArray, nontargets: IntArray) -> FloatArray:
     """Raw EER of the first ``targets`` and ``nontargets`` trials, cell by cell.
 
@@ -113,21 +223,21 @@ def eer(trials: Trials, targets: IntArray, nontargets: IntArray) -> FloatArray:
     half of the score range is kept in which it reaches 0; what is left is one score, over which the
     ROC polygon runs straight. Comparisons are in integers, so ties are exact.
     """
-    t, n = trials.target.first(targets), trials.nontarget.first(nontargets)
+    t, n = _first(targets), _first(nontargets)
     missed = np.zeros(targets.size, np.int64)
     accepted = nontargets.astype(np.int64)
     for level in range(trials.digits):
         t_lower, t_upper = trials.target.split(level, t)
         n_lower, n_upper = trials.nontarget.split(level, n)
-        missed_at = missed + t_lower.size
-        accepted_at = accepted - n_lower.size
+        missed_at = missed + _sizes(t_lower)
+        accepted_at = accepted - _sizes(n_lower)
         upper = missed_at * nontargets < accepted_at * targets
         missed = np.where(upper, missed_at, missed)
         accepted = np.where(upper, accepted_at, accepted)
-        t, n = t_upper.where(upper, t_lower), n_upper.where(upper, n_lower)
+        t, n = np.where(upper, t_upper, t_lower), np.where(upper, n_upper, n_lower)
     lacking = accepted * targets - missed * nontargets
-    share = lacking / (t.size * nontargets + n.size * targets)
-    return np.asarray((missed + share * t.size) / targets)
+    share = lacking / (_sizes(t) * nontargets + _sizes(n) * targets)
+    return np.asarray((missed + share * _sizes(t)) / targets)
 
 
 def min_dcf(trials: Trials, targets: IntArray, nontargets: IntArray, cost: Cost) -> FloatArray:
@@ -140,22 +250,22 @@ def min_dcf(trials: Trials, targets: IntArray, nontargets: IntArray, cost: Cost)
     miss, alarm = float(cost.of(1.0, 0.0)) / targets, float(cost.of(0.0, 1.0)) / nontargets
     best = np.minimum(miss * targets, alarm * nontargets)
     cell: npt.NDArray[np.intp] = np.arange(targets.size)
-    t, n = trials.target.first(targets), trials.nontarget.first(nontargets)
+    t, n = _first(targets), _first(nontargets)
     missed = np.zeros(targets.size, np.int64)
     accepted = nontargets.astype(np.int64)
     for level in range(trials.digits):
         t_lower, t_upper = trials.target.split(level, t)
         n_lower, n_upper = trials.nontarget.split(level, n)
-        missed_at = missed + t_lower.size
-        accepted_at = accepted - n_lower.size
+        missed_at = missed + _sizes(t_lower)
+        accepted_at = accepted - _sizes(n_lower)
         cost_missed, cost_accepted = miss[cell] * missed_at, alarm[cell] * accepted_at
         np.minimum.at(best, cell, cost_missed + cost_accepted)
         least = best[cell]
         lower = np.flatnonzero(miss[cell] * missed + cost_accepted < least)
-        upper = np.flatnonzero(cost_missed + alarm[cell] * (accepted_at - n_upper.size) < least)
+        upper = np.flatnonzero(cost_missed + alarm[cell] * (accepted_at - _sizes(n_upper)) < least)
         cell = np.concatenate([cell[lower], cell[upper]])
         missed = np.concatenate([missed[lower], missed_at[upper]])
         accepted = np.concatenate([accepted[lower], accepted_at[upper]])
-        t = t_lower.take(lower).joined(t_upper.take(upper))
-        n = n_lower.take(lower).joined(n_upper.take(upper))
+        t = np.concatenate([t_lower[:, lower], t_upper[:, upper]], axis=1)
+        n = np.concatenate([n_lower[:, lower], n_upper[:, upper]], axis=1)
     return best

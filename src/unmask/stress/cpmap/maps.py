@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
@@ -15,14 +15,25 @@ from unmask.engine import Cost
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Parameter
 from unmask.run import Arrays, Range, Xp, place, ranges_of, reporting, run
-from unmask.stress.cpmap.hardness import Hardness, Order, ordered, references
-from unmask.stress.cpmap.kernels import Trials, eer, min_dcf, prefix_sizes
+from unmask.stress.cpmap.kernels import (
+    Hardness,
+    Trials,
+    eer,
+    min_dcf,
+    ordered,
+    prefix_sizes,
+    references,
+)
 
 METRICS = ("eer", "min_dcf")
 LARGEST_GRID = 1000
 LEAST_TRIALS = 30
 UNLIKE_SCALES = 3.0
 _CHUNK = 1 << 13
+_UNLIKE = (
+    "the mean of scores on unlike scales (one spreads {:.3g} times as wide as another) is nearly "
+    "the order of the widest alone: the mean of ranks weighs them alike"
+)
 _MANY = 16  # chunks of cells, below which they are made here
 
 
@@ -61,6 +72,31 @@ class CpMetric:
         return min_dcf(trials, targets, nontargets, self.cost)
 
 
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How many trials of each class every cell holds, row by row of a map, then the hardest tenth.
+
+    ``defined`` are the cells with at least 30 trials of each class, without the tenth.
+    """
+
+    targets: IntArray
+    nontargets: IntArray
+
+    @classmethod
+    def of(cls, trials: tuple[int, int], steps: tuple[int, int]) -> Layout:
+        """The cells of so many targets and nontargets in these steps along x and y."""
+        a, b = (prefix_sizes(n, size) for n, size in zip(trials, steps, strict=True))
+        tenth = [-(-n // 10) for n in trials]
+        targets = np.append(np.tile(a, b.size), tenth[0])
+        return cls(targets, np.append(np.repeat(b, a.size), tenth[1]))
+
+    @property
+    def defined(self) -> BoolArray:
+        enough = np.minimum(self.targets, self.nontargets) >= LEAST_TRIALS
+        enough[-1] = False
+        return enough
+
+
 @final
 @dataclass(frozen=True)
 class CpIntervals:
@@ -71,7 +107,7 @@ class CpIntervals:
 
     full: Interval
     mean: Interval
-    share_below: Interval
+    share_below: Interval | None
     below: float
     hardest_decile: Interval
     grid: tuple[int, int]
@@ -118,7 +154,9 @@ class Cells(Tabular):
         """How many trials of each class the whole map rests on."""
         return {"target": int(self.targets[-1]), "nontarget": int(self.nontargets[-1])}
 
-    def params(self, interval_grid: tuple[int, int] | None) -> dict[str, Parameter]:
+    def params(
+        self, interval_grid: tuple[int, int] | None, **others: Parameter
+    ) -> dict[str, Parameter]:
         """How numbers over the cells were made."""
         extra = {} if interval_grid is None else {"ci_grid": "{}x{}".format(*interval_grid)}
         return {
@@ -126,6 +164,7 @@ class Cells(Tabular):
             **self.metric.params,
             "hardness": self.hardness,
             "grid": f"{self.x.size}x{self.y.size}",
+            **others,
             **extra,
         }
 
@@ -194,39 +233,27 @@ class CpMap(Cells):
     def estimates(self, *, below: float = 0.05) -> tuple[Estimate, ...]:
         """The summary as estimates, with intervals where there are any for this level."""
         summary, metric, intervals = self.summary(below=below), self.metric, self.intervals
-        params = self.params(intervals and intervals.grid)
-        share = (
-            intervals.share_below if intervals is not None and intervals.below == below else None
-        )
-        cells, tenth = summary.well_defined, {name: -(-n // 10) for name, n in self.n.items()}
+        if intervals is not None and intervals.below != below:
+            intervals = replace(intervals, share_below=None)
+        n, params = self.n, self.params(intervals and intervals.grid)
+        shares = n | {"cells": summary.well_defined}
+        tenth = {name: -(-size // 10) for name, size in n.items()}
         rows = (
-            (metric.name, summary.full, intervals and intervals.full, self.n, metric.params),
-            ("cp_mean", summary.mean, intervals and intervals.mean, self.n, params),
-            (
-                "cp_share_below",
-                summary.share_below,
-                share,
-                {**self.n, "cells": cells},
-                {**params, "below": below},
-            ),
-            (
-                "cp_hardest_decile",
-                summary.hardest_decile,
-                intervals and intervals.hardest_decile,
-                tenth,
-                params,
-            ),
+            (metric.name, "full", metric.unit, n, metric.params),
+            ("cp_mean", "mean", metric.unit, n, params),
+            ("cp_share_below", "share_below", "%", shares, params | {"below": below}),
+            ("cp_hardest_decile", "hardest_decile", metric.unit, tenth, params),
         )
         return tuple(
             Estimate(
                 name,
-                value,
-                "%" if name == "cp_share_below" else metric.unit,
-                interval=interval,
-                n=n,
+                getattr(summary, field),
+                unit,
+                interval=getattr(intervals, field, None),
+                n=size,
                 params=how,
             )
-            for name, value, interval, n, how in rows
+            for name, field, unit, size, how in rows
         )
 
     def cells(self) -> pl.DataFrame:
@@ -274,20 +301,19 @@ def cp_map(
     trials = Trials.of(
         targets[target_order.hardest_first], nontargets[nontarget_order.hardest_first]
     )
-    a, b = prefix_sizes(targets.size, columns), prefix_sizes(nontargets.size, rows)
-    decile = measured.of(
-        trials, prefix_sizes(targets.size, 10)[:1], prefix_sizes(nontargets.size, 10)[:1]
-    )
+    layout = Layout.of((targets.size, nontargets.size), (columns, rows))
+    values = _cell_values(trials, layout, measured)
+    widest = max(target_order.unlike, nontarget_order.unlike)
     return CpMap(
         x=np.arange(1, columns + 1) / columns,
         y=np.arange(1, rows + 1) / rows,
-        well_defined=well_defined(a, b),
-        targets=a,
-        nontargets=b,
+        well_defined=layout.defined[:-1].reshape(rows, columns),
+        targets=layout.targets[:columns],
+        nontargets=layout.nontargets[:-1:columns],
         metric=measured,
         hardness=_described(target_hardness, nontarget_hardness, combine),
-        values=_cell_values(trials, a, b, measured),
-        hardest_decile=float(decile[0]),
+        values=values[:-1].reshape(rows, columns),
+        hardest_decile=float(values[-1]),
         target_place=target_order.place,
         nontarget_place=nontarget_order.place,
         order=f"{target_order.digest}-{nontarget_order.digest}",
@@ -295,35 +321,23 @@ def cp_map(
         tied=target_order.tied > -(-targets.size // columns)
         or nontarget_order.tied > -(-nontargets.size // rows),
         system=system,
-        warnings=_unlike_scales(target_order, nontarget_order),
+        warnings=(_UNLIKE.format(widest),) if widest > UNLIKE_SCALES else (),
     )
 
 
-def _cell_values(trials: Trials, a: IntArray, b: IntArray, metric: CpMetric) -> FloatArray:
-    """The metric of every pair of prefix sizes, rows by nontargets; many on the current place."""
-    shared = trials, metric, np.tile(a, b.size), np.repeat(b, a.size)
-    ranges = ranges_of(a.size * b.size, _CHUNK)
+def _cell_values(trials: Trials, layout: Layout, metric: CpMetric) -> FloatArray:
+    """The metric of every cell and of the hardest tenth; many on the current place."""
+    ranges = ranges_of(layout.targets.size, _CHUNK)
     few = len(ranges) <= _MANY
     with place() if few else nullcontext(), reporting(None) if few else nullcontext():
-        parts = [part["values"] for part in run(_some_cells, shared, ranges)]
-    return np.concatenate(parts).reshape(b.size, a.size)
+        parts = [part["values"] for part in run(_some_cells, (trials, metric, layout), ranges)]
+    return np.concatenate(parts)
 
 
-def _some_cells(
-    xp: Xp, shared: tuple[Trials, CpMetric, IntArray, IntArray], cells: Range
-) -> Arrays:
-    trials, metric, targets, nontargets = shared
-    return {"values": metric.of(trials, targets[slice(*cells)], nontargets[slice(*cells)])}
-
-
-def _unlike_scales(*orders: Order) -> tuple[str, ...]:
-    widest = max(order.unlike for order in orders)
-    if widest <= UNLIKE_SCALES:
-        return ()
-    return (
-        f"the mean of scores on unlike scales (one spreads {widest:.3g} times as wide as another) "
-        "is nearly the order of the widest alone: the mean of ranks weighs them alike",
-    )
+def _some_cells(xp: Xp, shared: tuple[Trials, CpMetric, Layout], cells: Range) -> Arrays:
+    trials, metric, layout = shared
+    some = slice(*cells)
+    return {"values": metric.of(trials, layout.targets[some], layout.nontargets[some])}
 
 
 def _described(target: Hardness | None, nontarget: Hardness | None, combine: str) -> str:
@@ -332,11 +346,6 @@ def _described(target: Hardness | None, nontarget: Hardness | None, combine: str
     if given is None:
         return "own"
     return "reference" if len(references(given)) == 1 else f"{combine}(references)"
-
-
-def well_defined(targets: IntArray, nontargets: IntArray) -> BoolArray:
-    """Cells with at least 30 trials of each class."""
-    return np.asarray((nontargets >= LEAST_TRIALS)[:, None] & (targets >= LEAST_TRIALS)[None, :])
 
 
 def check_grid(grid: int | tuple[int, int]) -> tuple[int, int]:

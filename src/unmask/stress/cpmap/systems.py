@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from unmask.stress.cpmap.configs import (
     trial_bias,
     trial_configs,
 )
-from unmask.stress.cpmap.delta import CpRoadmap, DeltaCpMap, Edge, delta_cp_map, is_tree, named
+from unmask.stress.cpmap.delta import CpRoadmap, DeltaCpMap, Edge, delta_cp_map, is_tree, steps_of
 from unmask.stress.cpmap.intervals import BELOW, INTERVAL_GRID, cp_intervals
 from unmask.stress.cpmap.maps import CpMap, CpMetric, check_grid, cp_map
 from unmask.trials import Scores, Source, TrialList
@@ -160,10 +159,7 @@ def cp_maps(
     names = list(systems or scores.systems)
     classes = {name: (scores.targets(name), scores.nontargets(name)) for name in names}
     measured = CpMetric(metric, p_target, c_miss, c_fa)
-    compared = list(pairwise(names)) if deltas is None else list(deltas)
-    for name in (name for edge in compared for name in edge):
-        if name not in names:
-            raise InputError(f"delta: expected one of the systems {', '.join(names)}, found {name}")
+    compared = steps_of(names, deltas)
     chosen = list(references) or _among(names, compared)
     hardness: dict[str, Any] = {**_hardness(scores, chosen), "combine": combine}
     options = {"metric": metric, "p_target": p_target, "c_miss": c_miss, "c_fa": c_fa, **hardness}
@@ -174,7 +170,7 @@ def cp_maps(
         )
         for name in names
     }
-    pairs = [delta_cp_map(named(maps, old), named(maps, new)) for old, new in compared]
+    pairs = [delta_cp_map(maps[old], maps[new]) for old, new in compared]
     configs, missing = trial_configs(scores, subset, subset_name)
     positions = {
         name: tuple(

@@ -1,35 +1,41 @@
-"""What every extrapolation model shares: training cells, what was measured, how N enters, the
-interface.
+"""What every extrapolation model shares: training cells, what was measured, how N enters, how
+thresholds are read.
 
 N enters a model only through the weights of a grid. With F the distribution of an impostor's
 location, the closest of N independent impostors lies below x with probability F(x)^N. On a grid of
 a standard normal location z with edges z_g, P_N(τ) = Σ_g [Φ(z_{g+1})^N − Φ(z_g)^N]·q_g(τ), where
 q_g(τ) is the false-alarm rate of an impostor at that location: no sampling, and the same cost for
 N = 10 and N = 10⁹.
+
+Scores may be warped by a monotone function, written as a warping of thresholds: a model with warped
+scores h(s) accepts h(s) > τ where s > g(τ) = h⁻¹(τ). Given the rest of the model, the value g(τ) of
+each training threshold is a problem in one dimension and touches no other threshold: it is searched
+on a table and refined by Gauss–Newton, and so eliminated from the fit.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
 
-from unmask.base import BoolArray, FloatArray, IntArray
+from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.stress.impostors.pair_scores import PairScores
-from unmask.stress.impostors.rates import crossed_rates
+from unmask.stress.impostors.rates import Rates, crossed_rates
 from unmask.stress.impostors.uncertainty import Crossed, Groups, interval
 
 UPPER = 0.3
 LOWER_WEIGHT = 0.2
-HARD = (0.02, 0.98)
 _TRIM = 5e-4
 _LEAST_COUNT = 3
 _SAMPLE = 1_000_000
+_STEPS = 4
+_END = 6
 _TELLING = 20  # scores above a threshold, below which its rate says little
 
 EDGES: FloatArray = np.linspace(-7.0, 9.5, 221)
@@ -40,33 +46,15 @@ FIT_EDGES: FloatArray = np.linspace(-4.5, 6.0, 73)
 
 
 @dataclass(frozen=True, eq=False)
-class Surface:
-    """P_FA^N(τ) on the training cells: ``values`` (counts, thresholds).
-
-    ``without`` holds the same without each group of speakers (first axis), at the counts ``fewer``
-    that then remain: the surfaces from which refits tell the interval.
-    """
-
-    counts: IntArray
-    thresholds: FloatArray
-    values: FloatArray
-    without: FloatArray | None = None
-    fewer: IntArray | None = None
+class Surface(Rates):
+    """Rates on the training cells, from which models are fitted; refits need those ``without``."""
 
     @classmethod
-    def of(
-        cls,
-        pairs: PairScores | Crossed,
-        max_count: int,
-        *,
-        groups: Groups | None = None,
-    ) -> Surface:
+    def of(cls, crossed: Crossed, max_count: int, groups: Groups | None = None) -> Surface:
         """The training surface of a set of pairs for N up to ``max_count``."""
-        crossed = pairs if isinstance(pairs, Crossed) else Crossed(pairs)
         counts = training_counts(checked_max_count(max_count, crossed.whole))
         thresholds = training_thresholds(crossed.whole, max_count)
-        rates = crossed_rates(crossed, thresholds, counts, groups)
-        return cls(counts, thresholds, rates.values, rates.without, rates.fewer)
+        return cls(**vars(crossed_rates(crossed, thresholds, counts, groups)))
 
     @property
     def weights(self) -> FloatArray:
@@ -119,11 +107,6 @@ def training_thresholds(pairs: PairScores, max_count: int) -> FloatArray:
     return np.unique(np.concatenate([wide, fine]))
 
 
-def hard_thresholds(rates: FloatArray) -> BoolArray:
-    """Thresholds at which the reference count's rate is neither near 0 nor near 1."""
-    return (rates > HARD[0]) & (rates < HARD[1])
-
-
 @dataclass(frozen=True, eq=False)
 class Measured:
     """P_FA^M over rising ``thresholds``, and the same without each group of speakers (first axis;
@@ -152,22 +135,20 @@ class Measured:
         )
 
     def rates(self, thresholds: FloatArray) -> FloatArray:
-        """The rate at any threshold, linear between those measured."""
-        return self._between(np.maximum.accumulate(self.values[::-1])[::-1], thresholds)
+        """The rate at any threshold, linear between those measured and 0 beyond them."""
+        falling = np.maximum.accumulate(self.values[::-1])[::-1]
+        return np.asarray(np.interp(thresholds, self.thresholds, falling, right=0.0))
 
     def ends(self, thresholds: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         """Both ends of the interval, falling with the threshold."""
         low, high = interval(
             self.values[None], self.without[:, None], level, cases=np.array([self.cases])
         )
-        falling = np.minimum.accumulate(low[0]), np.maximum.accumulate(high[0][::-1])[::-1]
-        return self._between(falling[0], thresholds), np.interp(
-            thresholds, self.thresholds, falling[1], left=1.0
+        low, high = np.minimum.accumulate(low[0]), np.maximum.accumulate(high[0][::-1])[::-1]
+        return (
+            np.interp(thresholds, self.thresholds, low, right=0.0),
+            np.interp(thresholds, self.thresholds, high, left=1.0),
         )
-
-    def _between(self, falling: FloatArray, thresholds: FloatArray) -> FloatArray:
-        """A lower bound beyond the last threshold is 0."""
-        return np.asarray(np.interp(thresholds, self.thresholds, falling, right=0.0))
 
 
 def centres(edges: FloatArray) -> FloatArray:
@@ -208,3 +189,104 @@ class Model(ABC):
     @abstractmethod
     def rates(self, counts: IntArray, thresholds: FloatArray) -> FloatArray:
         """P_FA^N(τ), an array (counts, thresholds)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stack(Model):
+    """The mean of several models that fit about equally well: rates are the mean of theirs."""
+
+    members: tuple[Model, ...]
+    name: str = "stack"
+
+    def rates(self, counts: IntArray, thresholds: FloatArray) -> FloatArray:
+        return np.asarray(np.mean([one.rates(counts, thresholds) for one in self.members], axis=0))
+
+
+def eliminate(
+    table: FloatArray, axis: FloatArray, wanted: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The best value of each threshold, and the rates (counts, thresholds) that it gives.
+
+    ``table`` holds the model's rates (counts, axis), ``wanted`` the empirical ones (counts,
+    thresholds), ``weights`` one weight per count.
+    """
+    from scipy.interpolate import CubicSpline
+
+    cost = (weights @ table**2)[:, None] - 2 * (table.T * weights) @ wanted
+    start = axis[np.argmin(cost, axis=0)]
+    spline = CubicSpline(axis, table, axis=1)
+    slope = spline.derivative()
+    reach = 1.5 * (axis[1] - axis[0])
+    value = start
+    for _ in range(_STEPS):
+        steep = slope(value)
+        step = (weights @ (steep * (spline(value) - wanted))) / (weights @ steep**2 + 1e-12)
+        value = np.clip(np.clip(value - step, start - reach, start + reach), axis[0], axis[-1])
+    return value, np.asarray(spline(value))
+
+
+@dataclass(frozen=True, eq=False)
+class Warp:
+    """g(τ): strictly rising through the training thresholds, straight beyond them."""
+
+    thresholds: FloatArray
+    values: FloatArray
+
+    @classmethod
+    def through(cls, thresholds: FloatArray, values: FloatArray, certainty: FloatArray) -> Warp:
+        """Rising least-squares fit; ``certainty`` weighs each value."""
+        from scipy.optimize import isotonic_regression
+
+        risen = isotonic_regression(values, weights=np.maximum(certainty, 1e-9)).x
+        span = float(risen[-1] - risen[0]) or 1.0
+        rise = np.linspace(0.0, 1e-6 * span, risen.size)
+        return cls(thresholds, np.asarray(risen + rise))
+
+    def __call__(self, thresholds: FloatArray) -> FloatArray:
+        """Warped thresholds; ±inf stay."""
+        from scipy.interpolate import PchipInterpolator
+
+        known, values = self.thresholds, self.values
+        inside = np.clip(thresholds, known[0], known[-1])
+        result = PchipInterpolator(known, values)(inside)
+        low = self._slope(slice(None, _END)) * np.minimum(thresholds - known[0], 0.0)
+        high = self._slope(slice(-_END, None)) * np.maximum(thresholds - known[-1], 0.0)
+        return np.asarray(result + low + high)
+
+    def _slope(self, end: slice) -> float:
+        known, values = self.thresholds[end], self.values[end]
+        whole = (self.values[-1] - self.values[0]) / (self.thresholds[-1] - self.thresholds[0])
+        slope = (values[-1] - values[0]) / (known[-1] - known[0])
+        return float(np.clip(slope, whole / 3, whole * 3))
+
+
+def fitted_warp(table: FloatArray, axis: FloatArray, surface: Surface) -> Warp:
+    """The monotone warping under which a model's table comes closest to the rates measured."""
+    values, _ = eliminate(table, axis, surface.values, surface.weights)
+    steep = np.gradient(table, axis, axis=1)
+    at = np.stack([np.interp(values, axis, row) for row in steep])
+    return Warp.through(surface.thresholds, values, surface.weights @ at**2)
+
+
+def read(thresholds: FloatArray, warp: Warp | None, location: float, log_unit: float) -> FloatArray:
+    """Thresholds on the axis of a model: warped, or (τ − m)/s without a warping."""
+    if warp is not None:
+        return warp(thresholds)
+    return np.asarray((thresholds - location) / np.exp(log_unit))
+
+
+def away(
+    surface: Surface,
+    table: Callable[[FloatArray], FloatArray],
+    axis: FloatArray,
+    affine: tuple[float, float] | None,
+) -> FloatArray:
+    """Weighted errors of a model on the training cells, from its rates ``table`` on an axis.
+
+    Thresholds are read through the ``affine`` map, or warped as is best where there is none.
+    """
+    if affine is None:
+        _, fitted = eliminate(table(axis), axis, surface.values, surface.weights)
+    else:
+        fitted = table(read(surface.thresholds, None, *affine))
+    return np.asarray((np.sqrt(surface.weights)[:, None] * (fitted - surface.values)).ravel())

@@ -6,39 +6,37 @@ The comparison is that of Table 1: train on small N, judge on large N, beside do
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray
+from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Parameter
 from unmask.run import advance, place, reporting
 from unmask.stress.extrapolation.base import (
     Measured,
     Model,
+    Stack,
     Surface,
     checked_max_count,
-    hard_thresholds,
     training_counts,
     training_thresholds,
 )
 from unmask.stress.extrapolation.fitted import Extrapolation
-from unmask.stress.extrapolation.models import (
-    CANDIDATES,
-    FAMILY,
-    MODELS,
-    Stack,
-    checked_name,
-    fit_model,
-    fits_rates,
-    refit,
+from unmask.stress.extrapolation.location import (
+    RECIPES,
+    LocationScale,
+    fit_generative,
+    fit_location_scale,
 )
-from unmask.stress.extrapolation.moments import Moments
+from unmask.stress.extrapolation.moments import Moments, fit_tail
+from unmask.stress.extrapolation.plda import Plda, fit_plda
 from unmask.stress.impostors.pair_scores import PairScores, as_counts, as_pairs
 from unmask.stress.impostors.rates import (
     Proxy,
@@ -46,10 +44,23 @@ from unmask.stress.impostors.rates import (
     crossed_rates,
     worst_case_false_alarms,
 )
-from unmask.stress.impostors.uncertainty import GROUPS, Crossed, Groups, check
+from unmask.stress.impostors.uncertainty import GROUPS, Crossed, Groups, Jackknife
+
+_PLDA = ("plda", "plda+")
+_TAIL = ("gpd", "gpd-target", "gpd-target+")
+
+MODELS: tuple[str, ...] = ("ls-generative", *RECIPES, *_PLDA, *_TAIL)
+"""Every model, in the order of the comparison table."""
+
+CANDIDATES: tuple[str, ...] = ("ls-target+", "ls+")
+"""Those that ``auto`` averages, as far as they fit about equally well."""
+
+FAMILY = "ls-family+"
+"""The model whose families of voices the data cannot exclude: it raises the upper end."""
 
 CARRY_FORWARD = "carry-forward"
 HELD_OUT = 2 / 3
+HARD = (0.02, 0.98)
 _JUDGED_COUNTS = 18
 _JUDGED_THRESHOLDS = 201
 _ABOUT_AS_WELL = 2.0
@@ -93,10 +104,9 @@ def extrapolate(
     ready = Ready.of(
         crossed_pairs(pairs, proxy, split=split, seed=seed),
         pairs,
+        Jackknife(groups if training == "exact" else 0, seed=seed),
         max_count=max_count,
         proxied=proxy is not None,
-        groups=groups if training == "exact" else 0,
-        seed=seed,
     )
     if training == "paper":
         return ready.trained(model)
@@ -118,7 +128,7 @@ class Ready:
     surface: Surface
     moments: Moments
     groups: Groups | None
-    count: int
+    largest: int
     seed: int
     proxied: bool
 
@@ -127,31 +137,17 @@ class Ready:
         cls,
         crossed: Crossed,
         pairs: PairScores,
+        jackknife: Jackknife,
         *,
         max_count: int | None = None,
         proxied: bool = False,
-        groups: int = GROUPS,
-        seed: int = 0,
     ) -> Ready:
         """Measure the surface, and without each group of speakers."""
-        check(groups=groups, level=0.5)
-        count = checked_max_count(max_count or crossed.whole.max_count, crossed.whole)
-        dealt = Groups.of(pairs, groups, seed=seed) if groups else None
+        largest = checked_max_count(max_count or crossed.whole.max_count, crossed.whole)
+        dealt, moments = jackknife.of(pairs), Moments.of(pairs)
         with place(), reporting(None):
-            surface = Surface.of(crossed, count, groups=dealt)
-        return cls(crossed, pairs, surface, Moments.of(pairs), dealt, count, seed, proxied)
-
-    @property
-    def seen(self) -> tuple[float, float]:
-        """Range of the scores."""
-        return float(self.pairs.scores.min()), float(self.pairs.scores.max())
-
-    @property
-    def measured(self) -> Measured:
-        """The rates with all impostors."""
-        whole = self.crossed.whole
-        cases = len(whole.target_names) * whole.max_count / self.count
-        return Measured.of(self.surface, cases, self.seen[1])
+            surface = Surface.of(crossed, largest, dealt)
+        return cls(crossed, pairs, surface, moments, dealt, largest, jackknife.seed, proxied)
 
     def fitted(self, model: str) -> Extrapolation:
         """Fit a model, or the mean of those that fit about equally well."""
@@ -159,18 +155,19 @@ class Ready:
         if self.proxied and not all(fits_rates(name) for name in named):
             raise InputError(f"proxy: expected a model fitted to rates, found {model}")
         tried = tuple(dict.fromkeys((*named, *CANDIDATES)))
-        groups = self.groups.number if self.groups else 0
-        steps = _Steps(groups + 2 * len(tried) + 1)
-        first, errors, credible, notes = _tried(
-            self.surface, self.moments, tried, self.count, steps
-        )
+        total, done = (self.groups.number if self.groups else 0) + 2 * len(tried) + 1, count(1)
+
+        def fit(name: str, surface: Surface, start: Model | None = None) -> Model:
+            model = fit_model(name, surface, self.moments, start=start)
+            advance(min(next(done), total), total)
+            return model
+
+        first, errors, credible, notes = _tried(self.surface, tried, self.largest, fit)
         fits = {
-            name: _fit(name, self.surface, self.moments, steps, first.get(name))
+            name: fit(name, self.surface, first.get(name))
             for name in dict.fromkeys((*named, *credible))
         }
-        guard = fits.get(FAMILY) or _fit(
-            FAMILY, self.surface, self.moments, steps, fits.get(CANDIDATES[0])
-        )
+        guard = fits.get(FAMILY) or fit(FAMILY, self.surface, fits.get(CANDIDATES[0]))
         least = min(misfit(one, self.surface) for one in fits.values())
         if misfit(guard, self.surface) < FAMILIES * least:
             notes = (*notes, _FAMILY_NOTE)
@@ -183,34 +180,35 @@ class Ready:
         for group, part in enumerate(self.surface.deleted()):
             moments = partial(self._moments_without, group)
             without.append(refit(chosen, part, moments, self.moments))
-            steps.done()
-        steps.finish()
-        return Extrapolation(
-            chosen,
-            tuple(without),
-            rivals,
-            guard,
-            errors,
-            self.count,
-            self.seen,
-            self.seed,
-            notes,
-            self.measured,
-        )
+            advance(min(next(done), total), total)
+        advance(total, total)
+        return self._extrapolation(chosen, notes, tuple(without), rivals, guard, errors)
 
     def trained(self, model: str) -> Extrapolation:
         """Train a model by the recipe of the paper."""
         from unmask.stress.extrapolation.paper import fit_paper
 
         trained, note = fit_paper(
-            self.crossed,
-            self.surface,
-            self.moments,
-            model=model,
-            seed=self.seed,
+            self.crossed, self.surface, self.moments, model=model, seed=self.seed
         )
+        return self._extrapolation(trained, (note,), (), (), None, {})
+
+    def _extrapolation(
+        self,
+        model: Model,
+        notes: tuple[str, ...],
+        without: tuple[Model, ...],
+        rivals: tuple[Model, ...],
+        guard: Model | None,
+        errors: Mapping[str, float],
+    ) -> Extrapolation:
+        """The models with what was measured with all impostors."""
+        whole = self.crossed.whole
+        seen = float(self.pairs.scores.min()), float(self.pairs.scores.max())
+        cases = len(whole.target_names) * whole.max_count / self.largest
+        measured = Measured.of(self.surface, cases, seen[1])
         return Extrapolation(
-            trained, (), (), None, {}, self.count, self.seen, self.seed, (note,), self.measured
+            model, without, rivals, guard, errors, self.largest, seen, self.seed, notes, measured
         )
 
     def _moments_without(self, group: int) -> Moments:
@@ -220,50 +218,70 @@ class Ready:
         return Moments.of(pairs.select(keep))
 
 
+def fits_rates(name: str) -> bool:
+    """Whether a model is fitted to P_FA^N and reads nothing off the scores but a start."""
+    return name not in (*_TAIL, "ls-generative")
+
+
+def fit_model(
+    name: str,
+    surface: Surface,
+    moments: Moments,
+    *,
+    start: Model | None = None,
+    brief: bool = False,
+) -> Model:
+    """Fit one model; ``start`` continues from a fit, for a few steps only where it is ``brief``."""
+    if name == "ls-generative":
+        return fit_generative(moments)
+    if name in RECIPES:
+        begin = start if isinstance(start, LocationScale) else None
+        return fit_location_scale(RECIPES[name], surface, moments, begin, brief=brief)
+    if name in _PLDA:
+        previous = start if isinstance(start, Plda) else None
+        return fit_plda(name, surface, moments, previous, brief=brief)
+    return fit_tail(checked_name(name), surface, moments)
+
+
+def refit(model: Model, surface: Surface, moments: Callable[[], Moments], first: Moments) -> Model:
+    """The same model on another surface; ``moments`` of the scores behind it are measured only for
+    models that rest on them, ``first`` are those of the first fit.
+    """
+    if isinstance(model, Stack):
+        return Stack(tuple(refit(one, surface, moments, first) for one in model.members))
+    own = first if fits_rates(model.name) else moments()
+    return fit_model(model.name, surface, own, start=model, brief=True)
+
+
+def checked_name(name: str) -> str:
+    """The name of a model, or an error that lists them."""
+    if name not in MODELS:
+        raise InputError(f"model: expected auto or one of {', '.join(MODELS)}, found {name}")
+    return name
+
+
 def misfit(model: Model, surface: Surface) -> float:
     """Weighted squared error on the training cells."""
     error = model.rates(surface.counts, surface.thresholds) - surface.values
     return float(surface.weights @ np.mean(error**2, axis=1))
 
 
-class _Steps:
-    """Counts finished fits for whoever watches."""
-
-    def __init__(self, total: int) -> None:
-        self._total, self._finished = total, 0
-
-    def done(self) -> None:
-        self._finished = min(self._finished + 1, self._total)
-        advance(self._finished, self._total)
-
-    def finish(self) -> None:
-        advance(self._total, self._total)
-
-
-def _fit(
-    name: str, surface: Surface, moments: Moments, steps: _Steps, start: Model | None = None
-) -> Model:
-    model = fit_model(name, surface, moments, start=start)
-    steps.done()
-    return model
-
-
 def _tried(
-    surface: Surface, moments: Moments, names: tuple[str, ...], count: int, steps: _Steps
+    surface: Surface, names: tuple[str, ...], largest: int, fit: Callable[[str, Surface], Model]
 ) -> tuple[dict[str, Model], dict[str, float], tuple[str, ...], tuple[str, ...]]:
     """Fits to the lower counts, their held-out errors, the models that did about as well as the
     best (best first), and remarks.
     """
-    if count < _LEAST_HELD_OUT:
-        note = f"{count} impostors are too few to hold any out: {names[0]} was taken as it is"
+    if largest < _LEAST_HELD_OUT:
+        note = f"{largest} impostors are too few to hold any out: {names[0]} was taken as it is"
         return {}, {}, names[:1], (note,)
-    trained = surface.up_to(max(int(HELD_OUT * count), 3))
+    trained = surface.up_to(max(int(HELD_OUT * largest), 3))
     later = surface.counts > trained.counts.max()
     judged = Judged(
         surface.counts[later], surface.thresholds, surface.values[later], trained.values[-1]
     )
-    fits = {name: _fit(name, trained, moments, steps) for name in names}
-    errors = {name: judge(model, judged).mae_hard for name, model in fits.items()}
+    fits = {name: fit(name, trained) for name in names}
+    errors = {name: judged.error(model).mae_hard for name, model in fits.items()}
     ranked = sorted(names, key=lambda name: errors[name])
     limit = max(_ABOUT_AS_WELL * errors[ranked[0]], _NEVER_WORSE)
     return fits, errors, tuple(name for name in ranked if errors[name] <= limit), ()
@@ -280,10 +298,20 @@ class Judged:
     values: FloatArray
     reference: FloatArray
 
-    @property
-    def hard(self) -> BoolArray:
-        """Thresholds whose reference rate lies between 2 % and 98 %."""
-        return hard_thresholds(self.reference)
+    def error(self, model: Model | str, seconds: float = 0.0) -> ModelError:
+        """Mean absolute errors of a fitted model, or of the reference carried forward under a name.
+
+        Hard are the thresholds whose reference rate lies between 2 % and 98 %.
+        """
+        if isinstance(model, str):
+            name, rates = model, self.reference
+        else:
+            name, rates = model.name, model.rates(self.counts, self.thresholds)
+        error = np.abs(rates - self.values)
+        some = (self.reference > HARD[0]) & (self.reference < HARD[1])
+        hard = error[:, some] if some.any() else error
+        by_count = tuple(zip(error.mean(axis=1).tolist(), hard.mean(axis=1).tolist(), strict=True))
+        return ModelError(name, float(error.mean()), float(hard.mean()), seconds, by_count)
 
 
 @dataclass(frozen=True)
@@ -358,21 +386,19 @@ def compare_models(
     pairs = as_pairs(scores)
     crossed = Crossed.of(pairs, split=split)
     if truth is None:
-        count = max_count or max(int(HELD_OUT * pairs.max_count), 3)
-        surface, judged = held_out(crossed, count)
+        largest = max_count or max(int(HELD_OUT * pairs.max_count), 3)
+        surface, judged = held_out(crossed, largest)
     else:
-        count = max_count or pairs.max_count
-        surface, judged = Surface.of(crossed, count), truth
+        largest = max_count or pairs.max_count
+        surface, judged = Surface.of(crossed, largest), truth
     moments = Moments.of(pairs)
-    carried = np.broadcast_to(judged.reference, judged.values.shape)
-    rows = [model_error(CARRY_FORWARD, carried, judged, 0.0)]
+    rows = [judged.error(CARRY_FORWARD)]
     for done, name in enumerate(models, start=1):
         begin = time.perf_counter()
         model = fit_model(checked_name(name), surface, moments)
-        seconds = time.perf_counter() - begin
-        rows.append(judge(model, judged, seconds))
+        rows.append(judged.error(model, time.perf_counter() - begin))
         advance(done, len(models))
-    return ModelComparison(population, count, tuple(int(n) for n in judged.counts), tuple(rows))
+    return ModelComparison(population, largest, tuple(int(n) for n in judged.counts), tuple(rows))
 
 
 def held_out(crossed: Crossed, count: int) -> tuple[Surface, Judged]:
@@ -382,7 +408,7 @@ def held_out(crossed: Crossed, count: int) -> tuple[Surface, Judged]:
     beyond = np.linspace(count, pairs.max_count, _JUDGED_COUNTS)
     later = np.unique(np.rint(beyond).astype(np.int64))
     inner = training_thresholds(pairs, count)
-    outer = even_thresholds(pairs)
+    outer = np.linspace(pairs.scores.min(), pairs.scores.max(), _JUDGED_THRESHOLDS)
     values = crossed_rates(
         crossed, np.concatenate([inner, outer]), np.concatenate([train, later]), None
     ).values
@@ -398,22 +424,3 @@ def truth_of(
     levels = np.asarray(thresholds, dtype=np.float64)
     reference = worst_case_false_alarms(pairs, levels, counts=[pairs.max_count])[0]
     return Judged(as_counts(counts), levels, np.asarray(values, dtype=np.float64), reference)
-
-
-def even_thresholds(pairs: PairScores) -> FloatArray:
-    """Even steps over the range of the scores."""
-    return np.linspace(pairs.scores.min(), pairs.scores.max(), _JUDGED_THRESHOLDS)
-
-
-def judge(model: Model, judged: Judged, seconds: float = 0.0) -> ModelError:
-    """Errors of a fitted model."""
-    rates = model.rates(judged.counts, judged.thresholds)
-    return model_error(model.name, rates, judged, seconds)
-
-
-def model_error(name: str, rates: FloatArray, judged: Judged, seconds: float) -> ModelError:
-    """Mean absolute errors over all and over hard thresholds."""
-    error = np.abs(rates - judged.values)
-    hard = error[:, judged.hard] if judged.hard.any() else error
-    by_count = tuple(zip(error.mean(axis=1).tolist(), hard.mean(axis=1).tolist(), strict=True))
-    return ModelError(name, float(error.mean()), float(hard.mean()), seconds, by_count)

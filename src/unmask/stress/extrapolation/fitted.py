@@ -15,14 +15,12 @@ from unmask.base import BoolArray, FloatArray, IntArray, jackknife_error, quanti
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.run import store, write_whole
-from unmask.stress.extrapolation.base import Measured, Model
-from unmask.stress.extrapolation.models import Stack
+from unmask.stress.extrapolation.base import Measured, Model, Stack
 from unmask.stress.impostors.pair_scores import as_counts
 from unmask.stress.impostors.ranks import as_thresholds
 from unmask.stress.impostors.rates import WorstCase
-from unmask.stress.impostors.uncertainty import METHOD, Band, check
+from unmask.stress.impostors.uncertainty import LEVEL, METHOD, Band, Jackknife
 
-LEVEL = 0.95
 FAR = 10
 """A warning is due where N exceeds the impostors at hand so many times."""
 
@@ -34,6 +32,7 @@ RISING = 0.35
 lower, and of those that M voices just miss most are met at a few times M already."""
 
 _EDGE = 1e-4
+_ENDS = ("values", "low", "high")
 _STEPS = 201
 
 
@@ -59,16 +58,9 @@ class Prediction(Band):
         with all impostors at hand.
         """
         more = (self.counts >= exact.counts[-1])[:, None]
-
-        def raised(rates: FloatArray, floor: FloatArray) -> FloatArray:
-            return np.where(more, np.fmax(rates, floor), rates)
-
-        return replace(
-            self,
-            values=raised(self.values, exact.values[-1]),
-            low=raised(self.low, exact.low[-1]),
-            high=raised(self.high, exact.high[-1]),
-        )
+        each = {name: (getattr(self, name), getattr(exact, name)[-1]) for name in _ENDS}
+        raised = {name: np.where(more, np.fmax(*pair), pair[0]) for name, pair in each.items()}
+        return replace(self, **raised)
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:
@@ -130,7 +122,7 @@ class Extrapolation:
         """The same with intervals and the spread over models, and a warning where N is far beyond
         the impostors at hand.
         """
-        check(groups=0, level=level)
+        Jackknife(level=level)
         n, levels = as_counts(counts), as_thresholds(thresholds)
         values = self._values(n, levels)
         rivals = {rival.name: _rates(rival, n, levels) for rival in self._single()}

@@ -29,13 +29,16 @@ from unmask.stress.extrapolation.base import (
     FIT_EDGES,
     Model,
     Surface,
+    Warp,
+    away,
     centres,
     closest_mass,
+    fitted_warp,
     normal_nodes,
+    read,
     rising,
 )
 from unmask.stress.extrapolation.moments import Moments
-from unmask.stress.extrapolation.warp import Warp, away, fitted_warp, read
 
 KNOTS: FloatArray = np.concatenate([[-8.0], np.linspace(-3.0, 3.0, 13), [8.0]])
 _AXIS: FloatArray = np.linspace(-6.0, 10.0, 128)
@@ -86,18 +89,20 @@ def rate_table(
     shift, spread = given.get("target_shift", 0.0), given.get("target_spread", 0.0)
     slope = given.get("slope", 0.0)
     effects, of_effect = normal_nodes(_TARGET_NODES if shift or spread else 1)
-    base = _base(given)
+    heights = _base(given)
     varied = float(np.exp(given["log_scale_spread"]))
     noise, of_noise = normal_nodes(_SCALE_NODES if varied > _ONE_SCALE else 1)
-    z = centres(edges)
-    quantile = quantiles(given, z)
+    quantile = quantiles(given, centres(edges))
     location = shift * effects[:, None] + np.exp(spread * effects)[:, None] * quantile
     log_scale = given.get("log_scale", 0.0) + slope * np.clip(location, -8, 20)
     rates = np.zeros((*location.shape, axis.size))
     for node, weight in zip(noise, of_noise, strict=True):
         scale = np.exp(np.clip(log_scale + varied * node, -12, 12))
         distance = (location[:, :, None] - axis) / scale[:, :, None]
-        rates += weight * (ndtr(distance) if base is None else _above(distance, base))
+        if heights is None:
+            rates += weight * ndtr(distance)
+        else:  # P(e > −distance) under the piecewise-linear base
+            rates += weight * (1.0 - np.interp(-distance, KNOTS, heights, left=0.0, right=1.0))
     return closest_mass(counts, edges) @ np.tensordot(of_effect, rising(rates), axes=1)
 
 
@@ -106,12 +111,10 @@ def quantiles(given: Mapping[str, float], z: FloatArray) -> FloatArray:
     bend = given.get("bend", 0.0)
     if "family" not in given:
         return np.asarray(np.expm1(bend * z) / bend if abs(bend) > 1e-9 else z)
-    grid = _LOCATIONS
+    plain = grid = _LOCATIONS
     if abs(bend) > 1e-9:
         # Beyond the end of a bounded location nobody but the family lies.
         plain = np.log(np.maximum(1 + bend * grid, 1e-300)) / bend
-    else:
-        plain = grid
     share = np.exp(given["family"])
     above = (1 - share) * ndtr(-plain) + share * ndtr(
         (given["family_shift"] - grid) / np.exp(given["family_spread"])
@@ -126,11 +129,6 @@ def _base(given: Mapping[str, float]) -> FloatArray | None:
         return None
     steps = softmax([given[f"base{k}"] for k in range(KNOTS.size - 1)])
     return np.concatenate([[0.0], np.cumsum(steps)])
-
-
-def _above(distance: FloatArray, heights: FloatArray) -> FloatArray:
-    """P(e > −distance) under the piecewise-linear base."""
-    return 1.0 - np.interp(-distance, KNOTS, heights, left=0.0, right=1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +154,7 @@ def fit_location_scale(
     brief: bool = False,
 ) -> LocationScale:
     """Levenberg–Marquardt on the surface, the warping eliminated; from ``start`` if given, for a
-    few
-    steps only where it is ``brief``.
+    few steps only where it is ``brief``.
     """
     from scipy.optimize import least_squares
 
@@ -195,12 +192,11 @@ def fit_location_scale(
         xtol=1e-6,
         max_nfev=3 if brief else (12 if recipe.general or start is not None else 40),
     )
-    given = dict(zip(names, (float(value) for value in solution.x), strict=True))
-    warp = None
-    if recipe.warped:
-        table = rate_table(given, surface.counts, _AXIS)
-        warp = fitted_warp(table, _AXIS, surface)
-    return LocationScale(recipe.name, given, warp)
+    given = dict(zip(names, solution.x.tolist(), strict=True))
+    if not recipe.warped:
+        return LocationScale(recipe.name, given, None)
+    table = rate_table(given, surface.counts, _AXIS)
+    return LocationScale(recipe.name, given, fitted_warp(table, _AXIS, surface))
 
 
 # Least and largest value of a parameter, and the scale on which it moves.

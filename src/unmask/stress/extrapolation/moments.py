@@ -1,19 +1,37 @@
-"""What the scores say without any fit: where pairs lie, how they scatter, how the tail falls."""
+"""What the scores say without any fit: where pairs lie, how they scatter, how the tail falls.
+
+And the models that rest on it alone, peaks over threshold (ISO/IEC 5152's way). For each target (or
+for all alike) the location of an impostor is m_i + s_i·Q(z), z ~ N(0, 1), where Q is the empirical
+quantile function of the standardised mean scores, continued by a generalised Pareto tail. Scores
+scatter around their location like the residuals of the nearest pairs, with a log-linear scale.
+Nothing is fitted to P_FA^N; the warped variant reads thresholds through g(τ).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import digamma, ndtr, polygamma
 
-from unmask.base import FloatArray
-from unmask.stress.extrapolation.base import EDGES, centres
+from unmask.base import FloatArray, IntArray
+from unmask.stress.extrapolation.base import (
+    EDGES,
+    Model,
+    Surface,
+    Warp,
+    centres,
+    closest_mass,
+    fitted_warp,
+    rising,
+)
 from unmask.stress.impostors.pair_scores import PairScores
 
 TAIL = 0.02
 _LEAST_TAIL = 30
 _NEAR = 0.05
+_MOST_TARGETS = 250
+_AXIS_POINTS = 160
 _PROBABILITIES: FloatArray = (np.arange(301) + 0.5) / 301
 
 
@@ -87,9 +105,7 @@ class Moments:
     noise: float
     log_scale: float
     log_scale_spread: float
-    near: float
-    near_scale: float
-    slope: float
+    near: FloatArray
     residuals: FloatArray
     by_target: Located
     pooled: Located
@@ -105,7 +121,7 @@ class Moments:
         log_scale -= 0.5 * (digamma(freedom) - np.log(freedom))
         own = float(np.mean(0.25 * polygamma(1, freedom)))
         spread = float(pairs.similarity.std())
-        near, near_scale, slope, residuals = _residuals(pairs)
+        near, residuals = _residuals(pairs)
         return cls(
             float(pairs.similarity.mean()),
             max(spread, 1e-9 * float(np.ptp(pairs.scores))),
@@ -114,15 +130,13 @@ class Moments:
             float(log_scale.mean()),
             float(np.sqrt(max(log_scale.var() - own, 0.0))),
             near,
-            near_scale,
-            slope,
             residuals,
             Located.of(pairs, by_target=True),
             Located.of(pairs, by_target=False),
         )
 
 
-def _residuals(pairs: PairScores) -> tuple[float, float, float, FloatArray]:
+def _residuals(pairs: PairScores) -> tuple[FloatArray, FloatArray]:
     """How scores scatter around the mean of near pairs: the location and scale there, the slope of
     the log scale in the location, and quantiles of the standardised residuals.
     """
@@ -140,4 +154,65 @@ def _residuals(pairs: PairScores) -> tuple[float, float, float, FloatArray]:
     mean = np.repeat(location[chosen], pairs.sizes[chosen])
     residual = (pairs.scores[of_score] - mean) * np.exp(-slope * (mean - centre))
     scale = float(residual.std()) or 1e-9
-    return centre, scale, slope, np.quantile(residual / scale, _PROBABILITIES)
+    return np.array([centre, scale, slope]), np.quantile(residual / scale, _PROBABILITIES)
+
+
+@dataclass(frozen=True, eq=False)
+class TailModel(Model):
+    """Locations per target, their tail, and the scatter of scores around them."""
+
+    name: str
+    centre: FloatArray
+    spread: FloatArray
+    quantile: FloatArray
+    near: FloatArray
+    residuals: FloatArray
+    warp: Warp | None
+
+    def rates(self, counts: IntArray, thresholds: FloatArray) -> FloatArray:
+        axis = thresholds if self.warp is None else self.warp(thresholds)
+        return np.clip(self.table(counts, axis), 0.0, 1.0)
+
+    def table(self, counts: IntArray, axis: FloatArray) -> FloatArray:
+        """P_N (counts, axis) without warping."""
+        middle, scale, slope = self.near
+        share = (np.arange(self.residuals.size) + 0.5) / self.residuals.size
+        below = np.concatenate([[0.0], share, [1.0]])
+        step = np.diff(self.residuals)[[0, -1]] * 4
+        knots = np.concatenate(
+            [[self.residuals[0] - step[0]], self.residuals, [self.residuals[-1] + step[1]]]
+        )
+        rates = np.zeros((self.quantile.size, axis.size))
+        finite = np.nan_to_num(axis, posinf=1e12, neginf=-1e12)
+        for centre, spread in zip(self.centre, self.spread, strict=True):
+            location = centre + spread * self.quantile
+            width = scale * np.exp(np.clip(slope * (location - middle), -3, 3))
+            away = (finite - location[:, None]) / width[:, None]
+            rates += rising(1.0 - np.interp(away, knots, below))
+        return closest_mass(counts) @ (rates / self.centre.size)
+
+
+def fit_tail(name: str, surface: Surface, moments: Moments) -> TailModel:
+    """Measure the tail, of all targets alike (``gpd``) or of each; ``+`` warps thresholds."""
+    located = moments.pooled if name == "gpd" else moments.by_target
+    reach = located.centre + 3 * located.spread
+    drawn = np.argsort(reach, kind="stable")
+    if np.unique(reach).size == 1:
+        drawn = drawn[:1]
+    elif drawn.size > _MOST_TARGETS:
+        drawn = drawn[((np.arange(_MOST_TARGETS) + 0.5) * drawn.size / _MOST_TARGETS).astype(int)]
+    model = TailModel(
+        name,
+        located.centre[drawn],
+        located.spread[drawn],
+        located.quantiles(),
+        moments.near,
+        moments.residuals,
+        None,
+    )
+    if not name.endswith("+"):
+        return model
+    low, high = surface.thresholds[[0, -1]]
+    axis = np.linspace(2 * low - high, 2 * high - low, 2 * _AXIS_POINTS)
+    table = model.table(surface.counts, axis)
+    return replace(model, warp=fitted_warp(table, axis, surface))

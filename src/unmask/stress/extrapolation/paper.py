@@ -20,10 +20,9 @@ import numpy as np
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.run import advance
-from unmask.stress.extrapolation.base import Model, Surface
+from unmask.stress.extrapolation.base import Surface, Warp
 from unmask.stress.extrapolation.location import KNOTS, LocationScale, gaussian_base
 from unmask.stress.extrapolation.moments import Moments
-from unmask.stress.extrapolation.warp import Warp
 from unmask.stress.impostors.rates import crossed_rates
 from unmask.stress.impostors.uncertainty import Crossed
 
@@ -49,7 +48,7 @@ def fit_paper(
     model: str,
     seed: int,
     steps: int = _MOST_STEPS,
-) -> tuple[Model, str]:
+) -> tuple[LocationScale, str]:
     """Train by simulation; stops when the mean loss of 100 steps has not improved three times.
 
     The model and a remark on how it was trained.
@@ -100,22 +99,12 @@ class _Cells:
         values = rates[row, left] * (1 - share) + rates[row, left + 1] * share
         return cls(counts, thresholds, values)
 
-    def batch(self, rng: np.random.Generator) -> tuple[IntArray, FloatArray, FloatArray]:
-        some = rng.integers(0, self.counts.size, BATCH)
-        return self.counts[some], self.thresholds[some], self.rates[some]
-
 
 class _Trainer:
     """Parameters, simulation and the loop of Adam."""
 
     def __init__(
-        self,
-        torch: Any,
-        name: str,
-        surface: Surface,
-        cells: _Cells,
-        moments: Moments,
-        seed: int,
+        self, torch: Any, name: str, surface: Surface, cells: _Cells, moments: Moments, seed: int
     ) -> None:
         self.torch, self.name, self.cells = torch, name, cells
         self.draw = torch.Generator().manual_seed(seed)
@@ -147,9 +136,7 @@ class _Trainer:
         optimiser = self.torch.optim.Adam(self.trained, lr=LEARNING_RATE)
         best, waited, losses = math.inf, 0, []
         for step in range(1, steps + 1):
-            counts, thresholds, wanted = self._batch()
-            rates = self._rates(counts, thresholds)
-            loss = ((rates - wanted) ** 2).mean()
+            loss = self._loss()
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -163,30 +150,26 @@ class _Trainer:
                     return step
         return steps
 
-    def _batch(self) -> tuple[Any, Any, Any]:
-        """A batch of training cells: N, τ, and the empirical rate."""
-        counts, thresholds, rates = self.cells.batch(self.rng)
-        tensor, kind = self.torch.tensor, self.torch.float32
-        return tensor(counts), tensor(thresholds, dtype=kind), tensor(rates, dtype=kind)
-
-    def _rates(self, counts: Any, thresholds: Any) -> Any:
-        scores = self._location_scale(counts)
-        away = (scores - self._read(thresholds)[:, None, None]) / _SHARPNESS
-        return self.torch.sigmoid(away).mean(dim=(1, 2))
+    def _loss(self) -> Any:
+        """Mean squared error on a batch of training cells."""
+        tensor, kind, cells = self.torch.tensor, self.torch.float32, self.cells
+        some = self.rng.integers(0, cells.counts.size, BATCH)
+        scores = self._location_scale(tensor(cells.counts[some]))
+        thresholds = self._read(tensor(cells.thresholds[some], dtype=kind))
+        above = self.torch.sigmoid((scores - thresholds[:, None, None]) / _SHARPNESS)
+        return ((above.mean(dim=(1, 2)) - tensor(cells.rates[some], dtype=kind)) ** 2).mean()
 
     def _read(self, thresholds: Any) -> Any:
         """Thresholds in units of the model, through the affine map or the monotone warping."""
         torch = self.torch
         if not self.warped:
             return (thresholds - self.affine[0]) / torch.exp(self.affine[1])
-        values = torch.cat([self.first, self.first + self._softplus(self.rises).cumsum(0)])
+        rises = torch.nn.functional.softplus(self.rises)
+        values = torch.cat([self.first, self.first + rises.cumsum(0)])
         step = float(self.knots[1] - self.knots[0])
         position = ((thresholds - float(self.knots[0])) / step).clamp(0, _KNOTS - 1 - 1e-4)
         left = position.floor().long()
         return values[left] + (position - left) * (values[left + 1] - values[left])
-
-    def _softplus(self, values: Any) -> Any:
-        return self.torch.nn.functional.softplus(values)
 
     def _location_scale(self, counts: Any) -> Any:
         """Scores (cells, simulations, scores) of the closest of N: its location is Φ⁻¹(u^{1/N})."""
@@ -212,24 +195,20 @@ class _Trainer:
         share = (uniform - heights[position]) / steps[position]
         return knots[position] + share * (knots[position + 1] - knots[position])
 
-    def model(self) -> Model:
+    def model(self) -> LocationScale:
         """The trained parameters in the model that predicts from them."""
-        shape = self._numbers(self.shape)
-        warp = None
-        affine = self._numbers(self.affine)
-        if self.warped:
-            rises = np.log1p(np.exp(self._numbers(self.rises)))
-            values = self._numbers(self.first) + np.concatenate([[0.0], np.cumsum(rises)])
-            warp = Warp.through(self.knots, values, np.ones(_KNOTS))
-        given = {"log_scale_spread": float(shape[-1])}
+        *scale, varied = self._numbers(self.shape).tolist()
+        given = {"log_scale_spread": varied}
         if self.general:
-            steps = self._numbers(self.base)
-            given |= {f"base{k}": float(value) for k, value in enumerate(steps)}
+            given |= {f"base{k}": step for k, step in enumerate(self._numbers(self.base).tolist())}
         else:
-            given["log_scale"] = float(shape[0])
-        if warp is None:
-            given |= {"location": float(affine[0]), "log_spread": float(affine[1])}
-        return LocationScale(self.name, given, warp)
+            given["log_scale"] = scale[0]
+        if not self.warped:
+            given["location"], given["log_spread"] = self._numbers(self.affine).tolist()
+            return LocationScale(self.name, given, None)
+        rises = np.log1p(np.exp(self._numbers(self.rises)))
+        values = self._numbers(self.first) + np.concatenate([[0.0], np.cumsum(rises)])
+        return LocationScale(self.name, given, Warp.through(self.knots, values, np.ones(_KNOTS)))
 
     def _numbers(self, tensor: Any) -> FloatArray:
         return np.asarray(tensor.detach().double().numpy())

@@ -28,12 +28,15 @@ from unmask.stress.extrapolation.base import (
     FIT_EDGES,
     Model,
     Surface,
+    Warp,
+    away,
     centres,
     closest_mass,
+    fitted_warp,
+    read,
     rising,
 )
 from unmask.stress.extrapolation.moments import Moments
-from unmask.stress.extrapolation.warp import Warp, away, fitted_warp, read
 
 DIMENSION = 10
 _TARGETS = 64
@@ -51,22 +54,16 @@ def _enrolled(size: int, dimension: int) -> FloatArray:
     return np.asarray(points / np.sqrt(np.mean(points**2, axis=0)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Located:
-    """For each target (rows) and grid cell: location of the scores and their central cumulants."""
-
-    location: FloatArray
-    deviation: FloatArray
-    skewness: FloatArray
-
-
-def _located(within: FloatArray, quantiles: FloatArray) -> _Located:
+def _located(
+    within: FloatArray, quantiles: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """For each target and grid cell: location, standard deviation and skewness of the scores."""
     t = 1 + within
     a = 1 / (t**2 - 1)
     b = a / t
     y = _enrolled(_TARGETS, within.size)
     spread = np.sqrt(np.sum(0.5 * b**2 + (a * y) ** 2, axis=1))
-    tilt = _tilts(spread, float(b.max()), quantiles, a, b, y)[:, :, None]
+    tilt = _tilts(spread, quantiles, a, b, y)[:, :, None]
     u = 1 + b * tilt
     mean = tilt * a * y[:, None, :] / u
     square = mean**2 + 1 / u
@@ -78,21 +75,14 @@ def _located(within: FloatArray, quantiles: FloatArray) -> _Located:
     second = within**2 * (a**2 + b**2) + within * length
     third = within**3 * (-6 * a**2 * b - 2 * b**3) + 3 * within**2 * (-b * length + 2 * a * product)
     variance = second.sum(axis=2)
-    return _Located(
-        (similarity + own).sum(axis=2), np.sqrt(variance), third.sum(axis=2) / variance**1.5
-    )
+    return (similarity + own).sum(axis=2), np.sqrt(variance), third.sum(axis=2) / variance**1.5
 
 
 def _tilts(
-    spread: FloatArray,
-    most: float,
-    quantiles: FloatArray,
-    a: FloatArray,
-    b: FloatArray,
-    y: FloatArray,
+    spread: FloatArray, quantiles: FloatArray, a: FloatArray, b: FloatArray, y: FloatArray
 ) -> FloatArray:
     """The saddle point θ (targets, cells) at which S has the normal ``quantiles``."""
-    below = -1 / (most + spread[:, None] / _TILT[::-1])
+    below = -1 / (float(b.max()) + spread[:, None] / _TILT[::-1])
     theta = np.concatenate([below, _TILT / spread[:, None]], axis=1)
     u = 1 + b * theta[:, :, None]
     pull = (a * y)[:, None, :] ** 2
@@ -117,12 +107,11 @@ def rate_table(
     within: FloatArray, counts: IntArray, axis: FloatArray, edges: FloatArray
 ) -> FloatArray:
     """P_N (counts, axis); the axis is in standard deviations of the scores around their mean."""
-    at = _located(within, centres(edges))
+    location, deviation, skew = (part[:, :, None] for part in _located(within, centres(edges)))
     centre, unit = score_moments(within)
-    away = (centre + unit * axis - at.location[:, :, None]) / at.deviation[:, :, None]
-    skew = at.skewness[:, :, None]
     skew = np.where(np.abs(skew) < 1e-4, 1e-4, skew)
-    root = np.cbrt(np.maximum(1 + 0.5 * skew * away, 0.0))
+    distance = (centre + unit * axis - location) / deviation
+    root = np.cbrt(np.maximum(1 + 0.5 * skew * distance, 0.0))
     normal = 6 / skew * (root - 1) + skew / 6
     rates = rising(ndtr(-normal)).mean(axis=0)
     return np.asarray(closest_mass(counts, edges) @ rates)
@@ -143,30 +132,21 @@ class Plda(Model):
 
 
 def fit_plda(
-    name: str,
-    surface: Surface,
-    moments: Moments,
-    start: Plda | None = None,
-    *,
-    brief: bool = False,
+    name: str, surface: Surface, moments: Moments, start: Plda | None, *, brief: bool
 ) -> Plda:
     """Levenberg–Marquardt over log d_k (and an affine map without warping), warping eliminated."""
     from scipy.optimize import least_squares
 
     warped = name.endswith("+")
-    if start is not None:
-        begin = np.concatenate([np.log(start.within), start.affine])
-    else:
-        affine = [moments.location, np.log(moments.scale)]
-        begin = np.concatenate([np.log(_START), affine])
-    if warped:
-        begin = begin[:DIMENSION]
+    within = _START if start is None else start.within
+    affine = [moments.location, np.log(moments.scale)] if start is None else start.affine
+    begin = np.log(within) if warped else np.concatenate([np.log(within), affine])
 
     def residual(vector: FloatArray) -> FloatArray:
-        within = np.exp(vector[:DIMENSION])
+        tried = np.exp(vector[:DIMENSION])
         errors = away(
             surface,
-            lambda axis: rate_table(within, surface.counts, axis, FIT_EDGES),
+            lambda axis: rate_table(tried, surface.counts, axis, FIT_EDGES),
             _AXIS,
             None if warped else (vector[-2], vector[-1]),
         )

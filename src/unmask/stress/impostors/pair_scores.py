@@ -1,12 +1,13 @@
 """Scores grouped by (target speaker, impostor speaker) pair: what an adversary has to choose from.
 
 Pairs may hold different numbers of scores, and a target may miss some impostors: scores lie in one
-flat array, pair after pair, and a target's pairs lie next to each other.
+flat array, pair after pair, and a target's pairs lie next to each other. They are made from what
+users have: score lists with speaker ids, embeddings, arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray, reject_nan
+from unmask.engine import group_masks
 from unmask.errors import InputError
-from unmask.stress.impostors.ranks import TIE, gaps
-from unmask.trials import Ids
+from unmask.scoring import Backend, backend_named
+from unmask.trials import Embeddings, Ids, Scores
 
 LEAST_SPEAKERS = 3
+TIE = 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +45,7 @@ class PairScores:
 
     @classmethod
     def from_array(
-        cls,
-        scores: npt.ArrayLike,
-        *,
-        present: npt.ArrayLike | None = None,
-        target_names: Sequence[str] | None = None,
-        impostor_names: Sequence[str] | None = None,
+        cls, scores: npt.ArrayLike, *, present: npt.ArrayLike | None = None
     ) -> PairScores:
         """From targets × impostors × scores-per-pair; ``present`` (same shape, or without the last
         axis) marks what exists: for a square array of one set of speakers, all but the diagonal.
@@ -72,9 +70,9 @@ class PairScores:
             from_zero(sizes[target, impostor]),
             target,
             impostor,
-            _names(target_names, cube.shape[0], "target"),
-            _names(impostor_names, cube.shape[1], "impostor"),
-        ).checked_numbers()
+            tuple(map(str, range(cube.shape[0]))),
+            tuple(map(str, range(cube.shape[1]))),
+        )
 
     @classmethod
     def from_trials(
@@ -111,29 +109,21 @@ class PairScores:
         if both_ways:
             left, right = np.concatenate([left, right]), np.concatenate([right, left])
             values = np.tile(values, 2)
-        return cls._grouped(left, right, values, tuple(both.names.to_list()))
-
-    @classmethod
-    def _grouped(
-        cls, left: IntArray, right: IntArray, values: FloatArray, names: tuple[str, ...]
-    ) -> PairScores:
-        key = left.astype(np.int64) * len(names) + right
-        order = np.argsort(key, kind="stable")
+        names = tuple(both.names.to_list())
+        key = left * len(names) + right
         pairs, sizes = np.unique(key, return_counts=True)
-        present, target = np.unique(pairs // len(names), return_inverse=True)
+        present, codes = np.unique(pairs // len(names), return_inverse=True)
         return cls(
-            values[order],
+            values[np.argsort(key, kind="stable")],
             from_zero(sizes),
-            target,
+            codes,
             pairs % len(names),
             tuple(names[k] for k in present),
             names,
-        ).checked_numbers()
+        )
 
-    def checked_numbers(self) -> PairScores:
-        """The same pairs, or an error if a score is NaN."""
+    def __post_init__(self) -> None:
         reject_nan(self.scores, "pair")
-        return self
 
     def __len__(self) -> int:
         return self.target.size
@@ -271,12 +261,9 @@ def _cube(scores: npt.ArrayLike) -> FloatArray:
     return cube
 
 
-def _names(names: Sequence[str] | None, size: int, side: str) -> tuple[str, ...]:
-    if names is None:
-        return tuple(str(k) for k in range(size))
-    if len(names) != size:
-        raise InputError(f"{side} names: expected {size}, found {len(names)}")
-    return tuple(names)
+def gaps(ordered: FloatArray) -> FloatArray:
+    """Differences of neighbours in descending order."""
+    return np.asarray(ordered[:-1] - ordered[1:])
 
 
 def from_zero(sizes: IntArray) -> IntArray:
@@ -331,3 +318,152 @@ def possible_counts(
             f" {target_names[fewest]}, found {values.max()} (larger populations need extrapolate)"
         )
     return values
+
+
+Data = Scores | Embeddings | PairScores | npt.ArrayLike
+
+
+def pairs(
+    data: Data,
+    *,
+    system: str | None = None,
+    both_ways: bool = True,
+    backend: Backend | str = "cosine",
+    per_pair: int | None = None,
+    targets: int | None = None,
+    attack: BoolArray | None = None,
+    skip_single: bool = False,
+    min_impostors: int | None = None,
+) -> PairScores:
+    """Scores by (target speaker, impostor speaker) of ``data``.
+
+    Of :class:`Scores` these are the nontarget scores of ``system`` by enrolled and test speaker;
+    ``both_ways`` counts a score for either speaker as the target, which suits symmetric systems and
+    lists that hold each pair of speakers once.
+
+    Of :class:`Embeddings` these are the scores by ``backend`` of all utterances of every two
+    speakers, or ``per_pair`` of them: similarities are mean scores over all utterances even so.
+    ``targets`` takes that many of the speakers as targets, spread evenly over the set; all the
+    others remain their impostors. Of the utterances, ``attack`` marks those whose scores are kept;
+    those of the others then choose (all of a speaker who has no others).
+
+    An array is targets × impostors × scores. From all kinds ``skip_single`` leaves out pairs with
+    one score, and targets that then have fewer than ``min_impostors`` go, if that is given.
+    """
+    if isinstance(data, Scores):
+        if data.enrol_speaker is None or data.test_speaker is None:
+            raise InputError("worst case: expected the speaker of each side of a trial, found none")
+        rows = np.flatnonzero(data.is_nontarget)
+        sides = data.enrol_speaker.take(rows), data.test_speaker.take(rows)
+        kept = PairScores.from_trials(*sides, data.scores(system)[rows], both_ways=both_ways)
+    elif isinstance(data, Embeddings):
+        scorer = backend_named(backend)
+        vectors = scorer.prepare(data.vectors)
+        present, codes = np.unique(data.speakers.codes, return_inverse=True)
+        names = [str(data.speakers.names[int(code)]) for code in present]
+
+        def block(speaker: int) -> FloatArray:
+            return np.asarray(scorer.score_block(vectors[codes == speaker], vectors), np.float64)
+
+        chosen = None if targets is None else evenly(len(names), targets)
+        kept = pairs_of_blocks(
+            block, codes, names, per_pair=per_pair, targets=chosen, attack=attack
+        )
+    else:
+        kept = data if isinstance(data, PairScores) else PairScores.from_array(data)
+    if skip_single:
+        kept = kept.without_single_scores()
+    return kept if min_impostors is None else kept.with_impostors(min_impostors)
+
+
+def pairs_of_blocks(
+    score: Callable[[int], FloatArray],
+    speakers: IntArray,
+    names: Sequence[str],
+    *,
+    per_pair: int | None = None,
+    targets: IntArray | None = None,
+    attack: BoolArray | None = None,
+) -> PairScores:
+    """From embeddings' scores: ``score(k)`` gives utterances of speaker k × all utterances.
+
+    ``speakers`` holds each utterance's speaker code. ``per_pair`` keeps that many scores of a
+    pair, spread evenly over its utterance pairs, beside the mean of all; by default all are kept.
+    ``targets`` are the codes of the speakers that are targets, by default all. ``attack`` marks the
+    utterances whose scores are kept, by default all; the others choose.
+    """
+    kept_rows = np.ones(speakers.size, dtype=np.bool_) if attack is None else attack
+    order = np.flatnonzero(kept_rows)[np.argsort(speakers[kept_rows], kind="stable")]
+    sizes = np.bincount(speakers[kept_rows], minlength=len(names))
+    edges = from_zero(sizes)
+    chooses = np.ones(speakers.size, dtype=np.bool_)
+    if attack is not None:
+        alone = np.bincount(speakers[~attack], minlength=len(names)) == 0
+        chooses = ~attack | alone[speakers]
+    choosing = np.bincount(speakers[chooses], minlength=len(names))
+    chosen = np.arange(len(names)) if targets is None else targets
+    kept: list[FloatArray] = []
+    counts: list[IntArray] = []
+    means: list[FloatArray] = []
+    for k in chosen:
+        whole = np.asarray(score(int(k)), dtype=np.float64)
+        own = speakers == k
+        block = whole[kept_rows[own]][:, order]
+        rows = block.shape[0]
+        total = rows * sizes
+        take = total if per_pair is None else np.minimum(total, per_pair)
+        take = np.where(np.arange(len(names)) == k, 0, take)
+        other = np.repeat(np.arange(len(names)), take)
+        place = np.arange(other.size) - from_zero(take)[other]
+        row, column = place // sizes[other], place % sizes[other]
+        if per_pair is not None:
+            # Down the diagonals: utterances recur on either side as late as possible.
+            row = place % rows
+            column = (place + place // np.lcm(rows, sizes[other])) % sizes[other]
+        kept.append(block[row, edges[other] + column])
+        counts.append(take)
+        sums = np.bincount(
+            speakers[chooses], whole[chooses[own]][:, chooses].sum(axis=0), minlength=len(names)
+        )
+        means.append(sums / np.maximum(choosing[k] * choosing, 1))
+    take = np.stack(counts)
+    target, impostor = np.nonzero(take)
+    return PairScores(
+        np.concatenate(kept),
+        from_zero(take[target, impostor]),
+        target,
+        impostor,
+        tuple(names[int(k)] for k in chosen),
+        tuple(names),
+        means=None if per_pair is None and attack is None else np.stack(means)[target, impostor],
+    )
+
+
+def evenly(size: int, chosen: int) -> IntArray:
+    """``chosen`` of ``size`` numbers in even steps, the first and the last included."""
+    if chosen < 1:
+        raise InputError(f"targets: expected at least 1, found {chosen}")
+    return np.unique(np.rint(np.linspace(0, size - 1, min(chosen, size))).astype(np.int64))
+
+
+def groups_of(
+    data: Scores | Embeddings, by: str | None
+) -> tuple[Mapping[str, Scores | Embeddings], tuple[str, ...]]:
+    """Trials or utterances within each group of the column ``by`` (all without one).
+
+    Also the names of groups of :class:`Scores` that have no target trials and are left out.
+    """
+    if by is None:
+        return {"all": data}, ()
+    if isinstance(data, Embeddings):
+        if by not in data.columns:
+            known = ", ".join(data.columns) or "none"
+            raise InputError(f"no column {by} to group by: the columns are {known}")
+        column = data.columns[by]
+        codes = {str(column.names[int(code)]): code for code in column.used}
+        return {name: data.select(column.codes == codes[name]) for name in sorted(codes)}, ()
+    parts = {group: data.select(mask) for group, mask in group_masks(data, by)}
+    left = sorted(group for group, part in parts.items() if not part.is_target.any())
+    if len(left) == len(parts):
+        raise InputError(f"by {by}: expected a group with target trials, found none")
+    return {group: part for group, part in parts.items() if group not in left}, tuple(left)

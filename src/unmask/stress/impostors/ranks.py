@@ -9,7 +9,7 @@ impostor's scores above τ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -19,8 +19,9 @@ import numpy.typing as npt
 from unmask.base import FloatArray, IntArray, Places, lazy, reject_nan
 from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp
+from unmask.stress.impostors.pair_scores import gaps
+from unmask.stress.impostors.uncertainty import Groups
 
-TIE = 2.0**-40
 _TOGETHER = 32
 _NEGLIGIBLE = 1e-200  # subnormal weights change nothing and slow a product twentyfold
 
@@ -95,56 +96,29 @@ def closest_first(
     return np.asarray(np.repeat(means, sizes, axis=0)), order
 
 
-def gaps(ordered: FloatArray) -> FloatArray:
-    """Differences of neighbours in descending order."""
-    return np.asarray(ordered[:-1] - ordered[1:])
-
-
-@dataclass(frozen=True, eq=False)
-class Leaving:
-    """Who leaves together for intervals: the group of whoever may have a rank, and of each target.
-
-    ``fewer`` are the counts that remain possible without any of the groups.
-    """
-
-    impostor: IntArray
-    target: IntArray
-    fewer: IntArray
-
-
 class Ranked(Protocol):
     """What the tasks of a job share: targets whose impostors can be ranked, and what is asked.
 
-    ``ranked`` gives the rates of each target by rank, closest first, and who has each rank.
+    ``ranked`` gives the rates of each target by rank, closest first, and the impostor of each rank.
+    ``groups`` of speakers leave in turn.
     """
 
     @property
     def counts(self) -> IntArray: ...
 
     @property
-    def leaving(self) -> Leaving | None: ...
+    def groups(self) -> Groups | None: ...
 
     def ranked(self, xp: Xp, targets: Range) -> Iterator[tuple[FloatArray, IntArray]]: ...
 
     def ranges(self) -> list[Range]: ...
 
 
-def surfaces_of(xp: Xp, job: Ranked, targets: Range) -> Arrays:
-    """P_FA^N(τ) of a range of targets, as :func:`surfaces` gives it."""
-    return surfaces(job.ranked(xp, targets), job.counts, targets, job.leaving)
-
-
-def surfaces(
-    ranked: Iterable[tuple[FloatArray, IntArray]],
-    counts: IntArray,
-    targets: Range,
-    leaving: Leaving | None = None,
-) -> Arrays:
+def surfaces(xp: Xp, job: Ranked, targets: Range) -> Arrays:
     """``each``: P_FA^N(τ) of every target of a range, (targets, counts, thresholds).
 
-    ``ranked`` is that of :class:`Ranked`. With groups that leave
-    also ``without``: the sums over the targets that stay, (groups, counts, thresholds), where the
-    impostors of a group have left.
+    With groups that leave also ``without``: the sums over the targets that stay, (groups, counts,
+    thresholds), where the impostors of a group have left.
     """
     first, last = targets
     parts: list[FloatArray] = [np.empty(0)] * (last - first)
@@ -154,13 +128,13 @@ def surfaces(
     def settle(size: int) -> None:
         numbers, rates = zip(*waiting.pop(size), strict=True)
         if size not in weights:
-            weights[size] = closest_weights(size, counts)
+            weights[size] = closest_weights(size, job.counts)
         product = weights[size] @ np.concatenate(rates, axis=1)
         for number, part in zip(numbers, np.split(product, len(numbers), axis=1), strict=True):
             parts[number] = part
 
-    deleted = None if leaving is None else Deleted(leaving)
-    for number, (rates, order) in enumerate(ranked):
+    deleted = None if job.groups is None else Deleted(job.groups, job.counts)
+    for number, (rates, order) in enumerate(job.ranked(xp, targets)):
         if deleted is not None:
             deleted.add(rates, order, first + number)
         size = rates.shape[0]
@@ -176,18 +150,18 @@ def surfaces(
 class Deleted:
     """Sums over targets of P_FA^N(τ) without each group of speakers: (groups, counts, levels)."""
 
-    def __init__(self, leaving: Leaving) -> None:
-        self._leaving, self._weights = leaving, dict[int, FloatArray]()
-        self._groups = int(max(leaving.target.max(), leaving.impostor.max())) + 1
+    def __init__(self, groups: Groups, counts: IntArray) -> None:
+        self._groups, self._counts = groups, groups.fewer(counts)
+        self._weights: dict[int, FloatArray] = {}
         self.total = np.zeros(0)
 
     def add(self, rates: FloatArray, order: IntArray, target: int) -> None:
         """The rates of one target, and who has each rank."""
-        counts, group = self._leaving.fewer, self._leaving.impostor[order]
+        counts, group = self._counts, self._groups.impostor[order]
         if not self.total.size:
-            self.total = np.zeros((self._groups, counts.size, rates.shape[1]))
-        codes = np.arange(self._groups)
-        codes = codes[codes != self._leaving.target[target]]
+            self.total = np.zeros((self._groups.number, counts.size, rates.shape[1]))
+        codes = np.arange(self._groups.number)
+        codes = codes[codes != self._groups.target[target]]
         kept = group != codes[:, None]
         sizes = kept.sum(axis=1)
         for size in map(int, np.unique(sizes)):

@@ -17,14 +17,13 @@ from unmask.base import FloatArray, IntArray, reject_nan
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.run import NUMPY, Arrays, Range, Xp, part, run
-from unmask.stress.impostors.pair_scores import PairScores, as_counts, as_pairs, possible_counts
+from unmask.stress.impostors.pair_scores import PairScores, as_pairs, possible_counts
 from unmask.stress.impostors.ranks import (
-    Leaving,
     Levels,
     Ranked,
     closest_first,
     closest_weights,
-    surfaces_of,
+    surfaces,
     target_ranges,
 )
 from unmask.stress.impostors.uncertainty import (
@@ -33,6 +32,7 @@ from unmask.stress.impostors.uncertainty import (
     Band,
     Crossed,
     Groups,
+    Jackknife,
     fold_weight,
     interval,
     middle,
@@ -77,7 +77,7 @@ def worst_case_by_target(
 ) -> FloatArray:
     """The same for each target alone, (targets, counts, thresholds), on the current place."""
     flat = _flat(as_pairs(scores), thresholds, counts, proxy)
-    each = [one["each"] for one in run(surfaces_of, flat, flat.ranges())]
+    each = [one["each"] for one in run(surfaces, flat, flat.ranges())]
     return np.asarray(np.concatenate(each)[:, :, flat.levels.index])
 
 
@@ -126,11 +126,12 @@ class FlatPairs:
     scores: FloatArray
     start: IntArray
     first: IntArray
+    impostor: IntArray
     similarity: FloatArray
     tie: float
     levels: Levels
     counts: IntArray
-    leaving: Leaving | None = None
+    groups: Groups | None
 
     @classmethod
     def of(
@@ -143,18 +144,15 @@ class FlatPairs:
     ) -> FlatPairs:
         """Pairs chosen by these similarities."""
         possible = possible_counts(counts, pairs.impostors, pairs.target_names)
-        leaving = None if groups is None else groups.leaving(pairs.impostor, possible)
-        tie = pairs.tie(similarity)
-        return cls(
-            pairs.scores, pairs.start, pairs.first, similarity, tie, levels, possible, leaving
-        )
+        flat = pairs.scores, pairs.start, pairs.first, pairs.impostor
+        return cls(*flat, similarity, pairs.tie(similarity), levels, possible, groups)
 
     def ranges(self) -> list[Range]:
         """Ranges of targets with about as many scores."""
         return target_ranges(np.diff(self.start[self.first]), SCORES)
 
     def ranked(self, xp: Xp, targets: Range) -> Iterator[tuple[FloatArray, IntArray]]:
-        """Rates of each target's impostors (ranks, levels), and the pair of each rank."""
+        """Rates of each target's impostors (ranks, levels), and who has each rank."""
         for target in range(*targets):
             begin, end = self.first[target : target + 2]
             bounds = self.start[begin : end + 1]
@@ -164,7 +162,7 @@ class FlatPairs:
             rates, order = closest_first(
                 xp.host(above), sizes, self.similarity[begin:end], self.tie
             )
-            yield rates, begin + order
+            yield rates, self.impostor[begin:end][order]
 
 
 def _flat(
@@ -198,13 +196,17 @@ def crossed_pairs(pairs: PairScores, proxy: Proxy, *, split: bool, seed: int) ->
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """P_FA^N(τ) over all targets, (counts, thresholds), and the same without each group of speakers
-    (first axis; none where no intervals are wanted), at counts of at most what then remains.
+    """P_FA^N(τ) over all targets: ``values`` (counts, thresholds).
+
+    ``without`` holds the same without each group of speakers (first axis; none where no intervals
+    are wanted), at the counts ``fewer`` that then remain.
     """
 
+    counts: IntArray
+    thresholds: FloatArray
     values: FloatArray
-    without: FloatArray | None
-    fewer: IntArray
+    without: FloatArray | None = None
+    fewer: IntArray | None = None
 
 
 def crossed_rates(
@@ -227,7 +229,7 @@ def rates_of(
     results = []
     for number, job in enumerate(jobs):
         with part(number, len(jobs)):
-            results.append(_mean(run(surfaces_of, job, job.ranges()), groups))
+            results.append(_mean(run(surfaces, job, job.ranges()), groups))
     (values, without), *folds = results
     if folds:
         values = middle(values, np.mean([one for one, _ in folds], axis=0), weight, edge)
@@ -236,9 +238,11 @@ def rates_of(
             without = middle(without, others, weight, edge)
     counts = jobs[0].counts
     return Rates(
+        counts,
+        levels.values[levels.index],
         values[:, levels.index],
         None if without is None else without[:, :, levels.index],
-        counts if groups is None else np.minimum(counts, groups.least),
+        counts if groups is None else groups.fewer(counts),
     )
 
 
@@ -269,11 +273,8 @@ class WorstCase(Band):
     def around(
         cls,
         rates: Rates,
-        thresholds: npt.ArrayLike,
-        counts: IntArray,
+        jackknife: Jackknife,
         *,
-        level: float,
-        seed: int,
         targets: int,
         impostors: int,
         per_pair: float,
@@ -281,6 +282,7 @@ class WorstCase(Band):
     ) -> WorstCase:
         """Intervals around rates."""
         low = high = np.full(rates.values.shape, np.nan)
+        counts, level = rates.counts, jackknife.level
         if rates.without is not None:
             cases = targets * impostors / counts
             low, high = interval(rates.values, rates.without, level, cases=cases)
@@ -288,20 +290,9 @@ class WorstCase(Band):
             # Rates rise with N, and so do the ends: each is moved outwards where it would not.
             low[order[::-1]] = np.minimum.accumulate(low[order[::-1]])
             high[order] = np.maximum.accumulate(high[order])
-        return cls(
-            counts,
-            np.atleast_1d(np.asarray(thresholds, dtype=np.float64)),
-            rates.values,
-            low,
-            high,
-            level,
-            0 if rates.without is None else len(rates.without),
-            seed,
-            targets,
-            impostors,
-            per_pair,
-            split,
-        )
+        groups = 0 if rates.without is None else len(rates.without)
+        band = counts, rates.thresholds, rates.values, low, high, level, groups, jackknife.seed
+        return cls(*band, targets, impostors, per_pair, split)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -330,28 +321,3 @@ class WorstCase(Band):
             for c, count in enumerate(self.counts)
             for t, threshold in enumerate(self.thresholds)
         )
-
-
-def measured_pairs(
-    crossed: Crossed,
-    thresholds: npt.ArrayLike,
-    counts: npt.ArrayLike,
-    *,
-    groups: int,
-    level: float,
-    seed: int,
-) -> WorstCase:
-    """P_FA^N(τ) of pairs with intervals over speakers, as targets and as impostors."""
-    pairs = crossed.whole
-    dealt = Groups.of(pairs, groups, seed=seed) if groups else None
-    return WorstCase.around(
-        crossed_rates(crossed, thresholds, counts, dealt),
-        thresholds,
-        as_counts(counts),
-        level=level,
-        seed=seed,
-        targets=len(pairs.target_names),
-        impostors=pairs.max_count,
-        per_pair=crossed.per_pair,
-        split=bool(crossed.folds),
-    )

@@ -31,7 +31,6 @@ from unmask.base import FloatArray, IntArray, Tabular, jackknife_error, quantile
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.stress.impostors.pair_scores import PairScores
-from unmask.stress.impostors.ranks import Leaving
 
 FOLDS = 4
 FEW = 30
@@ -44,9 +43,32 @@ PAIRS = 0.9
 """Share of the jackknife's error that measured rates need: it counts the noise of single pairs of
 speakers twice, once for each of them, and coverage over simulated populations asks for this."""
 
+LEVEL = 0.95
 METHOD = "speaker,jackknife of groups"
 _LEAST_GROUPS = 5
 _FEW_CASES = 10.0
+
+
+@dataclass(frozen=True)
+class Jackknife:
+    """How intervals are made: ``groups`` of speakers, dealt by ``seed``, leave in turn (0: no)."""
+
+    groups: int = GROUPS
+    level: float = LEVEL
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.groups < 0 or 0 < self.groups < _LEAST_GROUPS:
+            raise InputError(
+                f"jackknife: expected 0 (no intervals) or at least {_LEAST_GROUPS} groups of"
+                f" speakers, found {self.groups}"
+            )
+        if not 0 < self.level < 1:
+            raise InputError(f"level: expected a share between 0 and 1, found {self.level}")
+
+    def of(self, pairs: PairScores) -> Groups | None:
+        """The speakers of some pairs in groups, if intervals are wanted."""
+        return Groups.of(pairs, self.groups, seed=self.seed) if self.groups else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,25 +190,14 @@ class Groups:
         """Targets that remain without each group."""
         return self.target.size - np.bincount(self.target, minlength=self.number)
 
-    def leaving(self, impostor: IntArray, counts: IntArray) -> Leaving:
-        """Who leaves together among those that have ranks, ``impostor`` by code."""
-        return Leaving(self.impostor[impostor], self.target, np.minimum(counts, self.least))
+    def fewer(self, counts: IntArray) -> IntArray:
+        """Counts of at most the impostors that always remain."""
+        return np.minimum(counts, self.least)
 
 
 def even(number: int, speakers: int) -> int:
     """At most ``number`` groups of as equal a size as the speakers allow."""
     return -(-speakers // -(-speakers // number))
-
-
-def check(*, groups: int, level: float) -> None:
-    """Refuse a number of groups from which no interval can be told, and no level of confidence."""
-    if groups < 0 or 0 < groups < _LEAST_GROUPS:
-        raise InputError(
-            f"jackknife: expected 0 (no intervals) or at least {_LEAST_GROUPS} groups of speakers,"
-            f" found {groups}"
-        )
-    if not 0 < level < 1:
-        raise InputError(f"level: expected a share between 0 and 1, found {level}")
 
 
 def log_odds(rates: FloatArray, size: FloatArray | float) -> FloatArray:

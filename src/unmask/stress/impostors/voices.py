@@ -9,6 +9,7 @@ needs no score at all, since the mean score of two speakers is the product of th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,15 +21,16 @@ from unmask.errors import InputError
 from unmask.run import Arrays, Numpy, Range, Xp, place, ranges_of, reporting, run
 from unmask.scoring import Backend, product_sides
 from unmask.stress.impostors.pair_scores import (
+    TIE,
     PairScores,
     check_single_scores,
     check_speakers,
     from_zero,
     possible_counts,
 )
-from unmask.stress.impostors.ranks import TIE, Leaving, Levels, closest_first, target_ranges
+from unmask.stress.impostors.ranks import Levels, closest_first, target_ranges
 from unmask.stress.impostors.rates import WorstCase, rates_of
-from unmask.stress.impostors.uncertainty import FOLDS, Groups, even, fold_weight
+from unmask.stress.impostors.uncertainty import FOLDS, Groups, Jackknife, even, fold_weight
 from unmask.trials import Embeddings
 
 ROWS = 960
@@ -98,12 +100,12 @@ class SpeakerOrder:
         impostor = np.array([size[name] for name in pairs.impostor_names])[pairs.impostor]
         return np.asarray(target * impostor > 1)
 
-    def groups(self, number: int, *, seed: int) -> Groups:
+    def groups(self, jackknife: Jackknife) -> Groups:
         """Deal the speakers into groups that leave together, as targets and as impostors."""
         speakers = len(self.names)
         several = self.sizes > 1
-        for size in (even(number, speakers), speakers):
-            dealt = np.random.default_rng(seed).permutation(speakers) % size
+        for size in (even(jackknife.groups, speakers), speakers):
+            dealt = np.random.default_rng(jackknife.seed).permutation(speakers) % size
             least = speakers - 1 - int(np.bincount(dealt).max())
             if not several.all():
                 paired = np.bincount(dealt[several], minlength=size)
@@ -112,7 +114,7 @@ class SpeakerOrder:
                 return Groups(size, dealt, dealt, least)
         raise InputError("jackknife: a target loses all impostors with a single speaker")
 
-    def found_in(self, proxy: SpeakerOrder) -> list[int]:
+    def among(self, proxy: SpeakerOrder) -> list[int]:
         """The numbers of these speakers among those of a proxy."""
         known = {name: k for k, name in enumerate(proxy.names)}
         missing = [name for name in self.names if name not in known]
@@ -137,7 +139,10 @@ def attacking(sizes: IntArray) -> Iterator[BoolArray]:
 
 @dataclass(frozen=True, eq=False)
 class SpeakerRows:
-    """Prepared rows by speaker, for both sides of the inner product that is the score."""
+    """Prepared rows by speaker, for both sides of the inner product that is the score.
+
+    Rows of speaker k are those from ``edges[k]`` to ``edges[k + 1]``.
+    """
 
     edges: IntArray
     enrol: FloatArray
@@ -216,12 +221,8 @@ def similarity_span(likeness: Likeness) -> float:
     """Range of all similarities, which tells rounding from a difference; a few are made here."""
     speakers = likeness.utterances.size
     ranges = ranges_of(speakers, max(1, _PAIRS // speakers))
-    with reporting(None):
-        if speakers > FEW_SPEAKERS:
-            parts = list(run(similarity_range, likeness, ranges))
-        else:
-            with place():
-                parts = list(run(similarity_range, likeness, ranges))
+    with reporting(None), place() if speakers <= FEW_SPEAKERS else nullcontext():
+        parts = list(run(similarity_range, likeness, ranges))
     ends = np.array([[one["low"], one["high"]] for one in parts])
     return float(ends[:, 1].max() - ends[:, 0].min())
 
@@ -250,25 +251,22 @@ class Strip:
 
 @dataclass(frozen=True, eq=False)
 class Voices:
-    """Prepared rows by speaker as the tasks of a job share them, and what is asked of them.
+    """Rows that attack as the tasks of a job share them, and what is asked of them.
 
-    Rows of speaker k are those from ``edges[k]`` to ``edges[k + 1]``; ``test`` are those of the
-    other side. Similarities that differ by ``tie`` or less are equal.
+    Similarities that differ by ``tie`` or less are equal.
     """
 
-    edges: IntArray
-    enrol: FloatArray
-    test: FloatArray
+    rows: SpeakerRows
     likeness: Likeness
     tie: float
     levels: Levels
     counts: IntArray
-    leaving: Leaving | None = None
+    groups: Groups | None
 
     @lazy
     def sizes(self) -> IntArray:
         """Rows of each speaker."""
-        return np.diff(self.edges)
+        return np.diff(self.rows.edges)
 
     def ranges(self) -> list[Range]:
         """Ranges of targets for a task, whose counts fit into memory; who works does not matter."""
@@ -287,12 +285,12 @@ class Voices:
         """Scores above each level, (targets, speakers, levels)."""
         width = self.levels.values.size
         table = xp.zeros((targets[1] - targets[0], self.sizes.size, width))
-        bounds = self.edges[targets[0] : targets[1] + 1]
-        total = len(self.test)
+        bounds = self.rows.edges[targets[0] : targets[1] + 1]
+        total = len(self.rows.test)
         strips = [
-            Strip.of(self.edges, rows) for rows in ranges_of(total, xp.chunk(STRIP, total, 1))
+            Strip.of(self.rows.edges, part) for part in ranges_of(total, xp.chunk(STRIP, total, 1))
         ]
-        rows, others = xp.put(self.enrol), xp.put(self.test)
+        rows, others = xp.put(self.rows.enrol), xp.put(self.rows.test)
         few = width <= _FEW and isinstance(xp, Numpy)
         buffer = np.empty(BLOCK * STRIP) if isinstance(xp, Numpy) else None
         first, last = int(bounds[0]), int(bounds[-1])
@@ -339,65 +337,64 @@ def _counted(xp: Xp, scores: Any, sizes: IntArray, levels: Levels, strip: Strip)
     return above.reshape(sizes.size, impostors, -1)
 
 
-def measured_voices(
-    embeddings: Embeddings,
-    thresholds: npt.ArrayLike,
-    counts: npt.ArrayLike,
-    *,
-    backend: Backend,
-    proxy: Embeddings | None,
-    proxy_backend: Backend,
-    split: bool,
-    skip_single: bool,
-    groups: int,
-    level: float,
-    seed: int,
-) -> WorstCase:
-    """P_FA^N(τ) over all utterances of every two speakers, with intervals over speakers.
-
-    As from the pairs of :func:`~unmask.stress.pairs`, but time grows with the number of trials and
-    memory with the embeddings. With ``split`` the folds are of utterances, not of scores:
-    utterances that attack are on neither side of a score that chooses (but for a speaker who has
-    only one).
+@dataclass(frozen=True, eq=False)
+class EmbeddedVoices:
+    """Embeddings, whose scores by ``backend`` are never held, and who chooses among them: their own
+    mean scores, in folds where ``split``, or those of a ``proxy``. Pairs with one score are left
+    out where ``skip_single`` allows it.
     """
-    levels = Levels.of(thresholds)
-    order = SpeakerOrder.of(embeddings)
-    order.check(skip_single=skip_single)
-    wanted = possible_counts(counts, order.impostors, order.names)
-    rows = SpeakerRows.of(embeddings, order, backend)
-    dealt = order.groups(groups, seed=seed) if groups else None
-    if proxy is not None:
-        other = SpeakerOrder.of(proxy)
-        chosen = order.found_in(other)
-        target, impostor = SpeakerRows.of(proxy, other, proxy_backend).means
-        parts = [(rows, (target[chosen], impostor[chosen]))]
-    else:
-        parts = [(rows, rows.means), *(rows.folds() if split else ())]
-    jobs = []
-    for attack, means in parts:
-        likeness = Likeness(*means, order.sizes)
-        jobs.append(
-            Voices(
-                attack.edges,
-                attack.enrol,
-                attack.test,
-                likeness,
-                TIE * similarity_span(likeness),
-                levels,
-                wanted,
-                None if dealt is None else dealt.leaving(np.arange(len(order.names)), wanted),
-            )
+
+    embeddings: Embeddings
+    backend: Backend
+    proxy: Embeddings | None
+    proxy_backend: Backend
+    split: bool
+    skip_single: bool
+
+    @lazy
+    def order(self) -> SpeakerOrder:
+        """The speakers, if a worst case can be told from them."""
+        order = SpeakerOrder.of(self.embeddings)
+        order.check(skip_single=self.skip_single)
+        return order
+
+    @property
+    def impostors(self) -> int:
+        """Number of impostors that every target has."""
+        return int(self.order.impostors.min())
+
+    def measured(
+        self, thresholds: npt.ArrayLike, counts: npt.ArrayLike, jackknife: Jackknife
+    ) -> WorstCase:
+        """P_FA^N(τ) over all utterances of every two speakers, with intervals over speakers.
+
+        As from the pairs of :func:`~unmask.stress.pairs`, but time grows with the number of trials
+        and memory with the embeddings. Folds are of utterances, not of scores: utterances that
+        attack are on neither side of a score that chooses (but for a speaker who has only one).
+        """
+        levels, order = Levels.of(thresholds), self.order
+        wanted = possible_counts(counts, order.impostors, order.names)
+        rows = SpeakerRows.of(self.embeddings, order, self.backend)
+        dealt = order.groups(jackknife) if jackknife.groups else None
+        if self.proxy is not None:
+            other = SpeakerOrder.of(self.proxy)
+            chosen = order.among(other)
+            target, impostor = SpeakerRows.of(self.proxy, other, self.proxy_backend).means
+            parts = [(rows, (target[chosen], impostor[chosen]))]
+        else:
+            parts = [(rows, rows.means), *(rows.folds() if self.split else ())]
+        jobs = []
+        for attack, means in parts:
+            likeness = Likeness(*means, order.sizes)
+            tie = TIE * similarity_span(likeness)
+            jobs.append(Voices(attack, likeness, tie, levels, wanted, dealt))
+        per_pair = float(np.median(order.sizes)) ** 2
+        edge = 0.5 / (len(order.names) * per_pair)
+        return WorstCase.around(
+            rates_of(jobs, dealt, fold_weight(order.sizes), edge, levels),
+            jackknife,
+            targets=len(order.names),
+            impostors=self.impostors,
+            per_pair=per_pair,
+            split=len(jobs) > 1,
         )
-    per_pair = float(np.median(order.sizes)) ** 2
-    edge = 0.5 / (len(order.names) * per_pair)
-    return WorstCase.around(
-        rates_of(jobs, dealt, fold_weight(order.sizes), edge, levels),
-        thresholds,
-        wanted,
-        level=level,
-        seed=seed,
-        targets=len(order.names),
-        impostors=int(order.impostors.min()),
-        per_pair=per_pair,
-        split=len(jobs) > 1,
-    )

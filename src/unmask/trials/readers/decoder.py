@@ -92,9 +92,9 @@ def hdf5(data: bytes, memory: int) -> bytes:
     arrays: dict[str, Any] = {}
     about: list[tuple[str, str, str | None]] = []
     with h5py.File(io.BytesIO(data), "r") as file:
-        found = datasets(file)
-        check_memory(sum(int(item.nbytes) for item in found.values()), memory)
-        for name, item in found.items():
+        items = datasets(file)
+        check_memory(sum(int(item.nbytes) for item in items.values()), memory)
+        for name, item in items.items():
             speaker = item.attrs.get("speaker_id", item.attrs.get("speaker"))
             array, kind = plain(item)
             arrays[f"a{len(about)}"] = array
@@ -107,13 +107,13 @@ def hdf5(data: bytes, memory: int) -> bytes:
 
 def datasets(file: Any) -> dict[str, Any]:
     """Every dataset of a file by its path; none may lie in another file."""
-    found: dict[str, Any] = {}
+    items: dict[str, Any] = {}
 
     def visit(name: str, item: Any) -> None:
         if hasattr(item, "shape"):
             if item.external or item.is_virtual:
                 raise ValueError(f"the dataset {name} lies in other files, which are not read")
-            found[name] = item
+            items[name] = item
             return
         for part in item:
             if hasattr(item.get(part, getlink=True), "path"):
@@ -121,7 +121,7 @@ def datasets(file: Any) -> dict[str, Any]:
 
     visit("", file)
     file.visititems(visit)
-    return found
+    return items
 
 
 def plain(item: Any) -> tuple[Any, str]:

@@ -1,0 +1,304 @@
+"""What charts share: axes, colours, dashes and legends, layers of marks, labels, panels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import altair as alt
+
+from unmask.errors import InputError
+from unmask.figures.figure import Layers, table
+from unmask.figures.theme import (
+    CHANCE,
+    DASHED,
+    INK,
+    MUTED,
+    NARROW,
+    ORIGINAL,
+    PAPER,
+    SOLID,
+    WIDE,
+    attacker_dashes,
+    shorten,
+    system_colours,
+)
+
+Position = TypeVar("Position", alt.X, alt.Y)
+Look = TypeVar("Look", alt.Color, alt.Shape, alt.StrokeDash)
+Ends = Sequence[float]
+Style = dict[str, Any]
+XPixel: Any = alt.XValue
+YPixel: Any = alt.YValue
+_LABEL = 12.0
+_LINE = 14
+
+
+def is_wide(width: float) -> bool:
+    """Whether the chart is nearer to two columns of print than to one."""
+    return width >= (NARROW + WIDE) / 2
+
+
+def axis(
+    channel: type[Position],
+    field: str,
+    title: str | None,
+    ends: Ends,
+    *,
+    log: bool = False,
+    clamp: bool = False,
+    **options: Any,
+) -> Position:
+    """Numbers between ``ends``, not rounded; ``options`` are those of ticks and labels."""
+    more: Style = {"type": "log"} if log else {}
+    more |= {"clamp": True} if clamp else {}
+    scale = alt.Scale(domain=list(ends), nice=False, **more)
+    marks: Style = {"axis": alt.Axis(**options)} if options else {}
+    return channel(f"{field}:Q", title=title, scale=scale, **marks)
+
+
+def percent_axis(
+    channel: type[Position],
+    field: str,
+    title: str | None,
+    *,
+    ends: Ends = (0, 1),
+    ticks: Sequence[float] = (0, 0.25, 0.5, 0.75, 1),
+) -> Position:
+    """Fractions that are written as percent."""
+    written = "format(100 * datum.value, 'd')"
+    return axis(channel, field, title, ends, values=list(ticks), labelExpr=written)
+
+
+def colours_for(names: Sequence[str], colours: Mapping[str, str] | None) -> dict[str, str]:
+    """The colours of ``names``, in order; ``None`` takes the palette as it comes."""
+    chosen = system_colours(names) if colours is None else colours
+    for name in names:
+        if name not in chosen:
+            raise InputError(f"colours: expected one for every system, found none for {name!r}")
+    return {name: chosen[name] for name in names}
+
+
+def by(
+    channel: type[Look], field: str, looks: Mapping[str, Any], *, legend: alt.Legend | None = None
+) -> Look:
+    """What marks look like by their field: ``{its value: the colour, shape or dash}``."""
+    scale = alt.Scale(domain=list(looks), range=list(looks.values()))
+    return channel(f"{field}:N", scale=scale, legend=legend)
+
+
+def system_colour(
+    names: Sequence[str],
+    colours: Mapping[str, str] | None,
+    *,
+    width: float = WIDE,
+    first: str | None = None,
+) -> alt.Color:
+    """Colour by the field ``system``; the legend shortens names.
+
+    ``first`` is an entry before the systems, in black (a reference everyone is compared with).
+    """
+    shades = {} if first is None else {first: CHANCE}
+    shades |= colours_for(names, colours)
+    short = {name: shorten(name) for name in shades}
+    named = legend(
+        width=width, title="System", labelExpr=lookup(short), symbolType="stroke", symbolOpacity=1
+    )
+    return by(alt.Color, "system", shades, legend=named)
+
+
+def line_kind(dashes: Mapping[str, Sequence[float]], *, width: float = WIDE) -> alt.StrokeDash:
+    """Dash by the field ``line``: ``{what the line is: its dash}``.
+
+    Narrow charts have no room for this legend: their captions say what the dashes mean.
+    """
+    named = legend(width=width, title="Line", symbolType="stroke") if is_wide(width) else None
+    return by(alt.StrokeDash, "line", {n: list(d) for n, d in dashes.items()}, legend=named)
+
+
+def attacker_lines(
+    labels: Mapping[str, str],
+    *,
+    original: str | None,
+    colour: str,
+    chance: str | None = None,
+    **options: Any,
+) -> tuple[alt.Color, alt.StrokeDash]:
+    """One colour for the safeguard and grey for unprotected speech; attackers by line style.
+
+    ``labels`` are those of the attackers in the legend, ``options`` its own. ``chance`` is the name
+    of a further line, black and dashed.
+    """
+    names = [name for name in labels if name != chance]
+    written = lookup(labels)
+    legend = alt.Legend(symbolType="stroke", symbolSize=420, labelExpr=written, **options)
+    dashes: dict[str, list[float]] = dict(attacker_dashes(n for n in names if n != original))
+    colours = {n: ORIGINAL if n == original else colour for n in names}
+    if original is not None:
+        dashes[original] = list(SOLID)
+    if chance is not None:
+        colours[chance], dashes[chance] = CHANCE, list(DASHED)
+    return (
+        by(alt.Color, "attacker", colours, legend=legend),
+        by(alt.StrokeDash, "attacker", {n: dashes[n] for n in colours}, legend=legend),
+    )
+
+
+def legend(*, width: float, title: str | None, **options: Any) -> alt.Legend:
+    """At the right of wide charts, below narrow ones."""
+    if not is_wide(width):
+        options = {"orient": "bottom", "columns": 1, "direction": "vertical", **options}
+    return alt.Legend(title=title, **options)
+
+
+def lookup(labels: Mapping[str, str]) -> str:
+    """A Vega expression that writes ``{value: label}``, whatever characters they hold."""
+    values = json.dumps(list(labels))
+    return f"({json.dumps(list(labels.values()))})[indexof({values}, datum.value)]"
+
+
+def mark(
+    rows: alt.InlineData | alt.Chart, kind: str, *channels: Any, hover: str = "", **style: Any
+) -> alt.Chart:
+    """A layer of marks: lines, points, rules …, with their ``style``, encoded by ``channels``.
+
+    ``hover`` is what shows under the pointer: ``field:type|Title`` or ``field:type|Title|format``,
+    ``; `` between.
+    """
+    chart = rows if isinstance(rows, alt.Chart) else alt.Chart(rows)
+    parts = (field.split("|") for field in hover.split("; ") if hover)
+    tips = [
+        alt.Tooltip(name, title=title, format=form[0] if form else alt.Undefined)
+        for name, title, *form in parts
+    ]
+    layer: alt.Chart = getattr(chart, f"mark_{kind}")(**style).encode(
+        *channels, **({"tooltip": tips} if tips else {})
+    )
+    return layer
+
+
+def dashed(
+    rows: alt.InlineData, *channels: Any, kind: str = "rule", hover: str = "", **style: Any
+) -> alt.Chart:
+    """Dashes, black unless styled: chance, a threshold, what one compares with."""
+    drawn = {"color": CHANCE, "strokeDash": list(DASHED), **style}
+    return mark(rows, kind, *channels, hover=hover, **drawn)
+
+
+def band(rows: alt.InlineData, x: alt.X, y: alt.Y, *more: Any, opacity: float) -> alt.Chart:
+    """The area between the fields ``low`` and ``high``: an interval along a line of ``y``."""
+    low: alt.Y = y.copy()
+    low.shorthand = "low:Q"
+    style: Style = {"fillOpacity": opacity, "strokeWidth": 0, "clip": True}
+    return mark(rows, "area", x, low, alt.Y2("high:Q"), *more, **style)
+
+
+def crosses(rows: alt.InlineData, x: alt.X, y: alt.Y, colour: alt.Color) -> list[alt.Chart]:
+    """Intervals of both values of a point: the fields of ``x`` and ``y``, ``_low`` to ``_high``."""
+    across, up = (_field(one) for one in (x, y))
+    ends = (
+        (alt.X(f"{across}_low:Q"), alt.X2(f"{across}_high:Q"), y),
+        (x, alt.Y(f"{up}_low:Q"), alt.Y2(f"{up}_high:Q")),
+    )
+    return [mark(rows, "rule", *end, colour, strokeWidth=1.2) for end in ends]
+
+
+def _field(channel: alt.X | alt.Y) -> str:
+    return str(channel.shorthand).partition(":")[0]
+
+
+def labels_at(
+    points: Mapping[str, tuple[float, float]],
+    colours: Mapping[str, str],
+    x: alt.X,
+    y: alt.Y,
+    *,
+    ends: Ends,
+    height: float,
+    labels: Mapping[str, str] | None = None,
+) -> list[alt.Chart]:
+    """Labels, by default the names, beside points; higher or lower where they would overlap.
+
+    The panel shows values between ``ends`` in its ``height``.
+    """
+    written = labels or {name: shorten(name, limit=18) for name in points}
+    apart = _LABEL * (ends[1] - ends[0]) / height
+    order = sorted(points, key=lambda name: points[name][1])
+    places: list[float] = []
+    for name in order:
+        floor = places[-1] + apart if places else ends[0] + apart / 2
+        places.append(max(points[name][1], floor))
+    ceiling = ends[1]
+    for i in reversed(range(len(places))):
+        places[i] = min(places[i], ceiling)
+        ceiling = places[i] - apart
+    rows = table(
+        **{_field(x): [points[name][0] for name in order], _field(y): places},
+        system=order,
+        label=[written[name] for name in order],
+    )
+    colour = by(alt.Color, "system", {name: colours[name] for name in points})
+    base = alt.Chart(rows).encode(x, y, tooltip=alt.Tooltip("system:N"))
+    text: Style = {"align": "left", "dx": 15, "fontSize": 10.5}
+    return [
+        mark(base, "point", colour, filled=True, shape="square", size=26, opacity=1, xOffset=9),
+        mark(base, "text", alt.Text("label:N"), **text, stroke=PAPER, strokeWidth=3),
+        mark(base, "text", alt.Text("label:N"), **text),
+    ]
+
+
+def above(label: str, *, lift: float = 6, whole: str | None = None, **style: Any) -> alt.Chart:
+    """A layer that writes ``label`` above its panel; the ``whole`` name shows on hover."""
+    rows = table(label=label) if whole is None else table(label=label, system=whole)
+    at = XPixel(0), YPixel(-lift), alt.Text("label:N")
+    style = {"fontSize": 11.5, "fontWeight": 600, "align": "left", "baseline": "bottom", **style}
+    return mark(rows, "text", *at, hover="" if whole is None else "system:N|System", **style)
+
+
+def panel_title(system: str) -> alt.Chart:
+    """The system's name above its panel."""
+    return above(shorten(system, limit=22), whole=system)
+
+
+def heading(name: str, *notes: str) -> list[alt.Chart]:
+    """Lines above a panel: what is shown, and its numbers."""
+    first: Style = {"fontWeight": "bold", "color": INK}
+    other: Style = {"fontWeight": "normal", "color": MUTED, "fontSize": 10.5}
+    return [
+        above(line, lift=5 + _LINE * (len(notes) - i), **(other if i else first))
+        for i, line in enumerate((name, *notes))
+    ]
+
+
+def panel_columns(panels: int, *, width: float) -> int:
+    """How many panels stand side by side."""
+    most = 3 if is_wide(width) else 1
+    return 2 if panels == 4 and most > 1 else min(panels, most)
+
+
+def in_grid(
+    panels: Sequence[Layers], *, columns: int, spacing: float, description: str
+) -> alt.ConcatChart:
+    """Panels in rows of ``columns``, ``description`` for readers who do not see them."""
+    return alt.concat(*panels, columns=columns, spacing=spacing).properties(description=description)
+
+
+def main_panel(width: float) -> int:
+    """The width of a chart's only panel, leaving room for its axis and legend."""
+    return 380 if is_wide(width) else 250
+
+
+def in_panel(
+    *layers: alt.Chart, width: float, ratio: float, description: str | None = None
+) -> alt.LayerChart:
+    """Layers in a chart's only panel, ``ratio`` of its width high."""
+    side = main_panel(width)
+    said = {} if description is None else {"description": description}
+    chart: Any = alt.layer(*layers).properties(width=side, height=int(ratio * side), **said)
+    return chart  # type: ignore[no-any-return]
+
+
+def percent(fraction: float) -> str:
+    """A rate as people write it: two decimals, a space, the sign."""
+    return f"{100 * fraction:.2f} %"
