@@ -144,6 +144,15 @@ def _names(embeddings: Embeddings) -> pl.Series:
     return embeddings.speakers.names.gather(embeddings.speakers.used)
 
 
+def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:
+    """Vectors of different dimensions have no score."""
+    if enrol.dimension != test.dimension:
+        raise InputError(
+            f"embeddings: expected one dimension on both sides, found {enrol.dimension} in"
+            f" enrolment and {test.dimension} in test"
+        )
+
+
 def refuse_zeros(embeddings: Embeddings, side: str) -> None:
     """A vector of zeros has no direction."""
     zero = ~embeddings.vectors.any(axis=1)
@@ -270,11 +279,7 @@ def setting(
     conversations, of which a speaker has as many as ``bounds`` say, from least to most. ``shared``
     lets utterances be on both sides.
     """
-    if enrol.dimension != test.dimension:
-        raise InputError(
-            f"embeddings: expected one dimension on both sides, found {enrol.dimension} in"
-            f" enrolment and {test.dimension} in test"
-        )
+    refuse_dimensions(enrol, test)
     refuse_zeros(enrol, "enrolment")
     refuse_zeros(test, "test")
     if not shared:
