@@ -165,18 +165,6 @@ def refuse_zeros(embeddings: Embeddings, side: str) -> None:
         )
 
 
-def _refuse_shared(enrol: Embeddings, test: Embeddings) -> None:
-    if enrol.utterances is None or test.utterances is None:
-        return
-    here, there = (ids.names.gather(ids.used) for ids in (enrol.utterances, test.utterances))
-    shared = here.filter(here.is_in(there.implode()))
-    if len(shared):
-        raise InputError(
-            f"utterances: expected none on both sides, found {len(shared)} in enrolment and in"
-            f" test (first: {shared[0]}); allow_shared_utterances=True lets this leak pass"
-        )
-
-
 def locate(names: pl.Series, table: pl.Series, *, who: str, where: str) -> IntArray:
     """Index of each name in ``table``; all must be there."""
     index = lookup(names, table)
@@ -282,8 +270,14 @@ def setting(
     refuse_dimensions(enrol, test)
     refuse_zeros(enrol, "enrolment")
     refuse_zeros(test, "test")
-    if not shared:
-        _refuse_shared(enrol, test)
+    if not shared and enrol.utterances is not None and test.utterances is not None:
+        here, there = (ids.names.gather(ids.used) for ids in (enrol.utterances, test.utterances))
+        leak = here.filter(here.is_in(there.implode()))
+        if len(leak):
+            raise InputError(
+                f"utterances: expected none on both sides, found {len(leak)} in enrolment and in"
+                f" test (first: {leak[0]}); allow_shared_utterances=True lets this leak pass"
+            )
     wanted, length = lengths
     depth = usual if wanted is None else wanted
     seeds = np.random.SeedSequence(how.seed).spawn(4)
