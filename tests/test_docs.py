@@ -24,7 +24,7 @@ def test_examples(page, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("UNMASK_DOCS_OUTPUT", str(tmp_path))
     # Charts are made, not rendered: test_save.py renders every kind of them.
-    monkeypatch.setitem(image._WRITERS, ".png", image._WRITERS[".json"])
+    monkeypatch.setitem(image._WRITERS, "png", image._WRITERS["json"])
     namespace: dict[str, object] = {"__name__": page.stem}
     printed = ""
     for match in BLOCK.finditer(text):
