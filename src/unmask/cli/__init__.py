@@ -164,11 +164,9 @@ STOPPED = "stopped; run again to go on"
 _SPELLED = re.compile(r"\b(missing|duplicates|pairs|allow_shared_utterances)='?(\w+)'?")
 
 
-def _as_options(message: str) -> str:
-    """What a refusal advises, in the words of the command line: ``--missing skip``."""
-    return _SPELLED.sub(
-        lambda m: f"--{m[1].replace('_', '-')}{'' if m[2] == 'True' else f' {m[2]}'}", message
-    )
+def _as_option(advice: re.Match[str]) -> str:
+    """What a refusal advises, as the command line has it: ``--missing skip``."""
+    return f"--{advice[1].replace('_', '-')}{'' if advice[2] == 'True' else f' {advice[2]}'}"
 
 
 class Terminated(BaseException):
@@ -189,7 +187,7 @@ def main() -> None:
     try:
         code = app(prog_name="unmask", standalone_mode=False)
     except InputError as error:
-        _end(_as_options(str(error)), 1)
+        _end(_SPELLED.sub(_as_option, str(error)), 1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

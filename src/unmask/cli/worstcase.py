@@ -167,7 +167,6 @@ def _named(figure: charts.Figure, part_name: str, groups: int) -> charts.Figure:
 
 
 def _are_embeddings(path: str) -> bool:
-    """Whether a path holds embeddings and not scores."""
     if path == "-":
         return False
     if Path(path).is_dir():

@@ -12,19 +12,11 @@ from unmask.privacy.legal import STRONG_ENOUGH, extent, spoken
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 from unmask.report.inputs import Inputs
-from unmask.report.section import Section, percent
+from unmask.report.section import Section, note, percent
 
 LARGEST_D_ECE = 0.7213475204444817
 WORST, ALL, CONTROL = "worst of the curve", "all candidates", "control"
 """Points of a curve: the two that a card tells of, and where unprotected speech is compared."""
-EXTRACTOR = (
-    "No attacker trained a recogniser of its own on protected speech; one who does may succeed more"
-    " often."
-)
-SESSIONS = (
-    "Recordings do not say which session they are from: people are easier to recognise within one"
-    " room and day than across them."
-)
 READABLE = 0.5
 """Share of what chance leaves open that a guessed attribute must reach to be called readable."""
 
@@ -172,7 +164,7 @@ def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     probes = find(rows, "inference", safeguard=safeguard)
     if not probes:
         return None
-    best = max(probes, key=lambda match: _residual(match.estimate))
+    best = max(probes, key=lambda match: residual(match.estimate))
     attribute = best.conditions["attribute"]
     bare = find(rows, "inference_unprotected", safeguard=safeguard, attribute=attribute)
     return Headline(
@@ -185,7 +177,8 @@ def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     )
 
 
-def _residual(estimate: Estimate) -> float:
+def residual(estimate: Estimate) -> float:
+    """How far a risk goes from chance to certainty."""
     chance = float(estimate.chance or 0.0)
     return (float(estimate.value) - chance) / (1 - chance) if chance < 1 else 0.0
 
@@ -207,10 +200,10 @@ def verdict(rows: Sequence[Row], name: str) -> Verdict:
         return Verdict()
     if weak_control(rows):
         return Verdict("unknown", "Nothing can be concluded: attackers fail without protection too")
-    low = _residual(worst.estimate)
+    low = residual(worst.estimate)
     made = worst.estimate.interval
     if made is not None and not math.isnan(made.low):
-        low = _residual(replace(worst.estimate, value=made.low))
+        low = residual(replace(worst.estimate, value=made.low))
     counted = people(worst.estimate)
     if low >= STRONG_ENOUGH:
         return Verdict("most", f"Most people are recognised: {counted}")
@@ -258,7 +251,7 @@ def weak_control(rows: Sequence[Row]) -> list[str]:
     worst point of the curve.
     """
     control = largest(find(rows, "linkability", safeguard=ORIGINAL, point=WORST))
-    if control is None or _residual(control.estimate) >= STRONG_ENOUGH:
+    if control is None or residual(control.estimate) >= STRONG_ENOUGH:
         return []
     return [
         "weak attackers: on unprotected speech the strongest links"
@@ -382,7 +375,7 @@ def _limits(
         yield f"The {attacker} attacker was {why} ({listed(names)})."
     if inputs.original is not None and inputs.protected:
         if not inputs.trained:
-            yield EXTRACTOR
+            yield note("no_extractor")
         yield (
             f"{inputs.original.n_speakers:,} people were tested: nothing is known of larger crowds."
         )
@@ -391,13 +384,12 @@ def _limits(
         yield from (f"{sentence[:1].upper()}{sentence[1:]}." for sentence in said)
     sessions = None if inputs.original is None else inputs.original.sessions
     if inputs.original is not None and (sessions is None or sessions.n_unique < 2):
-        yield SESSIONS
+        yield note("no_sessions")
 
 
 def _steps(
     cards: Sequence[Card], inputs: Inputs, missing: Mapping[tuple[str, str], str]
 ) -> Iterable[str]:
-    """What would change the conclusion, or follows from it."""
     exposed = [card.safeguard for card in cards if card.verdict.extent == "most"]
     if exposed:
         yield f"Handle speech protected by {listed(exposed)} as you would unprotected speech."

@@ -18,8 +18,16 @@ from unmask.figures import POLICY, STYLE, fragment, javascript
 from unmask.report.assessment import Assessment
 from unmask.report.documents import Document, Row
 from unmask.report.headline import Headline, listed
-from unmask.report.section import Choice, Section, TableBlock
-from unmask.report.table import DIGITS, EXPLANATIONS, LABELS, condition_label, label, shown_value
+from unmask.report.section import Choice, Section, TableBlock, note
+from unmask.report.table import (
+    DIGITS,
+    EXPLANATIONS,
+    LABELS,
+    column_parts,
+    condition_label,
+    label,
+    shown_value,
+)
 
 SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
 MOST_COLUMNS = 7
@@ -102,11 +110,7 @@ class TableView:
         columns = list(zip(*self.lines, strict=True))
         sizes = [max(map(_size, column)) for column in columns]
         keys = [i for i, column in enumerate(columns) if isinstance(column[0], str)]
-        parts: list[list[int]] = [[]]
-        for i in (i for i in range(len(columns)) if i not in keys):
-            if parts[-1] and sum(sizes[j] for j in (*keys, *parts[-1], i)) > most:
-                parts.append([])
-            parts[-1].append(i)
+        parts = column_parts(sizes, keys, most)
         return tuple(
             replace(
                 self,
@@ -119,7 +123,6 @@ class TableView:
 
 
 def _size(item: str | Number | None) -> int:
-    """Characters of a cell."""
     if item is None or isinstance(item, str):
         return len(item or "–")
     return len(item.value) + (len(item.low) + len(item.high) + 5 if item.low else 0)
@@ -244,30 +247,12 @@ def bar(headline: Headline) -> dict[str, Any]:
     }
 
 
-GLOSSARY = (
-    "Cosine, wccn, plda, asnorm and fusion are ways to compare voices; whitened, coral, procrustes"
-    " and wasserstein bring known and protected voices together first; centred: each side about its"
-    " own mean; negated: the least alike are taken for the same."
-)
-_ATTACKERS = (
-    "Every attacker holds recordings of known people and tests protected ones; no utterance is on"
-    " both sides, and nobody enrols or trains on the run that is attacked. What an attacker has of"
-    " the safeguard is a run of its own, under other keys, or of a safeguard without keys. Each"
-    " tries every back-end, each side about its own mean or not, and either sign of the score; the"
-    " strongest of all is what the summary shows: a weak attacker proves nothing."
-)
-_CONSISTENCY = (
-    "Enrolling the attacked run itself tells how distinct and stable pseudo-voices are. It takes"
-    " the key to do so: it is no attack, and counts in no risk."
-)
-
-
 def method_of(assessment: Assessment) -> list[tuple[str, str]]:
     """How the assessment as a whole was made, as (name, text)."""
     config = assessment.config
     told = [
-        ("Attackers", f"{_ATTACKERS} {assessment.extractor}"),
-        ("Consistency of pseudonyms", _CONSISTENCY),
+        ("Attackers", f"{note('attackers')} {assessment.extractor}"),
+        ("Consistency of pseudonyms", note("no_attack")),
     ]
     return [
         *(told if assessment.attackers else []),
@@ -324,7 +309,7 @@ class View:
                 views=[self.section(section) for section in assessment.sections],
                 least=[table_view(block, self.number) for block in assessment.least],
                 method=method_of(assessment),
-                glossary=GLOSSARY,
+                glossary=note("glossary"),
                 signature=assessment.document.signature,
                 **more,
             )

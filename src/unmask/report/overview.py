@@ -76,7 +76,6 @@ def overview(
 
 
 def _of_set(system: str, label: str, name: str, rows: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
-    """Rows of one set: OO, OP and PP."""
     for part in ("OO", "OP", "PP"):
         estimates = [
             estimate

@@ -8,20 +8,7 @@ from itertools import product
 from unmask.estimate import Estimate, Interval
 from unmask.privacy.legal import SPLITS, TITLES, LegalSweep, strongest_of
 from unmask.report.documents import Document, Row, document
-
-_VALIDATED = (
-    "The French data protection authority validated Linkability, Singling Out and their protocol,"
-    " not this software; residual risk, ranks, worst deciles and inference were validated by"
-    " nobody."
-)
-_MORE = (
-    "Each attacker reads its scores as they are, negated and centred; the strongest reading is"
-    " shown. Every reading, residual risks and worst deciles stand in the formats csv and json."
-)
-_NO_VERDICT = (
-    "These are risks under the named attackers on this data; whether they are acceptable is for the"
-    " controller to decide."
-)
+from unmask.report.section import note
 
 
 @document.register
@@ -42,7 +29,13 @@ def _(sweep: LegalSweep) -> Document:
         tuple(rows),
         tables=_shown(sweep),
         inputs=sweep.sources,
-        notes=(*sweep.sentences, *_how(sweep), _MORE, _VALIDATED, _NO_VERDICT),
+        notes=(
+            *sweep.sentences,
+            *_how(sweep),
+            note("readings"),
+            note("validated"),
+            note("no_verdict"),
+        ),
         warnings=sweep.warnings,
         seed=sweep.seed,
     )

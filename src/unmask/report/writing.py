@@ -16,7 +16,6 @@ from unmask.report.cache import Listener, code_digest
 from unmask.report.documents import Document
 from unmask.report.filing import filing_html, print_pdf
 from unmask.report.html import render_html
-from unmask.report.section import TableBlock
 from unmask.report.table import render, text
 from unmask.report.toml import to_toml
 from unmask.run import locked, write_whole
@@ -81,8 +80,12 @@ def _make(assessment: Assessment, made: Path, folder: Path, listener: Listener |
         whole = Document(rows, seed=assessment.config.seed)
         write_whole(made / "tables" / f"{name}.csv", render(whole, "csv").encode())
         for format, suffix in _SUFFIXES.items():
-            text = "\n".join(_titled(block, format) for block in blocks if block.rows)
-            write_whole(made / "tables" / f"{name}.{suffix}", text.encode())
+            parts = []
+            for block in (block for block in blocks if block.rows):
+                title = _MARKS.sub(r"\\\1", block.title)
+                table = render(Document(block.rows, title=block.title), format)
+                parts.append(f"**{title}**\n\n{table}" if format == "md" else table)
+            write_whole(made / "tables" / f"{name}.{suffix}", "\n".join(parts).encode())
     (made / "figures").mkdir()
     figures, kinds = assessment.figures, assessment.config.figures
     kept = assessment.kept / "figures"
@@ -104,14 +107,6 @@ def _draw(figure: Figure, kinds: tuple[str, ...], folder: Path, kept: Path) -> N
             write_whole(stored[kind], content)
     for kind, path in stored.items():
         shutil.copyfile(path, folder / f"{figure.name}.{kind}")
-
-
-def _titled(block: TableBlock, format: str) -> str:
-    text = render(Document(block.rows, title=block.title), format)
-    if format == "md":
-        title = _MARKS.sub(r"\\\1", block.title)
-        return f"**{title}**\n\n{text}"
-    return text
 
 
 def _put_in_place(made: Path, folder: Path) -> None:

@@ -163,7 +163,6 @@ def _step(table: Table, study: Study) -> Step:
 
 
 def _section(study: Study, results: Results) -> Section:
-    """Maps and delta maps of every table."""
     assessments: Mapping[str, CpAssessment] = results["maps"]
     figures: list[charts.Figure] = []
     rows: list[Row] = []
@@ -217,9 +216,7 @@ def _section(study: Study, results: Results) -> Section:
 
 def _hardest(result: CpAssessment) -> str:
     """The system whose errors grow most on hard trials."""
-    gaps = {name: cp.hardest_decile - cp.full for name, cp in result.maps.items()}
-    name = max(gaps, key=lambda one: gaps[one])
-    cp = result.maps[name]
+    name, cp = max(result.maps.items(), key=lambda one: one[1].hardest_decile - one[1].full)
     values = (
         (f"{100 * value:.1f} %" if cp.metric.name == "eer" else f"{value:.3f}")
         for value in (cp.hardest_decile, cp.full)

@@ -111,7 +111,6 @@ def _evaluated(
 
 
 def _steps(study: Study) -> Plan:
-    """Every score table."""
     how = {**study.config.trials, "by": study.config.verification.by}
     drawn = study.config.drawn
     return {
