@@ -39,8 +39,8 @@ def rows(spec, **chosen):
     ]
 
 
-def column(found, name):
-    return np.array([row[name] for row in found], dtype=float)
+def column(drawn, name):
+    return np.array([row[name] for row in drawn], dtype=float)
 
 
 def every(node, key):
@@ -172,8 +172,8 @@ def test_pav_of_perfect_separation_has_only_triangles():
         targets=np.array([0.0, 3.0]),
         nontargets=np.array([4.0, 0.0]),
     )
-    found = rows(pav_map({"perfect": blocks}).spec(), system="perfect")
-    assert {(r["sign"], r["natural"], r["targets"]) for r in found} == {
+    drawn = rows(pav_map({"perfect": blocks}).spec(), system="perfect")
+    assert {(r["sign"], r["natural"], r["targets"]) for r in drawn} == {
         ("−∞", "−∞", 0.0),
         ("+∞", "+∞", 3.0),
     }
@@ -210,6 +210,6 @@ def test_histograms_hold_the_densities_and_tell_what_is_missing(three):
 
 def test_calibration_holds_shares_and_intervals(three):
     curve = three.reliability["T10-2"]
-    found = rows(calibration_plot(three.reliability).spec(), system="T10-2")
+    drawn = rows(calibration_plot(three.reliability).spec(), system="T10-2")
     for name in ("predicted", "observed", "low", "high", "count"):
-        assert column(found, name) == pytest.approx(getattr(curve, name), rel=1e-5)
+        assert column(drawn, name) == pytest.approx(getattr(curve, name), rel=1e-5)

@@ -25,6 +25,7 @@ from unmask.report.table import DIGITS, EXPLANATIONS, LABELS, condition_label, l
 SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
 MOST_COLUMNS = 7
 _NEED = ("min_dcf", "act_dcf", "tpr_at_fpr")
+_COUNTS = ("speakers", "utterances", "impostors", "N", "L")
 
 
 @dataclass(frozen=True)
@@ -130,21 +131,18 @@ def table_view(block: TableBlock, numbers: Numbers) -> TableView:
     """Conditions down, metrics across; a number knows its place in ``results.json``."""
     names = list(dict.fromkeys(n for row in block.rows for n in row.conditions))
     names = [n for n in names if not _said_in_title(n, block)]
+    cells = [{_head(one, block.rows): one for one in row.estimates} for row in block.rows]
     heads: dict[str, Estimate] = {}
-    cells: list[dict[str, Estimate]] = []
-    for row in block.rows:
-        found = {_head(estimate, block.rows): estimate for estimate in row.estimates}
-        cells.append(found)
-        for head, estimate in found.items():
-            heads.setdefault(head, estimate)
+    for own in cells:
+        heads |= {head: one for head, one in own.items() if head not in heads}
     lines = tuple(
         (
             *(row.conditions.get(name, "") for name in names),
-            *(numbers(found[head]) if head in found else None for head in heads),
+            *(numbers(own[head]) if head in own else None for head in heads),
         )
-        for row, found in zip(block.rows, cells, strict=True)
+        for row, own in zip(block.rows, cells, strict=True)
     )
-    top = [(condition_label(name), "", _is_count(name)) for name in names]
+    top = [(condition_label(name), "", name in _COUNTS) for name in names]
     top += [
         (head, EXPLANATIONS.get(e.metric, ""), not isinstance(e.value, str))
         for head, e in heads.items()
@@ -159,15 +157,11 @@ def _said_in_title(name: str, block: TableBlock) -> bool:
     return name == "table" and len(values) == 1 and values <= {block.title}
 
 
-def _is_count(name: str) -> bool:
-    return name in ("speakers", "utterances", "impostors", "N", "L")
-
-
 def _head(estimate: Estimate, rows: Sequence[Row]) -> str:
     """The metric's heading; parameters only where they tell columns of one row apart."""
     several = sum(e.metric == estimate.metric for e in rows[0].estimates) > 1
-    told = several or estimate.metric in _NEED
-    text = label(estimate if told else replace(estimate, params={}))
+    whole = several or estimate.metric in _NEED
+    text = label(estimate if whole else replace(estimate, params={}))
     return text if estimate.metric in LABELS else text[:1].upper() + text[1:]
 
 
@@ -245,43 +239,6 @@ def bar(headline: Headline) -> dict[str, Any]:
     }
 
 
-GLOSSARY = (
-    "Cosine, wccn, plda, asnorm and fusion are ways to compare voices; whitened, coral, procrustes"
-    " and wasserstein bring known and protected voices together first; centred: each side about its"
-    " own mean; negated: the least alike are taken for the same."
-)
-_ATTACKERS = (
-    "Every attacker holds recordings of known people and tests protected ones; no utterance is on"
-    " both sides, and nobody enrols or trains on the run that is attacked. What an attacker has of"
-    " the safeguard is a run of its own, under other keys, or of a safeguard without keys. Each"
-    " tries every back-end, each side about its own mean or not, and either sign of the score; the"
-    " strongest of all is what the summary shows: a weak attacker proves nothing."
-)
-_CONSISTENCY = (
-    "Enrolling the attacked run itself tells how distinct and stable pseudo-voices are. It takes"
-    " the key to do so: it is no attack, and counts in no risk."
-)
-
-
-def method_of(assessment: Assessment) -> list[tuple[str, str]]:
-    """How the assessment as a whole was made, as (name, text)."""
-    config = assessment.config
-    told = [
-        ("Attackers", f"{_ATTACKERS} {assessment.extractor}"),
-        ("Consistency of pseudonyms", _CONSISTENCY),
-    ]
-    return [
-        *(told if assessment.attackers else []),
-        (
-            "Intervals",
-            f"{100 * config.intervals.level:g} % intervals over speakers,"
-            f" {config.intervals.replicates:,} replicates, seed {config.seed}: speakers are what is"
-            " drawn, since trials of one speaker are not independent. The method of each stands in"
-            " its signature.",
-        ),
-    ]
-
-
 class View:
     """What templates show of an assessment: numbers by their place, tables, bars, words."""
 
@@ -324,8 +281,6 @@ class View:
                 bar=bar,
                 views=[self.section(section) for section in assessment.sections],
                 least=[table_view(block, self.number) for block in assessment.least],
-                method=method_of(assessment),
-                glossary=GLOSSARY,
                 signature=assessment.document.signature,
                 **more,
             )
