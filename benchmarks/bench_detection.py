@@ -131,7 +131,7 @@ def reading() -> None:
             "import unmask as um\n"
             f"scores = um.read_scores({paths[0]!r}, key={paths[1]!r},"
             " speakers='pattern:^([^/]+)/')\n"
-            "found = um.evaluate(scores, replicates=0)\n"
+            "um.evaluate(scores, replicates=0)\n"
             "result = len(scores)"
         )
     ratio(

@@ -108,7 +108,7 @@ def linkability_lines() -> list[tuple[str, str]]:
 
 def naive_linkability(scores: Any, counts: Any, draws: int, rng: Any) -> list[float]:
     """The paper's protocol: for each test speaker and draw a list of N' speakers, one by one."""
-    found = []
+    outcome = []
     for count in counts:
         won = 0
         for i in range(len(scores)):
@@ -116,13 +116,13 @@ def naive_linkability(scores: Any, counts: Any, draws: int, rng: Any) -> list[fl
             for _ in range(draws):
                 chosen = rng.choice(others, count - 1, replace=False)
                 won += bool(scores[i, i] > scores[i, chosen].max())
-        found.append(won / (len(scores) * draws))
-    return found
+        outcome.append(won / (len(scores) * draws))
+    return outcome
 
 
 def naive_singling_out(scores: Any, counts: Any, draws: int, rng: Any) -> list[float]:
     """The definition, sorting all calibration scores in every fold."""
-    found = []
+    outcome = []
     for count in counts:
         won = []
         for e in range(len(scores)):
@@ -138,8 +138,8 @@ def naive_singling_out(scores: Any, counts: Any, draws: int, rng: Any) -> list[f
                     best = np.sort(part[rest])[::-1]
                     k = round(best.size / count)
                     won.append((entries > (best[k - 1] + best[k]) / 2).sum() == 1)
-        found.append(float(np.mean(won)))
-    return found
+        outcome.append(float(np.mean(won)))
+    return outcome
 
 
 def naive_lines() -> list[tuple[str, str]]:

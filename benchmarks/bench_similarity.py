@@ -20,12 +20,12 @@ o, p = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (original, protect
 """
 WORK = """
 wall, processor = time.perf_counter(), time.process_time()
-found = {call}
+compared = {call}
 wall, processor = time.perf_counter() - wall, time.process_time() - processor
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 floor = time.perf_counter()
 {floor}
-result = [wall, processor, time.perf_counter() - floor, found.deid, peak]
+result = [wall, processor, time.perf_counter() - floor, compared.deid, peak]
 """
 PAIRS = "3 x 81 million pairs"
 
@@ -76,7 +76,7 @@ def definition() -> None:
     same = codes[:, None] == codes
     apart = ~np.eye(codes.size, dtype=bool)
     sets = [rng.normal(size=same.shape) + shift * same for shift in (3.0, 1.0, 2.0)]
-    found = um.pseudonymisation(*sets, codes, replicates=0)
+    result = um.pseudonymisation(*sets, codes, replicates=0)
 
     def loops() -> float:
         dominance = []
@@ -91,7 +91,7 @@ def definition() -> None:
             value = {pair: np.exp(np.mean(logs)) for pair, logs in cells.items()}
             own = np.mean([v for (i, j), v in value.items() if i == j])
             dominance.append(own - np.mean([v for (i, j), v in value.items() if i != j]))
-        return abs(1 - dominance[1] / dominance[0] - found.deid)
+        return abs(1 - dominance[1] / dominance[0] - result.deid)
 
     naive = seconds(loops, runs=1)
     fast = seconds(lambda: um.pseudonymisation(*sets, codes, replicates=0))

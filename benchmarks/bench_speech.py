@@ -38,8 +38,8 @@ def frame_by_frame(samples: np.ndarray, alpha: float) -> np.ndarray:
 def run() -> None:
     """Print real-time factors; real recordings where they are at hand, else noise."""
     real = AUDIO.is_dir()
-    found = recordings(AUDIO, speakers="folder") if real else ()
-    few = [read_audio(one.path).samples for one in found[::24]]
+    outcome = recordings(AUDIO, speakers="folder") if real else ()
+    few = [read_audio(one.path).samples for one in outcome[::24]]
     few = few or [0.1 * np.random.default_rng(0).standard_normal(50_000) for _ in range(50)]
     audio = sum(one.size for one in few) / 16000
 
@@ -64,10 +64,10 @@ def run() -> None:
             print(error)
             continue
         start = time.perf_counter()
-        result = embed(found, encoder)
+        result = embed(outcome, encoder)
         elapsed = time.perf_counter() - start
         print(
-            f"{encoder + f', all {len(found)} files':<52} {elapsed:8.1f} s for"
+            f"{encoder + f', all {len(outcome)} files':<52} {elapsed:8.1f} s for"
             f" {result.seconds:.0f} s of audio: real-time factor {elapsed / result.seconds:.4f}"
             f" on {os.cpu_count()} cores"
         )

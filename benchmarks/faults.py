@@ -180,9 +180,9 @@ class Trial:
         except Exception as error:
             self.faults.append(f"{self.name}, {what}: the next run ends with {error!r}")
             return
-        found = self.result()
-        if found != expected:
-            differ = sorted(k for k in {*found, *expected} if found.get(k) != expected.get(k))
+        outcome = self.result()
+        if outcome != expected:
+            differ = sorted(k for k in {*outcome, *expected} if outcome.get(k) != expected.get(k))
             self.faults.append(f"{self.name}, {what}: other bytes in {', '.join(differ[:5])}")
 
 
@@ -208,13 +208,13 @@ def embedding(folder: Path) -> Trial:
     from unmask.speech import embed, forget, recordings
     from unmask.trials import write
 
-    found = recordings(_corpus(folder / "audio"))
+    outcome = recordings(_corpus(folder / "audio"))
     out = folder / "out"
 
     def run() -> None:
         job.SAVE_EVERY = 0.0
         with place(workers=1):
-            made = embed(found, _spectrum, parts=out / "x.npz.parts", shard=1)
+            made = embed(outcome, _spectrum, parts=out / "x.npz.parts", shard=1)
             assert made.embeddings is not None
             write(made.embeddings, out / "x.npz")
         forget(out / "x.npz.parts")
@@ -227,12 +227,12 @@ def anonymising(folder: Path) -> Trial:
     from unmask.run import place
     from unmask.speech import anonymise, recordings, safeguard
 
-    found = recordings(_corpus(folder / "audio"))
+    outcome = recordings(_corpus(folder / "audio"))
     out = folder / "out"
 
     def run() -> None:
         with place(workers=1):
-            made = anonymise(found, out, safeguard("b2"))
+            made = anonymise(outcome, out, safeguard("b2"))
         if made.failures:
             raise InputError(made.failures[0])
 

@@ -35,26 +35,26 @@ def voices(speakers: int, each: int, *, noise: float, seed: int, tag: str = "u")
 
 def numbers(estimates: Any) -> Named:
     """Values and ends of intervals by name."""
-    found: Named = {}
+    result: Named = {}
     for index, estimate in enumerate(estimates):
         if isinstance(estimate.value, str):
             continue
         name = f"{index} {estimate.metric}"
-        found[name] = float(estimate.value)
+        result[name] = float(estimate.value)
         if estimate.interval is not None:
-            found[f"{name}, low end"] = estimate.interval.low
-            found[f"{name}, high end"] = estimate.interval.high
-    return found
+            result[f"{name}, low end"] = estimate.interval.low
+            result[f"{name}, high end"] = estimate.interval.high
+    return result
 
 
 def moves(here: Named, there: Named) -> list[tuple[float, str]]:
     """How far each number moved, the largest first."""
     assert here.keys() == there.keys()
-    found = []
+    result = []
     for name, value in here.items():
         same = value == there[name] or (np.isnan(value) and np.isnan(there[name]))
-        found.append((0.0 if same else abs(value - there[name]), name))
-    return sorted(found, reverse=True)
+        result.append((0.0 if same else abs(value - there[name]), name))
+    return sorted(result, reverse=True)
 
 
 def workloads() -> dict[str, Workload]:
@@ -109,12 +109,12 @@ def main() -> None:
         cuda = time.perf_counter() - start
         by_size = moves(here, there)
         values = [pair for pair in by_size if not pair[1].endswith(" end")]
-        told = "all the same"
+        sentence = "all the same"
         if by_size[0][0]:
-            told = f"values moved by at most {values[0][0]:.1e}"
+            sentence = f"values moved by at most {values[0][0]:.1e}"
             if len(values) < len(by_size):
-                told += f", ends of intervals by {by_size[0][0]:.1e} ({by_size[0][1]})"
-        print(f"{name:<34} {len(here):4} numbers {told}; CPU {local:.2f} s, CUDA {cuda:.2f} s")
+                sentence += f", ends of intervals by {by_size[0][0]:.1e} ({by_size[0][1]})"
+        print(f"{name:<34} {len(here):4} numbers {sentence}; CPU {local:.2f} s, CUDA {cuda:.2f} s")
         if values[0][0] > MOST:
             failed.append(f"{name}: {values[0][1]}")
     assert not failed, failed

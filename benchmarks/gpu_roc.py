@@ -96,21 +96,21 @@ def main() -> None:
     targets = target_scores(vectors, 10)
     reference = plain(vectors, vectors, speaker, speaker, targets)
     for precision in ("ieee", "tf32x3"):
-        found = triton_roc.count_nontargets(
+        result = triton_roc.count_nontargets(
             vectors, vectors, speaker, speaker, targets, precision=precision
         )
         half = triton_roc.count_nontargets(
             vectors, vectors, speaker, speaker, targets, symmetric=True, precision=precision
         )
-        total = int(found.equal.sum() + found.between.sum())
-        below = np.cumsum(found.between)[:-1] + np.concatenate([[0], np.cumsum(found.equal)[:-1]])
+        total = int(result.equal.sum() + result.between.sum())
+        below = np.cumsum(result.between)[:-1] + np.concatenate([[0], np.cumsum(result.equal)[:-1]])
         exact, size = on_cpu(vectors, speaker, targets)
         moved = np.abs(below - exact).max() / size
         ref = reference.cpu().numpy()
         print(
             f"{precision}: {total:,} nontargets (expected {size:,}); symmetric twice is "
             f"{2 * int(half.equal.sum() + half.between.sum()):,}; largest move of Pfa against "
-            f"float64 {moved:.1e}, EER {eer(0, found.equal, found.between):.9f} against plain "
+            f"float64 {moved:.1e}, EER {eer(0, result.equal, result.between):.9f} against plain "
             f"{eer(0, ref[1::2], ref[::2]):.9f}"
         )
     for noise in (0.9, 2.0):
@@ -123,10 +123,10 @@ def report(noise: float) -> None:
     targets = target_scores(vectors, 10)
     starts = range(0, 100_000, 10_000)
     product = timed(lambda: [vectors[i : i + 10_000] @ vectors.T for i in starts])
-    found = triton_roc.count_nontargets(vectors, vectors, speaker, speaker, targets)
+    result = triton_roc.count_nontargets(vectors, vectors, speaker, speaker, targets)
     print(
         f"100,000 x 100,000 trials, {len(targets):,} distinct target scores, "
-        f"EER {100 * eer(0, found.equal, found.between):.3f} %"
+        f"EER {100 * eer(0, result.equal, result.between):.3f} %"
     )
     print(f"  bare float32 product         {product:7.3f} s")
     for precision, symmetric in (("tf32x3", False), ("tf32x3", True), ("ieee", True)):

@@ -25,8 +25,8 @@ def measured(code: str) -> tuple[float, float, float]:
         "cpu, wall = time.process_time(), time.perf_counter()\n"
         f"{code}\n"
         "spent = [time.process_time() - cpu, time.perf_counter() - wall]\n"
-        "told = open('/proc/self/status').read()\n"
-        "peak = int(re.search(r'VmHWM:\\s+(\\d+) kB', told)[1]) / 1e6\n"
+        "status = open('/proc/self/status').read()\n"
+        "peak = int(re.search(r'VmHWM:\\s+(\\d+) kB', status)[1]) / 1e6\n"
         "print(json.dumps([*spent, peak]))"
     )
     done = subprocess.run(

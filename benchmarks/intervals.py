@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import unmask as um
-from unmask.engine import resample
+from unmask.engine import evaluation
 
 METRICS = ("eer", "min_dcf", "cllr", "min_cllr", "d_ece")
 
@@ -22,18 +22,18 @@ def main(paths: Sequence[str]) -> None:
     for path in paths:
         scores = um.read_scores(path)
         full = um.evaluate(scores, replicates=1000)
-        resample.AUTO_TRIALS = 0
+        evaluation.AUTO_TRIALS = 0
         binned = um.evaluate(scores)
         for one, other in zip(full, binned, strict=True):
-            told = []
+            ratios = []
             for metric in METRICS:
-                wide, found = (result[metric].interval for result in (one, other))
+                wide, narrow = (result[metric].interval for result in (one, other))
                 assert wide is not None
-                assert found is not None
+                assert narrow is not None
                 width = wide.high - wide.low
-                told.append(f"{metric} {(found.high - found.low) / width:.2f}" if width else "")
+                ratios.append(f"{metric} {(narrow.high - narrow.low) / width:.2f}" if width else "")
             speakers = one["eer"].n.get("speakers", 0)
-            print(f"{Path(path).name[:24]:<24} {one.system:<24} {speakers:>5} speakers", *told)
+            print(f"{Path(path).name[:24]:<24} {one.system:<24} {speakers:>5} speakers", *ratios)
 
 
 if __name__ == "__main__":

@@ -93,8 +93,8 @@ def mutants(path: Path) -> Iterator[Mutant]:
         around = _around(tree, node)
         before = ast.unparse(around)
         change()
-        told = f"{before} → {ast.unparse(around)}"
-        yield Mutant(path.stem, node.lineno, function, told, ast.unparse(tree))
+        both = f"{before} → {ast.unparse(around)}"
+        yield Mutant(path.stem, node.lineno, function, both, ast.unparse(tree))
 
 
 def _around(tree: ast.AST, node: ast.AST) -> ast.AST:

@@ -23,8 +23,8 @@ import polars as pl
 from unmask._version import __version__
 from unmask.run import place
 from unmask.speech import (
+    Drawn,
     Extraction,
-    McAdams,
     Recording,
     anonymise,
     embed,
@@ -109,7 +109,7 @@ def bundled(encoder: str) -> dict[str, Embeddings]:
 
 
 def protected(
-    original: tuple[Recording, ...], folder: Path, method: McAdams, workers: int | None
+    original: tuple[Recording, ...], folder: Path, method: Drawn, workers: int | None
 ) -> tuple[Recording, ...]:
     if not (folder / METADATA).exists():
         with place(workers=workers):

@@ -81,7 +81,7 @@ def main() -> None:
             name: embed(sets[name], parts=options.work / f"parts-{name}").embeddings for name in NEW
         }
         log("embedded")
-        found = measure(
+        result = measure(
             original,
             {name: sets[name] for name in HEARD},
             transcripts=transcripts(options.audio / "audiomnist_manifest.tsv"),
@@ -90,13 +90,13 @@ def main() -> None:
             state=options.work / "state",
         )
         log("heard")
-    write_measurements(found, options.work / "utility.csv")
+    write_measurements(result, options.work / "utility.csv")
     content = (options.work / "utility.csv").read_bytes()
     files = {"utility.csv.gz": gzip.compress(content, 9, mtime=0), "subset.npz": compact(vectors)}
     for name, data in files.items():
         (RESULT / name).write_bytes(data)
-    told = json.dumps(note(options.utterances, files), indent=1)
-    (RESULT / "utility.json").write_text(told + "\n", encoding="utf-8")
+    text = json.dumps(note(options.utterances, files), indent=1)
+    (RESULT / "utility.json").write_text(text + "\n", encoding="utf-8")
 
 
 def note(utterances: int, files: dict[str, bytes]) -> dict[str, object]:

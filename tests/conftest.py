@@ -7,18 +7,15 @@ from dataclasses import replace
 # Before numpy is loaded: a second thread of a small product only waits, with a core of its own.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Clusters wait for most of the tests: watching themselves meanwhile takes a tenth of a core each.
-for setting, value in {
-    "WORKER__PROFILE__ENABLED": "False",
-    "WORKER__MEMORY__MONITOR_INTERVAL": "5s",
-    "ADMIN__SYSTEM_MONITOR__INTERVAL": "5s",
-    "ADMIN__TICK__INTERVAL": "500ms",
-}.items():
-    os.environ.setdefault(f"DASK_DISTRIBUTED__{setting}", value)
+os.environ.setdefault("DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED", "False")
+os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL", "5s")
+os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL", "5s")
+os.environ.setdefault("DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL", "500ms")
 # Tables are as wide as they are, whatever the terminal that runs the tests.
 os.environ.pop("COLUMNS", None)
 
-import pytest  # noqa: E402
-from hypothesis import settings  # noqa: E402
+import pytest
+from hypothesis import settings
 
 settings.register_profile("unmask", max_examples=60, deadline=None, print_blob=True)
 settings.load_profile("unmask")

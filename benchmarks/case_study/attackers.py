@@ -73,7 +73,7 @@ def main() -> None:
                     training, out / f"audio/{method}-training{number}", guard, options
                 )
     pretrained(sets, training, out, times, options)
-    found: dict[str, np.ndarray] = {}
+    result: dict[str, np.ndarray] = {}
     tests = {k: v for k, v in sets.items() if not k[1].startswith("training")}
     for method in options.methods:
         for share in (1.0, *options.shares) if method == "b2w" else (1.0,):
@@ -101,12 +101,12 @@ def main() -> None:
             with times(f"embed with {name}"):
                 for (guard, run), files in tests.items():
                     if guard in ("original", method):
-                        found[f"{name}/{guard}/{run}"] = vectors(files, encoder, options.device)
+                        result[f"{name}/{guard}/{run}"] = vectors(files, encoder, options.device)
     labels = {
         "speaker": np.array([one.speaker for one in test]),
         "utterance": np.array([one.utterance for one in test]),
     }
-    np.savez_compressed(out / "attackers.npz", **found, **labels)
+    np.savez_compressed(out / "attackers.npz", **result, **labels)
     times.write()
 
 
@@ -116,7 +116,7 @@ def pretrained(sets, training, out, times, options) -> None:
         return
     encoder = untouched(out, training, options)
     with times("embed with campplus"):
-        found = {
+        result = {
             f"{guard}/{run}": (
                 crops(files, encoder, out / f"decoded/{guard}-{run}")
                 if run.startswith("training")
@@ -124,17 +124,17 @@ def pretrained(sets, training, out, times, options) -> None:
             ).astype(np.float16)
             for (guard, run), files in sets.items()
         }
-    found["training_speaker"] = np.array([one.speaker for one in training])
-    np.savez_compressed(out / "training.npz", **found)
+    result["training_speaker"] = np.array([one.speaker for one in training])
+    np.savez_compressed(out / "training.npz", **result)
 
 
 def untouched(out, training, options):
     """CAM++ with its own weights and the same filterbanks as the trained ones, on the device."""
     from unmask.speech.encoders.neural import by_length, checked
-    from unmask.speech.training.fit import new_classifier
+    from unmask.speech.training.loop import new_classifier
 
     device = checked(options.device)
-    model = new_classifier(Recipe(), 2, "campplus").to(device).eval()
+    model = new_classifier(Recipe(), 2, device, "campplus").eval()
 
     class Untouched:
         name, fingerprint, shortest = "campplus", "campplus untouched", 720

@@ -63,11 +63,11 @@ def trained(
         note.write_text(json.dumps({"steps": fitting, "second_per_step": whole / steps}))
     steps = json.loads(note.read_text())["steps"]
     recipe = replace(recipe, steps=steps, every=max(1, steps // 10))
-    told = [0.0]
+    printed = [0.0]
 
     def watch(status: Any) -> None:
-        if time.time() - told[0] > 10 or status.step == status.steps:
-            told[0] = time.time()
+        if time.time() - printed[0] > 10 or status.step == status.steps:
+            printed[0] = time.time()
             eer = "" if status.eer is None else f", EER {100 * status.eer:.2f} %"
             print(
                 f"{name}: step {status.step} of {status.steps}, loss {status.loss:.3f},"

@@ -116,12 +116,12 @@ def changes(rows: list[dict], tried: dict[str, um.Attacker]) -> list[dict]:
     names = [one["attacker"] for one in best]
     table = trials({name: tried[name].ready() for name in (*names, TRAINED)})
     scores = um.evaluate(table, replicates=0).scores
-    found = []
+    result = []
     for name in names:
         change = um.compare(scores, name, TRAINED, replicates=REPLICATES)
-        found.append({"best": name, **next(r for r in change.rows() if r["metric"] == "eer")})
-        print(found[-1], flush=True)
-    return found
+        result.append({"best": name, **next(r for r in change.rows() if r["metric"] == "eer")})
+        print(result[-1], flush=True)
+    return result
 
 
 def learning_free(test, training, method: str, key: str) -> dict[str, um.Attacker]:
@@ -136,8 +136,8 @@ def learning_free(test, training, method: str, key: str) -> dict[str, um.Attacke
     pairs = of_training(training, enrolled), of_training(training, taught[0])
     base = um.Attacker(*sides(test, training, method, key), train=train, pairs=pairs)
     names = [one for one in BACKENDS if one != "procrustes" or enrolled != taught[0]]
-    found = {name: replace(base, backend=name) for name in names}
-    return {"cosine": base, "centred": replace(base, train=None, pairs=None).centred(), **found}
+    result = {name: replace(base, backend=name) for name in names}
+    return {"cosine": base, "centred": replace(base, train=None, pairs=None).centred(), **result}
 
 
 def of_training(training, key: str) -> Embeddings:
@@ -279,15 +279,15 @@ def six_systems(out: Path, images: Path) -> dict:
             print(test, label, table[label][test], flush=True)
         if test.startswith("audiomnist"):
             known = done.scores
-    found = um.cp_maps(
+    result = um.cp_maps(
         known,
         references=LABELS[:2],
         deltas=[(LABELS[a], LABELS[b]) for a, b in TREE],
         grid=50,
         replicates=0,
     )
-    save(cp_map_figure(found.maps), images / "li2022-maps.png")
-    save(roadmap_figure(found.roadmap), images / "li2022-roadmap.png")
+    save(cp_map_figure(result.maps), images / "li2022-maps.png")
+    save(roadmap_figure(result.roadmap), images / "li2022-roadmap.png")
     deltas = [
         {
             "reference": one.reference,
@@ -296,7 +296,7 @@ def six_systems(out: Path, images: Path) -> dict:
             "tie": one.tie,
             "lose": one.lose,
         }
-        for one in found.deltas
+        for one in result.deltas
     ]
     return {"table": table, "deltas": deltas, "paper": dict(zip(LABELS, PAPER, strict=True))}
 

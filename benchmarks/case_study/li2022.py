@@ -51,7 +51,7 @@ def main() -> None:
     times = Times(out / "li2022-times.json")
     training = speakers_of(options.data, MANY, options.speakers)
     tests = {name: speakers_of(options.data, name, options.speakers) for name in (MNIST, LIBRI)}
-    found: dict[str, np.ndarray] = {}
+    result: dict[str, np.ndarray] = {}
     for name, recipe in SYSTEMS.items():
         part = out / f"{name}.npz"
         if not part.is_file():
@@ -81,11 +81,11 @@ def main() -> None:
                     own["training"] = crops(training, encoder, out / "decoded")
             np.savez(part, **{k: v.astype(np.float16) for k, v in own.items()})
         with np.load(part) as arrays:
-            found |= {f"{name}/{k}": arrays[k] for k in arrays.files}
+            result |= {f"{name}/{k}": arrays[k] for k in arrays.files}
     for name, some in {**tests, "training": training}.items():
-        found[f"{name}/speaker"] = np.array([one.speaker for one in some])
-        found[f"{name}/utterance"] = np.array([one.utterance for one in some])
-    np.savez_compressed(out / "li2022.npz", **found)
+        result[f"{name}/speaker"] = np.array([one.speaker for one in some])
+        result[f"{name}/utterance"] = np.array([one.utterance for one in some])
+    np.savez_compressed(out / "li2022.npz", **result)
     times.write()
 
 

@@ -21,8 +21,7 @@ from benchmarks.case_study.common import MANY, speakers_of
 from unmask.speech import Recipe
 from unmask.speech.encoders.neural import checked
 from unmask.speech.training.data import decode
-from unmask.speech.training.fit import new_classifier
-from unmask.speech.training.loop import Loop, Plan, ahead, placed
+from unmask.speech.training.loop import Loop, Plan, ahead, new_classifier
 from unmask.speech.training.run import Group, Run
 
 
@@ -44,7 +43,7 @@ def main() -> None:
     rows = {}
     for network in options.networks:
         recipe = Recipe(network=network, batch=options.batch, steps=10**6)
-        model = placed(new_classifier(recipe, len(corpus.speakers)), device).train()
+        model = new_classifier(recipe, len(corpus.speakers), device).train()
         plan = Plan(recipe, corpus.samples, corpus.labels)
         loop = Loop(Run(recipe, Group(0, 1, device), options.out, {}), model, plan)
         torch.backends.cudnn.benchmark = device.type == "cuda"

@@ -115,12 +115,12 @@ class Hunt:
 
     def _watched(self, folder: Path, first: int, last: int, end: float) -> int:
         """Watch one child from a case on; the case that the next one begins with."""
-        state, told = folder / "state", folder / "faults"
+        state, messages = folder / "state", folder / "faults"
         state.write_bytes(_STATE.pack(first, 0, 0, time.time() + 60))
         command = [sys.executable, "-m", "benchmarks.fuzz", "--child", str(folder / "files")]
         command += [str(state), str(self.seed), str(first), str(last), *self.names]
         single = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS"), "1")
-        with open(told, "wb") as output, open(told, encoding="utf-8") as faults:
+        with open(messages, "wb") as output, open(messages, encoding="utf-8") as faults:
             process = subprocess.Popen(
                 command, stdout=output, stderr=subprocess.DEVNULL, env={**os.environ, **single}
             )
@@ -184,8 +184,8 @@ def replay(path: Path, folder: Path, *, tries: int = 8) -> str:
     """The fault of a kept file, whose name begins with its target, under several random choices."""
     prepare(folder)
     target, data = targets()[path.name.split("-")[0]], path.read_bytes()
-    told = (fault(target, folder / target.file, data, random.Random(n))[0] for n in range(tries))
-    return next((said for said in told if said), "")
+    faults = (fault(target, folder / target.file, data, random.Random(n))[0] for n in range(tries))
+    return next((message for message in faults if message), "")
 
 
 def _memory_folder() -> str | None:

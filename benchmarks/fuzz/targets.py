@@ -125,11 +125,11 @@ def _table(path: Path, rng: random.Random) -> tuple[int, int]:
             list(stream.batches(stream.systems[0]))
             return sum(stream.counts.values()), _header(stream.sources[0].format)
     read = read_scores if way < 0.4 else read_key if way < 0.6 else read_any
-    found = read(path)
-    if isinstance(found, Embeddings):
-        return len(found), 0
-    sources = getattr(found, "sources", None) or (found.source,)
-    return len(found), _header(sources[0].format)
+    result = read(path)
+    if isinstance(result, Embeddings):
+        return len(result), 0
+    sources = getattr(result, "sources", None) or (result.source,)
+    return len(result), _header(sources[0].format)
 
 
 def _header(format: str) -> int:
@@ -153,8 +153,8 @@ def _matrix(path: Path, rng: random.Random) -> tuple[int, int]:
 
 
 def _vectors(path: Path, rng: random.Random) -> tuple[int, int]:
-    found = read_embeddings(path) if rng.random() < 0.5 else read_any(path)
-    return len(found), 0
+    result = read_embeddings(path) if rng.random() < 0.5 else read_any(path)
+    return len(result), 0
 
 
 def _config(path: Path, rng: random.Random) -> tuple[None, int]:

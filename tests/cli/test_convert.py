@@ -6,7 +6,7 @@ import numpy as np
 import typer
 from typer.testing import CliRunner
 
-from unmask.cli.convert import convert
+from unmask.cli.files import convert
 from unmask.cli.options import flat
 from unmask.errors import InputError
 from unmask.trials import read_embeddings, read_scores

@@ -3,7 +3,7 @@ from __future__ import annotations
 import typer
 from typer.testing import CliRunner
 
-from unmask.cli.formats import formats
+from unmask.cli.files import formats
 from unmask.errors import InputError
 from unmask.trials import FORMATS
 

@@ -26,7 +26,7 @@ def test_what_nobody_expected_is_one_line_with_a_hint(monkeypatch, capsys, error
     def broken(*_, **__):
         raise error
 
-    monkeypatch.setattr("unmask.cli.formats.every_format", broken, raising=False)
+    monkeypatch.setattr("unmask.cli.files.every_format", broken, raising=False)
     monkeypatch.setattr(cli, "app", broken)
     assert run(monkeypatch, "formats") == 1
     lines = capsys.readouterr().err.splitlines()

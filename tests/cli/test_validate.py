@@ -6,8 +6,8 @@ import numpy as np
 import typer
 from typer.testing import CliRunner
 
+from unmask.cli.files import validate
 from unmask.cli.options import flat
-from unmask.cli.validate import validate
 from unmask.errors import InputError
 
 app = typer.Typer()

@@ -18,7 +18,7 @@ def make_batches_tiny(monkeypatch: pytest.MonkeyPatch, *, rows: int = 300) -> No
     """Everything that is done in parts is done in several."""
     monkeypatch.setattr(tables, "BATCH", rows)
     monkeypatch.setattr(large, "ROWS", 7 * rows // 6)
-    monkeypatch.setattr(spool, "PARTITION", rows)
+    monkeypatch.setattr(large, "PARTITION", rows)
     monkeypatch.setattr(spool, "LONGEST", rows // 2)
     monkeypatch.setattr(files, "HEAD", 4096)
     monkeypatch.setattr(stream, "HELD", 50)

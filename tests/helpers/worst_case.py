@@ -25,11 +25,11 @@ def voices(*, speakers=34, least=2, most=7, dimension=12, spread=1.0, seed=0):
     return um.Embeddings(vectors[order], [f"s{k}" for k in code[order]])
 
 
-def same(found, wanted, tolerance=1e-12):
+def same(result, wanted, tolerance=1e-12):
     for name in ("values", "low", "high"):
         np.testing.assert_allclose(
-            getattr(found, name), getattr(wanted, name), rtol=0, atol=tolerance
+            getattr(result, name), getattr(wanted, name), rtol=0, atol=tolerance
         )
-    assert found.counts.tolist() == wanted.counts.tolist()
-    assert found.thresholds.tolist() == wanted.thresholds.tolist()
-    assert (found.targets, found.impostors) == (wanted.targets, wanted.impostors)
+    assert result.counts.tolist() == wanted.counts.tolist()
+    assert result.thresholds.tolist() == wanted.thresholds.tolist()
+    assert (result.targets, result.impostors) == (wanted.targets, wanted.impostors)

@@ -45,8 +45,8 @@ def table(*, speakers=6, utterances=8, seed=0, with_speakers=True):
 
 def test_the_roadmap_is_the_default():
     scores = table()
-    found = um.cp_maps(scores, references=["old"], grid=12, replicates=20)
-    assert list(found.maps) == ["old", "new"]
+    result = um.cp_maps(scores, references=["old"], grid=12, replicates=20)
+    assert list(result.maps) == ["old", "new"]
     expected = um.cp_map(
         scores.targets("new"),
         scores.nontargets("new"),
@@ -54,23 +54,23 @@ def test_the_roadmap_is_the_default():
         nontarget_hardness=scores.nontargets("old"),
         grid=12,
     )
-    np.testing.assert_array_equal(found.maps["new"].values, expected.values)
-    assert found.roadmap is not None
-    delta = found.deltas[0]
+    np.testing.assert_array_equal(result.maps["new"].values, expected.values)
+    assert result.roadmap is not None
+    delta = result.deltas[0]
     assert delta.intervals.grid == (12, 12)
     assert delta.intervals.win.low <= delta.win <= delta.intervals.win.high
-    assert {e.trials for e in found.estimates("old")} == {scores.digest}
-    assert len(found.warnings) == 4
-    assert sum("speakers: with fewer than 30" in line for line in found.warnings) == 1
-    assert "old orders the trials and new does not" in found.warnings[0]
+    assert {e.trials for e in result.estimates("old")} == {scores.digest}
+    assert len(result.warnings) == 4
+    assert sum("speakers: with fewer than 30" in line for line in result.warnings) == 1
+    assert "old orders the trials and new does not" in result.warnings[0]
 
 
 def test_all_compared_systems_order_alike_by_default():
     scores = table()
-    found = um.cp_maps(scores, grid=6, replicates=0)
+    result = um.cp_maps(scores, grid=6, replicates=0)
     ranks = um.cp_maps(scores, references=["old", "new"], combine="rank", grid=6, replicates=0)
-    np.testing.assert_array_equal(found.maps["old"].values, ranks.maps["old"].values)
-    assert "hardness:rank(old,new)" in found.estimates("old")[1].signature
+    np.testing.assert_array_equal(result.maps["old"].values, ranks.maps["old"].values)
+    assert "hardness:rank(old,new)" in result.estimates("old")[1].signature
     alone = um.cp_maps(scores, systems=["old"], grid=6, replicates=0)
     own = um.cp_map(scores.targets("old"), scores.nontargets("old"), grid=6)
     np.testing.assert_array_equal(alone.maps["old"].values, own.values)
@@ -81,8 +81,8 @@ def test_the_mean_of_scores_on_unlike_scales_is_warned_about():
     scores = table()
     wide = replace(scores, systems={**scores.systems, "wide": 30 * scores.systems["old"]})
     mean = {"combine": "mean", "grid": 4, "replicates": 0}
-    found = um.cp_maps(wide, references=["new", "wide"], systems=["new"], **mean)
-    assert any("times as wide as another" in text for text in found.warnings)
+    result = um.cp_maps(wide, references=["new", "wide"], systems=["new"], **mean)
+    assert any("times as wide as another" in text for text in result.warnings)
     like = um.cp_maps(wide, references=["new", "old"], **mean)
     assert not any("as wide as" in text for text in like.warnings)
 
@@ -108,29 +108,29 @@ def test_comparisons_may_branch_or_stay_apart():
 
 def test_every_number_of_a_map_has_an_interval_but_the_cells():
     scores = table()
-    found = um.cp_maps(scores, grid=8, replicates=30, below=0.1)
-    for estimate in found.estimates("new"):
+    result = um.cp_maps(scores, grid=8, replicates=30, below=0.1)
+    for estimate in result.estimates("new"):
         made = estimate.interval
         assert 0 <= made.low <= estimate.value <= made.high <= 1
         assert made.low < made.high
-    assert found.estimates("new")[1].interval.method == "speaker,logit t"
+    assert result.estimates("new")[1].interval.method == "speaker,logit t"
     every, fixed = (
-        {e.metric: e.interval for e in found.position_estimates("new", position)}
-        for position in found.positions["new"]
+        {e.metric: e.interval for e in result.position_estimates("new", position)}
+        for position in result.positions["new"]
     )
     assert [name for name, made in every.items() if made is not None] == ["eer"]
     assert fixed["cp_cell"] is None
-    assert fixed["cp_gap"].low < found.positions["new"][1].gap < fixed["cp_gap"].high
+    assert fixed["cp_gap"].low < result.positions["new"][1].gap < fixed["cp_gap"].high
     single = um.cp_maps(scores, systems=["new"], grid=8, replicates=30)
     assert single.maps["new"].intervals is not None
     other = um.cp_map(scores.targets("new"), scores.nontargets("new"), grid=8)
     assert [e.interval for e in other.estimates()] == [None] * 4
-    assert found.maps["new"].estimates(below=0.2)[2].interval is None
+    assert result.maps["new"].estimates(below=0.2)[2].interval is None
 
 
 def test_intervals_of_the_chain_are_those_of_each_pair():
     scores = table()
-    found = um.cp_maps(scores, references=["old"], grid=9, replicates=15, seed=4)
+    result = um.cp_maps(scores, references=["old"], grid=9, replicates=15, seed=4)
     alone = um.stress.cp_intervals(
         [(scores.targets(name), scores.nontargets(name)) for name in ("old", "new")],
         speaker_units(scores),
@@ -141,7 +141,7 @@ def test_intervals_of_the_chain_are_those_of_each_pair():
         replicates=15,
         seed=4,
     )
-    assert found.deltas[0].intervals == alone.deltas[0]
+    assert result.deltas[0].intervals == alone.deltas[0]
 
 
 def speaker_units(scores):
@@ -162,30 +162,30 @@ def test_a_column_may_order_the_trials():
 def test_cross_pairing_and_deployment_are_placed():
     scores = table()
     hard = scores.select(np.argsort(scores.systems["old"])[::5])
-    found = um.cp_maps(
+    result = um.cp_maps(
         scores, references=["old"], grid=10, replicates=0, subset=hard, subset_name="mine"
     )
-    placed = found.positions["new"]
+    placed = result.positions["new"]
     assert [p.name for p in placed] == ["full cross-pairing", "enrolment-fixed", "mine"]
     assert (placed[0].x, placed[0].y) == pytest.approx((1, 1))
     assert (placed[1].targets, placed[1].nontargets) == (6 * 7, 6 * 5 * 7)
     assert placed[2].targets + placed[2].nontargets == len(hard)
-    names = [e.metric for e in found.position_estimates("new", placed[2])]
+    names = [e.metric for e in result.position_estimates("new", placed[2])]
     assert names == ["eer", "cp_x", "cp_y", "cp_cell", "cp_gap"]
 
 
 def test_a_part_of_cross_pairing_is_called_all_trials():
     scores = table().select(np.arange(0, 2256, 3))
-    found = um.cp_maps(scores, grid=5, replicates=0)
-    assert found.positions["old"][0].name == "all trials"
-    assert found.references == ("old", "new")
-    assert not any("orders the trials" in text for text in found.warnings)
+    result = um.cp_maps(scores, grid=5, replicates=0)
+    assert result.positions["old"][0].name == "all trials"
+    assert result.references == ("old", "new")
+    assert not any("orders the trials" in text for text in result.warnings)
 
 
 def test_one_comparison_only():
-    found = um.cp_maps(table(), deltas=[("new", "old")], grid=5, replicates=0)
-    assert [(d.reference, d.test) for d in found.deltas] == [("new", "old")]
-    assert found.roadmap.levels == (("new",), ("old",))
+    result = um.cp_maps(table(), deltas=[("new", "old")], grid=5, replicates=0)
+    assert [(d.reference, d.test) for d in result.deltas] == [("new", "old")]
+    assert result.roadmap.levels == (("new",), ("old",))
     single = um.cp_maps(table(), systems=["old"], grid=5, replicates=5)
     assert single.deltas == ()
     assert single.roadmap is None
@@ -193,9 +193,9 @@ def test_one_comparison_only():
 
 def test_without_speakers_trials_are_drawn_and_said_so():
     scores = table(with_speakers=False)
-    found = um.cp_maps(scores, references=["old"], grid=5, replicates=10)
-    assert found.deltas[0].intervals.win.method == "trial,bands of cells"
-    assert any("no speaker ids" in text for text in found.warnings)
+    result = um.cp_maps(scores, references=["old"], grid=5, replicates=10)
+    assert result.deltas[0].intervals.win.method == "trial,bands of cells"
+    assert any("no speaker ids" in text for text in result.warnings)
 
 
 def test_bad_requests_are_one_line():
@@ -222,18 +222,18 @@ def test_bad_requests_are_one_line():
 
 def test_many_trials_get_intervals_only_when_asked(monkeypatch):
     monkeypatch.setattr("unmask.stress.cpmap.systems.AUTO_TRIALS", 100)
-    found = um.cp_maps(table(), references=["old"], grid=4)
-    assert found.deltas[0].intervals is None
-    assert any("no intervals by default" in text for text in found.warnings)
+    result = um.cp_maps(table(), references=["old"], grid=4)
+    assert result.deltas[0].intervals is None
+    assert any("no intervals by default" in text for text in result.warnings)
 
 
 def test_documents_and_tables():
-    found = um.cp_maps(table(), references=["old"], grid=40, replicates=10)
-    document = um.document(found)
+    result = um.cp_maps(table(), references=["old"], grid=40, replicates=10)
+    document = um.document(result)
     metrics = [e.metric for row in document.rows for e in row.estimates]
     assert {"eer", "cp_mean", "cp_x", "cp_gap", "cp_win", "cp_tie", "cp_lose"} <= set(metrics)
     assert "not well-defined" in document.warnings[-1]
-    text = render(um.document(found))
+    text = render(um.document(result))
     assert text.count("───") >= 3
     assert "old → new" in text
     single = um.cp_maps(table(), systems=["old"], grid=4, replicates=5)
@@ -254,9 +254,9 @@ def test_contours_separate_the_cells():
 def test_voxceleb_systems():
     """EERs of the table that comes with the data: 9.67, 5.69 and 5.56 %."""
     scores = um.read_scores(SHARED / "voxceleb1_o_3systems_cranDET.tsv.gz")
-    found = um.cp_maps(
+    result = um.cp_maps(
         scores, references=["lda_cosine", "plda"], combine="rank", grid=20, replicates=0
     )
-    full = [round(100 * cp.full, 2) for cp in found.maps.values()]
+    full = [round(100 * cp.full, 2) for cp in result.maps.values()]
     assert full == [9.67, 5.69, 5.56]
-    assert found.deltas[0].win > 0.99
+    assert result.deltas[0].win > 0.99

@@ -103,8 +103,8 @@ def test_the_order_counts_and_not_its_name(population, rounded):
     named = um.cp_map(*first, system="first", grid=5, **by_first)
     assert own.hardness != other.hardness
     assert own.order == other.order == named.order
-    found, expected = um.delta_cp_map(own, other), um.delta_cp_map(named, other)
-    np.testing.assert_array_equal(found.rcr, expected.rcr)
+    result, expected = um.delta_cp_map(own, other), um.delta_cp_map(named, other)
+    np.testing.assert_array_equal(result.rcr, expected.rcr)
     rescaled = {name: 7 * column**3 - 2 for name, column in by_first.items()}
     assert um.cp_map(*second, grid=5, **rescaled).order == own.order
 
@@ -264,25 +264,25 @@ def intervals(population, **options):
 
 def test_intervals_hold_the_proportions(population):
     delta = um.delta_cp_map(*maps_of(population, grid=8))
-    found = intervals(population)
+    result = intervals(population)
     for outcome in ("win", "tie", "lose"):
-        interval = getattr(found, outcome)
+        interval = getattr(result, outcome)
         assert interval.low <= getattr(delta, outcome) <= interval.high
         assert interval.method == "speaker,bands of cells"
-    assert (found.grid, found.undefined) == ((8, 8), 0)
-    with_intervals = replace(delta, intervals=found)
-    assert with_intervals.estimates[0].interval == found.win
+    assert (result.grid, result.undefined) == ((8, 8), 0)
+    with_intervals = replace(delta, intervals=result)
+    assert with_intervals.estimates[0].interval == result.win
     assert "ci_grid:8x8" in with_intervals.estimates[0].signature
 
 
 @pytest.mark.parametrize("options", [{"workers": 1}, {"on": "processes", "workers": 2}])
 def test_intervals_do_not_depend_on_the_place(population, options):
-    told = []
-    with place(**options), reporting(lambda *numbers: told.append(numbers)):
-        found = intervals(population)
-    assert found == intervals(population)
-    assert told[-1] == (15, 15)
-    assert intervals(population, metric=CpMetric("min_dcf")) != found
+    progress = []
+    with place(**options), reporting(lambda *numbers: progress.append(numbers)):
+        result = intervals(population)
+    assert result == intervals(population)
+    assert progress[-1] == (15, 15)
+    assert intervals(population, metric=CpMetric("min_dcf")) != result
 
 
 def test_a_replicate_is_the_map_of_the_repeated_trials(population):
@@ -294,7 +294,7 @@ def test_a_replicate_is_the_map_of_the_repeated_trials(population):
     half = CpConfig("half", np.arange(t.size) % 2 == 0, np.arange(n.size) % 3 == 0)
     listed = tuple(Listed.of(pair, truth, "rank") for pair in systems.values())
     plan = Plan(listed, ((0, 1),), (half,), (8, 8), CpMetric(), 1e-5)
-    found = plan.of((t, n))
+    result = plan.of((t, n))
     for i, (target, nontarget) in enumerate(systems.values()):
         repeated = np.repeat(target, t), np.repeat(nontarget, n)
         by_hand = um.cp_map(
@@ -303,12 +303,12 @@ def test_a_replicate_is_the_map_of_the_repeated_trials(population):
             nontarget_hardness=np.repeat(truth[1], n),
             grid=8,
         )
-        np.testing.assert_array_equal(found["cells"][i, :-1], by_hand.values.ravel())
-        assert found["cells"][i, -1] == by_hand.hardest_decile
+        np.testing.assert_array_equal(result["cells"][i, :-1], by_hand.values.ravel())
+        assert result["cells"][i, -1] == by_hand.hardest_decile
         position = um.stress.cp_position(
             by_hand, *repeated, np.repeat(half.target, t), np.repeat(half.nontarget, n)
         )
-        assert np.minimum(found["positions"][i, 0], 1) == pytest.approx(
+        assert np.minimum(result["positions"][i, 0], 1) == pytest.approx(
             [position.x, position.y, position.value]
         )
 
@@ -316,7 +316,7 @@ def test_a_replicate_is_the_map_of_the_repeated_trials(population):
 def test_shares_are_those_of_the_ends_of_every_cell(population):
     """The band of each cell from replicates kept one by one."""
     systems, units, truth = population
-    found = intervals(population, replicates=40)
+    result = intervals(population, replicates=40)
     listed = tuple(Listed.of(pair, truth, "rank") for pair in systems.values())
     plan = Plan(listed, (), (), (8, 8), CpMetric(), 1e-5)
     fields = []
@@ -326,9 +326,9 @@ def test_shares_are_those_of_the_ends_of_every_cell(population):
         fields.append(cells[0] - cells[1])
     centre = np.subtract(*(cp.values.ravel() for cp in maps_of(population, grid=8)))
     away = stats.t.ppf(0.975, 11) * np.sqrt(12 / 11) * np.std(fields, axis=0, ddof=1)
-    assert found.win.low == pytest.approx((centre - away > 1e-6).mean())
-    assert found.win.high == pytest.approx((centre + away > 1e-6).mean())
-    assert found.lose.low == pytest.approx((centre + away < -1e-6).mean())
+    assert result.win.low == pytest.approx((centre - away > 1e-6).mean())
+    assert result.win.high == pytest.approx((centre + away > 1e-6).mean())
+    assert result.lose.low == pytest.approx((centre + away < -1e-6).mean())
 
 
 def test_no_interval_of_a_share_has_zero_width():
@@ -339,9 +339,9 @@ def test_no_interval_of_a_share_has_zero_width():
     poor = rng.normal(1, 1, speaker.size), rng.normal(0, 1, a.size)
     good = poor[0] + 1.5, poor[1]
     units = Units.speakers(speaker, a, b)
-    found = compared(poor, good, units, grid=5, replicates=30)
-    assert found.win.low < found.win.high == 1.0
-    assert found.lose.low == 0.0 < found.lose.high
+    result = compared(poor, good, units, grid=5, replicates=30)
+    assert result.win.low < result.win.high == 1.0
+    assert result.lose.low == 0.0 < result.lose.high
     clear = compared(poor, (poor[0] + 0.8, poor[1]), units, grid=2, replicates=30)
     assert (clear.win.low, clear.win.high) == (0.75, 1.0)
     same = compared(poor, poor, units, grid=5, replicates=30)
@@ -351,16 +351,16 @@ def test_no_interval_of_a_share_has_zero_width():
 
 def test_without_speakers_trials_are_drawn(population):
     systems, _, truth = population
-    found = intervals((systems, Units.trials(truth[0].size, truth[1].size), truth))
-    assert found.win.method == "trial,bands of cells"
+    result = intervals((systems, Units.trials(truth[0].size, truth[1].size), truth))
+    assert result.win.method == "trial,bands of cells"
 
 
 def test_one_speaker_has_no_interval():
     scores = np.arange(40.0), np.arange(40.0)
     zeros = np.zeros(40, int)
-    found = compared(scores, scores, Units.speakers(zeros, zeros, zeros))
-    assert math.isnan(found.win.low)
-    assert found.undefined == 1000
+    result = compared(scores, scores, Units.speakers(zeros, zeros, zeros))
+    assert math.isnan(result.win.low)
+    assert result.undefined == 1000
 
 
 def test_a_pair_within_one_speaker_weighs_once(population):

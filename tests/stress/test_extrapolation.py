@@ -105,8 +105,8 @@ def test_the_pareto_tail_finds_shape_and_scale() -> None:
     share = (np.arange(20_000) + 0.5) / 20_000
     for shape in (-0.2, 0.0, 0.15):
         excess = genpareto.ppf(share, shape, scale=2.0)
-        found = pareto_tail(excess, np.ones(excess.size))
-        assert found == pytest.approx((shape, 2.0), abs=0.03)
+        outcome = pareto_tail(excess, np.ones(excess.size))
+        assert outcome == pytest.approx((shape, 2.0), abs=0.03)
 
 
 def test_the_warping_is_found_and_stays_monotone() -> None:
@@ -231,8 +231,8 @@ def test_the_reach_is_told_for_named_models_and_only_where_it_is_far(
 ) -> None:
     near = fitted.predict_interval([119, 1190], [0.4, 0.5])
     assert near.warnings == ()
-    (told,) = fitted.predict_interval([1200], [0.4, 0.5]).warnings
-    assert "10 times the 119 impostors at hand" in told
+    (warning,) = fitted.predict_interval([1200], [0.4, 0.5]).warnings
+    assert "10 times the 119 impostors at hand" in warning
 
 
 def test_the_interval_grows_with_the_reach_and_holds_the_models(fitted: Extrapolation) -> None:
@@ -250,13 +250,13 @@ def test_the_interval_grows_with_the_reach_and_holds_the_models(fitted: Extrapol
 
 def test_ends_rise_with_the_voices_and_fall_with_the_threshold(fitted: Extrapolation) -> None:
     counts, levels = [30, 119, 1000, 10**5], np.linspace(0.0, 1.5, 40)
-    found = fitted.predict_interval(counts, levels)
-    for end in (found.low, found.values, found.high):
+    outcome = fitted.predict_interval(counts, levels)
+    for end in (outcome.low, outcome.values, outcome.high):
         assert (np.diff(end, axis=0) >= 0).all()
         assert (np.diff(end, axis=1) <= 0).all()
     some = fitted.predict_interval(counts, levels[10:20])
-    assert (found.high[:, 10:20] <= some.high + 1e-12).all()
-    assert ((found.low <= found.values) & (found.values <= found.high)).all()
+    assert (outcome.high[:, 10:20] <= some.high + 1e-12).all()
+    assert ((outcome.low <= outcome.values) & (outcome.values <= outcome.high)).all()
 
 
 @given(
@@ -293,15 +293,15 @@ def test_no_end_of_more_voices_lies_below_the_measured_one(
     )
     counts = np.array([1, most - 1, most, most + 1, 2 * most, 10**6])
     levels = np.sort(rng.uniform(-4, 6, 9))
-    found = fitted.predict_interval(counts, levels, level=level)
-    for end in (found.low, found.values, found.high):
+    outcome = fitted.predict_interval(counts, levels, level=level)
+    for end in (outcome.low, outcome.values, outcome.high):
         assert (np.diff(end, axis=0) >= 0).all()
         assert (np.diff(end, axis=1) <= 0).all()
-    assert ((found.low <= found.values) & (found.values <= found.high)).all()
+    assert ((outcome.low <= outcome.values) & (outcome.values <= outcome.high)).all()
     low, high = measured.ends(levels, level)
-    assert (found.low[2:] >= low - 1e-15).all()
-    assert (found.values[2:] >= measured.rates(levels) - 1e-15).all()
-    assert (found.high[2:] >= high - 1e-15).all()
+    assert (outcome.low[2:] >= low - 1e-15).all()
+    assert (outcome.values[2:] >= measured.rates(levels) - 1e-15).all()
+    assert (outcome.high[2:] >= high - 1e-15).all()
 
 
 def test_above_every_score_the_upper_end_is_that_of_no_case_in_so_many(
@@ -337,9 +337,9 @@ def test_families_of_voices_are_found_and_raise_the_far_rate() -> None:
     unit = noisy / np.linalg.norm(noisy, axis=-1, keepdims=True)
     scores = np.einsum("ild,jld->ijl", unit, unit)
     pairs = PairScores.from_array(scores, present=~np.eye(speakers, dtype=bool))
-    found = extrapolate(pairs, groups=0)
-    assert found.name == "ls-family+"
-    assert any("families of voices" in note for note in found.notes)
+    outcome = extrapolate(pairs, groups=0)
+    assert outcome.name == "ls-family+"
+    assert any("families of voices" in note for note in outcome.notes)
     plain = extrapolate(pairs, groups=0, model="ls-target+")
     assert any("families of voices" in note for note in plain.notes)
 
@@ -359,13 +359,13 @@ def test_the_generative_model_is_consistent_on_its_own_family() -> None:
         place = rng.normal(1.0, 0.5, (speakers, speakers, 1))
         scale = np.exp(-0.7 + 0.4 * rng.normal(size=place.shape))
         scores = place + scale * rng.normal(size=(speakers, speakers, size))
-        found = fit_model(
+        outcome = fit_model(
             "ls-generative",
             Surface(np.array([1]), np.zeros(1), np.zeros((1, 1))),
             Moments.of(PairScores.from_array(scores)),
         )
-        assert isinstance(found, location.LocationScale)
-        given = found.given
+        assert isinstance(outcome, location.LocationScale)
+        given = outcome.given
         assert given["location"] == pytest.approx(1.0, abs=0.03)
         assert given["log_spread"] == pytest.approx(np.log(0.5), abs=0.04)
         assert given["log_scale"] + given["log_spread"] == pytest.approx(-0.7, abs=0.03)

@@ -37,10 +37,10 @@ def test_the_surface_is_that_of_all_scores_in_memory(thresholds, kind, with_prox
     wanted = um.worst_case(
         um.stress.pairs(real, backend=backend), thresholds, proxy=proxy, **options
     )
-    found = um.worst_case(
+    result = um.worst_case(
         real, thresholds, backend=backend, proxy=weak if with_proxy else None, **options
     )
-    same(found, wanted)
+    same(result, wanted)
 
 
 def test_the_surface_is_the_mean_over_all_subsets():
@@ -60,22 +60,22 @@ def test_the_surface_is_the_mean_over_all_subsets():
             total += np.mean(
                 [(held[target, b][..., None] > [0.1, 0.3]).mean((0, 1)) for b in best], axis=0
             )
-    found = um.worst_case(data, [0.1, 0.3], counts=[3], groups=0, split=False)
-    np.testing.assert_allclose(found.values[0], total / len(who) / len(subsets), atol=1e-14)
+    result = um.worst_case(data, [0.1, 0.3], counts=[3], groups=0, split=False)
+    np.testing.assert_allclose(result.values[0], total / len(who) / len(subsets), atol=1e-14)
 
 
 def test_neither_the_order_of_rows_nor_the_block_matters(monkeypatch):
     data = voices()
     wanted = um.worst_case(data, FEW, counts=COUNTS, groups=0, split=False).values
     turned = data.select(np.random.default_rng(5).permutation(len(data)))
-    found = um.worst_case(turned, FEW, counts=COUNTS, groups=0, split=False).values
-    np.testing.assert_allclose(found, wanted, atol=1e-14)
+    result = um.worst_case(turned, FEW, counts=COUNTS, groups=0, split=False).values
+    np.testing.assert_allclose(result, wanted, atol=1e-14)
     for rows, block, strip in ((1, 1, 1), (17, 5, 300), (10_000, 64, 50)):
         monkeypatch.setattr(worst_case_voices, "ROWS", rows)
         monkeypatch.setattr(worst_case_voices, "BLOCK", block)
         monkeypatch.setattr(worst_case_voices, "STRIP", strip)
-        found = um.worst_case(data, FEW, counts=COUNTS, groups=0, split=False).values
-        np.testing.assert_allclose(found, wanted, atol=1e-14)
+        result = um.worst_case(data, FEW, counts=COUNTS, groups=0, split=False).values
+        np.testing.assert_allclose(result, wanted, atol=1e-14)
 
 
 @pytest.mark.parametrize("thresholds", [FEW, MANY], ids=["few", "many"])
@@ -99,8 +99,8 @@ def test_pairs_with_one_score_are_left_out_on_request():
     with pytest.raises(um.InputError, match=f"{single} of 1122 have one score, the first target s"):
         um.worst_case(data, FEW, counts=[1])
     wanted = um.worst_case(pairs.without_single_scores(), FEW, counts=[1, 9], split=False)
-    found = um.worst_case(data, FEW, counts=[1, 9], split=False, skip_single=True)
-    same(found, wanted)
+    result = um.worst_case(data, FEW, counts=[1, 9], split=False, skip_single=True)
+    same(result, wanted)
     assert pairs.without_single_scores().skipped == single
 
 
@@ -131,9 +131,9 @@ def test_the_scores_are_never_held():
 )
 def test_bad_input_is_one_line_before_any_work(change, message):
     options = {"thresholds": FEW, "counts": [1], **change}
-    with pytest.raises(um.InputError, match=message) as told:
+    with pytest.raises(um.InputError, match=message) as error:
         um.worst_case(voices(), **options)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -26,14 +26,14 @@ def test_without_a_group_its_speakers_are_neither_targets_nor_impostors() -> Non
     assert groups.number == 6
     assert (groups.target == groups.impostor).all()
     levels, counts = [-0.5, 0.7, 1.5], [1, 4, 16]
-    found = crossed_rates(Crossed(pairs), levels, counts, groups)
-    assert found.without is not None
-    for group, surface in enumerate(found.without):
+    result = crossed_rates(Crossed(pairs), levels, counts, groups)
+    assert result.without is not None
+    for group, surface in enumerate(result.without):
         stays = (groups.target[pairs.target] != group) & (groups.impostor[pairs.impostor] != group)
         some = pairs.select(stays)
         wanted = worst_case_false_alarms(some, levels, counts=np.minimum(counts, groups.least))
         np.testing.assert_allclose(surface, wanted, atol=1e-12)
-    assert found.fewer.tolist() == [1, 4, 13]
+    assert result.fewer.tolist() == [1, 4, 13]
 
 
 def test_sides_of_different_people_are_dealt_apart() -> None:
@@ -95,10 +95,10 @@ def test_the_middle_of_two_rates_is_between_them() -> None:
     every, other = np.array([0.0, 0.3, 0.2, 1.0, 0.4]), np.array([0.0, 0.1, 0.0, 1.0, 0.4])
     assert fold_weight(np.array([4, 9, 40])) == pytest.approx(4 / 7)
     assert fold_weight(np.array([2])) == pytest.approx(2 / 3)
-    found = middle(every, other, 4 / 7, 1e-3)
-    assert found[[0, 3, 4]].tolist() == [0.0, 1.0, 0.4]
-    assert 0.1 < found[1] < 0.3
-    assert 0 < found[2] < 0.2
+    result = middle(every, other, 4 / 7, 1e-3)
+    assert result[[0, 3, 4]].tolist() == [0.0, 1.0, 0.4]
+    assert 0.1 < result[1] < 0.3
+    assert 0 < result[2] < 0.2
 
 
 @pytest.mark.parametrize("few", [4, 9])
@@ -114,14 +114,14 @@ def test_few_scores_a_pair_give_the_rate_of_many(few: int) -> None:
         many = PairScores.from_array(scores, present=present)
         truth = worst_case_false_alarms(many, level, counts=counts)
         some = PairScores.from_array(scores[:, :, :few], present=present)
-        found = worst_case(some, level, counts=counts, groups=0)
-        error.append(found.values - truth)
+        result = worst_case(some, level, counts=counts, groups=0)
+        error.append(result.values - truth)
         plain.append(worst_case_false_alarms(some, level, counts=counts) - truth)
     noise = np.std(error, axis=0) / np.sqrt(6)
     bias = np.abs(np.mean(error, axis=0))
     assert (bias < 3 * noise + 0.005).all()
     assert (bias < 0.4 * np.mean(plain, axis=0)).all()
-    assert f"{few} scores a pair" in found.warnings[0]
+    assert f"{few} scores a pair" in result.warnings[0]
 
 
 def test_measured_intervals_hold_what_they_promise() -> None:

@@ -37,16 +37,16 @@ def in_memory(data, thresholds=FEW, **options):
 def test_all_places_give_the_same_bits(way, options):
     data = voices()
     with place(**options):
-        found = way(data)
-    same(found, way(data), tolerance=0)
+        result = way(data)
+    same(result, way(data), tolerance=0)
 
 
 @pytest.mark.parametrize("way", [straight, in_memory])
 def test_folds_give_the_same_bits_with_more_workers(way):
     data = voices()
     with place(workers=3):
-        found = way(data, split=True)
-    same(found, way(data, split=True), tolerance=0)
+        result = way(data, split=True)
+    same(result, way(data, split=True), tolerance=0)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -60,8 +60,8 @@ def test_a_cluster_gives_the_same_bits(monkeypatch, tmp_path):
         address = cluster.scheduler_address.replace("tcp://", "dask://")
         for way in (straight, in_memory):
             with place(address, state=tmp_path):
-                found = way(data)
-            same(found, way(data), tolerance=0)
+                result = way(data)
+            same(result, way(data), tolerance=0)
 
 
 @pytest.mark.parametrize("way", [straight, in_memory])
@@ -75,8 +75,8 @@ def test_a_device_counts_and_ranks_the_same(monkeypatch, way, thresholds, twins)
         name = data.speakers.to_series().to_numpy()
         data = data.select(~np.isin(name, ["s1", "s5"]))
     with place("cuda", devices=["cpu"]):
-        found = way(data, thresholds)
-    same(found, way(data, thresholds), tolerance=1e-9)
+        result = way(data, thresholds)
+    same(result, way(data, thresholds), tolerance=1e-9)
 
 
 def test_a_device_keeps_to_a_proxy_a_plda_and_pairs_with_two_scores():
@@ -90,8 +90,8 @@ def test_a_device_keeps_to_a_proxy_a_plda_and_pairs_with_two_scores():
     }
     wanted = um.worst_case(data, [-2.0, 1.0], **options)
     with place("cuda", devices=["cpu"]):
-        found = um.worst_case(data, [-2.0, 1.0], **options)
-    same(found, wanted, tolerance=1e-9)
+        result = um.worst_case(data, [-2.0, 1.0], **options)
+    same(result, wanted, tolerance=1e-9)
 
 
 @pytest.mark.parametrize("way", [straight, in_memory])
@@ -104,21 +104,21 @@ def test_a_run_that_was_stopped_goes_on(way, tmp_path):
 
     with pytest.raises(KeyboardInterrupt), place(workers=1, state=tmp_path), reporting(unplug):
         way(data)
-    told = []
-    with place(state=tmp_path), reporting(lambda *numbers: told.append(numbers)):
-        found = way(data)
-    same(found, way(data), tolerance=0)
-    assert told[0][0] >= 3
-    assert told[-1][0] == told[-1][1]
+    progress = []
+    with place(state=tmp_path), reporting(lambda *numbers: progress.append(numbers)):
+        result = way(data)
+    same(result, way(data), tolerance=0)
+    assert progress[0][0] >= 3
+    assert progress[-1][0] == progress[-1][1]
 
 
 def test_progress_counts_the_tasks_whatever_the_workers():
     data = voices()
     numbers = []
     for workers in (1, 3):
-        told = []
-        with place(workers=workers), reporting(lambda *n, told=told: told.append(n)):
+        progress = []
+        with place(workers=workers), reporting(lambda *n, progress=progress: progress.append(n)):
             straight(data)
-        numbers.append(told)
+        numbers.append(progress)
     assert numbers[0] == numbers[1]
     assert numbers[0][-1] == (len(numbers[0]),) * 2

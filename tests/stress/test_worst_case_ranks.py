@@ -70,7 +70,7 @@ def test_targets_with_different_numbers_of_impostors_are_weighed_alone():
     counts = np.array([1, 2, 4])
     order = np.arange(0)
     job = SimpleNamespace(
-        counts=counts, leaving=None, ranked=lambda xp, targets: ((rates, order) for rates in ranked)
+        counts=counts, groups=None, ranked=lambda xp, targets: ((rates, order) for rates in ranked)
     )
     each = surfaces(NUMPY, job, (0, 90))["each"]
     for rates, surface in zip(ranked, each, strict=True):

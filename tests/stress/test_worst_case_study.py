@@ -75,12 +75,12 @@ def test_bands_and_rates_never_fall_from_the_measured_to_the_extrapolated_part(
     study: WorstCaseStudy,
 ) -> None:
     exact = study.empirical
-    for found in (study.predicted, *study.compared.values()):
-        more = found.counts >= exact.impostors
+    for result in (study.predicted, *study.compared.values()):
+        more = result.counts >= exact.impostors
         for seen, far in (
-            (exact.values, found.values),
-            (exact.low, found.low),
-            (exact.high, found.high),
+            (exact.values, result.values),
+            (exact.low, result.low),
+            (exact.high, result.high),
         ):
             joined = np.concatenate([seen, far[more]])
             assert (np.diff(joined, axis=0) >= 0).all()
@@ -257,8 +257,8 @@ def test_thresholds_of_a_statistic_are_those_of_its_scores() -> None:
     target, nontarget = rng.normal(2, 1, 300), rng.normal(0, 1, 5000)
     asked = {"thresholds": [0.5, 1.25], "p_target": [0.1]}
     roc = Roc.from_scores(target, nontarget, thresholds=counted_at(asked["thresholds"]))
-    found = thresholds_of_roc(roc, **asked)
-    for point in (*found, *thresholds_of_roc(roc)):
+    result = thresholds_of_roc(roc, **asked)
+    for point in (*result, *thresholds_of_roc(roc)):
         assert point.p_miss == pytest.approx(np.mean(target <= point.threshold))
         assert point.p_fa == pytest.approx(np.mean(nontarget > point.threshold))
     with pytest.raises(InputError, match="no exact count at"):
@@ -279,19 +279,19 @@ def test_a_study_of_embeddings_is_that_of_their_scores(
     asked = {"model": "gpd", "thresholds": [0.3, 0.5], "split": False, "groups": 6}
     target = same_speaker(population)
     wanted = worst_case(pairs(voices), target=target, **asked)
-    found = worst_case(voices, per_pair=16, **asked)
-    assert found.sample is None
-    np.testing.assert_allclose(found.empirical.values, wanted.empirical.values, atol=1e-12)
-    np.testing.assert_allclose(found.empirical.low, wanted.empirical.low, atol=1e-12)
-    np.testing.assert_allclose(found.predicted.values, wanted.predicted.values, atol=1e-6)
-    for one, other in zip(found.operating, wanted.operating, strict=True):
+    result = worst_case(voices, per_pair=16, **asked)
+    assert result.sample is None
+    np.testing.assert_allclose(result.empirical.values, wanted.empirical.values, atol=1e-12)
+    np.testing.assert_allclose(result.empirical.low, wanted.empirical.low, atol=1e-12)
+    np.testing.assert_allclose(result.predicted.values, wanted.predicted.values, atol=1e-6)
+    for one, other in zip(result.operating, wanted.operating, strict=True):
         assert one.p_miss == pytest.approx(other.p_miss, abs=1e-6)
         assert one.p_fa == pytest.approx(other.p_fa, abs=1e-4)
     some = worst_case(voices, per_pair=4, **asked)
     assert some.sample == Sample(24, 4)
-    np.testing.assert_array_equal(some.empirical.values, found.empirical.values)
-    told = render(document_of({"all": some}), "text")
-    assert "fitted to at most 4 scores of each pair of 24 targets" in told.replace("\n", " ")
+    np.testing.assert_array_equal(some.empirical.values, result.empirical.values)
+    text = render(document_of({"all": some}), "text")
+    assert "fitted to at most 4 scores of each pair of 24 targets" in text.replace("\n", " ")
 
 
 def test_another_encoder_chooses_in_a_study_of_embeddings(voices: Embeddings) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from unmask.trials import spool
 from unmask.trials.ids import NameTable
 from unmask.trials.readers.detect import candidates, decisive
-from unmask.trials.spool import RECORD, Column, TrialSpool, partitions, partners, repeats
+from unmask.trials.spool import RECORD, Column, TrialSpool, partners, repeats
 
 trials = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=80)
 anywhere = settings(
@@ -22,14 +24,13 @@ anywhere = settings(
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(spool, "PARTITION", 9)
     monkeypatch.setattr(spool, "LONGEST", 4)
 
 
-def spooled(path, pairs, batch):
+def spooled(folder, pairs, batch, buckets):
     """Pairs in batches."""
-    path.unlink(missing_ok=True)
-    trials = TrialSpool(path)
+    shutil.rmtree(folder, ignore_errors=True)
+    trials = TrialSpool(folder, buckets)
     for start in range(0, len(pairs), batch):
         part = pairs[start : start + batch]
         trials.append(start, [pl.Series([str(pair[side]) for pair in part]) for side in (0, 1)])
@@ -47,28 +48,32 @@ def bits(request, monkeypatch):
 
 @pytest.mark.usefixtures("bits")
 @anywhere
-@given(pairs=trials, batch=st.integers(1, 20))
-def test_the_first_of_repeated_trials(tmp_path, pairs, batch):
+@given(pairs=trials, batch=st.integers(1, 20), buckets=st.integers(1, 9))
+def test_the_first_of_repeated_trials(tmp_path, pairs, batch, buckets):
     seen: dict[tuple[int, int], int] = {}
     again = [row for row, pair in enumerate(pairs) if seen.setdefault(pair, row) != row]
     first: dict[int, int] = {}
-    trials = spooled(tmp_path / "trials", pairs, batch)
-    assert trials.counts.sum() == len(pairs)
-    for buckets in partitions(trials):
-        for rows, earlier in repeats(trials.blocks(buckets)):
+    trials = spooled(tmp_path / "trials", pairs, batch, buckets)
+    assert sum(len(block) for bucket in trials.buckets for block in trials.blocks(bucket)) == len(
+        pairs
+    )
+    for bucket in trials.buckets:
+        for rows, earlier in repeats(trials.blocks(bucket)):
             first |= zip(rows.tolist(), earlier.tolist(), strict=True)
     assert first == {row: seen[pairs[row]] for row in again}
 
 
 @pytest.mark.usefixtures("bits")
 @anywhere
-@given(pairs=trials, others=trials, batch=st.integers(1, 20))
-def test_partners(tmp_path, pairs, others, batch):
+@given(pairs=trials, others=trials, batch=st.integers(1, 20), buckets=st.integers(1, 9))
+def test_partners(tmp_path, pairs, others, batch, buckets):
     pairs, others = list(dict.fromkeys(pairs)), list(dict.fromkeys(others))
     lists = [[], [], [], []]
-    spools = [spooled(tmp_path / str(i), part, batch) for i, part in enumerate((pairs, others))]
-    for buckets in partitions(*spools):
-        records = [np.concatenate([np.zeros(0, RECORD), *s.blocks(buckets)]) for s in spools]
+    spools = [
+        spooled(tmp_path / str(i), part, batch, buckets) for i, part in enumerate((pairs, others))
+    ]
+    for bucket in range(buckets):
+        records = [np.concatenate([np.zeros(0, RECORD), *s.blocks(bucket)]) for s in spools]
         for rows, more in zip(lists, partners(*records), strict=True):
             rows += more.tolist()
     wanted = {(i, others.index(pair)) for i, pair in enumerate(pairs) if pair in others}

@@ -14,13 +14,10 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 Rows32 = npt.NDArray[np.float32]
-Codes32 = npt.NDArray[np.int32]
-Codes = Codes32
+Codes = npt.NDArray[np.int32]
+Codes32 = Codes
 Labels = npt.NDArray[np.int8]
-Floats = FloatArray
 Vectors = npt.NDArray[np.floating[Any]]
-Mask = BoolArray
-Index = IntArray
 
 T = TypeVar("T", bound=np.generic)
 Value = TypeVar("Value")
@@ -98,7 +95,7 @@ def read_only(array: npt.NDArray[T]) -> npt.NDArray[T]:
     return view
 
 
-def as_index(selection: Any, length: int) -> Index:
+def as_index(selection: Any, length: int) -> IntArray:
     """Turn a boolean mask or an array of positions into positions."""
     array = np.asarray(selection)
     if array.dtype == np.bool_:

@@ -1,4 +1,4 @@
-"""The command line: one file per command, thin; everything is possible from Python as well."""
+"""The command line: thin files, loaded when called; everything is possible from Python as well."""
 
 from __future__ import annotations
 
@@ -38,49 +38,46 @@ COMMANDS: Final = {
     "formats": "List the file formats that are read, with layout and example.",
     "convert": "Write a file in another format; nothing is left behind if that fails.",
 }
-"""What there is, in the order of the help; the module of the same name is loaded when called."""
+"""What there is, in the order of the help; the module is loaded when called."""
 
+_EXAMPLES = """
+unmask demo
+unmask demo -o case-study --ci 0
+unmask init recordings/
+unmask init voiceprivacy/ -o submission.toml
+unmask assess assessment.toml
+unmask assess assessment.toml --validate
+unmask eval scores.txt --key trials
+unmask eval B1=b1.txt ours=ours.txt -k trials -s utt2spk --figures drawn
+unmask compare A=a.txt B=b.txt --key trials --speakers utt2spk
+unmask compare scores.tsv --system plda --system cosine --figures drawn
+unmask privacy --original voices.npz --protected ours=ours.npz
+unmask privacy --scores ours=oo.txt,op.txt,pp.txt --speakers utt2spk
+unmask legal -a original=enrol.npz,test.npz -a ours=own.npz,ours.npz
+unmask legal --config assessment.toml --figures drawn
+unmask cpmap A=a.txt B=b.txt --key trials --figures maps
+unmask cpmap scores.tsv --reference cosine --grid 50
+unmask worstcase scores.tsv --population 1e5 --figures drawn
+unmask worstcase A=a.npz B=b.npz --target-rate 0.01
+unmask embed recordings/ -o voices.npz
+unmask embed data/libri_test -o voices.ark -e model.onnx
+unmask anonymise recordings/ -o protected/
+unmask encoders list
+unmask encoders install campplus
+unmask validate scores.txt --key trials
+unmask validate voices.npz
+unmask formats
+unmask formats --kind key
+unmask convert scores.txt scores.parquet --key trials
+unmask convert voices.ark voices.npz --speakers utt2spk
+"""
 EXAMPLES: Final = {
-    "demo": ("unmask demo", "unmask demo -o case-study --ci 0"),
-    "init": ("unmask init recordings/", "unmask init voiceprivacy/ -o submission.toml"),
-    "assess": ("unmask assess assessment.toml", "unmask assess assessment.toml --validate"),
-    "eval": (
-        "unmask eval scores.txt --key trials",
-        "unmask eval B1=b1.txt ours=ours.txt -k trials -s utt2spk --figures drawn",
-    ),
-    "compare": (
-        "unmask compare A=a.txt B=b.txt --key trials --speakers utt2spk",
-        "unmask compare scores.tsv --system plda --system cosine --figures drawn",
-    ),
-    "privacy": (
-        "unmask privacy --original voices.npz --protected ours=ours.npz",
-        "unmask privacy --scores ours=oo.txt,op.txt,pp.txt --speakers utt2spk",
-    ),
-    "legal": (
-        "unmask legal -a original=enrol.npz,test.npz -a ours=own.npz,ours.npz",
-        "unmask legal --config assessment.toml --figures drawn",
-    ),
-    "cpmap": (
-        "unmask cpmap A=a.txt B=b.txt --key trials --figures maps",
-        "unmask cpmap scores.tsv --reference cosine --grid 50",
-    ),
-    "worstcase": (
-        "unmask worstcase scores.tsv --population 1e5 --figures drawn",
-        "unmask worstcase A=a.npz B=b.npz --target-rate 0.01",
-    ),
-    "embed": (
-        "unmask embed recordings/ -o voices.npz",
-        "unmask embed data/libri_test -o voices.ark -e model.onnx",
-    ),
-    "anonymise": ("unmask anonymise recordings/ -o protected/",),
-    "encoders": ("unmask encoders list", "unmask encoders install campplus"),
-    "validate": ("unmask validate scores.txt --key trials", "unmask validate voices.npz"),
-    "formats": ("unmask formats", "unmask formats --kind key"),
-    "convert": (
-        "unmask convert scores.txt scores.parquet --key trials",
-        "unmask convert voices.ark voices.npz --speakers utt2spk",
-    ),
+    name: tuple(line for line in _EXAMPLES.splitlines() if line.split()[1:2] == [name])
+    for name in COMMANDS
 }
+_HOMES: Final = {
+    "demo": "assess", "init": "assess", "validate": "files", "formats": "files", "convert": "files",
+}  # fmt: skip
 _PANELS: Final = {
     "What is read": "key speakers system by missing duplicates format_in",
     "Intervals": "ci level seed",
@@ -98,7 +95,7 @@ class Deferred(TyperCommand):
         """The function of the same name, or the group of commands."""
         from unmask.cli.options import flat
 
-        module = import_module(f"unmask.cli.{self.name}")
+        module = import_module(f"unmask.cli.{_HOMES.get(str(self.name), self.name)}")
         if hasattr(signal, "siginterrupt"):
             # A library restarts what Ctrl-C interrupts: a read that waits would wait on.
             signal.siginterrupt(signal.SIGINT, True)
@@ -106,7 +103,7 @@ class Deferred(TyperCommand):
         if isinstance(command, typer.Typer):
             return typer.main.get_command(command)
         alone = typer.Typer(add_completion=False, context_settings=app.info.context_settings)
-        shown = EXAMPLES.get(str(self.name), ())
+        shown = EXAMPLES[str(self.name)]
         epilog = "\n\n".join(["Examples:", *(f"  {line}" for line in shown)]) if shown else None
         alone.command(self.name, epilog=epilog)(flat(command))
         made = typer.main.get_command(alone)
@@ -167,11 +164,9 @@ STOPPED = "stopped; run again to go on"
 _SPELLED = re.compile(r"\b(missing|duplicates|pairs|allow_shared_utterances)='?(\w+)'?")
 
 
-def _as_options(message: str) -> str:
-    """What a refusal advises, in the words of the command line: ``--missing skip``."""
-    return _SPELLED.sub(
-        lambda m: f"--{m[1].replace('_', '-')}{'' if m[2] == 'True' else f' {m[2]}'}", message
-    )
+def _as_option(advice: re.Match[str]) -> str:
+    """What a refusal advises, as the command line has it: ``--missing skip``."""
+    return f"--{advice[1].replace('_', '-')}{'' if advice[2] == 'True' else f' {advice[2]}'}"
 
 
 class Terminated(BaseException):
@@ -192,7 +187,7 @@ def main() -> None:
     try:
         code = app(prog_name="unmask", standalone_mode=False)
     except InputError as error:
-        _end(_as_options(str(error)), 1)
+        _end(_SPELLED.sub(_as_option, str(error)), 1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -8,18 +8,11 @@ from typing import Literal
 
 import typer
 
+from unmask import speech
+from unmask.cli.common import whole_number
 from unmask.cli.embed import Recorded
 from unmask.cli.options import argument, option
 from unmask.errors import InputError
-from unmask.speech import (
-    External,
-    Safeguard,
-    anonymise as anonymise_recordings,
-    pooled_voices,
-    read_gender,
-    recordings,
-    safeguard,
-)
 from unmask.trials import read_embeddings
 
 
@@ -58,21 +51,26 @@ def anonymise(
         raise typer.BadParameter("give either --method or --command")
     if (method == "b1") != (pool is not None):
         raise typer.BadParameter("--method b1 and --pool belong together")
-    number = secrets.randbits(64) if seed == "random" else _number(seed)
+    number = (
+        secrets.randbits(64)
+        if seed == "random"
+        else whole_number(seed, "--seed", "a whole number or random")
+    )
     files = recorded.read(source)
     if per == "session" and any(one.session is None for one in files):
         raise InputError(f"{source}: --per session needs a session for every recording")
     with recorded.running("anonymising"):
-        chosen: Safeguard
+        chosen: speech.Safeguard
         if command is not None:
-            chosen = External(command)
+            chosen = speech.External(command)
         elif pool is not None:
             if per != "speaker":
                 raise typer.BadParameter("--method b1: expected --per speaker")
-            chosen = pooled_voices(
+            chosen = speech.pooled_voices(
                 files,
-                recordings(pool, speakers=pool_speakers),
-                gender={k: v for path in gender for k, v in read_gender(path).items()} or None,
+                speech.recordings(pool, speakers=pool_speakers),
+                gender={k: v for path in gender for k, v in speech.read_gender(path).items()}
+                or None,
                 embeddings=None if pool_embeddings is None else read_embeddings(pool_embeddings),
                 seed=number,
             )
@@ -80,8 +78,8 @@ def anonymise(
                 recorded.remark(f"note: {notice.sentence}")
         else:
             assert method is not None
-            chosen = safeguard(method, seed=number, per=per, low=low, high=high)
-        result = anonymise_recordings(files, output, chosen, suffix=f".{audio}", keep_key=keep_key)
+            chosen = speech.safeguard(method, seed=number, per=per, low=low, high=high)
+        result = speech.anonymise(files, output, chosen, suffix=f".{audio}", keep_key=keep_key)
     recorded.problems(result)
     if result.guarded:
         recorded.remark(
@@ -93,9 +91,3 @@ def anonymise(
     )
     if result.failures:
         raise typer.Exit(1)
-
-
-def _number(seed: str) -> int:
-    if not seed.isdigit():
-        raise typer.BadParameter(f"--seed: expected a whole number or random, found {seed}")
-    return int(seed)

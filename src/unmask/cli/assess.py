@@ -1,4 +1,4 @@
-"""``unmask assess``: everything a config names, into one report folder."""
+"""``unmask assess``, ``init`` and ``demo``: from a config to one report folder."""
 
 from __future__ import annotations
 
@@ -6,20 +6,14 @@ import json
 import sys
 from pathlib import Path
 
+from unmask import report
 from unmask.base import visible
-from unmask.cli.common import Terminal, Where, progress, terminal_width, writable_folder
-from unmask.cli.options import argument, option
+from unmask.cli.common import Intervals, Terminal, Where, progress, terminal_width, writable_folder
+from unmask.cli.options import argument, group, option
 from unmask.errors import InputError
-from unmask.report import (
-    Config,
-    assess as run_assessment,
-    check_inputs,
-    config_schema,
-    load_config,
-    summary_table,
-    write_report,
-)
-from unmask.run import place
+from unmask.run import place, write_whole
+
+NAME = "assessment.toml"
 
 
 def assess(
@@ -49,13 +43,13 @@ def assess(
 ) -> None:
     """Assess safeguards with every framework: one config in, one report folder out."""
     if schema:
-        sys.stdout.write(json.dumps(config_schema(), indent=2) + "\n")
+        sys.stdout.write(json.dumps(report.config_schema(), indent=2) + "\n")
         return
     if config is None:
         raise InputError("assess: expected a config (TOML), found none: unmask init writes one")
-    read = load_config(config, changes=[*change, *(["redact=true"] if redact else [])])
+    read = report.load_config(config, changes=[*change, *(["redact=true"] if redact else [])])
     if validate:
-        for line in check_inputs(read, allow_code=allow_code):
+        for line in report.check_inputs(read, allow_code=allow_code):
             print(visible(line))
         print(visible(f"{config}: fine"))
         return
@@ -65,7 +59,7 @@ def assess(
 
 
 def run(
-    config: Config,
+    config: report.Config,
     output: Path,
     terminal: Terminal,
     *,
@@ -75,7 +69,7 @@ def run(
 ) -> None:
     """Assess, write, and print the headline table; the path of the page comes last."""
     with progress("reading", quiet=terminal.quiet, parts=False) as listener:
-        assessment = run_assessment(
+        assessment = report.assess(
             config,
             output,
             cache=cache,
@@ -83,7 +77,7 @@ def run(
             listener=listener,
             say=terminal.remark,
         )
-        page = write_report(assessment, output, file_copy=file_copy, listener=listener)
+        page = report.write_report(assessment, output, file_copy=file_copy, listener=listener)
     reused = f"reused {assessment.reused} finished steps, computed {assessment.computed}; "
     terminal.remark(
         f"{reused if assessment.reused else ''}steps are kept, with names and voiceprints, in"
@@ -91,4 +85,31 @@ def run(
     )
     if file_copy and not page.with_name("filing.pdf").exists():
         terminal.remark("no Chromium to make a PDF: print filing.html from any browser")
-    sys.stdout.write(visible(f"{summary_table(assessment, width=terminal_width())}{page}\n"))
+    sys.stdout.write(visible(f"{report.summary_table(assessment, width=terminal_width())}{page}\n"))
+
+
+def init(
+    folder: Path = argument("Folder with embeddings, audio or scores."),
+    output: Path | None = option("File to write.", "--output", "-o", show_default=f"FOLDER/{NAME}"),
+    force: bool = option("Replace a file that is there.", default=False),
+) -> None:
+    """Look into a folder and write a config for unmask assess."""
+    path = output or folder / NAME
+    if path.exists() and not force:
+        raise InputError(f"{path}: exists already; --force replaces it")
+    text = report.starter_config(folder, base=path.resolve().parent)
+    try:
+        write_whole(path, text.encode())
+    except UnicodeEncodeError:
+        raise InputError(f"{folder}: expected file names in UTF-8, found others") from None
+    sys.stdout.write(visible(f"{path}\n"))
+
+
+def demo(
+    terminal: Terminal,
+    output: Path = option("Folder to write.", "--output", "-o", default="unmask-demo"),
+    intervals: Intervals = group(level=0.95),
+) -> None:
+    """Assess four safeguards on sixty real voices with every framework; some minutes."""
+    config = report.demo_config(output, seed=intervals.seed, replicates=intervals.ci)
+    run(config, output, terminal)

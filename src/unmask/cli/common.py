@@ -10,19 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import typer
+from rich import progress as rich
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from unmask.base import visible
 from unmask.cli.options import group, option
@@ -31,6 +23,7 @@ from unmask.report import Document, figures_of, render
 from unmask.run import Place, place, reporting, write_whole
 from unmask.trials import Scores, Source, read_scores
 
+T = TypeVar("T")
 Tell = Callable[[str, float, float], None]
 """What is being done, how much of it is, and how much there is."""
 
@@ -65,10 +58,16 @@ def _check_writable(there: Path, path: Path) -> None:
 def _formats(text: str) -> str:
     for name in text.split(","):
         if name not in ("png", "svg", "pdf", "html", "json"):
-            raise InputError(
-                f"--figure-formats: expected png, svg, pdf, html or json, found {name!r}"
-            )
+            kinds = "png, svg, pdf, html or json"
+            raise InputError(f"--figure-formats: expected {kinds}, found {name!r}")
     return text
+
+
+def whole_number(text: str, option: str, other: str) -> int:
+    """The number that an option has, which ``other`` words stand beside."""
+    if not text.isdigit():
+        raise typer.BadParameter(f"{option}: expected {other}, found {text}")
+    return int(text)
 
 
 @dataclass(frozen=True)
@@ -122,19 +121,14 @@ class Output(Terminal):
 
     def give(self, document: Document) -> None:
         """Write a result; its warnings go to stderr where they are not part of it."""
-        width = terminal_width(self.output)
-        self.show(render(document, self.format, width=width), document.warnings)
-
-    def show(self, text: str, warnings: Iterable[str] = ()) -> None:
-        """Write a text to stdout or to a file."""
+        text = visible(render(document, self.format, width=terminal_width(self.output)))
         if self.output is None:
-            sys.stdout.write(visible(text))
+            sys.stdout.write(text)
         else:
-            write_whole(self.output, visible(text).encode())
+            write_whole(self.output, text.encode())
             self.remark(f"wrote {self.output}")
-        if self.format == "csv":
-            for line in warnings:
-                self.remark(f"warning: {line}")
+        for line in document.warnings if self.format == "csv" else ():
+            self.remark(f"warning: {line}")
 
 
 @dataclass(frozen=True)
@@ -206,13 +200,7 @@ class Tables:
     @property
     def options(self) -> dict[str, Any]:
         """As functions of the library take them."""
-        return {
-            "key": self.key,
-            "speakers": self.speakers,
-            "missing": self.missing,
-            "duplicates": self.duplicates,
-            "format": self.format_in,
-        }
+        return {name.removesuffix("_in"): value for name, value in vars(self).items()}
 
     def scores(
         self, paths: Sequence[str], terminal: Terminal, *, systems: Sequence[str] = ()
@@ -250,6 +238,11 @@ def named_files(values: Sequence[str], option: str = "") -> dict[str, str]:
             raise InputError(f"{option or value}: expected each name once, found {name} twice")
         files[name or path] = path
     return files
+
+
+def read_named(values: Sequence[str], option: str, read: Callable[[str], T]) -> dict[str, T]:
+    """What ``NAME=FILE`` options name, read."""
+    return {name: read(path) for name, path in named_files(values, option).items()}
 
 
 def score_files(paths: Sequence[str]) -> dict[str, str] | list[str]:
@@ -291,13 +284,13 @@ def progress(what: str, *, quiet: bool, parts: bool = True) -> Iterator[Tell | N
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    columns: list[ProgressColumn] = [
-        BarColumn(40 if parts else 24),
-        MofNCompleteColumn() if parts else TaskProgressColumn(),
-        TimeRemainingColumn(),
+    columns: list[rich.ProgressColumn] = [
+        rich.BarColumn(40 if parts else 24),
+        rich.MofNCompleteColumn() if parts else rich.TaskProgressColumn(),
+        rich.TimeRemainingColumn(),
     ]
-    columns.insert(0 if parts else 3, TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    columns.insert(0 if parts else 3, rich.TextColumn("{task.description}", markup=False))
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(what, total=None)
 
         def listener(what: str, done: float, total: float) -> None:

@@ -56,7 +56,9 @@ def cpmap(
     """C-P maps, delta maps and roadmap: how systems perform on hard and easy trials."""
     table = tables.scores(scores, output)
     mapped = len(table.systems)
-    named, files = _references(reference, table)
+    columns = {*table.systems, *table.columns}
+    files = [name for name in reference if name not in columns and Path(name).is_file()]
+    named = [name for name in reference if name not in files]
     if files:
         table = Scores.merged(table, tables.scores(files, output))
     names = list(table.systems)
@@ -84,13 +86,6 @@ def cpmap(
     further = {"further": assessments[1:]}
     output.draw(assessments[0], **further)
     output.give(document(assessments[0], **further))
-
-
-def _references(given: tuple[str, ...], table: Scores) -> tuple[list[str], list[str]]:
-    """Names of columns of the table, and paths of further score files."""
-    columns = {*table.systems, *table.columns}
-    files = [name for name in given if name not in columns and Path(name).is_file()]
-    return [name for name in given if name not in files], files
 
 
 def _pair(text: str, names: list[str]) -> tuple[str, str]:

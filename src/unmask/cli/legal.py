@@ -9,18 +9,10 @@ from typing import Any
 
 import typer
 
-from unmask.cli.common import THOUSAND, WHOSE, Intervals, Output, Tables, Where, given
+from unmask.cli.common import THOUSAND, WHOSE, Intervals, Output, Tables, Where, given, named_files
 from unmask.cli.options import option
 from unmask.errors import InputError
-from unmask.privacy.legal import (
-    BACKENDS,
-    FREE,
-    METRICS,
-    VARIANTS,
-    Attacker,
-    legal as attack,
-    with_backends,
-)
+from unmask.privacy import legal as law
 from unmask.report import document, legal_attackers, load_config
 from unmask.trials import Embeddings, read_embeddings
 
@@ -56,7 +48,7 @@ def legal(
     lengths: str | None = option(
         "Utterances per conversation.", show_default="those of 1,3,30 that fit"
     ),
-    metrics: str = option("Which of the three metrics.", default=",".join(METRICS)),
+    metrics: str = option("Which of the three metrics.", default=",".join(law.METRICS)),
     backends: str = option(
         "Of cosine, whitened, coral, wasserstein; of wccn, plda, asnorm, trained on TRAIN;"
         " of procrustes, fusion, which need TRAIN as protected too.",
@@ -78,7 +70,7 @@ def legal(
         "Singling Out enrols TEST and tests ENROL, as in the paper; both must be protected.",
         default=False,
     ),
-    variants: str = option("Ways to read the scores that compete.", default=",".join(VARIANTS)),
+    variants: str = option("Ways to read the scores that compete.", default=",".join(law.VARIANTS)),
     linkability_draws: int | None = option(
         "Sample as many lists, as the paper does.", show_default="exact"
     ),
@@ -92,7 +84,8 @@ def legal(
 ) -> None:
     """Singling Out, Linkability, 1 − EER, ranks and inference of several attackers."""
     if config is not None:
-        _refuse_both(context)
+        for name in given(context, (n for n in context.params if n not in _WITH_CONFIG)):
+            raise typer.BadParameter(f"{name} belongs into the config file")
         attackers, options = legal_attackers(load_config(config), config)
         options |= {"asked": asked, "variants": variants.split(",")}
     else:
@@ -120,7 +113,7 @@ def legal(
             **intervals.options,
         }
     with where.running("attacks", quiet=output.quiet):
-        sweep = attack(attackers, **options)
+        sweep = law.legal(attackers, **options)
     output.draw(sweep)
     output.give(document(sweep))
 
@@ -129,12 +122,7 @@ _WITH_CONFIG = {
     "config", "asked", "variants", "format", "output", "figures", "figure_formats", "quiet", "on",
     "workers", "state",
 }  # fmt: skip
-
-
-def _refuse_both(context: typer.Context) -> None:
-    """Options that a config holds are not taken from the command line as well."""
-    for name in given(context, (n for n in context.params if n not in _WITH_CONFIG)):
-        raise typer.BadParameter(f"{name} belongs into the config file")
+"""Options that a config does not hold."""
 
 
 def _attackers(
@@ -143,29 +131,27 @@ def _attackers(
     backends: Sequence[str],
     speakers: str | None,
     original: str,
-) -> dict[str, Attacker]:
+) -> dict[str, law.Attacker]:
     """Attackers from their files, each read once, with every back-end they can train."""
-    files = {name: rest.split(",") for name, _, rest in (text.partition("=") for text in specs)}
+    files = {name: paths.split(",") for name, paths in named_files(specs, "--attacker").items()}
     for name, paths in files.items():
-        if not name or not 2 <= len(paths) <= 4 or not all(paths):
+        if not 2 <= len(paths) <= 4 or not all(paths):
             raise typer.BadParameter(
                 "--attacker: expected NAME=ENROL,TEST[,TRAIN[,PROTECTED]], found"
                 f" {name}={','.join(paths)}"
             )
     if not files:
         raise typer.BadParameter("expected --attacker NAME=ENROL,TEST or --config FILE")
-    if len(files) < len(specs):
-        raise typer.BadParameter("--attacker: expected different names, found one twice")
-    known = {name: what for name, _, what in (text.partition("=") for text in enrols)}
+    known = named_files(enrols, "--enrols")
     for name, what in known.items():
         if name not in files or what not in _ENROLS:
             raise typer.BadParameter(
                 f"--enrols: expected an attacker and original, own or attacked, found {name}={what}"
             )
     for backend in backends:
-        if backend not in BACKENDS:
-            raise InputError(f"back-end: expected {', '.join(BACKENDS)}, found {backend}")
-    trained = [name for name in backends if name not in FREE]
+        if backend not in law.BACKENDS:
+            raise InputError(f"back-end: expected {', '.join(law.BACKENDS)}, found {backend}")
+    trained = [name for name in backends if name not in law.FREE]
     if trained and all(len(paths) == 2 for paths in files.values()):
         raise InputError(
             f"back-end {', '.join(trained)}: expected training embeddings of an attacker, found"
@@ -182,11 +168,11 @@ def _attackers(
         more = _ENROLS[known[name]] if name in known else {}
         pairs = (train[0], train[1]) if len(train) == 2 else None
         data = train[0] if train else None
-        attackers[name] = Attacker(enrol, test, train=data, pairs=pairs, **more)
-    return with_backends(attackers, backends, original=original)
+        attackers[name] = law.Attacker(enrol, test, train=data, pairs=pairs, **more)
+    return law.with_backends(attackers, backends, original=original)
 
 
-def _spelled(name: str | None, attackers: Mapping[str, Attacker]) -> str | None:
+def _spelled(name: str | None, attackers: Mapping[str, law.Attacker]) -> str | None:
     """A name given without its back-end stands for the first with it."""
     if name is None or name in attackers:
         return name

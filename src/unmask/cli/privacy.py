@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
 import typer
 
-from unmask.cli.common import THOUSAND, WHOSE, Intervals, Output, Tables, Where, named_files, refuse
+from unmask.cli.common import THOUSAND, WHOSE, Intervals, Output, Tables, Where, read_named, refuse
 from unmask.cli.options import option
 from unmask.errors import InputError
 from unmask.privacy.similarity import read_matrices, safeguards
@@ -65,16 +65,16 @@ def privacy(
         data: tuple[Any, ...] = ()
         more: dict[str, Any] = {}
         if matrices:
-            data = (_read(matrices, "--matrices", read_matrices),)
+            data = (read_named(matrices, "--matrices", read_matrices),)
         elif scores:
             read = partial(read_scores, speakers=tables.speakers)
-            lists = _read(scores, "--scores", _three)
+            lists = read_named(scores, "--scores", _three)
             data = ({name: tuple(map(read, paths)) for name, paths in lists.items()},)
-            more["again"] = _read(again, "--again", read)
+            more["again"] = read_named(again, "--again", read)
         elif original is not None:
             load = partial(read_embeddings, speakers=tables.speakers)
-            data = load(original), _read(protected, "--protected", load)
-            more["again"] = _read(again, "--again", load)
+            data = load(original), read_named(protected, "--protected", load)
+            more["again"] = read_named(again, "--again", load)
             training = None if train is None else load(train)
             more["backend"] = backend_named(backend, training, **({"lda": lda} if lda else {}))
             more |= {"by": by, "with_sessions": sessions}
@@ -84,12 +84,6 @@ def privacy(
     output.sources(sources)
     output.draw(assessment, order=order)
     output.give(document(assessment, inputs=sources, details=details))
-
-
-def _read(values: Sequence[str], option: str, read: Callable[[str], Any]) -> dict[str, Any]:
-    """What ``NAME=FILE`` options name, read."""
-    files = named_files(values, option)
-    return {name: read(path) for name, path in files.items()}
 
 
 def _three(paths: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,7 +104,7 @@ def train(
             start=start,
             validation=apart,
             device=device,
-            watch=_Lines(quiet=recorded.quiet),
+            watch=_watch(quiet=recorded.quiet or sys.stderr is None),
         )
     recorded.problems(made)
     if onnx is not None and first:
@@ -117,20 +118,20 @@ def train(
         raise typer.Exit(1)
 
 
-class _Lines:
+def _watch(*, quiet: bool) -> Callable[[Status], None]:
     """A line with loss, speed and remaining time, every few seconds."""
+    last = 0.0
 
-    def __init__(self, *, quiet: bool) -> None:
-        self.quiet = quiet or sys.stderr is None
-        self.last = 0.0
-
-    def __call__(self, status: Status) -> None:
+    def line(status: Status) -> None:
+        nonlocal last
         now = time.monotonic()
-        if self.quiet or (now - self.last < _LINE_SECONDS and status.step < status.steps):
+        if quiet or (now - last < _LINE_SECONDS and status.step < status.steps):
             return
-        self.last = now
+        last = now
         eer = "" if status.eer is None else f", validation EER {100 * status.eer:.2f} %"
         remark(
             f"step {status.step} of {status.steps}: loss {status.loss:.3f}, {status.speed:.0f}"
             f" crops a second, {status.remaining / 60:.1f} minutes left{eer}"
         )
+
+    return line

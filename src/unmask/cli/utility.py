@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import typer
 
+from unmask import utility as cost
 from unmask.cli.assess import run
-from unmask.cli.common import THOUSAND, Intervals, Output, Where, named_files
+from unmask.cli.common import (
+    THOUSAND,
+    Intervals,
+    Output,
+    Where,
+    named_files,
+    read_named,
+    whole_number,
+)
 from unmask.cli.embed import Recorded
 from unmask.cli.options import argument, group, option
 from unmask.errors import InputError
 from unmask.report import Config, check_config, document
-from unmask.utility import (
-    ORIGINAL,
-    measure,
-    read_labels,
-    read_measurements,
-    read_transcripts,
-    recogniser,
-    utility_of,
-    write_measurements,
-)
 
 
 def utility(
@@ -60,39 +60,41 @@ def utility(
     """What safeguards leave of words, melody and quality, beside unprotected speech."""
     folders = _folders(protected or [])
     if original.suffix == ".csv" and not protected:
-        measured = read_measurements(original)
+        measured = cost.read_measurements(original)
     else:
         files = recorded.read(original)
         versions = {name: recorded.read(path) for name, path in folders.items()}
-        named = named_files(hypotheses, "--hypotheses")
-        heard = {name: read_transcripts(path, empty=True) for name, path in named.items()}
-        named = named_files(predictions, "--predictions")
-        guessed = {name: read_labels(path) for name, path in named.items()}
-        for name in {*heard, *guessed} - {ORIGINAL, *folders}:
-            raise typer.BadParameter(f"{name}: expected {ORIGINAL} or one of {', '.join(folders)}")
-        listens = listener != "none" and transcripts is not None
-        if listens and {ORIGINAL, *folders} <= set(heard):
-            listens = False
+        words = partial(cost.read_transcripts, empty=True)
+        heard = read_named(hypotheses, "--hypotheses", words)
+        guessed = read_named(predictions, "--predictions", cost.read_labels)
+        for name in {*heard, *guessed} - {cost.ORIGINAL, *folders}:
+            raise typer.BadParameter(
+                f"{name}: expected {cost.ORIGINAL} or one of {', '.join(folders)}"
+            )
+        known = {cost.ORIGINAL, *folders} <= set(heard)
+        listens = listener != "none" and transcripts is not None and not known
         with recorded.running("measuring"):
-            measured = measure(
+            measured = cost.measure(
                 files,
                 versions,
-                transcripts=None if transcripts is None else read_transcripts(transcripts),
-                recogniser=recogniser(listener, grammar=grammar) if listens else None,
+                transcripts=None if transcripts is None else cost.read_transcripts(transcripts),
+                recogniser=cost.recogniser(listener, grammar=grammar) if listens else None,
                 hypotheses=heard,
-                labels=None if labels is None else read_labels(labels),
+                labels=None if labels is None else cost.read_labels(labels),
                 predictions=guessed,
                 pitched=melody and bool(folders),
-                mos=None if dnsmos == "all" else _number(dnsmos),
+                mos=None
+                if dnsmos == "all"
+                else whole_number(dnsmos, "--dnsmos", "a number or all"),
                 state=where.state,
             )
     if report is not None and measurements is None:
         measurements = report / "data" / "utility.csv"
         measurements.parent.mkdir(parents=True, exist_ok=True)
     if measurements is not None:
-        write_measurements(measured, measurements)
+        cost.write_measurements(measured, measurements)
         recorded.remark(f"wrote {measurements}")
-    output.give(document(utility_of(measured, **intervals.options)))
+    output.give(document(cost.utility_of(measured, **intervals.options)))
     if report is not None:
         assert measurements is not None
         config = _config(original, folders, measurements, recorded.speakers, intervals)
@@ -134,9 +136,3 @@ def _folders(given: list[str]) -> dict[str, Path]:
     if len(folders) < len(given):
         raise InputError("expected different names, found one twice: NAME=FOLDER")
     return folders
-
-
-def _number(text: str) -> int:
-    if not text.isdigit():
-        raise typer.BadParameter(f"--dnsmos: expected a number or all, found {text}")
-    return int(text)

@@ -15,26 +15,10 @@ from unmask.cli.options import argument, group, option
 from unmask.errors import InputError
 from unmask.report import document, figures_of
 from unmask.scoring import backend_named
-from unmask.stress import (
-    GROUPS,
-    MODELS,
-    PER_PAIR,
-    compare_models,
-    groups_of,
-    pairs,
-    worst_case,
-)
+from unmask.stress import GROUPS, MODELS, PER_PAIR, compare_models, groups_of, pairs, worst_case
 from unmask.trials import Embeddings, Input, Scores, holds_embeddings, read_embeddings
 
-OF_SCORES = (
-    "key",
-    "system",
-    "proxy_system",
-    "one_way",
-    "min_impostors",
-    "missing",
-    "duplicates",
-)
+OF_SCORES = ("key", "system", "proxy_system", "one_way", "min_impostors", "missing", "duplicates")
 """Options that embeddings have no use for."""
 
 _SAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -183,7 +167,6 @@ def _named(figure: charts.Figure, part_name: str, groups: int) -> charts.Figure:
 
 
 def _are_embeddings(path: str) -> bool:
-    """Whether a path holds embeddings and not scores."""
     if path == "-":
         return False
     if Path(path).is_dir():

@@ -28,7 +28,7 @@ from unmask.engine import information
 from unmask.engine.roc import Roc
 from unmask.estimate import Notice
 from unmask.run import Arrays, Range, Xp, ranges_of, run
-from unmask.trials import Ids, Scores, two_speakers
+from unmask.trials import Scores, two_speakers
 
 AUTO_REPLICATES = 1000
 AUTO_TRIALS = 2_000_000
@@ -82,10 +82,7 @@ class Units:
         if self.nontarget_second is None:
             return min(self.strata)
         other = np.concatenate([self.nontarget_first, self.nontarget_second])
-        (every,) = self.strata
-        return min(
-            int((np.bincount(codes, minlength=every) > 0).sum()) for codes in (self.target, other)
-        )
+        return min(int(np.count_nonzero(np.bincount(codes))) for codes in (self.target, other))
 
     def draw(self, seed: int, index: int) -> FloatArray:
         """How often each unit is drawn in replicate ``index`` of ``seed``, within each stratum."""
@@ -99,18 +96,14 @@ def units_of(scores: Scores) -> tuple[Units, list[Notice]]:
     if enrol is None or test is None:
         units = Units.trials(int(target.sum()), int(nontarget.sum()))
     else:
-        _check_speakers(scores, enrol, test)
+        wrong = np.flatnonzero(target & (enrol.codes != test.codes))
+        if wrong.size:
+            pair = enrol.decode(wrong[0]), test.decode(wrong[0])
+            raise two_speakers(scores.name, wrong.size, *pair)
         number = in_order(enrol.names.to_list())
         one, other = number[enrol.codes], number[test.codes]
         units = Units.speakers(one[target], one[nontarget], other[nontarget])
     return units, interval_notices(units.count, speakers=speaker_count(scores))
-
-
-def _check_speakers(scores: Scores, enrol: Ids, test: Ids) -> None:
-    """A target trial has one speaker on both sides."""
-    wrong = np.flatnonzero(scores.is_target & (enrol.codes != test.codes))
-    if wrong.size:
-        raise two_speakers(scores.name, wrong.size, enrol.decode(wrong[0]), test.decode(wrong[0]))
 
 
 def interval_notices(units: int, *, speakers: int | None) -> list[Notice]:
@@ -141,11 +134,8 @@ def speaker_count(scores: Scores) -> int | None:
     if scores.enrol_speaker is None or scores.test_speaker is None:
         return None
     counted = scores.is_target | scores.is_nontarget
-    seen = [
-        np.bincount(ids.codes[counted], minlength=len(ids.names)) > 0
-        for ids in (scores.enrol_speaker, scores.test_speaker)
-    ]
-    return int((seen[0] | seen[1]).sum())
+    sides = [ids.codes[counted] for ids in (scores.enrol_speaker, scores.test_speaker)]
+    return int(np.count_nonzero(np.bincount(np.concatenate(sides))))
 
 
 def auto_replicates(scores: Scores, replicates: int | None, *, most: int) -> tuple[int, list[str]]:

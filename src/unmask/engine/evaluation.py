@@ -12,7 +12,7 @@ import numpy as np
 
 from unmask.base import HULL, FloatArray, MetricRange, Replicates, Tabular, estimate_row
 from unmask.engine import information
-from unmask.engine.binned import BinnedSystem, binned_bootstrap, binned_trials, edges_of
+from unmask.engine.binned import BinnedSystem, binned_bootstrap, binned_trials
 from unmask.engine.bootstrap import (
     AUTO_REPLICATES,
     AUTO_TRIALS,
@@ -261,32 +261,38 @@ class Measurement:
 
 
 def measure(
+    system: str,
     roc: Roc,
-    battery: Battery,
+    drawn_from: Callable[[], tuple[FloatArray, FloatArray, Units] | BinnedSystem],
     *,
+    battery: Battery,
     replicates: int | None,
+    level: float,
     seed: int,
+    trials: str,
     speakers: int | None,
-    whole: Callable[[], tuple[Resampled, Units]] | None,
-    bins: Callable[[FloatArray], BinnedSystem],
-) -> tuple[Measurement, list[Notice]]:
-    """Bootstrap one system that was counted without holding its trials, and what to say of it.
+) -> tuple[SystemResult, list[Notice], list[Notice]]:
+    """One system that was counted without holding its trials; notices of its scores and of its
+    intervals.
 
-    ``roc`` is its statistic. ``whole`` gives all trials where they are few enough to hold (None
-    where they are not), ``bins`` those in bins between the edges that it is given.
+    ``drawn_from`` gives its target scores, nontarget scores and what is drawn of them where they
+    are few enough to hold, else the trials in bins.
     """
     number = AUTO_REPLICATES if replicates is None else replicates
-    if not number:
-        return Measurement((roc,), None, NOT_ASKED), []
-    options: dict[str, Any] = {"ranges": battery.ranges, "replicates": number, "seed": seed}
-    if whole is not None:
-        trials, units = whole()
-        drawn = bootstrap([trials], units, battery.values, **options)
-    else:
-        edges = edges_of(roc, battery.thresholds, rows=speakers or 1)
-        drawn = binned_bootstrap([bins(edges)], [roc], battery.values, **options)
-    reason = reason_none(speakers) if drawn.units < 2 else ""
-    return Measurement((roc,), drawn, reason), interval_notices(drawn.units, speakers=speakers)
+    measured, more = Measurement((roc,), None, NOT_ASKED), []
+    if number:
+        options: dict[str, Any] = {"ranges": battery.ranges, "replicates": number, "seed": seed}
+        source = drawn_from()
+        if isinstance(source, tuple):
+            whole = Resampled.of(*source, thresholds=battery.thresholds)
+            drawn = bootstrap([whole], source[2], battery.values, **options)
+        else:
+            drawn = binned_bootstrap([source], [roc], battery.values, **options)
+        measured = Measurement((roc,), drawn, reason_none(speakers) if drawn.units < 2 else "")
+        more = interval_notices(drawn.units, speakers=speakers)
+    estimates = measured.estimates(battery, level=level, trials=trials, speakers=speakers)
+    negated = [notice.about(system) for notice in negated_notices(roc)]
+    return SystemResult(system, None, estimates, roc), negated, more
 
 
 def resample(

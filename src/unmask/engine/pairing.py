@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from unmask.base import FloatArray, Rows32, ceiling
 from unmask.engine.binned import FirstOrder, edges_of
-from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, Units
-from unmask.engine.evaluation import Battery, Evaluation, SystemResult, measure
-from unmask.engine.metrics import negated_notices
+from unmask.engine.bootstrap import AUTO_TRIALS, Units
+from unmask.engine.evaluation import Battery, Evaluation, measure
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.run import current_place, part, place, reporting
@@ -67,40 +68,29 @@ def cross_pairing(
     layout = Layout.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
     few = layout.trials <= AUTO_TRIALS
     parts = 1 if few or replicates == 0 else 2
-    by_speaker = None
+    drawn_from: Callable[[], Any] = partial(_trials, layout, scoring)
     with layout.prepared(scoring) as rows:
         with part(0, parts):
             roc = _counted(rows, battery.thresholds, block)
         if parts == 2:
             edges = edges_of(roc, battery.thresholds, rows=layout.speakers)
             with part(1, parts):
-                by_speaker = CountBySpeaker(rows, edges, layout.speakers).total(block=block)
-
-    def whole() -> tuple[Resampled, Units]:
-        target, nontarget, units = _trials(layout, scoring)
-        return Resampled.of(target, nontarget, units, thresholds=battery.thresholds), units
-
-    def bins(_: FloatArray) -> FirstOrder:
-        assert by_speaker is not None
-        return FirstOrder(by_speaker)
-
+                counts = CountBySpeaker(rows, edges, layout.speakers).total(block=block)
+            drawn_from = partial(FirstOrder, counts)
     with place(), reporting(None):
-        measured, more = measure(
+        result, negated, more = measure(
+            scoring.name,
             roc,
-            battery,
+            drawn_from,
+            battery=battery,
             replicates=replicates,
+            level=level,
             seed=seed,
+            trials=layout.digest,
             speakers=layout.speakers,
-            whole=whole if few else None,
-            bins=bins,
         )
-    notices = [notice.about(scoring.name) for notice in negated_notices(roc)]
-    estimates = measured.estimates(
-        battery, level=level, trials=layout.digest, speakers=layout.speakers
-    )
     sources = tuple(shard.source for shard in layout.shards if shard.source is not None)
-    result = SystemResult(scoring.name, None, estimates, roc)
-    return Evaluation((result,), sources, (*notices, *more), seed)
+    return Evaluation((result,), sources, (*negated, *more), seed)
 
 
 def _trials(layout: Layout, backend: Backend) -> tuple[FloatArray, FloatArray, Units]:

@@ -12,11 +12,16 @@ from typing import Any
 import numpy as np
 
 from unmask.base import FloatArray
-from unmask.engine.binned import BinnedSystem, BinnedTrials, FirstOrder, count_speakers
-from unmask.engine.bootstrap import AUTO_TRIALS, Resampled, Units
+from unmask.engine.binned import (
+    BinnedSystem,
+    BinnedTrials,
+    FirstOrder,
+    count_speakers,
+    edges_of,
+)
+from unmask.engine.bootstrap import AUTO_TRIALS, Units
 from unmask.engine.evaluation import Battery, Evaluation, SystemResult, evaluate, measure
 from unmask.engine.information import SummedSoftplus
-from unmask.engine.metrics import negated_notices
 from unmask.engine.roc import Roc
 from unmask.errors import InputError
 from unmask.estimate import Notice
@@ -101,46 +106,43 @@ def stream_scores(
     with ExitStack() as stack:
         with part(0, 2):
             scores = stack.enter_context(streamed_scores(paths, **options))
-        few = sum(scores.counts.values()) <= AUTO_TRIALS
         for i, name in enumerate(scores.systems):
             with part(1, 2), part(i, len(scores.systems)):
                 roc = _count(scores, name, battery)
-            notices += [notice.about(name) for notice in negated_notices(roc)]
-            measured, more = measure(
+            result, negated, more = measure(
+                name,
                 roc,
-                battery,
+                partial(_trials, scores, name, roc, battery),
+                battery=battery,
                 replicates=replicates,
+                level=level,
                 seed=seed,
+                trials=scores.trials,
                 speakers=scores.speaker_count,
-                whole=partial(_whole, scores, name, battery) if few else None,
-                bins=partial(_binned, scores, name),
             )
-            estimates = measured.estimates(
-                battery, level=level, trials=scores.trials, speakers=scores.speaker_count
-            )
-            results.append(SystemResult(name, None, estimates, roc))
+            results.append(result)
+            notices += negated
         return Evaluation(tuple(results), scores.sources, (*notices, *more), seed)
 
 
-def _whole(scores: StreamedScores, system: str, battery: Battery) -> tuple[Resampled, Units]:
-    """All trials of a system, which are few enough to hold, and what is drawn of them."""
-    batches = [
-        (b.scores, b.is_target, b.enrol, b.test) for b in scores.batches(system, speakers=True)
-    ]
-    values, own, enrol, test = (np.concatenate(part) for part in zip(*batches, strict=True))
+def _trials(
+    scores: StreamedScores, system: str, roc: Roc, battery: Battery
+) -> tuple[FloatArray, FloatArray, Units] | BinnedSystem:
+    """Trials of a system and what is drawn of them, or in bins where they are too many to hold; by
+    speaker where speakers are known.
+    """
+    batches = scores.batches(system, speakers=True)
+    if sum(scores.counts.values()) > AUTO_TRIALS:
+        edges = edges_of(roc, battery.thresholds, rows=scores.speaker_count or 1)
+        if scores.speakers is None:
+            return BinnedTrials.of(batches, edges)
+        return FirstOrder(count_speakers(batches, edges, len(scores.speakers)).present())
+    parts = [(batch.scores, batch.is_target, batch.enrol, batch.test) for batch in batches]
+    values, own, enrol, test = (np.concatenate(part) for part in zip(*parts, strict=True))
     units = Units.trials(int(own.sum()), int((~own).sum()))
     if scores.speakers is not None:
         units = Units.speakers(enrol[own], enrol[~own], test[~own])
-    whole = Resampled.of(values[own], values[~own], units, thresholds=battery.thresholds)
-    return whole, units
-
-
-def _binned(scores: StreamedScores, system: str, edges: FloatArray) -> BinnedSystem:
-    """Trials of a system in bins, by speaker where speakers are known."""
-    batches = scores.batches(system, speakers=True)
-    if scores.speakers is None:
-        return BinnedTrials.of(batches, edges)
-    return FirstOrder(count_speakers(batches, edges, len(scores.speakers)).present())
+    return values[own], values[~own], units
 
 
 def _count(scores: StreamedScores, system: str, battery: Battery) -> Roc:

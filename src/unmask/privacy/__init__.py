@@ -33,6 +33,7 @@ from unmask.privacy.legal import (
 )
 from unmask.privacy.menagerie import Corner as Corner, Zoo as Zoo, zoo as zoo
 from unmask.privacy.similarity import (
+    CalibrationDistortion as CalibrationDistortion,
     PrivacyAssessment as PrivacyAssessment,
     Pseudonymisation as Pseudonymisation,
     Safeguard as Safeguard,
@@ -46,7 +47,6 @@ from unmask.privacy.similarity import (
     sessions as sessions,
 )
 from unmask.privacy.zebra import (
-    CalibrationDistortion as CalibrationDistortion,
     Disclosure as Disclosure,
     disclosure_of as disclosure_of,
     zebra_by_speaker as zebra_by_speaker,

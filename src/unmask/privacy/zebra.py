@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray, as_scores
-from unmask.engine import (
-    IsotonicCalibration,
-    LinearCalibration,
-    Roc,
-    Zebra,
-    calibrate,
-    cllr,
-    information,
-    zebra_of,
-)
+from unmask.engine import Roc, Zebra, cllr, information, zebra_of
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Interval, Notice, Noticed
+from unmask.estimate import Estimate, Notice, Noticed
 from unmask.trials import Scores
 
 LIMIT = 10.0
 POINTS = 161
-METHODS = ("linear", "isotonic")
-NO_SPEAKERS = "the speakers of these scores are not known"
 
 ScorePair = tuple[npt.ArrayLike, npt.ArrayLike]
 
@@ -123,101 +112,6 @@ def zebra_profiles(
         actual = information.ece(a, b, oracle.log_odds)
         profiles[name] = replace(oracle, actual=actual, cllr=cllr(a, b), trials=trials)
     return profiles
-
-
-@dataclass(frozen=True, eq=False)
-class CalibrationDistortion(Noticed):
-    """How well a calibration learnt on one run of a safeguard serves on another (eq. 15, 16).
-
-    Made by ``calibration_distortion``, drawn by the figure of calibration profiles.
-
-    ``c_ece`` is the D_ECE formula on the second run's scores calibrated by the first: at most the
-    second run's D_ECE for a map that rises, 0 if nothing is gained, negative (down to −inf) if the
-    calibration misleads. ``cllr`` is the C_llr of the same LLRs, ``raw_cllr`` that of the second
-    run's scores as they are. ``actual`` is the ECE profile of the calibrated scores. ``intervals``
-    are those of ``c_ece`` and ``cllr``, where the speakers of the scores are known.
-    """
-
-    method: str
-    c_ece: float
-    cllr: float
-    raw_cllr: float
-    first: Disclosure
-    second: Disclosure
-    actual: FloatArray
-    calibration: LinearCalibration | IsotonicCalibration = field(repr=False)
-    notices: tuple[Notice, ...] = ()
-    intervals: tuple[Interval | None, Interval | None] = (None, None)
-    no_interval: str = NO_SPEAKERS
-
-    @property
-    def estimates(self) -> tuple[Estimate, ...]:
-        """C_ECE and C_llr of the calibrated second run; ``c_ece`` alone is that of ``linear``."""
-        zebra = self.second.zebra
-        params = {"calibration": self.method}
-        if isinstance(self.calibration, IsotonicCalibration):
-            params["laplace"] = str(self.calibration.laplace).lower()
-        rows = (
-            ("c_ece" if self.method == "linear" else f"c_ece_{self.method}", self.c_ece, 0.0),
-            (f"cllr_{self.method}", self.cllr, 1.0),
-        )
-        return tuple(
-            Estimate(
-                metric,
-                value,
-                "bit",
-                interval=interval,
-                chance=chance,
-                n={"target": zebra.targets, "nontarget": zebra.nontargets},
-                params=params,
-                no_interval="" if interval is not None else self.no_interval,
-            )
-            for (metric, value, chance), interval in zip(rows, self.intervals, strict=True)
-        )
-
-
-def distortion_of(
-    first: ScorePair,
-    second: ScorePair,
-    *,
-    method: str,
-    laplace: bool,
-    limit: float = LIMIT,
-    points: int = POINTS,
-) -> CalibrationDistortion:
-    """C_ECE of the (target, nontarget) scores of ``second`` calibrated by a map trained on
-    ``first``, without intervals; the parameters are those of ``calibration_distortion``.
-    """
-    if method not in METHODS:
-        raise InputError(f"calibration: expected linear or isotonic, found {method}")
-    one, two = zebra_profiles(
-        {"first run": first, "second run": second}, limit=limit, points=points
-    ).values()
-    calibration = calibrate(*first, method, laplace=laplace)
-    target, nontarget = (calibration.apply(scores) for scores in second)
-    notices = []
-    if isinstance(calibration, LinearCalibration):
-        if calibration.separable:
-            sentence = "the first run's classes do not overlap: the linear scale is arbitrary"
-            notices.append(Notice("separable", "", sentence))
-        if calibration.scale < 0:
-            sentence = "the linear calibration turns the sign of the scores"
-            notices.append(Notice("turned-sign", "", sentence))
-    assert two.cllr is not None
-    with np.errstate(divide="ignore"):
-        actual = information.ece(target, nontarget, two.log_odds)
-    c_ece = information.expected_disclosure(target, nontarget)
-    return CalibrationDistortion(
-        method,
-        c_ece,
-        cllr(target, nontarget),
-        two.cllr,
-        one,
-        two,
-        actual,
-        calibration,
-        tuple(notices),
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,6 @@ from unmask.estimate import Estimate, Notice
 from unmask.figures import Figure, Strip, speaker_strip, system_colours
 from unmask.privacy.legal import FREE
 from unmask.report.cache import Cache, Listener, Step, Work, cache_of
-from unmask.report.conclusions import Conclusions, conclude
 from unmask.report.config import FRAMEWORKS as KEYS, ORIGINAL, Config
 from unmask.report.documents import Document, Row
 from unmask.report.frameworks import FRAMEWORKS
@@ -33,7 +32,7 @@ from unmask.report.frameworks.study import (
     trial_step,
 )
 from unmask.report.frameworks.utility import check_code, plane_of
-from unmask.report.headline import Card, cards, weak_control
+from unmask.report.headline import Card, Conclusions, cards, conclude, weak_control
 from unmask.report.inputs import Inputs, read_inputs, set_label, set_tables
 from unmask.report.overview import overview
 from unmask.report.section import Section, TableBlock
@@ -183,9 +182,8 @@ class _Run:
         strip, least = self._least(trialled)
         rows = {section.key: section.rows for section in sections}
         known = {
-            (name, attack.label(variant)): attack.description
-            for name, attacks in self.attacks.of.items()
-            for attack in attacks
+            (attack.safeguard, attack.label(variant)): attack.description
+            for attack in self.attacks.every
             for variant in attack.variants
         }
         described = {
@@ -246,10 +244,9 @@ class _Run:
         ]
         for name in self.inputs.safeguards:
             notices += [Notice("weak-control", name, line) for line in weak_control(legal_rows)]
-            if name in self.inputs.protected:
-                speakers: int | None = self.inputs.protected[name].n_speakers
-            else:
-                speakers = speaker_count(next(iter(self.inputs.sets[name].values())))
+            speech = self.inputs.protected.get(name)
+            lists = self.inputs.sets.get(name, {}).values()
+            speakers = speech.n_speakers if speech else speaker_count(next(iter(lists)))
             few = None if speakers is None else few_speakers(speakers)
             notices += [Notice("few-speakers", name, few)] if few else []
         return notices
@@ -269,25 +266,15 @@ class _Run:
             Strip(n, one.label, one.speakers, one.identified, one.recordings, 1 / one.candidates)
             for n, one in chosen.items()
         ]
-        rows = [
-            Row(
-                {"safeguard": name, "attacker": one.label, "speaker": speaker},
-                (
-                    Estimate(
-                        "identified",
-                        float(one.identified[i]),
-                        "%",
-                        chance=1 / one.candidates,
-                        n={"recordings": int(one.recordings[i])},
-                        params={"candidates": one.candidates},
-                        trials=one.trials,
-                        no_interval=ONE_PERSON,
-                    ),
-                ),
-            )
-            for name, one in chosen.items()
-            for i, speaker in enumerate(one.speakers)
-        ]
+        rows = []
+        for name, one in chosen.items():
+            about: dict[str, Any] = {"chance": 1 / one.candidates, "trials": one.trials}
+            about |= {"params": {"candidates": one.candidates}, "no_interval": ONE_PERSON}
+            each = zip(one.speakers, one.identified, one.recordings, strict=True)
+            for speaker, share, number in each:
+                n = {"recordings": int(number)}
+                where = {"safeguard": name, "attacker": one.label, "speaker": speaker}
+                rows.append(Row(where, (Estimate("identified", float(share), "%", n=n, **about),)))
         rows.sort(key=lambda row: -float(row.estimates[0].value))
         table = TableBlock("Every speaker, the least protected first", tuple(rows), folded=True)
         counts = ", ".join(f"{s.system} {int((s.risk >= 0.5).sum())}" for s in strips)
@@ -315,18 +302,16 @@ class _Run:
             facts.append(("Extractor", extractor_note(inputs)))
         for name, scores in self.tables.items():
             counts = scores.counts
-            facts.append((
-                f"Scores {name}",
-                f"{counts['target']:,} target and {counts['nontarget']:,} nontarget trials,"
-                f" {len(scores.systems)} system{'s' if len(scores.systems) > 1 else ''}",
-            ))  # fmt: skip
+            trials = f"{counts['target']:,} target and {counts['nontarget']:,} nontarget trials"
+            several = "s" if len(scores.systems) > 1 else ""
+            facts.append((f"Scores {name}", f"{trials}, {len(scores.systems)} system{several}"))
         return tuple(facts)
 
     def _attacker(self, attacker: str) -> str:
         """What an attacker enrols, trains on and compares with, and whom it could not attack."""
         one = next(a for a in self.config.attackers if a.name == attacker)
-        run = [a for some in self.attacks.of.values() for a in some if a.attacker == attacker]
-        used = dict.fromkeys(backend for attack in run for backend in attack.backends)
+        run = (one.backends for one in self.attacks.every if one.attacker == attacker)
+        used = dict.fromkeys(backend for backends in run for backend in backends)
         text = f"enrols {DATA[one.enrol]}; {' and '.join(used)}"
         data = " and ".join(DATA[data] for data in one.train)
         if one.trains:
@@ -342,10 +327,8 @@ class _Run:
         parts = []
         if speech is not None:
             parts.append(f"{speech.n_speakers:,} speakers, {len(speech):,} utterances")
-        for what, names in (
-            ("safeguard", self.inputs.safeguards),
-            ("attacker", self.attacks.names),
-        ):
+        counted = {"safeguard": self.inputs.safeguards, "attacker": self.attacks.names}
+        for what, names in counted.items():
             if names:
                 several = "s" if len(names) > 1 else ""
                 parts.append(f"{len(names)} {what}{several} ({', '.join(names)})")

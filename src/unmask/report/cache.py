@@ -118,13 +118,12 @@ class Cache:
         """The stored result; a damaged file is removed and counts as none."""
         path = self.path(key)
         try:
-            value = store.from_bytes(path.read_bytes())
+            return store.from_bytes(path.read_bytes())
         except FileNotFoundError:
             return None
         except Exception:
             path.unlink(missing_ok=True)
             return None
-        return value
 
     def write(self, key: str, value: Any) -> None:
         """Store a result under its key."""
@@ -156,24 +155,17 @@ class Work:
                 self.reused += 1
                 return stored
             self.total += step.weight
-        self._tell(step.what, 0.0)
-
-        def advance(done: int, total: int) -> None:
-            self._tell(step.what, step.weight * done / max(total, 1))
-
-        with reporting(advance):
-            value = step.compute()
-        self.cache.write(key, value)
+        with self.doing(step.what, step.weight, expected=True):
+            self.cache.write(key, step.compute())
         self.computed += 1
-        self.done += step.weight
         self._tell(step.what, 0.0)
         # What is read back is what a resumed run would see, so both go on from the same value.
         return self.cache.read(key)
 
     @contextmanager
-    def doing(self, what: str, weight: float = 10.0) -> Iterator[None]:
-        """Work that keeps its own results, told like a step."""
-        self.total += weight
+    def doing(self, what: str, weight: float = 10.0, *, expected: bool = False) -> Iterator[None]:
+        """Work whose progress is heard; it counts now unless it was ``expected``."""
+        self.total += 0.0 if expected else weight
         self._tell(what, 0.0)
         with reporting(lambda done, total: self._tell(what, weight * done / max(total, 1))):
             yield

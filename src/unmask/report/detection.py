@@ -9,11 +9,14 @@ from unmask.estimate import Estimate
 from unmask.report.documents import Document, Row, document
 from unmask.report.table import label
 
+_READING = "C_llr and actDCF read the scores as natural-log likelihood ratios."
+
 
 @document.register
 def _(evaluation: Evaluation) -> Document:
     """One row per system and group."""
     grouped = any(result.group is not None for result in evaluation)
+    first = next(iter(evaluation)).estimates[0]
     rows = []
     for result in evaluation:
         conditions = {"system": result.system}
@@ -23,40 +26,28 @@ def _(evaluation: Evaluation) -> Document:
     return Document(
         tuple(rows),
         inputs=evaluation.sources,
-        notes=_counts(evaluation),
+        notes=(*_counts(first), _READING),
         warnings=evaluation.warnings,
         seed=evaluation.seed,
         title="Detection and disclosure",
     )
 
 
-def _counts(evaluation: Evaluation) -> tuple[str, ...]:
+def _counts(estimate: Estimate) -> list[str]:
     """What the numbers rest on and how the intervals were made, in one sentence each."""
-    estimate = next(iter(evaluation)).estimates[0]
-    notes = [f"{_trials(estimate)}."]
-    if estimate.interval is not None and not isnan(estimate.interval.low):
-        notes.append(_intervals(estimate))
-    notes.append("C_llr and actDCF read the scores as natural-log likelihood ratios.")
-    return tuple(notes)
-
-
-def _trials(estimate: Estimate) -> str:
-    n = estimate.n
+    n, made = estimate.n, estimate.interval
     speakers = f", {n['speakers']:,} speakers" if "speakers" in n else ""
-    return (
+    notes = [
         f"{n['target']:,} target and {n['nontarget']:,} nontarget trials{speakers}, "
-        f"trial list {estimate.trials}"
-    )
-
-
-def _intervals(estimate: Estimate) -> str:
-    made = estimate.interval
-    assert made is not None
-    return (
-        f"In brackets: {100 * made.level:g} % intervals over {made.over} ({made.replicates:,} "
-        f"bootstrap replicates{', first order' if 'first order' in made.method else ''}, corrected "
-        f"for bias, seed {made.seed})."
-    )
+        f"trial list {estimate.trials}."
+    ]
+    if made is not None and not isnan(made.low):
+        first_order = ", first order" if "first order" in made.method else ""
+        notes.append(
+            f"In brackets: {100 * made.level:g} % intervals over {made.over} ({made.replicates:,} "
+            f"bootstrap replicates{first_order}, corrected for bias, seed {made.seed})."
+        )
+    return notes
 
 
 @document.register
@@ -82,14 +73,10 @@ def _(comparison: Comparison) -> Document:
             no_interval="a share of resamplings",
         )
         rows.append(Row(conditions, (*estimates, sure), (*columns, f"{second} better [%]")))
-    example = comparison.differences[0].first
-    notes = [f"{_trials(example)}.", comparison.verdict]
-    if example.interval is not None and not isnan(example.interval.low):
-        notes.insert(1, _intervals(example))
     return Document(
         tuple(rows),
         inputs=comparison.sources,
-        notes=tuple(notes),
+        notes=(*_counts(comparison.differences[0].first), comparison.verdict),
         warnings=comparison.warnings,
         seed=comparison.seed,
         title=f"{second} against {first}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import singledispatch
 from importlib import import_module, resources
@@ -16,6 +16,9 @@ from unmask.estimate import Estimate
 from unmask.trials import Source
 
 SCHEMA = "unmask/1"
+_OF_INPUTS = (
+    "name", "sha256", "format", "target", "nontarget", "missing", "duplicates", "speakers",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class Document:
             "schema": SCHEMA,
             "version": __version__,
             "signature": self.signature,
-            "inputs": [_source(source) for source in self.inputs],
+            "inputs": [{name: getattr(one, name) for name in _OF_INPUTS} for one in self.inputs],
             "conditions": dict(self.conditions),
             "results": [
                 _result(estimate, conditions)
@@ -141,11 +144,6 @@ def json_schema() -> dict[str, Any]:
     return schema
 
 
-def _source(source: Source) -> dict[str, Any]:
-    names = ["name", "sha256", "format", "target", "nontarget", "missing", "duplicates", "speakers"]
-    return {name: getattr(source, name) for name in names}
-
-
 def _result(estimate: Estimate, conditions: Mapping[str, str]) -> dict[str, Any]:
     interval = estimate.interval
     return {
@@ -169,8 +167,3 @@ def number(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0 else "-inf")
     return value
-
-
-def condition_names(rows: Iterable[Row]) -> list[str]:
-    """All condition names in the order in which they first occur."""
-    return list(dict.fromkeys(name for row in rows for name in row.conditions))

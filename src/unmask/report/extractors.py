@@ -162,7 +162,6 @@ class Extractors:
     def _sets(
         self, safeguard: Safeguard, attacker: Attacker, *, make: bool = True
     ) -> dict[str, tuple[Recording, ...]]:
-        """Training recordings by what they are."""
         sets: dict[str, tuple[Recording, ...]] = {}
         for data in dict.fromkeys(attacker.train):
             if data == "original":

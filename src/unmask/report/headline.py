@@ -1,4 +1,4 @@
-"""The numbers of the first screen: one card per safeguard, what its strongest attack does."""
+"""The first screen: a card for each safeguard, what to conclude, what limits it, what is next."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import STRONG_ENOUGH, extent, spoken
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
+from unmask.report.inputs import Inputs
+from unmask.report.section import Section, note, percent
 
 LARGEST_D_ECE = 0.7213475204444817
 WORST, ALL, CONTROL = "worst of the curve", "all candidates", "control"
 """Points of a curve: the two that a card tells of, and where unprotected speech is compared."""
+READABLE = 0.5
+"""Share of what chance leaves open that a guessed attribute must reach to be called readable."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,7 @@ def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     probes = find(rows, "inference", safeguard=safeguard)
     if not probes:
         return None
-    best = max(probes, key=lambda match: _residual(match.estimate))
+    best = max(probes, key=lambda match: residual(match.estimate))
     attribute = best.conditions["attribute"]
     bare = find(rows, "inference_unprotected", safeguard=safeguard, attribute=attribute)
     return Headline(
@@ -173,7 +177,8 @@ def inference_number(rows: Sequence[Row], safeguard: str) -> Headline | None:
     )
 
 
-def _residual(estimate: Estimate) -> float:
+def residual(estimate: Estimate) -> float:
+    """How far a risk goes from chance to certainty."""
     chance = float(estimate.chance or 0.0)
     return (float(estimate.value) - chance) / (1 - chance) if chance < 1 else 0.0
 
@@ -195,10 +200,10 @@ def verdict(rows: Sequence[Row], name: str) -> Verdict:
         return Verdict()
     if weak_control(rows):
         return Verdict("unknown", "Nothing can be concluded: attackers fail without protection too")
-    low = _residual(worst.estimate)
+    low = residual(worst.estimate)
     made = worst.estimate.interval
     if made is not None and not math.isnan(made.low):
-        low = _residual(replace(worst.estimate, value=made.low))
+        low = residual(replace(worst.estimate, value=made.low))
     counted = people(worst.estimate)
     if low >= STRONG_ENOUGH:
         return Verdict("most", f"Most people are recognised: {counted}")
@@ -246,7 +251,7 @@ def weak_control(rows: Sequence[Row]) -> list[str]:
     worst point of the curve.
     """
     control = largest(find(rows, "linkability", safeguard=ORIGINAL, point=WORST))
-    if control is None or _residual(control.estimate) >= STRONG_ENOUGH:
+    if control is None or residual(control.estimate) >= STRONG_ENOUGH:
         return []
     return [
         "weak attackers: on unprotected speech the strongest links"
@@ -290,3 +295,137 @@ def cards(
             )
         )
     return tuple(sorted(made, key=lambda card: card.risk, reverse=True))
+
+
+@dataclass(frozen=True)
+class Line:
+    """The conclusion on one safeguard or score table, which has no colour, and what it is."""
+
+    name: str
+    description: str
+    verdict: str
+    sentences: tuple[str, ...]
+    colour: str = ""
+
+
+@dataclass(frozen=True)
+class Conclusions:
+    """The first screen: the worst line first, what limits them, what to do next."""
+
+    lines: tuple[Line, ...]
+    limits: tuple[str, ...]
+    steps: tuple[str, ...]
+
+
+def conclude(
+    cards: Sequence[Card],
+    sections: Sequence[Section],
+    inputs: Inputs,
+    missing: Mapping[tuple[str, str], str],
+) -> Conclusions:
+    """Conclusions from the cards and the tables of error rates.
+
+    ``missing`` tells, by safeguard and attacker, why an attacker was not run.
+    """
+    lines = [
+        Line(
+            card.safeguard,
+            card.description,
+            card.verdict.text or f"{card.numbers[0].label}: {percent(card.numbers[0].shown)}",
+            card.sentences,
+            card.colour,
+        )
+        for card in cards
+        if card.numbers
+    ]
+    verification = [row for s in sections if s.key == "verification" for row in s.rows]
+    lines += _tables(verification)
+    return Conclusions(
+        tuple(lines), tuple(_limits(cards, inputs, missing)), tuple(_steps(cards, inputs, missing))
+    )
+
+
+def _tables(rows: Sequence[Row]) -> list[Line]:
+    """The system of fewest errors in each score table, beside the others."""
+    tables: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        if "table" in row.conditions and "group" not in row.conditions and find([row], "eer"):
+            named = tables.setdefault(row.conditions["table"], {})
+            named.setdefault(row.conditions["system"], row)
+    lines = []
+    for name, systems in tables.items():
+        rates = {one: find([row], "eer")[0].estimate for one, row in systems.items()}
+        best = min(rates, key=lambda one: float(rates[one].value))
+        said = {one: percent(estimate) for one, estimate in rates.items()}
+        others = ", ".join(f"{one} {rate}" for one, rate in said.items() if one != best)
+        verdict = f"Equal error rate of {best}: {said[best]}"
+        beside = (f"It errs least of {len(said)} systems; {others}.",) if others else ()
+        lines.append(Line(name, "scores of verification", verdict, beside))
+    return lines
+
+
+def _limits(
+    cards: Sequence[Card], inputs: Inputs, missing: Mapping[tuple[str, str], str]
+) -> Iterable[str]:
+    """What was not tried, how few people there are, what the data cannot tell."""
+    untried: dict[tuple[str, str], list[str]] = {}
+    for (name, attacker), why in missing.items():
+        untried.setdefault((attacker, why), []).append(name)
+    for (attacker, why), names in untried.items():
+        yield f"The {attacker} attacker was {why} ({listed(names)})."
+    if inputs.original is not None and inputs.protected:
+        if not inputs.trained:
+            yield note("no_extractor")
+        yield (
+            f"{inputs.original.n_speakers:,} people were tested: nothing is known of larger crowds."
+        )
+    for code in ("weak-control", "few-speakers"):
+        said = dict.fromkeys(notice.sentence for notice in _notices(cards, code))
+        yield from (f"{sentence[:1].upper()}{sentence[1:]}." for sentence in said)
+    sessions = None if inputs.original is None else inputs.original.sessions
+    if inputs.original is not None and (sessions is None or sessions.n_unique < 2):
+        yield note("no_sessions")
+
+
+def _steps(
+    cards: Sequence[Card], inputs: Inputs, missing: Mapping[tuple[str, str], str]
+) -> Iterable[str]:
+    exposed = [card.safeguard for card in cards if card.verdict.extent == "most"]
+    if exposed:
+        yield f"Handle speech protected by {listed(exposed)} as you would unprotected speech."
+    partly = [c.safeguard for c in cards if c.verdict.extent in ("some", "chance")]
+    if partly:
+        yield (
+            f"{listed(partly)}: look at who is least protected before relying on an average, and"
+            " decide which risk the purpose allows."
+        )
+    attributes: dict[str, list[str]] = {}
+    for card in cards:
+        for number in card.numbers:
+            if number.subject and number.share(float(number.estimate.value)) >= READABLE:
+                attributes.setdefault(number.subject, []).append(card.safeguard)
+    for attribute, names in attributes.items():
+        yield f"Count on {attribute} being readable from speech protected by {listed(names)}."
+    lacking = dict.fromkeys(name for name, _ in missing)
+    again = [n for n in lacking if n not in inputs.again and n not in inputs.keyless]
+    if again:
+        yield f"Run {listed(again)} a second time under other keys (again) and assess anew."
+    related = [name for name in lacking if name not in inputs.related]
+    if related:
+        yield (
+            f"Give speech of a related safeguard (related) for {listed(related)}, so that the"
+            " semi-informed attacker can be tried."
+        )
+    if inputs.protected and not inputs.trained:
+        yield "Let an attacker train a recogniser (train = true); it takes recordings."
+    if _notices(cards, "few-speakers"):
+        yield "Test more people: thirty at least."
+
+
+def _notices(cards: Sequence[Card], code: str) -> list[Notice]:
+    return [notice for card in cards for notice in card.notices if notice.code == code]
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])

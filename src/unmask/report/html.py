@@ -16,11 +16,18 @@ from unmask._version import __version__
 from unmask.estimate import Estimate, Notice
 from unmask.figures import POLICY, STYLE, fragment, javascript
 from unmask.report.assessment import Assessment
-from unmask.report.conclusions import listed
 from unmask.report.documents import Document, Row
-from unmask.report.headline import Headline
-from unmask.report.section import Choice, Section, TableBlock
-from unmask.report.table import DIGITS, EXPLANATIONS, LABELS, condition_label, label, shown_value
+from unmask.report.headline import Headline, listed
+from unmask.report.section import Choice, Section, TableBlock, note
+from unmask.report.table import (
+    DIGITS,
+    EXPLANATIONS,
+    LABELS,
+    column_parts,
+    condition_label,
+    label,
+    shown_value,
+)
 
 SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
 MOST_COLUMNS = 7
@@ -104,11 +111,7 @@ class TableView:
         columns = list(zip(*self.lines, strict=True))
         sizes = [max(map(_size, column)) for column in columns]
         keys = [i for i, column in enumerate(columns) if isinstance(column[0], str)]
-        parts: list[list[int]] = [[]]
-        for i in (i for i in range(len(columns)) if i not in keys):
-            if parts[-1] and sum(sizes[j] for j in (*keys, *parts[-1], i)) > most:
-                parts.append([])
-            parts[-1].append(i)
+        parts = column_parts(sizes, keys, most)
         return tuple(
             replace(
                 self,
@@ -121,7 +124,6 @@ class TableView:
 
 
 def _size(item: str | Number | None) -> int:
-    """Characters of a cell."""
     if item is None or isinstance(item, str):
         return len(item or "–")
     return len(item.value) + (len(item.low) + len(item.high) + 5 if item.low else 0)
@@ -281,6 +283,7 @@ class View:
                 bar=bar,
                 views=[self.section(section) for section in assessment.sections],
                 least=[table_view(block, self.number) for block in assessment.least],
+                note=note,
                 signature=assessment.document.signature,
                 **more,
             )

@@ -105,12 +105,7 @@ def counterpart(original: Embeddings, protected: Embeddings) -> Embeddings:
 
 
 def read_inputs(
-    config: Config,
-    work: Work,
-    *,
-    base: Path,
-    allow_code: bool = False,
-    say: Say | None = None,
+    config: Config, work: Work, *, base: Path, allow_code: bool = False, say: Say | None = None
 ) -> Inputs:
     """Read all data sets of a config; ``base`` is what the names of files are relative to.
 

@@ -71,15 +71,11 @@ def overview(
         if not all(any(e.metric == "singling_out" for e in row.estimates) for row in lone):
             notes.append("Singling Out needs two recordings of each speaker that is tested")
     return Document(
-        tuple(kept),
-        notes=tuple(dict.fromkeys(notes)),
-        seed=config.seed,
-        title=config.title,
+        tuple(kept), notes=tuple(dict.fromkeys(notes)), seed=config.seed, title=config.title
     )
 
 
 def _of_set(system: str, label: str, name: str, rows: Mapping[str, Sequence[Row]]) -> Iterator[Row]:
-    """Rows of one set: OO, OP and PP."""
     for part in ("OO", "OP", "PP"):
         estimates = [
             estimate

@@ -74,34 +74,33 @@ class Labels:
         utterances: set[str] = set()
 
         def seen(part: Embeddings | Scores) -> Embeddings | Scores:
-            nonlocal speakers, utterances
             if isinstance(part, Embeddings):
-                speakers |= _names(part.speakers)
-                utterances |= _names(part.utterances)
+                speakers.update(_names(part.speakers))
+                utterances.update(_names(part.utterances))
             else:
-                speakers |= _names(part.enrol_speaker) | _names(part.test_speaker)
-                utterances |= _names(part.enrol) | _names(part.test)
+                speakers.update(_names(part.enrol_speaker), _names(part.test_speaker))
+                utterances.update(_names(part.enrol), _names(part.test))
             return part
 
         _mapped(value, seen)
         named = _numbered(speakers, "Speaker", key)
         # A model that bears a speaker's own name gets that speaker's label.
         rest = _numbered(utterances - speakers, "Recording", key)
-        files = {}
-        for number, name in enumerate(dict.fromkeys(source.name for source in sources), start=1):
-            files[name] = f"input {number:02d}{Path(name).suffix}"
+        given = enumerate(dict.fromkeys(source.name for source in sources), start=1)
+        files = {name: f"input {number:02d}{Path(name).suffix}" for number, name in given}
         return cls(named, {**rest, **{name: named[name] for name in utterances & speakers}}, files)
 
     def redacted(self, value: T) -> T:
         """The same value, each set of voices and each table of scores within it under labels."""
-        return _mapped(value, self._labelled)  # type: ignore[no-any-return]
+
+        def labelled(part: Embeddings | Scores) -> Embeddings | Scores:
+            return self._embeddings(part) if isinstance(part, Embeddings) else self._scores(part)
+
+        return _mapped(value, labelled)  # type: ignore[no-any-return]
 
     def source(self, source: Source) -> Source:
         """What a report says of an input, without its name."""
         return replace(source, name=self.files.get(source.name, "input"), detected="")
-
-    def _labelled(self, value: Embeddings | Scores) -> Embeddings | Scores:
-        return self._embeddings(value) if isinstance(value, Embeddings) else self._scores(value)
 
     def _embeddings(self, given: Embeddings) -> Embeddings:
         utterances = _relabel(given.utterances, self.utterances)
@@ -110,14 +109,9 @@ class Labels:
         order = np.lexsort(
             (np.arange(len(given)) if utterances is None else utterances.codes, speakers.codes)
         )
-        return Embeddings(
-            given.vectors,
-            speakers,
-            utterances,
-            given.sessions,
-            columns=given.columns,
-            source=None if given.source is None else self.source(given.source),
-        ).select(order)
+        source = None if given.source is None else self.source(given.source)
+        labelled = replace(given, speakers=speakers, utterances=utterances, source=source)
+        return labelled.select(order)
 
     def _scores(self, given: Scores) -> Scores:
         labelled = replace(

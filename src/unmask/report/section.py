@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from math import isnan
-from typing import Any
+from typing import Any, TypeVar
 
 from unmask import figures as charts
 from unmask.estimate import Estimate, Notice, Noticed
 from unmask.report.documents import Row
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,26 @@ class Choice:
     title: str
     figures: tuple[tuple[str, charts.Figure], ...]
 
+    @classmethod
+    def of(
+        cls, title: str, stem: str, items: Mapping[str, T], make: Callable[[str, str, T], Any]
+    ) -> Choice:
+        """A figure of each item, which ``make`` draws by its file's name, a number after ``stem``,
+        and the item's own.
+        """
+        numbered = enumerate(items.items(), start=1)
+        return cls(title, tuple((name, make(f"{stem}_{n}", name, i)) for n, (name, i) in numbered))
+
 
 @cache
 def _words() -> dict[str, dict[str, Any]]:
     text = resources.files("unmask.report").joinpath("sections.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
+
+
+def note(name: str) -> str:
+    """A sentence that tables, summaries or methods have, by its name."""
+    return str(_words()["notes"][name])
 
 
 @dataclass(frozen=True)
@@ -98,9 +116,3 @@ def percent(estimate: Estimate) -> str:
     if ends is None or isnan(ends.low):
         return value
     return f"{value} [{100 * ends.low:.1f}, {100 * ends.high:.1f}]"
-
-
-TWO_RATES = (
-    "Equal error rates of verification are taken on the convex hull of the ROC; C-P maps take the"
-    " ROC itself, as their paper does, which never gives less."
-)

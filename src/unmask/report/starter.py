@@ -12,7 +12,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -40,11 +40,11 @@ _KEPT_LISTS = ("utt2spk", "spk2utt", "spk2gender", "wav.scp", "utt2sess")
 
 @dataclass(frozen=True)
 class _Contents:
-    embeddings: dict[str, Path]
-    audio: dict[str, Path]
-    scores: dict[str, Path]
-    columns: tuple[str, ...]
-    skipped: tuple[str, ...]
+    embeddings: dict[str, Path] = field(default_factory=dict)
+    audio: dict[str, Path] = field(default_factory=dict)
+    scores: dict[str, Path] = field(default_factory=dict)
+    columns: dict[str, None] = field(default_factory=dict)
+    skipped: list[str] = field(default_factory=list)
 
 
 def starter_config(folder: str | Path, *, base: Path | None = None) -> str:
@@ -75,7 +75,7 @@ def starter_config(folder: str | Path, *, base: Path | None = None) -> str:
         original=None if original is None else voices[original],
         safeguards=[_safeguard(name, voices) for name in voices if name != original],
         scores={name: relative(path.resolve(), start) for name, path in contents.scores.items()},
-        columns=contents.columns,
+        columns=list(contents.columns),
         skipped=contents.skipped,
     )
 
@@ -142,32 +142,28 @@ def _safeguard(name: str, voices: dict[str, str]) -> dict[str, Any]:
 
 
 def _look(folder: Path) -> _Contents:
-    embeddings: dict[str, Path] = {}
-    audio: dict[str, Path] = {}
-    scores: dict[str, Path] = {}
-    columns: dict[str, None] = {}
-    skipped = []
+    contents = _Contents()
     for path in sorted(folder.iterdir()):
         if path.name.startswith(".") or path.name in _KEPT_LISTS:
             continue
         if path.is_dir():
             if any(f.suffix.lower() in _SOUND for f in path.rglob("*")):
-                audio[path.name] = path
+                contents.audio[path.name] = path
             continue
         if path.suffix.lower() in _SKIPPED:
             continue
         try:
             content = read_any(path)
         except InputError:
-            skipped.append(path.name)
+            contents.skipped.append(path.name)
             continue
         name = path.name.split(".")[0]
         if isinstance(content, Embeddings):
-            embeddings[name] = path
-            columns |= dict.fromkeys(content.columns)
+            contents.embeddings[name] = path
+            contents.columns.update(dict.fromkeys(content.columns))
         elif isinstance(content, Scores):
-            scores[name] = path
-    return _Contents(embeddings, audio, scores, tuple(columns), tuple(skipped))
+            contents.scores[name] = path
+    return contents
 
 
 def demo_config(folder: str | Path, *, seed: int = 0, replicates: int | None = None) -> Config:

@@ -8,40 +8,34 @@ from itertools import product
 from unmask.estimate import Estimate, Interval
 from unmask.privacy.legal import SPLITS, TITLES, LegalSweep, strongest_of
 from unmask.report.documents import Document, Row, document
-
-_VALIDATED = (
-    "The French data protection authority validated Linkability, Singling Out and their protocol,"
-    " not this software; residual risk, ranks, worst deciles and inference were validated by"
-    " nobody."
-)
-_MORE = (
-    "Each attacker reads its scores as they are, negated and centred; the strongest reading is"
-    " shown. Every reading, residual risks and worst deciles stand in the formats csv and json."
-)
-_NO_VERDICT = (
-    "These are risks under the named attackers on this data; whether they are acceptable is for the"
-    " controller to decide."
-)
+from unmask.report.section import note
 
 
 @document.register
 def _(sweep: LegalSweep) -> Document:
     """One row per attacker, length and number of speakers; chance beside every risk."""
-    rows = [
-        Row(
-            {"attacker": attacker, "L": str(length), "N": str(count)},
-            (*_estimates(sweep, attacker, length, count), *_ranks(sweep, attacker, length, count)),
-        )
-        for attacker in sweep.attackers
-        for length in sweep.lengths
-        for count in _counts(sweep, attacker, length)
-    ]
-    rows = [row for row in rows if row.estimates] + _inferences(sweep)
+    rows = []
+    for attacker, length in product(sweep.attackers, sweep.lengths):
+        ranks = sweep.ranks.get((attacker, length))
+        candidates = () if ranks is None else (ranks.candidates,)
+        for count in sorted({*sweep.counts(length), *candidates}):
+            estimates = _estimates(sweep, attacker, length, count)
+            if ranks is not None and ranks.candidates == count:
+                estimates += ranks.estimates
+            where = {"attacker": attacker, "L": str(length), "N": str(count)}
+            rows += [Row(where, estimates)] if estimates else []
+    rows += _inferences(sweep)
     return Document(
         tuple(rows),
         tables=_shown(sweep),
         inputs=sweep.sources,
-        notes=(*sweep.sentences, *_how(sweep), _MORE, _VALIDATED, _NO_VERDICT),
+        notes=(
+            *sweep.sentences,
+            *_how(sweep),
+            note("readings"),
+            note("validated"),
+            note("no_verdict"),
+        ),
         warnings=sweep.warnings,
         seed=sweep.seed,
     )
@@ -56,11 +50,11 @@ def _shown(sweep: LegalSweep) -> tuple[tuple[Row, ...], ...]:
         for metric, length in product(sweep.metrics, sweep.lengths):
             curves = sweep.competing(metric, length, [attacker])
             for count in sorted({int(n) for curve in curves.values() for n in curve.counts}):
-                found = strongest_of(curves, count, seed=sweep.seed).estimate
-                risks.setdefault((attacker, str(length), f"{count:,}"), []).append(found)
+                risk = strongest_of(curves, count, seed=sweep.seed).estimate
+                risks.setdefault((attacker, str(length), f"{count:,}"), []).append(risk)
                 chance = risks.setdefault(("chance", "", f"{count:,}"), [])
                 if metric not in {estimate.metric for estimate in chance}:
-                    chance.append(_by_chance(found))
+                    chance.append(_by_chance(risk))
     order = sorted(risks, key=lambda key: key[0] == "chance")
     names = ("attacker", "utterances", "speakers")
     inferred = _inferences(sweep)
@@ -90,26 +84,10 @@ def _by_chance(estimate: Estimate) -> Estimate:
 
 
 def _estimates(sweep: LegalSweep, attacker: str, length: int, count: int) -> tuple[Estimate, ...]:
-    found = [
-        (estimate, sweep.details(attacker, metric, length, count))
-        for metric in sweep.metrics
-        if (estimate := sweep.estimate(attacker, metric, length, count)) is not None
-    ]
-    return (
-        *(estimate for estimate, _ in found),
-        *(detail for _, details in found for detail in details),
-    )
-
-
-def _counts(sweep: LegalSweep, attacker: str, length: int) -> list[int]:
-    """Counts of the curves, and the number of candidates of the ranks."""
-    ranks = sweep.ranks.get((attacker, length))
-    return sorted({*sweep.counts(length), *(() if ranks is None else (ranks.candidates,))})
-
-
-def _ranks(sweep: LegalSweep, attacker: str, length: int, count: int) -> tuple[Estimate, ...]:
-    ranks = sweep.ranks.get((attacker, length))
-    return ranks.estimates if ranks is not None and ranks.candidates == count else ()
+    measured = {metric: sweep.estimate(attacker, metric, length, count) for metric in sweep.metrics}
+    estimates = {metric: one for metric, one in measured.items() if one is not None}
+    details = (sweep.details(attacker, metric, length, count) for metric in estimates)
+    return (*estimates.values(), *(detail for some in details for detail in some))
 
 
 def _how(sweep: LegalSweep) -> tuple[str, ...]:

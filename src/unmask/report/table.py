@@ -14,7 +14,7 @@ from importlib import resources
 from unmask.base import machine_unit, no_formula, one_line, visible
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Parameter
-from unmask.report.documents import Document, Row, condition_names, number
+from unmask.report.documents import Document, Row, number
 
 WIDTH = 100
 DIGITS = {"%": 2, "bit": 3, "dB": 2}
@@ -98,7 +98,7 @@ class Grid:
 
 def grid(rows: Sequence[Row]) -> Grid:
     """Conditions down and metrics across; the other way round for few rows of many metrics."""
-    names = condition_names(rows)
+    names = list(dict.fromkeys(name for row in rows for name in row.conditions))
     cells = [
         dict(zip(row.columns or map(label, row.estimates), map(cell, row.estimates), strict=True))
         for row in rows
@@ -148,18 +148,19 @@ def text(document: Document, *, width: int | None = None) -> str:
     return "\n".join([*parts, *lines]) + "\n"
 
 
-def _split(whole: Grid, width: int) -> list[Grid]:
-    sizes = [size + _GAP for size in _sizes(whole)]
-    fixed = sum(sizes[: whole.keys])
+def column_parts(sizes: Sequence[int], keys: Sequence[int], most: int) -> list[list[int]]:
+    """Columns in parts that, after those of the ``keys``, are at most ``most`` wide together."""
     parts: list[list[int]] = [[]]
-    used = fixed
-    for i in range(whole.keys, len(whole.header)):
-        if parts[-1] and used + sizes[i] > width:
+    for i in (i for i in range(len(sizes)) if i not in keys):
+        if parts[-1] and sum(sizes[j] for j in (*keys, *parts[-1], i)) > most:
             parts.append([])
-            used = fixed
         parts[-1].append(i)
-        used += sizes[i]
+    return parts
+
+
+def _split(whole: Grid, width: int) -> list[Grid]:
     keys = list(range(whole.keys))
+    parts = column_parts([size + _GAP for size in _sizes(whole)], keys, width)
     return [
         Grid(
             tuple(whole.header[i] for i in keys + part),
@@ -207,7 +208,6 @@ def _needed(part: Grid, *, of_keys: int | None = None) -> int:
 
 
 def _sizes(whole: Grid) -> list[int]:
-    """How wide each column is."""
     return [max(map(len, column)) for column in zip(whole.header, *whole.rows, strict=True)]
 
 
@@ -283,13 +283,14 @@ def latex(document: Document) -> str:
     grids = [grid(rows) for rows in document.shown]
     wide = any(map(_is_wide, grids))
     name = "table*" if wide else "table"
+    label = re.sub(r"[^a-z0-9]+", "-", document.title.lower()).strip("-") or "unmask"
     caption = " ".join(f"{part.rstrip('.')}." for part in (document.title, *document.notes) if part)
     lines = [
         rf"\begin{{{name}}}",
         r"\centering",
         *([r"\footnotesize\setlength{\tabcolsep}{3pt}"] if wide else []),
         *([rf"\caption{{{escaped(caption)}}}"] if caption else []),
-        rf"\label{{tab:{_slug(document.title) or 'unmask'}}}",
+        rf"\label{{tab:{label}}}",
         "\n\\par\\medskip\n".join(map(_tabular, grids)),
         rf"\end{{{name}}}",
         *(f"% {one_line(said)}" for said in (*reasons(document), *document.warnings)),
@@ -342,10 +343,6 @@ def _is_wide(whole: Grid) -> bool:
     """Whether more columns have intervals than fit beside their values."""
     numbers = list(zip(*whole.rows, strict=True))[whole.keys :]
     return sum(any(map(_INTERVAL.fullmatch, column)) for column in numbers) > _STACKED
-
-
-def _slug(title: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
 FORMATS: dict[str, Callable[[Document], str]] = {

@@ -39,10 +39,10 @@ def check_config(raw: dict[str, Any], *, name: str = "config") -> Config:
     try:
         return Config.model_validate(raw)
     except ValidationError as error:
-        raise InputError(f"{name}: {_told(error)}") from None
+        raise InputError(f"{name}: {_sentence(error)}") from None
 
 
-def _told(error: ValidationError) -> str:
+def _sentence(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
@@ -52,8 +52,8 @@ def _told(error: ValidationError) -> str:
         return f"{key}: {said}" if key else said
     if first["type"] == "missing":
         return f"{key}: expected a value, found none"
-    found = repr(first["input"])
-    return f"{key}: {first['msg'][0].lower()}{first['msg'][1:]}, found {found[:80]}"
+    message, value = first["msg"], repr(first["input"])
+    return f"{key}: {message[0].lower()}{message[1:]}, found {value[:80]}"
 
 
 def apply_change(raw: dict[str, Any], change: str) -> None:
@@ -78,10 +78,10 @@ def apply_change(raw: dict[str, Any], change: str) -> None:
 def _into(place: Any, part: str, key: str) -> Any:
     if isinstance(place, list):
         return place[_index(place, part, key)]
-    found = place.setdefault(part, {})
-    if not isinstance(found, (dict, list)):
+    table = place.setdefault(part, {})
+    if not isinstance(table, (dict, list)):
         raise InputError(f"--set {key}: {part} holds a value, not a table")
-    return found
+    return table
 
 
 def _index(place: list[Any], part: str, key: str) -> int:
@@ -138,9 +138,10 @@ def to_toml(config: BaseModel, *, base: Path | None) -> str:
 
 def _plain(value: Any, base: Path | None) -> Any:
     if isinstance(value, BaseModel):
-        found = {name: _plain(getattr(value, name), base) for name in type(value).model_fields}
-        unused = isinstance(value, Voices) and value.audio is None
-        return {n: v for n, v in found.items() if v is not None and not (unused and n == "encoder")}
+        values = {name: _plain(getattr(value, name), base) for name in type(value).model_fields}
+        if isinstance(value, Voices) and value.audio is None:
+            del values["encoder"]
+        return {name: part for name, part in values.items() if part is not None}
     if isinstance(value, Mapping):
         return {str(name): _plain(part, base) for name, part in value.items()}
     if isinstance(value, Path) or (isinstance(value, str) and os.path.isabs(value)):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,6 @@ from unmask.report.cache import Listener, code_digest
 from unmask.report.documents import Document
 from unmask.report.filing import filing_html, print_pdf
 from unmask.report.html import render_html
-from unmask.report.section import TableBlock
 from unmask.report.table import render, text
 from unmask.report.toml import to_toml
 from unmask.run import locked, write_whole
@@ -52,7 +50,11 @@ def write_report(
                 made = Path(temporary)
                 _make(assessment, made, folder, listener)
                 if file_copy:
-                    _file(assessment, made, listener)
+                    if listener is not None:
+                        listener("printing the filing copy", 0, 1)
+                    page, pdf = (made / name for name in FILING)
+                    write_whole(page, filing_html(assessment).encode())
+                    print_pdf(page, pdf, date=assessment.date)
                 _put_in_place(made, folder)
     except OSError as error:
         where = error.filename or folder
@@ -71,13 +73,19 @@ def _make(assessment: Assessment, made: Path, folder: Path, listener: Listener |
         if assessment.overview.rows:
             path = made / "tables" / f"overview.{_SUFFIXES.get(suffix, suffix)}"
             write_whole(path, render(assessment.overview, suffix).encode())
-    for name, blocks in tables_of(assessment):
+    tables = {"speakers": assessment.least} if assessment.least else {}
+    tables |= {section.key: section.tables for section in assessment.sections}
+    for name, blocks in tables.items():
         rows = tuple(row for block in blocks for row in block.rows)
         whole = Document(rows, seed=assessment.config.seed)
         write_whole(made / "tables" / f"{name}.csv", render(whole, "csv").encode())
         for format, suffix in _SUFFIXES.items():
-            text = "\n".join(_titled(block, format) for block in blocks if block.rows)
-            write_whole(made / "tables" / f"{name}.{suffix}", text.encode())
+            parts = []
+            for block in (block for block in blocks if block.rows):
+                title = _MARKS.sub(r"\\\1", block.title)
+                table = render(Document(block.rows, title=block.title), format)
+                parts.append(f"**{title}**\n\n{table}" if format == "md" else table)
+            write_whole(made / "tables" / f"{name}.{suffix}", "\n".join(parts).encode())
     (made / "figures").mkdir()
     figures, kinds = assessment.figures, assessment.config.figures
     kept = assessment.kept / "figures"
@@ -87,14 +95,6 @@ def _make(assessment: Assessment, made: Path, folder: Path, listener: Listener |
             if listener is not None:
                 listener("drawing figures", done, len(figures))
             job.result()
-
-
-def _file(assessment: Assessment, made: Path, listener: Listener | None) -> None:
-    if listener is not None:
-        listener("printing the filing copy", 0, 1)
-    page, pdf = (made / name for name in FILING)
-    write_whole(page, filing_html(assessment).encode())
-    print_pdf(page, pdf, date=assessment.date)
 
 
 def _draw(figure: Figure, kinds: tuple[str, ...], folder: Path, kept: Path) -> None:
@@ -107,22 +107,6 @@ def _draw(figure: Figure, kinds: tuple[str, ...], folder: Path, kept: Path) -> N
             write_whole(stored[kind], content)
     for kind, path in stored.items():
         shutil.copyfile(path, folder / f"{figure.name}.{kind}")
-
-
-def tables_of(assessment: Assessment) -> Iterator[tuple[str, tuple[TableBlock, ...]]]:
-    """Tables by the name of their file."""
-    if assessment.least:
-        yield "speakers", assessment.least
-    for section in assessment.sections:
-        yield section.key, section.tables
-
-
-def _titled(block: TableBlock, format: str) -> str:
-    text = render(Document(block.rows, title=block.title), format)
-    if format == "md":
-        title = _MARKS.sub(r"\\\1", block.title)
-        return f"**{title}**\n\n{text}"
-    return text
 
 
 def _put_in_place(made: Path, folder: Path) -> None:
@@ -143,11 +127,9 @@ def summary_table(assessment: Assessment, *, width: int | None = None) -> str:
     """The one table of all systems and sets, then what each safeguard's strongest attack does and
     what to be careful about.
     """
-    notes = [f"{card.safeguard}: {said}" for card in assessment.cards for said in card.sentences]
-    warnings = [
-        *(notice.sentence for notice in assessment.failures),
-        *(notice.line for card in assessment.cards for notice in card.notices),
-    ]
-    whole = assessment.overview
-    lines = (*whole.notes, *notes)
-    return text(replace(whole, notes=lines, warnings=tuple(warnings)), width=width)
+    cards, whole = assessment.cards, assessment.overview
+    notes = (f"{card.safeguard}: {said}" for card in cards for said in card.sentences)
+    failures = (notice.sentence for notice in assessment.failures)
+    beside = (notice.line for card in cards for notice in card.notices)
+    shown = replace(whole, notes=(*whole.notes, *notes), warnings=(*failures, *beside))
+    return text(shown, width=width)

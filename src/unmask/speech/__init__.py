@@ -38,20 +38,16 @@ from unmask.speech.safeguards import (
     Anonymised as Anonymised,
     Drawn as Drawn,
     External as External,
-    McAdams as McAdams,
-    Pitch as Pitch,
     Safeguard as Safeguard,
     anonymise as anonymise,
     command_words as command_words,
     run_command as run_command,
     safeguard as safeguard,
 )
-from unmask.speech.training import (
-    Recipe as Recipe,
-    Status as Status,
+from unmask.speech.training.card import export_onnx as export_onnx, read_card as read_card
+from unmask.speech.training.fit import (
     Trained as Trained,
-    export_onnx as export_onnx,
-    read_card as read_card,
     train as train,
     training_seconds as training_seconds,
 )
+from unmask.speech.training.recipe import Recipe as Recipe, Status as Status

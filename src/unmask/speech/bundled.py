@@ -45,8 +45,7 @@ def trained_case_study() -> dict[str, Embeddings]:
 
 def case_study_provenance() -> dict[str, Any]:
     """Source, licence, tool version, seeds and hashes."""
-    note: dict[str, Any] = json.loads(_content("provenance.json"))
-    return note
+    return dict(json.loads(_content("provenance.json")))
 
 
 def _content(name: str) -> bytes:

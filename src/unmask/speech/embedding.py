@@ -81,7 +81,11 @@ def embed(
         loaded.fingerprint,
     )
     ranges = ranges_of(len(recordings), shard)
-    state = current_place().state if parts is None else _own(Path(parts))
+    state = current_place().state
+    if parts is not None:
+        state = Path(parts)
+        if state.is_dir() and any(path.is_file() for path in state.iterdir()):
+            raise InputError(f"{state}: expected a folder of shards, found other files")
     alone = device != "cpu" or len(ranges) < 2 or current_place().workers == 1
     given = _Given(encoder if isinstance(encoder, str) and not alone else loaded)
     with file_workers(alone=given.encoder is loaded, state=state):
@@ -92,13 +96,6 @@ def embed(
 def forget(parts: str | os.PathLike[str]) -> None:
     """Remove the folder ``parts`` of a run whose result has been written."""
     shutil.rmtree(parts, ignore_errors=True)
-
-
-def _own(folder: Path) -> Path:
-    """A folder for shards alone, since it is removed in the end."""
-    if folder.is_dir() and any(path.is_file() for path in folder.iterdir()):
-        raise InputError(f"{folder}: expected a folder of shards, found other files")
-    return folder
 
 
 @dataclass(frozen=True)
@@ -123,17 +120,14 @@ class _Given:
         return "encoder"
 
 
-@lru_cache(maxsize=1)
-def _loaded(name: str) -> Encoder:
-    """A named encoder, once per process."""
-    return load_encoder(name)
+_once = lru_cache(maxsize=1)(load_encoder)
 
 
 def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
     """Vectors of some recordings: of which recording, which piece of it, how long; failures and
     remarks are lines by number of the recording, as JSON.
     """
-    encoder = _loaded(given.encoder) if isinstance(given.encoder, str) else given.encoder
+    encoder = _once(given.encoder) if isinstance(given.encoder, str) else given.encoder
     owner: list[int] = []
     segments: list[int] = []
     pieces: list[Float32Array] = []

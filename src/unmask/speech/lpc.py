@@ -156,7 +156,10 @@ def mcadams(
     output = np.zeros((count + 1, hop))
     for start in range(0, count, FRAMES_PER_BLOCK):
         stop = min(start + FRAMES_PER_BLOCK, count)
-        moved = _transform(frames[start:stop] * window, alpha, order) * window
+        some = frames[start:stop] * window
+        filters = linear_prediction(some, order)
+        new_filters = from_poles(warp_poles(poles(filters), alpha))
+        moved = synthesis(residual(some, filters), new_filters) * window
         output[start:stop] += moved[:, :hop]
         output[start + 1 : stop + 1] += moved[:, hop:]
     result = output.reshape(-1)[hop : hop + signal.size]
@@ -175,9 +178,3 @@ def restored(samples: FloatArray, reference: FloatArray) -> Transformed:
         return Transformed(samples * 0.0, -np.inf, 0.0)
     guarded = 20.0 * float(np.log10(wanted / gain))
     return Transformed(samples * gain, 20.0 * float(np.log10(gain)), guarded)
-
-
-def _transform(frames: FloatArray, alpha: float, order: int) -> FloatArray:
-    coefficients = linear_prediction(frames, order)
-    error = residual(frames, coefficients)
-    return synthesis(error, from_poles(warp_poles(poles(coefficients), alpha)))

@@ -7,10 +7,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray, length_normalised
 from unmask.errors import InputError
@@ -61,29 +63,35 @@ def pool_voices(
     means = np.zeros((first.size, vectors.shape[1]))
     np.add.at(means, dense, vectors)
     means /= np.bincount(dense)[:, None]
-    groups = _groups(embeddings, attribute, first, dense)
-    voices = _pool(pool, attribute, groups, farthest)
+    kinds, pool_kinds = _kinds(embeddings, attribute, "embeddings"), _kinds(pool, attribute, "pool")
+    mixed = np.flatnonzero(kinds != kinds[first][dense])
+    if mixed.size:
+        raise InputError(
+            f"embeddings: expected one {attribute} per speaker, found several for"
+            f" {speakers[int(mixed[0])]}"
+        )
+    pool_vectors = length_normalised(np.asarray(pool.vectors, dtype=np.float64))
+    voices = {kind: pool_vectors[pool_kinds == kind] for kind in np.unique(kinds).tolist()}
+    for kind, rows in voices.items():
+        if len(rows) < farthest:
+            which = f" with {attribute} {kind}" if attribute else ""
+            raise InputError(
+                f"pool: expected at least {farthest} vectors{which}, found {len(rows)}"
+            )
 
     def pseudo_voice(vector: FloatArray, row: int, name: str) -> FloatArray:
-        known = voices[groups[row]]
+        known = voices[str(kinds[row])]
         return np.asarray(known[_drawn(known, vector, farthest, average, seed, name)].mean(axis=0))
 
     if level == "speaker":
-        directions = length_normalised(means)
-        rows = enumerate(first.tolist())
-        pseudo = np.stack([pseudo_voice(directions[n], r, speakers[r]) for n, r in rows])[dense]
+        pairs = zip(length_normalised(means), first.tolist(), strict=True)
+        pseudo = np.stack([pseudo_voice(v, row, speakers[row]) for v, row in pairs])[dense]
     else:
         pseudo = np.stack(
             [pseudo_voice(v, row, f"{speakers[row]}\0{row}") for row, v in enumerate(vectors)]
         )
     result = pseudo + vectors - means[dense] if variation else pseudo
-    return Embeddings(
-        result.astype(embeddings.vectors.dtype),
-        embeddings.speakers,
-        embeddings.utterances,
-        embeddings.sessions,
-        columns=embeddings.columns,
-    )
+    return replace(embeddings, vectors=result.astype(embeddings.vectors.dtype), source=None)
 
 
 def _check(own: Iterable[str], pool: Iterable[str], farthest: int, average: int) -> None:
@@ -108,42 +116,13 @@ def _drawn(
     return np.asarray(keyed(seed, name).choice(far, average, replace=False))
 
 
-def _groups(
-    embeddings: Embeddings, attribute: str | None, first: IntArray, dense: IntArray
-) -> list[str]:
+def _kinds(embeddings: Embeddings, attribute: str | None, what: str) -> npt.NDArray[np.str_]:
+    """The attribute of every vector; the same where there is none."""
     if attribute is None:
-        return [""] * len(embeddings)
-    values = np.array(_column(embeddings, attribute, "embeddings"))
-    mixed = values != values[first][dense]
-    if mixed.any():
-        row = int(np.argmax(mixed))
-        raise InputError(
-            f"embeddings: expected one {attribute} per speaker, found several for"
-            f" {embeddings.speakers.decode(row)}"
-        )
-    return [str(value) for value in values]
-
-
-def _pool(
-    pool: Embeddings, attribute: str | None, groups: list[str], farthest: int
-) -> dict[str, FloatArray]:
-    vectors = length_normalised(np.asarray(pool.vectors, dtype=np.float64))
-    labels = [""] * len(pool) if attribute is None else _column(pool, attribute, "pool")
-    voices = {group: vectors[np.array(labels) == group] for group in sorted(set(groups))}
-    for group, rows in voices.items():
-        if len(rows) < farthest:
-            which = f" with {attribute} {group}" if attribute else ""
-            raise InputError(
-                f"pool: expected at least {farthest} vectors{which}, found {len(rows)}"
-            )
-    return voices
-
-
-def _column(embeddings: Embeddings, attribute: str, what: str) -> list[str]:
+        return np.full(len(embeddings), "")
     if attribute not in embeddings.columns:
         raise InputError(f"{what}: expected a column {attribute}, found none")
-    values: list[str] = embeddings.columns[attribute].to_series().to_list()
-    return values
+    return np.array(embeddings.columns[attribute].to_series().to_list(), dtype=np.str_)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,18 +141,14 @@ class PooledVoices:
     encoder: str
     seed: int
     notices: tuple[Notice, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return B1
+    name: ClassVar[str] = B1
 
     def __repr__(self) -> str:
         total = hashlib.sha256()
-        for speaker, (own, pseudo) in sorted(self.voices.items()):
+        for speaker, pair in sorted(self.voices.items()):
             total.update(speaker.encode())
-            for voice in (own, pseudo):
-                total.update(np.array(voice.log_f0).tobytes() + voice.mean.tobytes())
-                total.update(voice.spread.tobytes() + voice.aperiodicity.tobytes())
+            for voice in pair:
+                total.update(b"".join(getattr(voice, f.name).tobytes() for f in fields(voice)))
         return f"PooledVoices({total.hexdigest()[:16]})"
 
     def protect(self, recording: Recording, output: Path) -> Protected:
@@ -188,15 +163,8 @@ class PooledVoices:
 
     def describe(self, *, key: bool = False) -> dict[str, object]:
         """What was done; the seed only where ``key`` asks for it."""
-        known: dict[str, object] = {
-            "method": self.name,
-            "what": WHAT,
-            "pool": self.pool,
-            "farthest": self.farthest,
-            "average": self.average,
-            "encoder": self.encoder,
-        }
-        return known | ({"seed": self.seed} if key else {})
+        names = ["pool", "farthest", "average", "encoder", *(["seed"] if key else [])]
+        return {"method": B1, "what": WHAT, **{name: getattr(self, name) for name in names}}
 
 
 def pooled_voices(

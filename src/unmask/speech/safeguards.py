@@ -9,7 +9,6 @@ import re
 import shlex
 import signal
 import subprocess
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -20,12 +19,11 @@ from typing import Protocol
 import numpy as np
 
 from unmask._version import __version__
-from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, atomic_path, ranges_of, run, write_whole
 from unmask.speech.audio import failure, file_workers, read_audio, write_audio
 from unmask.speech.corpus import Recording
-from unmask.speech.lpc import Transformed, mcadams
+from unmask.speech.lpc import mcadams
 from unmask.speech.world import analysed, shifted, synthesised
 
 RANGES = {"b2": (0.8, 0.8), "b2r": (0.7, 0.9), "b2w": (0.5, 0.9)}
@@ -67,12 +65,15 @@ def keyed(seed: int, *names: str) -> np.random.Generator:
 
 
 @dataclass(frozen=True)
-class Drawn(ABC):
+class Drawn:
     """One number drawn uniformly from [low, high], once per ``per`` and seed, and done to a voice.
 
-    It depends on the seed and on the names of the speaker and the session alone: not on which
-    other recordings there are, their order, or the number of workers. Who knows the seed and the
-    names knows the numbers: to protect real voices, keep the seed secret.
+    The number is a McAdams coefficient, to which pole angles of the vocal tract filter are raised;
+    where the ``name`` is pitch, semitones by which the pitch is moved with the WORLD vocoder and
+    nothing else: what everybody tries first, and weak. It depends on the seed and on the names of
+    the speaker and the session alone: not on which other recordings there are, their order, or the
+    number of workers. Who knows the seed and the names knows the numbers: to protect real voices,
+    keep the seed secret.
     """
 
     name: str
@@ -82,22 +83,13 @@ class Drawn(ABC):
     per: str = "speaker"
 
     def __post_init__(self) -> None:
-        self._check()
+        ends = f"found {self.low} to {self.high}"
+        if self.name != PITCH and not 0.0 < self.low <= self.high:
+            raise InputError(f"McAdams coefficients: expected 0 < low ≤ high, {ends}")
+        if not self.low <= self.high:
+            raise InputError(f"{self.name}: expected low ≤ high, {ends}")
         if self.per not in SCOPES:
             raise InputError(f"coefficient per: expected {', '.join(SCOPES)}, found {self.per}")
-
-    def _check(self) -> None:
-        if not self.low <= self.high:
-            raise InputError(f"{self.name}: expected low ≤ high, found {self.low} to {self.high}")
-
-    @property
-    @abstractmethod
-    def what(self) -> str:
-        """What the number is called."""
-
-    @abstractmethod
-    def transformed(self, samples: FloatArray, coefficient: float) -> Transformed:
-        """The samples after what the number does to them."""
 
     def coefficient(self, recording: Recording) -> float:
         """The number of a recording."""
@@ -110,52 +102,22 @@ class Drawn(ABC):
     def protect(self, recording: Recording, output: Path) -> Protected:
         """Write the transformed recording to ``output``, 16 kHz mono."""
         audio = read_audio(recording.path)
-        done = self.transformed(audio.samples.astype(np.float64), self.coefficient(recording))
+        samples, number = audio.samples.astype(np.float64), self.coefficient(recording)
+        if self.name == PITCH:
+            done = synthesised(shifted(analysed(samples), number), samples)
+        else:
+            done = mcadams(samples, number)
         write_audio(output, done.samples)
         return Protected(audio.seconds, done.guarded_db, audio.remarks)
 
     def describe(self, *, key: bool = False) -> dict[str, object]:
         """What was done; the seed of a random safeguard only where ``key`` asks for it."""
-        known: dict[str, object] = {
-            "method": self.name,
-            self.what: self.low if self.low == self.high else [self.low, self.high],
-        }
-        if self.low != self.high:
-            known |= {"drawn": "uniform", "per": self.per}
-            known |= {"seed": self.seed} if key else {}
-        return known
-
-
-@dataclass(frozen=True)
-class McAdams(Drawn):
-    """The McAdams coefficient: pole angles of the vocal tract filter raised to α."""
-
-    def _check(self) -> None:
-        if not 0.0 < self.low <= self.high:
-            raise InputError(
-                f"McAdams coefficients: expected 0 < low ≤ high, found {self.low} to {self.high}"
-            )
-
-    @property
-    def what(self) -> str:
-        return "coefficient"
-
-    def transformed(self, samples: FloatArray, coefficient: float) -> Transformed:
-        return mcadams(samples, coefficient)
-
-
-@dataclass(frozen=True)
-class Pitch(Drawn):
-    """The pitch moved by semitones and nothing else, with the WORLD vocoder: what everybody tries
-    first, and weak.
-    """
-
-    @property
-    def what(self) -> str:
-        return "semitones"
-
-    def transformed(self, samples: FloatArray, coefficient: float) -> Transformed:
-        return synthesised(shifted(analysed(samples), coefficient), samples)
+        what = "semitones" if self.name == PITCH else "coefficient"
+        if self.low == self.high:
+            return {"method": self.name, what: self.low}
+        secret = {"seed": self.seed} if key else {}
+        drawn = {what: [self.low, self.high], "drawn": "uniform", "per": self.per}
+        return {"method": self.name, **drawn, **secret}
 
 
 def command_words(command: str) -> list[str]:
@@ -225,12 +187,9 @@ class External:
             )
         original = read_audio(recording.path)
         with atomic_path(output) as partial:
-            fields = {
-                "{input}": str(recording.path),
-                "{output}": str(partial),
-                "{speaker}": recording.speaker,
-            }
-            run_command(str(recording.path), self.command, fields, self.timeout)
+            path, speaker = str(recording.path), recording.speaker
+            fields = {"{input}": path, "{output}": str(partial), "{speaker}": speaker}
+            run_command(path, self.command, fields, self.timeout)
             if not partial.is_file():
                 raise InputError(f"{recording.path}: the command wrote no output")
             read_audio(partial)
@@ -259,7 +218,7 @@ def safeguard(
         raise InputError(f"method {method}: expected one of {', '.join((*RANGES, PITCH))}")
     usual_low, usual_high = RANGES.get(method, (SEMITONES, SEMITONES))
     ends = usual_low if low is None else low, usual_high if high is None else high
-    return (Pitch if method == PITCH else McAdams)(method, *ends, seed, per)
+    return Drawn(method, *ends, seed, per)
 
 
 @dataclass(frozen=True)
@@ -290,9 +249,9 @@ def anonymise(
     """Write the protected version of every recording below ``output``, as speaker/…/utterance.
 
     ``recordings`` are those of :func:`~unmask.speech.recordings`. ``safeguard`` is a
-    :class:`McAdams`, an :class:`External` command or another object that
-    protects one recording; ``suffix`` is ``.flac`` or ``.wav``. Recordings are shared among the
-    workers of the current place, processes of this machine unless that is a cluster.
+    :class:`Drawn`, an :class:`External` command or another object that protects one recording;
+    ``suffix`` is ``.flac`` or ``.wav``. Recordings are shared among the workers of the current
+    place, processes of this machine unless that is a cluster.
 
     A recording that fails is reported and the rest goes on; nothing half-written stays.
     ``unmask-anonymise.json`` beside the audio says what was done. The coefficients of the
@@ -361,7 +320,6 @@ def _check_targets(recordings: Sequence[Recording], targets: Sequence[Path]) -> 
                 f"{target}: expected one recording, found two that would be written there:"
                 f" {other.path} and {one.path}"
             )
-    for one, target in zip(recordings, targets, strict=True):
         if target.resolve() == one.path.resolve():
             raise InputError(f"{target}: expected another output folder, found the input's")
 

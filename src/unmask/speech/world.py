@@ -7,13 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray
-from unmask.errors import InputError
 from unmask.speech.audio import SAMPLE_RATE, needed
 from unmask.speech.lpc import Transformed, restored
 
@@ -52,7 +50,7 @@ def analysed(samples: npt.ArrayLike) -> Speech:
     it from errors of an octave. Where it finds no voice at all, Harvest looks: four times slower,
     and surer of noisy speech.
     """
-    world = _world()
+    world = needed("pyworld", "pyworld-prebuilt", "utility")
     signal = np.ascontiguousarray(samples, dtype=np.float64)
     f0, times = world.dio(signal, SAMPLE_RATE, f0_floor=FLOOR, f0_ceil=CEILING)
     if (f0 > 0.0).any():
@@ -62,7 +60,7 @@ def analysed(samples: npt.ArrayLike) -> Speech:
     else:
         f0, times = world.harvest(signal, SAMPLE_RATE, f0_floor=FLOOR, f0_ceil=CEILING)
     envelope = world.cheaptrick(signal, f0, times, SAMPLE_RATE)
-    noise = world.d4c(signal, f0, times, SAMPLE_RATE, fft_size=_size(envelope))
+    noise = world.d4c(signal, f0, times, SAMPLE_RATE, fft_size=2 * (envelope.shape[1] - 1))
     return Speech(
         f0,
         times,
@@ -73,10 +71,10 @@ def analysed(samples: npt.ArrayLike) -> Speech:
 
 def synthesised(speech: Speech, samples: npt.ArrayLike) -> Transformed:
     """A signal as long as ``samples`` and at their level, as far as its peaks allow."""
-    world = _world()
+    world = needed("pyworld", "pyworld-prebuilt", "utility")
     envelope = np.ascontiguousarray(np.exp(speech.envelope))
     coded = np.ascontiguousarray(np.minimum(speech.aperiodicity, 0.0))
-    noise = world.decode_aperiodicity(coded, SAMPLE_RATE, _size(envelope))
+    noise = world.decode_aperiodicity(coded, SAMPLE_RATE, 2 * (envelope.shape[1] - 1))
     made = world.synthesize(np.ascontiguousarray(speech.f0), envelope, noise, SAMPLE_RATE)
     signal = np.asarray(samples, dtype=np.float64)
     whole = np.zeros(signal.size)
@@ -133,8 +131,6 @@ def voice_of(sums: FloatArray) -> Voice | None:
 
 def mean_voice(voices: Sequence[Voice]) -> Voice:
     """The voice in the middle: every statistic is the mean of theirs."""
-    if not voices:
-        raise InputError("pseudo-voice: expected voices to average, found none")
     return Voice(*(np.mean([getattr(v, f.name) for v in voices], axis=0) for f in fields(Voice)))
 
 
@@ -215,11 +211,3 @@ def _bent(bins: int, warp: float) -> tuple[IntArray, FloatArray]:
     place = np.clip(bent / np.pi * (bins - 1), 0.0, bins - 1)
     index = np.minimum(place.astype(np.int64), bins - 2)
     return index, place - index
-
-
-def _size(envelope: FloatArray) -> int:
-    return 2 * (int(envelope.shape[1]) - 1)
-
-
-def _world() -> Any:
-    return needed("pyworld", "pyworld-prebuilt", "utility")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -82,32 +82,26 @@ class Embeddings:
         length = np.linalg.norm(self.vectors, axis=1, keepdims=True)
         zero = np.flatnonzero(length[:, 0] == 0)
         if zero.size:
-            which = (
-                self.utterances.decode(int(zero[0]))
-                if self.utterances is not None
-                else f"row {zero[0] + 1}"
-            )
+            row = int(zero[0])
+            which = self.utterances.decode(row) if self.utterances else f"row {row + 1}"
             name = self.source.name if self.source else "embeddings"
             raise InputError(
                 f"{name}: expected vectors that can be normalised, found {zero.size} of length "
                 f"zero (first: {which})"
             )
-        return self._replace(vectors=self.vectors / length)
+        return replace(self, vectors=self.vectors / length)
 
     def select(self, selection: Any) -> Self:
         """Keep the vectors of a mask, or those at the given positions."""
         index = as_index(selection, len(self))
-        return self._replace(
+        return replace(
+            self,
             vectors=self.vectors[index],
             speakers=self.speakers.take(index),
             utterances=self.utterances.take(index) if self.utterances is not None else None,
             sessions=self.sessions.take(index) if self.sessions is not None else None,
             columns={name: column.take(index) for name, column in self.columns.items()},
         )
-
-    def _replace(self, **changes: Any) -> Self:
-        names = ("vectors", "speakers", "utterances", "sessions", "columns", "source")
-        return type(self)(**({name: getattr(self, name) for name in names} | changes))
 
 
 def _matrix(vectors: ArrayLike, name: str) -> Vectors:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unmask.base import Codes, Index, as_index, read_only
+from unmask.base import Codes, IntArray, as_index, read_only
 from unmask.errors import InputError
 
 _FEW = 2000
@@ -75,7 +75,7 @@ class Ids:
         return Ids(rank[self.codes], names.gather(order))
 
     @property
-    def used(self) -> Index:
+    def used(self) -> IntArray:
         """Codes that occur, ascending."""
         return np.flatnonzero(np.bincount(self.codes, minlength=len(self.names)))
 

@@ -9,13 +9,13 @@ from pathlib import PurePath
 import numpy as np
 import polars as pl
 
-from unmask.base import Floats, Index, Labels, Mask
+from unmask.base import BoolArray, FloatArray, IntArray, Labels
 from unmask.trials.ids import Ids, lookup
 
 
-def trial_codes(enrol: Ids, test: Ids, side: Ids | None = None) -> Index:
+def trial_codes(enrol: Ids, test: Ids, side: Ids | None = None) -> IntArray:
     """One integer per row, equal where the trial is the same."""
-    codes: Index = enrol.codes.astype(np.int64)
+    codes: IntArray = enrol.codes.astype(np.int64)
     codes *= len(test.names)
     codes += test.codes
     if side is not None:
@@ -24,14 +24,14 @@ def trial_codes(enrol: Ids, test: Ids, side: Ids | None = None) -> Index:
     return codes
 
 
-def translate(column: Ids, names: pl.Series) -> Index:
+def translate(column: Ids, names: pl.Series) -> IntArray:
     """Codes of ``column`` in another table of names; -1 where that lacks the name."""
     if column.names is names:
         return column.codes.astype(np.int64)
     return lookup(column.names, names).astype(np.int64)[column.codes]
 
 
-def codes_like(column: tuple[Ids, Ids, Ids | None], model: tuple[Ids, Ids, Ids | None]) -> Index:
+def codes_like(column: tuple[Ids, Ids, Ids | None], model: tuple[Ids, Ids, Ids | None]) -> IntArray:
     """Trial codes of one list in the tables of another; -1 for trials that it cannot hold."""
     codes = translate(column[0], model[0].names)
     unknown = codes < 0
@@ -46,16 +46,16 @@ def codes_like(column: tuple[Ids, Ids, Ids | None], model: tuple[Ids, Ids, Ids |
     return codes
 
 
-def first_occurrences(codes: Index) -> Mask | None:
+def first_occurrences(codes: IntArray) -> BoolArray | None:
     """Mask of the rows whose trial did not occur before; ``None`` if all are different."""
     series = pl.Series(codes)
     if series.n_unique() == len(codes):
         return None
-    mask: Mask = series.is_first_distinct().to_numpy()
+    mask: BoolArray = series.is_first_distinct().to_numpy()
     return mask
 
 
-def match(codes: Index, others: Index) -> Index:
+def match(codes: IntArray, others: IntArray) -> IntArray:
     """Row in ``others`` of each entry of ``codes``; -1 where it has none.
 
     The entries of ``others`` are all different, but for -1, which matches nothing.
@@ -76,7 +76,7 @@ def match(codes: Index, others: Index) -> Index:
     return partner
 
 
-def _sorted(codes: Index) -> tuple[Index, Index]:
+def _sorted(codes: IntArray) -> tuple[IntArray, IntArray]:
     """Sort codes and say from which row each came.
 
     Where both fit into 63 bits, code and row are packed into one integer: sorting values is
@@ -111,7 +111,7 @@ def digest_of_trials(enrol: Ids, test: Ids, side: Ids | None, label: Labels | No
     return sha.hexdigest()[:8]
 
 
-def digest_of_scores(label: Labels | None, systems: list[Floats]) -> str:
+def digest_of_scores(label: Labels | None, systems: list[FloatArray]) -> str:
     """Digest for scores without identifiers: over the sorted rows of labels and scores."""
     sha = hashlib.sha256(b"unmask scores 1\n")
     columns = [values + 0.0 for values in systems]

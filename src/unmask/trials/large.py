@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import BoolArray, Floats, Index, IntArray, in_order
+from unmask.base import BoolArray, FloatArray, IntArray, in_order
 from unmask.errors import InputError
 from unmask.run import advance, check_room, part, scratch_folder
 from unmask.trials import problems
@@ -28,13 +28,14 @@ from unmask.trials.readers.tables import IDENTIFIERS, Table, open_table
 from unmask.trials.readers.text import GZIP_EXPANSION, SPEAKERS
 from unmask.trials.reading import check_format
 from unmask.trials.speakers import SpeakerRule, Speakers, speaker_rule, speakers_of
-from unmask.trials.spool import RECORD, Column, Records, TrialSpool, partitions, partners, repeats
+from unmask.trials.spool import RECORD, Column, Records, TrialSpool, partners, repeats
 from unmask.trials.trial_list import NONTARGET, OTHER, TARGET, OnProblem, Source, check_choice
 
 LARGE = 2 << 30
 ROWS = 1 << 20
 DROPPED, UNLABELLED = -2, -3
 CARRIED = 8
+PARTITION, MOST_BUCKETS = 1 << 20, 1 << 12
 
 
 def is_large(path: str | Path, limit: int = LARGE) -> bool:
@@ -54,7 +55,7 @@ class ScoreBatch:
     speakers of both sides, numbered in the order of their names (all 0 where none is known).
     """
 
-    scores: Floats
+    scores: FloatArray
     is_target: BoolArray
     enrol: npt.NDArray[np.integer]
     test: npt.NDArray[np.integer]
@@ -135,6 +136,7 @@ def streamed_scores(
     if key is None and not any("label" in stream.columns for stream in streams):
         raise problems.unlabelled(streams[0].name)
     one_sided = len({"side" in table.columns for table, _ in opened}) > 1
+    buckets = 1 + min(max(rows for _, rows in opened) // PARTITION, MOST_BUCKETS)
     with scratch_folder() as folder:
         tables = []
         for i, (table, _) in enumerate(opened):
@@ -144,7 +146,8 @@ def streamed_scores(
                 named = IDENTIFIERS[:2] if i == 0 else ()
             place = folder / str(i)
             place.mkdir()
-            tables.append(_Spooled(table, place, one_sided=one_sided, named=named, scored=scored))
+            kind = {"one_sided": one_sided, "scored": scored}
+            tables.append(_Spooled(table, place, buckets, named, **kind))
         carried = CARRIED if len(tables) > 1 else 0
         sizes = zip(tables, opened, strict=True)
         needed = sum((table.row_bytes + carried) * rows for table, (_, rows) in sizes)
@@ -197,7 +200,14 @@ class _Spooled:
     """
 
     def __init__(
-        self, table: Table, folder: Path, *, one_sided: bool, named: tuple[str, ...], scored: bool
+        self,
+        table: Table,
+        folder: Path,
+        buckets: int,
+        named: tuple[str, ...],
+        *,
+        one_sided: bool,
+        scored: bool,
     ) -> None:
         self.table = table
         self.name = table.name
@@ -214,7 +224,9 @@ class _Spooled:
         self.codes = Column(folder / "names", "i4", width=2)
         ids = [role for role in IDENTIFIERS if role in table.columns]
         kinds = [ids, ids[:2]] if one_sided and self.has_side else [ids] if ids else []
-        self._spools = [(TrialSpool(folder / f"trials {len(roles)}"), roles) for roles in kinds]
+        self._spools = [
+            (TrialSpool(folder / f"trials {len(roles)}", buckets), roles) for roles in kinds
+        ]
         self._absent = dict.fromkeys(self.systems, 0)
         self._remarks: tuple[str, ...] = ()
         self._names = NameTable()
@@ -287,9 +299,9 @@ class _Spooled:
             trial = self.table.trial(worst[0])
             raise problems.repeated(again_at, trial, earlier_at, self.duplicates)
 
-    def _repeats(self, spool: TrialSpool) -> Iterator[tuple[Index, Index]]:
-        for buckets in partitions(spool):
-            yield from repeats(self._blocks(spool, buckets))
+    def _repeats(self, spool: TrialSpool) -> Iterator[tuple[IntArray, IntArray]]:
+        for bucket in spool.buckets:
+            yield from repeats(self._blocks(spool, bucket))
 
     def spool(self, *, side: bool) -> TrialSpool:
         """Trials with or without their side; without it, they must still be different."""
@@ -300,15 +312,15 @@ class _Spooled:
             raise problems.side_in_one(self.name)
         return sideless
 
-    def records(self, spool: TrialSpool, buckets: range) -> Records:
-        """Hashes and rows of the trials in a range of buckets, left-out ones excepted."""
-        return np.concatenate([np.zeros(0, RECORD), *self._blocks(spool, buckets)])
+    def records(self, spool: TrialSpool, bucket: int) -> Records:
+        """Hashes and rows of the trials in a bucket, left-out ones excepted."""
+        return np.concatenate([np.zeros(0, RECORD), *self._blocks(spool, bucket)])
 
-    def _blocks(self, spool: TrialSpool, buckets: range) -> Iterator[Records]:
-        for block in spool.blocks(buckets):
+    def _blocks(self, spool: TrialSpool, bucket: int) -> Iterator[Records]:
+        for block in spool.blocks(bucket):
             yield block[self.label.map()[block["row"]] != DROPPED] if self.dropped else block
 
-    def drop(self, rows: Index) -> None:
+    def drop(self, rows: IntArray) -> None:
         """Leave out rows."""
         self.label.map()[rows] = DROPPED
         self.dropped += len(rows)
@@ -428,8 +440,8 @@ def _matched(
     lone, conflict = [[0, first.rows], [0, other.rows]], 0
     side = first.has_side and other.has_side
     spools = [table.spool(side=side) for table in (first, other)]
-    for buckets in partitions(*spools):
-        records = first.records(spools[0], buckets), other.records(spools[1], buckets)
+    for bucket in spools[0].buckets:
+        records = first.records(spools[0], bucket), other.records(spools[1], bucket)
         rows, other_rows, *alone = partners(*records)
         if other.has_label:
             labels = other.label.map()[other_rows]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from unmask.base import Mask
+from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.trials.formats import Format
 
@@ -28,7 +28,7 @@ class Faults:
     def note(
         self,
         kind: tuple[int, ...],
-        bad: Mask,
+        bad: BoolArray,
         row: int,
         sentence: Callable[[int], str],
         *,
@@ -48,7 +48,7 @@ class Faults:
         if counted:
             self._count[kind] = self._count.get(kind, 0) + count
 
-    def note_nan(self, kind: tuple[int, ...], bad: Mask, row: int, column: str) -> None:
+    def note_nan(self, kind: tuple[int, ...], bad: BoolArray, row: int, column: str) -> None:
         """Take note of scores that are NaN."""
         self.note(kind, bad, row, lambda _: f"expected a number in column {column!r}, found NaN")
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unmask.base import Mask
+from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.trials.embeddings import Embeddings
 from unmask.trials.formats import (
@@ -210,7 +210,7 @@ def _scores(
     empty = {name: bool(gaps.all()) for name, gaps in absent.items()}
     names, remarks = check_scored(parsed.name, empty)
     parsed = replace(parsed, remarks=(*parsed.remarks, *remarks))
-    lacking: Mask = np.logical_or.reduce([absent[name] for name in names])
+    lacking: BoolArray = np.logical_or.reduce([absent[name] for name in names])
     systems = {name: parsed.systems[name] for name in names}
     if lacking.any():
         if missing == "error":

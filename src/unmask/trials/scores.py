@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unmask.base import Floats, Index, Mask, as_index, read_only
+from unmask.base import BoolArray, FloatArray, IntArray, as_index, read_only
 from unmask.errors import InputError
 from unmask.trials.join import digest_of_scores, distinct_names, match
 from unmask.trials.problems import (
@@ -28,7 +28,6 @@ from unmask.trials.trial_list import (
     NONTARGET,
     TARGET,
     OnProblem,
-    Source,
     TrialList,
     Trials,
     joint_codes,
@@ -43,7 +42,7 @@ class Scores(TrialList):
     joined. Scores are finite or infinite, never NaN.
     """
 
-    systems: Mapping[str, Floats] = field(default_factory=dict, kw_only=True)
+    systems: Mapping[str, FloatArray] = field(default_factory=dict, kw_only=True)
     _unnamed = "scores"
 
     def __post_init__(self) -> None:
@@ -71,17 +70,12 @@ class Scores(TrialList):
 
     @classmethod
     def from_arrays(
-        cls,
-        target: ArrayLike,
-        nontarget: ArrayLike,
-        *,
-        system: str = "system",
-        sources: tuple[Source, ...] = (),
+        cls, target: ArrayLike, nontarget: ArrayLike, *, system: str = "system"
     ) -> Self:
         """Scores of the two classes without identifiers of trials."""
         parts = [np.asarray(values, dtype=np.float64).ravel() for values in (target, nontarget)]
         label = np.repeat(np.array([TARGET, NONTARGET], np.int8), [len(part) for part in parts])
-        return cls(None, None, label, systems={system: np.concatenate(parts)}, sources=sources)
+        return cls(None, None, label, systems={system: np.concatenate(parts)})
 
     @classmethod
     def merged(cls, *tables: Self) -> Self:
@@ -94,7 +88,7 @@ class Scores(TrialList):
             raise InputError("expected score tables to merge, found none")
         first, *others = tables
         names = distinct_names([t.name for t in tables], [list(t.systems) for t in tables])
-        systems: dict[str, Floats] = dict(zip(names[0], first.systems.values(), strict=True))
+        systems: dict[str, FloatArray] = dict(zip(names[0], first.systems.values(), strict=True))
         merged = first
         for table, own in zip(others, names[1:], strict=True):
             ordered = table.select(_rows(first, table))
@@ -127,7 +121,7 @@ class Scores(TrialList):
             return super().digest
         return digest_of_scores(self.label, list(self.systems.values()))
 
-    def scores(self, system: str | None = None) -> Floats:
+    def scores(self, system: str | None = None) -> FloatArray:
         """Scores of one system; the name may be left out where there is only one."""
         if system is None and len(self.systems) == 1:
             return next(iter(self.systems.values()))
@@ -138,11 +132,11 @@ class Scores(TrialList):
             )
         return self.systems[system]
 
-    def targets(self, system: str | None = None) -> Floats:
+    def targets(self, system: str | None = None) -> FloatArray:
         """Scores of the target trials."""
         return self.scores(system)[self.is_target]
 
-    def nontargets(self, system: str | None = None) -> Floats:
+    def nontargets(self, system: str | None = None) -> FloatArray:
         """Scores of the nontarget trials."""
         return self.scores(system)[self.is_nontarget]
 
@@ -206,14 +200,14 @@ class Scores(TrialList):
         return replace(assign_speakers(self, rule), sources=sources)
 
 
-def _first(trials: TrialList, bad: Mask) -> tuple[int, int, str]:
+def _first(trials: TrialList, bad: BoolArray) -> tuple[int, int, str]:
     """How many trials a mask marks, of how many, and the first of them."""
     if not bad.any():
         return 0, len(trials), ""
     return int(bad.sum()), len(trials), trials.trial(int(np.flatnonzero(bad)[0]))
 
 
-def _rows(first: Scores, other: Scores) -> Index:
+def _rows(first: Scores, other: Scores) -> IntArray:
     """Row of ``other`` for each trial of ``first``; both must hold the same trials."""
     for table in (first, other):
         if not table.has_ids:

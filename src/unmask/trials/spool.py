@@ -1,15 +1,14 @@
 """What does not fit into memory, in a temporary folder: columns, and trials to be compared.
 
 A trial is known by two hashes of its identifiers, 128 bits in all: among a billion different trials
-two agree in them with a chance of 10⁻²¹. Records of trials lie in buckets, of which some at a time
-are looked through for repeated trials or for partners.
+two agree in them with a chance of 10⁻²¹. Records of trials lie in buckets, which are looked through
+one at a time for repeated trials or for partners.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, BinaryIO
@@ -18,14 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import Index
+from unmask.base import IntArray
 from unmask.errors import InputError
 
 RECORD = np.dtype([("a", "<u8"), ("b", "<u8"), ("row", "<i8")])
-PARTITION = 1 << 20
 LONGEST = 1 << 22
-_BUCKET_BITS = 12
-_BUCKETS = 1 << _BUCKET_BITS
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 Records = npt.NDArray[np.void]
 
@@ -68,46 +64,34 @@ class Column:
 
 
 class TrialSpool:
-    """Hashes of trials with the numbers of their rows.
-
-    Each batch lies ordered by the top bits of the first hash, so that the records of a range of
-    them, the buckets, are read without the others.
+    """Hashes of trials with the numbers of their rows, in as many files as there are buckets: equal
+    trials lie in one of them, in the order of their rows.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._starts: list[Index] = []
-        self._end = 0
+    def __init__(self, folder: Path, buckets: int) -> None:
+        self.buckets = range(buckets)
+        self._folder = folder
+        folder.mkdir()
 
     def append(self, row: int, columns: Sequence[pl.Series]) -> None:
         """Write the trials of successive rows, whose identifiers are in ``columns``."""
         first = _hashes(columns, 0)
-        bucket = (first >> np.uint64(64 - _BUCKET_BITS)).astype(np.uint16)
+        bucket = (first % np.uint64(len(self.buckets))).astype(np.uint16)
         order = np.argsort(bucket, kind="stable")
         records = np.empty(len(order), RECORD)
         records["a"] = first[order]
         records["b"] = _hashes(columns, 1)[order]
         records["row"] = order + row
-        with _appended(self._path) as file:
-            file.write(records.data)
-        counts = np.bincount(bucket, minlength=_BUCKETS)
-        self._starts.append(self._end + np.concatenate([[0], np.cumsum(counts)]))
-        self._end += len(order)
+        ends = np.cumsum(np.bincount(bucket, minlength=len(self.buckets)))
+        for number, part in enumerate(np.split(records, ends[:-1])):
+            with _appended(self._folder / str(number)) as file:
+                file.write(part.data)
 
-    @property
-    def counts(self) -> Index:
-        """Number of records of each bucket."""
-        total: Index = np.sum([np.diff(starts) for starts in self._starts], axis=0, dtype=np.int64)
-        return total
-
-    def blocks(self, buckets: range) -> Iterator[Records]:
-        """Records of a range of buckets; equal trials come in the order of their rows."""
-        with open(self._path, "rb") as file:
-            for starts in self._starts:
-                begin, end = int(starts[buckets.start]), int(starts[buckets.stop])
-                if end > begin:
-                    offset = RECORD.itemsize * begin - file.tell()
-                    yield np.fromfile(file, RECORD, end - begin, offset=offset)
+    def blocks(self, bucket: int) -> Iterator[Records]:
+        """Records of a bucket."""
+        with open(self._folder / str(bucket), "rb") as file:
+            while len(block := np.fromfile(file, RECORD, LONGEST)):
+                yield block
 
 
 def _hashes(columns: Sequence[pl.Series], seed: int) -> npt.NDArray[np.uint64]:
@@ -119,31 +103,18 @@ def _hashes(columns: Sequence[pl.Series], seed: int) -> npt.NDArray[np.uint64]:
     return combined
 
 
-def partitions(*spools: TrialSpool) -> Iterator[range]:
-    """Ranges of buckets that together hold about ``PARTITION`` records of all spools."""
-    total = np.cumsum(np.sum([spool.counts for spool in spools], axis=0))
-    group = np.maximum(total - 1, 0) // PARTITION
-    edges = [0, *(np.flatnonzero(np.diff(group)) + 1).tolist(), _BUCKETS]
-    yield from (range(start, stop) for start, stop in pairwise(edges))
-
-
-def repeats(blocks: Iterable[Records]) -> Iterator[tuple[Index, Index]]:
-    """Rows whose trial came before and the first rows of those trials, part by part.
+def repeats(blocks: Iterable[Records]) -> Iterator[tuple[IntArray, IntArray]]:
+    """Rows whose trial came before and the first rows of those trials, block by block.
 
     What is held are the first ones of all.
     """
-    held, fresh = [np.zeros(0, RECORD)], 0
+    known = np.zeros(0, RECORD)
     for block in blocks:
-        held.append(block)
-        fresh += len(block)
-        if fresh > LONGEST:
-            known, again, earlier = _firsts(np.concatenate(held))
-            held, fresh = [known], 0
-            yield again, earlier
-    yield _firsts(np.concatenate(held))[1:]
+        known, again, earlier = _firsts(np.concatenate([known, block]))
+        yield again, earlier
 
 
-def _firsts(records: Records) -> tuple[Records, Index, Index]:
+def _firsts(records: Records) -> tuple[Records, IntArray, IntArray]:
     """The first record of each trial; rows of the others, and of the first for each of them."""
     frame = _frame(records)
     if frame["a"].n_unique() == frame.height:
@@ -154,7 +125,7 @@ def _firsts(records: Records) -> tuple[Records, Index, Index]:
     return records[~later], again, earlier
 
 
-def partners(first: Records, second: Records) -> tuple[Index, Index, Index, Index]:
+def partners(first: Records, second: Records) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Rows of the trials that both have, in both; and of those that only one has.
 
     Each list has its trials once. The first hash alone nearly always tells them apart.

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import polars as pl
 
-from unmask.base import Index, Labels, Mask, as_index, read_only
+from unmask.base import BoolArray, IntArray, Labels, as_index, read_only
 from unmask.errors import InputError
 from unmask.trials.ids import Ids, lookup, share
 from unmask.trials.join import codes_like, digest_of_trials, first_occurrences, trial_codes
@@ -147,11 +147,11 @@ class TrialList:
         return self.enrol_speaker is not None
 
     @cached_property
-    def is_target(self) -> Mask:
+    def is_target(self) -> BoolArray:
         return read_only(self._labels() == TARGET)
 
     @cached_property
-    def is_nontarget(self) -> Mask:
+    def is_nontarget(self) -> BoolArray:
         return read_only(self._labels() == NONTARGET)
 
     @property
@@ -207,12 +207,12 @@ class TrialList:
         return self.enrol, self.test, self.side
 
     @property
-    def codes(self) -> Index:
+    def codes(self) -> IntArray:
         """One integer per trial, equal where the trial is the same."""
         return trial_codes(*self.ids)
 
     @cached_property
-    def first_occurrence(self) -> Mask | None:
+    def first_occurrence(self) -> BoolArray | None:
         """Mask of the rows whose trial did not occur before; ``None`` if no trial is repeated."""
         return first_occurrences(self.codes)
 
@@ -249,7 +249,7 @@ class TrialList:
         """Keep the trials of a mask, or those at the given positions."""
         return self._select(as_index(selection, len(self)))
 
-    def _select(self, index: Index, **changes: Any) -> Self:
+    def _select(self, index: IntArray, **changes: Any) -> Self:
         return replace(
             self,
             **changes,
@@ -279,7 +279,7 @@ class Trials(TrialList):
         return self.sources[0] if self.sources else None
 
 
-def joint_codes(first: TrialList, second: TrialList) -> tuple[Index, Index]:
+def joint_codes(first: TrialList, second: TrialList) -> tuple[IntArray, IntArray]:
     """Codes under which the trials of two lists can be compared.
 
     The side of a segment counts only if both lists have it; the list that alone has it must not

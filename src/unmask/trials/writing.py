@@ -72,10 +72,8 @@ def write(
         frame = long_frame(content, scores=target is not LONG_KEY, system=system)
         if target.container == "text":
             _write_table(frame, path)
-        elif target.container == "parquet":
-            _save_parquet(frame, path)
         else:
-            _save_npz({column.name: _array(column) for column in frame}, path)
+            _save(target.container, dict(zip(frame.columns, frame, strict=True)), path)
     return (Path(path),)
 
 
@@ -188,21 +186,19 @@ def _write_table(frame: pl.DataFrame, path: str | Path) -> None:
         )
 
 
-def _save_parquet(frame: pl.DataFrame, path: str | Path) -> None:
+def _save(container: str, columns: Mapping[str, Any], path: str | Path) -> None:
+    """Series, and vectors, as columns of a parquet file or arrays of an npz file."""
     with atomic_file(path) as file:
-        frame.write_parquet(file)
-
-
-def _array(column: pl.Series) -> np.ndarray:
-    return np.array(column.to_list(), dtype=str) if column.dtype == pl.String else column.to_numpy()
-
-
-def _save_npz(arrays: Mapping[str, Any], path: str | Path, *, compressed: bool = True) -> None:
-    method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
-    with atomic_file(path) as file, zipfile.ZipFile(file, "w", method) as archive:
-        for name, array in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+        if container == "parquet":
+            pl.DataFrame(columns).write_parquet(file)
+            return
+        method = zipfile.ZIP_STORED if "embeddings" in columns else zipfile.ZIP_DEFLATED
+        with zipfile.ZipFile(file, "w", method) as archive:
+            for name, column in columns.items():
+                text = isinstance(column, pl.Series) and column.dtype == pl.String
+                array = np.array(column.to_list(), dtype=str) if text else np.asanyarray(column)
+                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def _save_hdf5(path: str | Path, fill: Callable[[Any], None]) -> None:
@@ -263,11 +259,10 @@ def _write_embeddings(embeddings: Embeddings, path: str | Path, target: Format) 
         }
     )
     if is_npz:
-        arrays = {name: _array(series) for name, series in columns.items()}
-        _save_npz({"embeddings": embeddings.vectors, **arrays}, path, compressed=False)
+        _save("npz", {"embeddings": embeddings.vectors, **columns}, path)
     elif target is PARQUET_EMBEDDINGS:
         vectors = pl.Series("embedding", np.ascontiguousarray(embeddings.vectors))
-        _save_parquet(pl.DataFrame({**columns, "embedding": vectors}), path)
+        _save("parquet", {**columns, "embedding": vectors}, path)
     else:
         texts = {name: series.to_list() for name, series in columns.items()}
         _save_hdf5(path, lambda file: file.update({"embedding": embeddings.vectors, **texts}))

@@ -241,9 +241,8 @@ def _clipping(name: str, files: Sequence[Recording], share: FloatArray) -> list[
 
 def _chosen(original: Sequence[Recording], most: int | None) -> tuple[bool, ...]:
     """Which utterances DNSMOS is asked about: the first of each speaker by name."""
-    if most is None:
-        return (True,) * len(original)
     ordered = sorted(original, key=lambda one: one.utterance)
+    most = len(ordered) if most is None else most
     places = first_of_each((one.speaker for one in ordered), most)
     chosen = {ordered[place].utterance for place in places}
     return tuple(one.utterance in chosen for one in original)

@@ -90,9 +90,8 @@ def dnsmos(samples: npt.ArrayLike) -> Dnsmos:
     raw = np.array(
         [session.run(None, {"input_1": signal[None, at : at + WINDOW]})[0][0] for at in starts]
     )
-    return Dnsmos(
-        *(float(np.mean(np.polyval(scale, raw[:, n]))) for n, scale in enumerate(_SCALES))
-    )
+    means = [np.mean(np.polyval(scale, raw[:, n])) for n, scale in enumerate(_SCALES)]
+    return Dnsmos(*map(float, means))
 
 
 @lru_cache(maxsize=1)

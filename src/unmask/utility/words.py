@@ -12,7 +12,7 @@ import csv
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,58 +81,62 @@ def read_transcripts(source: str | Path, *, empty: bool = False) -> dict[str, st
         files = sorted(place.rglob(f"*{_LIBRISPEECH}")) or [text] * text.is_file()
         if not files:
             raise InputError(f"{place}: expected a Kaldi text or files {_LIBRISPEECH}, found none")
-    transcripts: dict[str, str] = {}
-    for where, name, words in _entries(files, TEXT):
-        if name in transcripts:
-            raise InputError(f"{where}: a second transcript of {name}")
-        if not empty and not normalised(words):
-            raise InputError(f"{where}: expected words of {name}, found none")
-        transcripts[name] = words
-    if not transcripts:
-        raise InputError(f"{place}: expected transcripts, found none")
-    return transcripts
+    return _entries(
+        place, files, TEXT, "transcript", "words", lambda text: empty or bool(normalised(text))
+    )
 
 
 def read_labels(source: str | Path) -> dict[str, str]:
     """A label of every utterance: a table with the columns ``utterance`` and ``label``, or lines of
     an utterance and its label.
     """
-    labels: dict[str, str] = {}
-    for where, name, label in _entries([Path(source)], LABEL):
-        if name in labels:
-            raise InputError(f"{where}: a second label of {name}")
-        if not label:
-            raise InputError(f"{where}: expected a label of {name}, found none")
-        labels[name] = label
-    if not labels:
-        raise InputError(f"{source}: expected labels, found none")
-    return labels
+    return _entries(source, [Path(source)], LABEL, "label", "a label", bool)
 
 
-def _entries(files: Sequence[Path], columns: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Where an utterance stands, its name and its text, of tables and of files of lines."""
+def _entries(
+    source: str | Path,
+    files: Sequence[Path],
+    columns: Sequence[str],
+    kind: str,
+    noun: str,
+    good: Callable[[str], bool],
+) -> dict[str, str]:
+    """What the files of a source say of each utterance; a ``kind`` is made of a ``noun``."""
+    entries: dict[str, str] = {}
     for path in files:
-        kind, lines = path.suffix.lower(), text_lines(path)
-        if kind in (".csv", ".tsv"):
-            rows = sheet(path, lines, "\t" if kind == ".tsv" else ",")
-            head = next(rows)[1]
-            first = next((one for one in UTTERANCE if one in head), None)
-            second = next((one for one in columns if one in head), None)
-            if first is None or second is None:
-                raise InputError(
-                    f"{path}, line 1: expected columns {UTTERANCE[0]} and {columns[0]}, found"
-                    f" {', '.join(head) or 'none'}"
-                )
-            for number, row in rows:
-                name = row[first].strip()
-                if Path(name).suffix.lower() in _AUDIO:
-                    name = Path(name).stem
-                yield f"{path}, line {number}", name, row[second].strip()
-        else:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    name, *text = line.split(maxsplit=1)
-                    yield f"{path}, line {number}", name, "".join(text).strip()
+        for number, name, text in _rows(path, columns):
+            if name in entries:
+                raise InputError(f"{path}, line {number}: a second {kind} of {name}")
+            if not good(text):
+                raise InputError(f"{path}, line {number}: expected {noun} of {name}, found none")
+            entries[name] = text
+    if not entries:
+        raise InputError(f"{source}: expected {kind}s, found none")
+    return entries
+
+
+def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Line, name and text of every utterance in a table or a file of lines."""
+    kind, lines = path.suffix.lower(), text_lines(path)
+    if kind not in (".csv", ".tsv"):
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                name, *text = line.split(maxsplit=1)
+                yield number, name, "".join(text).strip()
+        return
+    rows = sheet(path, lines, "\t" if kind == ".tsv" else ",")
+    head = next(rows)[1]
+    first = next((one for one in UTTERANCE if one in head), None)
+    second = next((one for one in columns if one in head), None)
+    if first is None or second is None:
+        raise InputError(
+            f"{path}, line 1: expected columns {UTTERANCE[0]} and {columns[0]}, found"
+            f" {', '.join(head) or 'none'}"
+        )
+    for number, row in rows:
+        name = row[first].strip()
+        audio = Path(name).suffix.lower() in _AUDIO
+        yield number, Path(name).stem if audio else name, row[second].strip()
 
 
 def sheet(

@@ -112,9 +112,14 @@ class Attacker:
         """The same attacker with its sets aligned, if its back-end asks for it, and a back-end that
         is trained.
         """
-        name = self.backend
-        if name in LEARNT:
-            _refuse_shared_speakers(str(name), self.test, self.train, *(self.pairs or ()))
+        name, attacked = self.backend, set(self.test.speakers.to_series())
+        for one in (self.train, *(self.pairs or ())) if name in LEARNT else ():
+            shared = set() if one is None else attacked & set(one.speakers.to_series())
+            if shared:
+                raise InputError(
+                    f"back-end {name}: training and test speakers must differ, found"
+                    f" {len(shared)} in both (first: {min(shared)})"
+                )
         if name in ALIGNED:
             enrol, test = _aligned(str(name), self.enrol, self.test, self.pairs)
             return replace(self, enrol=enrol, test=test, backend=AlignedCosine(str(name)))
@@ -208,7 +213,11 @@ class Attacker:
                 "attack: expected at least 2 speakers per fold in enrolment and test, found"
                 f" {len(names)} for {folds} folds"
             )
-        enrol, test = _apart(self.enrol.normalised(), self.test.normalised())
+        enrol, test = self.enrol.normalised(), self.test.normalised()
+        if enrol.utterances is None or test.utterances is None:
+            raise InputError("attack: expected a name for every utterance, found none")
+        if set(enrol.utterances.to_series()) & set(test.utterances.to_series()):
+            enrol, test = every_second(enrol)[0], every_second(test)[1]
         order = np.random.default_rng(seed).permutation(len(names))
         parts = []
         for n in range(folds):
@@ -325,15 +334,6 @@ def _one_run(enrol: Embeddings, test: Embeddings) -> bool:
     return bool(np.isin(*along).any())
 
 
-def _apart(enrol: Embeddings, test: Embeddings) -> tuple[Embeddings, Embeddings]:
-    """Two sets without a common utterance."""
-    if enrol.utterances is None or test.utterances is None:
-        raise InputError("attack: expected a name for every utterance, found none")
-    if not set(enrol.utterances.to_series()) & set(test.utterances.to_series()):
-        return enrol, test
-    return every_second(enrol)[0], every_second(test)[1]
-
-
 def every_second(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
     """Every second utterance of each speaker, counted by name, and the others."""
     assert embeddings.utterances is not None
@@ -385,11 +385,9 @@ def _matched(pairs: Pairs) -> Pairs:
     first, second = pairs
     if first.utterances is None or second.utterances is None:
         raise InputError("pairs: expected a name for every utterance, found none")
-    here, there = (
-        pl.DataFrame({"name": one.utterances.to_series(), row: np.arange(len(one))})
-        for one, row in ((first, "first"), (second, "second"))
-        if one.utterances is not None
-    )
+    names = first.utterances.to_series(), second.utterances.to_series()
+    here = pl.DataFrame({"name": names[0], "first": np.arange(len(first))})
+    there = pl.DataFrame({"name": names[1], "second": np.arange(len(second))})
     both = here.join(there, on="name", how="inner", maintain_order="left")
     if len(both) < 2:
         raise InputError(
@@ -444,18 +442,6 @@ def of_people(
     """The utterances of some ``people``, or of all others where not ``inside``."""
     chosen = embeddings.speakers.to_series().is_in(list(people)).to_numpy()
     return embeddings.select(chosen if inside else ~chosen)
-
-
-def _refuse_shared_speakers(name: str, test: Embeddings, *sets: Embeddings | None) -> None:
-    """Training speakers are never attacked."""
-    attacked = set(test.speakers.to_series())
-    for one in sets:
-        shared = set() if one is None else attacked & set(one.speakers.to_series())
-        if shared:
-            raise InputError(
-                f"back-end {name}: training and test speakers must differ, found {len(shared)} in"
-                f" both (first: {min(shared)})"
-            )
 
 
 def _given(name: str, pairs: Pairs | None) -> Pairs:

@@ -17,7 +17,7 @@ from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.privacy.legal.curve import Resampling
 from unmask.scoring import Backend, backend_named, product_sides
-from unmask.trials import Embeddings, Ids
+from unmask.trials import Embeddings, Ids, lookup
 
 EnrolLength = int | Literal["all"] | None
 """Utterances averaged in enrolment; None is the depth of Vauquier 2025, 3.4."""
@@ -136,7 +136,7 @@ def _shuffled(
     _, dense = np.unique(embeddings.speakers.codes, return_inverse=True)
     rows = np.lexsort((rng.random(len(dense)), dense))
     total = np.bincount(dense)
-    starts = np.concatenate([[0], np.cumsum(total)[:-1]])
+    starts = np.cumsum(total) - total
     return rows, np.arange(len(dense)) - np.repeat(starts, total), total
 
 
@@ -170,17 +170,14 @@ def _refuse_shared(enrol: Embeddings, test: Embeddings) -> None:
 
 def locate(names: pl.Series, table: pl.Series, *, who: str, where: str) -> IntArray:
     """Index of each name in ``table``; all must be there."""
-    numbered = pl.DataFrame({"name": table, "index": np.arange(len(table))})
-    index = pl.DataFrame({"name": names}).join(
-        numbered, on="name", how="left", maintain_order="left"
-    )["index"]
-    if index.null_count():
-        absent = names.filter(index.is_null())
+    index = lookup(names, table)
+    absent = names.filter(pl.Series(index < 0))
+    if len(absent):
         raise InputError(
             f"{who}: expected every one in {where}, found {len(absent)} of {len(names)} absent"
             f" (first: {absent[0]})"
         )
-    return np.asarray(index.to_numpy(), dtype=np.int64)
+    return index.astype(np.int64)
 
 
 def as_counts(counts: npt.ArrayLike, *, speakers: int, least: int, where: str) -> IntArray:

@@ -38,21 +38,17 @@ _LEAST_RECORDINGS = 1.5
 
 @dataclass(frozen=True)
 class Resampling:
-    """How an interval is made: its level, and replicates and seed where speakers are drawn.
-
-    No replicates ask for no interval at all.
+    """How an interval is made: its level, and replicates and seed where speakers are drawn, who are
+    numbered in the order of their names. No replicates ask for no interval at all.
     """
 
     level: float = 0.95
     replicates: int = 1000
     seed: int = 0
 
-    def times(self, units: int, *, most: int | None = None) -> FloatArray:
-        """How often each of some units is drawn in every replicate (rows), of which there are at
-        most as many as ``most`` says. Speakers are numbered in the order of their names.
-        """
-        replicates = self.replicates if most is None else min(self.replicates, most)
-        return draws(units, replicates, self.seed)
+    def times(self, units: int) -> FloatArray:
+        """How often each of some units is drawn in every replicate (rows)."""
+        return draws(units, self.replicates, self.seed)
 
 
 class Noted(Tabular):
@@ -130,30 +126,25 @@ class Curve(Noted):
     @property
     def remarks(self) -> tuple[Notice, ...]:
         """The same without a word on chance, which other attacks must be looked at for."""
-        remarks = list(self.notes)
-        if self.negated is not None:
-            other = self.negated
+        remarks = {}
+        other = self.negated
+        if other is not None:
             more = (other.value > np.fmax(self.high, self.value)) & ~other.at_chance
             if more.any():
                 i = int(np.argmax(np.where(more, other.value - self.value, -1.0)))
-                sentence = (
+                remarks["negated"] = (
                     f"the negated score succeeds more often, {100 * other.value[i]:.1f} % instead"
                     f" of {100 * self.value[i]:.1f} % with {self.counts[i]:,} speakers"
                 )
-                remarks.append(self._notice("negated", sentence))
         if self.left_out:
-            sentence = (
-                f"{self.left_out} speakers without conversations of {spoken(self.length)} are left"
-                " out"
-            )
-            remarks.append(self._notice("left-out", sentence))
+            lacking = f"{self.left_out} speakers without conversations of {spoken(self.length)}"
+            remarks["left-out"] = f"{lacking} are left out"
         if self.short:
-            sentence = (
+            remarks["short-enrolment"] = (
                 f"{self.short} enrolment speakers have fewer than {self.enrol_length} utterances"
                 " and are averaged over what they have"
             )
-            remarks.append(self._notice("short-enrolment", sentence))
-        return tuple(remarks)
+        return (*self.notes, *(self._notice(*remark) for remark in remarks.items()))
 
     def _notice(self, code: str, sentence: str) -> Notice:
         return Notice(code, self.metric, f"{TITLES[self.metric]}: {sentence}")
@@ -282,20 +273,17 @@ class RiskCurve(Curve):
         if how.replicates < 1 or not self.tells_persons:
             return None
         risks = self.per_speaker[np.argsort(in_order(self.speakers.to_list())), i]
-        times = how.times(len(risks), most=_DECILE_REPLICATES).astype(int)
+        replicates = min(how.replicates, _DECILE_REPLICATES)
+        times = draws(len(risks), replicates, how.seed).astype(int)
         drawn = np.stack([np.repeat(risks, one) for one in times])
-        ends = [
-            bias_corrected(
-                float(_worst_decile(risks[None], noise)[0]),
-                _worst_decile(drawn, noise),
-                len(risks),
-                level=how.level,
-                bounds=(0.0, 1.0),
-            )
-            for noise in (float(self.noise[i]) * (1 / self.recordings).mean(), 0.0)
-        ]
-        low, high = ends[0][0], ends[1][1]
-        return None if np.isnan(low) else (low, high)
+
+        def ends(noise: float) -> tuple[float, float]:
+            value = float(_worst_decile(risks[None], noise)[0])
+            decile, speakers = _worst_decile(drawn, noise), len(risks)
+            return bias_corrected(value, decile, speakers, level=how.level, bounds=(0.0, 1.0))
+
+        low = ends(float(self.noise[i]) * (1 / self.recordings).mean())[0]
+        return None if np.isnan(low) else (low, ends(0.0)[1])
 
     def details(self, i: int) -> tuple[Estimate, ...]:
         """Residual risk, the negated score, and the worst decile of speakers."""

@@ -4,7 +4,10 @@ from unmask.privacy.similarity.attackers import (
     PLAIN as PLAIN,
     SpeakerProtection as SpeakerProtection,
 )
-from unmask.privacy.similarity.distortion import calibration_distortion as calibration_distortion
+from unmask.privacy.similarity.distortion import (
+    CalibrationDistortion as CalibrationDistortion,
+    calibration_distortion as calibration_distortion,
+)
 from unmask.privacy.similarity.matrix import SimilaritySet as SimilaritySet
 from unmask.privacy.similarity.pseudonyms import (
     ALL as ALL,

@@ -7,17 +7,25 @@ every replicate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from unmask.base import FloatArray, IntArray, weighted_sum
-from unmask.engine import Roc, information, weighted_line
+from unmask.engine import (
+    IsotonicCalibration,
+    LinearCalibration,
+    Roc,
+    calibrate,
+    cllr,
+    information,
+    weighted_line,
+)
 from unmask.errors import InputError
-from unmask.estimate import Interval
+from unmask.estimate import Estimate, Interval, Notice, Noticed
 from unmask.privacy.similarity.lists import RunScores, speaker_trials
-from unmask.privacy.similarity.pairs import EmbeddingPairs, Pairs, aligned, prepared
+from unmask.privacy.similarity.pairs import EmbeddingPairs, Pairs, prepared
 from unmask.privacy.similarity.resampling import (
     ANY,
     NOT_ASKED,
@@ -30,21 +38,67 @@ from unmask.privacy.similarity.resampling import (
     counted,
     pav_of,
 )
-from unmask.privacy.zebra import (
-    LIMIT,
-    METHODS,
-    POINTS,
-    CalibrationDistortion,
-    ScorePair,
-    distortion_of,
-)
+from unmask.privacy.zebra import LIMIT, POINTS, Disclosure, ScorePair, zebra_profiles
 from unmask.run import NUMPY
 from unmask.scoring import Backend, backend_named
 from unmask.trials import Embeddings, Scores
 
+METHODS = ("linear", "isotonic")
+NO_SPEAKERS = "the speakers of these scores are not known"
 MOST_PAIRS = 50_000_000
 INFINITE = "the value is infinite"
 _EVEN = 129
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationDistortion(Noticed):
+    """How well a calibration learnt on one run of a safeguard serves on another (eq. 15, 16).
+
+    Made by ``calibration_distortion``, drawn by the figure of calibration profiles.
+
+    ``c_ece`` is the D_ECE formula on the second run's scores calibrated by the first: at most the
+    second run's D_ECE for a map that rises, 0 if nothing is gained, negative (down to −inf) if the
+    calibration misleads. ``cllr`` is the C_llr of the same LLRs, ``raw_cllr`` that of the second
+    run's scores as they are. ``actual`` is the ECE profile of the calibrated scores. ``intervals``
+    are those of ``c_ece`` and ``cllr``, where the speakers of the scores are known.
+    """
+
+    method: str
+    c_ece: float
+    cllr: float
+    raw_cllr: float
+    first: Disclosure
+    second: Disclosure
+    actual: FloatArray
+    calibration: LinearCalibration | IsotonicCalibration = field(repr=False)
+    notices: tuple[Notice, ...] = ()
+    intervals: tuple[Interval | None, Interval | None] = (None, None)
+    no_interval: str = NO_SPEAKERS
+
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """C_ECE and C_llr of the calibrated second run; ``c_ece`` alone is that of ``linear``."""
+        zebra = self.second.zebra
+        params = {"calibration": self.method}
+        if isinstance(self.calibration, IsotonicCalibration):
+            params["laplace"] = str(self.calibration.laplace).lower()
+        rows = (
+            ("c_ece" if self.method == "linear" else f"c_ece_{self.method}", self.c_ece, 0.0),
+            (f"cllr_{self.method}", self.cllr, 1.0),
+        )
+        return tuple(
+            Estimate(
+                metric,
+                value,
+                "bit",
+                interval=interval,
+                chance=chance,
+                n={"target": zebra.targets, "nontarget": zebra.nontargets},
+                params=params,
+                no_interval="" if interval is not None else self.no_interval,
+            )
+            for (metric, value, chance), interval in zip(rows, self.intervals, strict=True)
+        )
 
 
 def calibration_distortion(
@@ -72,19 +126,48 @@ def calibration_distortion(
     """
     if isinstance(first, Scores) and isinstance(second, Scores):
         first, second = speaker_trials({"first run": first, "second run": second}, system=system)
-    runs = [one.pair if isinstance(one, RunScores) else one for one in (first, second)]
-    if any(isinstance(one, Scores) for one in runs):
+    if isinstance(first, Scores) or isinstance(second, Scores):
         raise InputError("two runs: expected both as pairs of scores or both as lists of trials")
-    plain = distortion_of(
-        *cast("list[ScorePair]", runs), method=method, laplace=laplace, limit=limit, points=points
+    if method not in METHODS:
+        raise InputError(f"calibration: expected linear or isotonic, found {method}")
+    runs: list[ScorePair] = [
+        one.pair if isinstance(one, RunScores) else one for one in (first, second)
+    ]
+    one, two = zebra_profiles(
+        {"first run": runs[0], "second run": runs[1]}, limit=limit, points=points
+    ).values()
+    calibration = calibrate(*runs[0], method, laplace=laplace)
+    target, nontarget = (calibration.apply(scores) for scores in runs[1])
+    notices = []
+    if isinstance(calibration, LinearCalibration):
+        if calibration.separable:
+            sentence = "the first run's classes do not overlap: the linear scale is arbitrary"
+            notices.append(Notice("separable", "", sentence))
+        if calibration.scale < 0:
+            sentence = "the linear calibration turns the sign of the scores"
+            notices.append(Notice("turned-sign", "", sentence))
+    assert two.cllr is not None
+    with np.errstate(divide="ignore"):
+        actual = information.ece(target, nontarget, two.log_odds)
+    exact = information.expected_disclosure(target, nontarget), cllr(target, nontarget)
+    intervals: tuple[Interval | None, Interval | None] = None, None
+    reason = NO_SPEAKERS
+    if isinstance(first, RunScores) and isinstance(second, RunScores):
+        setup = Setup(replicates=replicates, level=level, seed=seed)
+        intervals = _intervals(first, second, exact, setup, method=method, laplace=laplace)
+        reason = (SAME if np.isfinite(exact[0]) else INFINITE) if replicates else NOT_ASKED
+    return CalibrationDistortion(
+        method,
+        *exact,
+        two.cllr,
+        one,
+        two,
+        actual,
+        calibration,
+        tuple(notices),
+        intervals,
+        reason,
     )
-    if not (isinstance(first, RunScores) and isinstance(second, RunScores)):
-        return plain
-    setup = Setup(replicates=replicates, level=level, seed=seed)
-    exact = plain.c_ece, plain.cllr
-    intervals = _intervals(first, second, exact, setup, method=method, laplace=laplace)
-    reason = (SAME if np.isfinite(plain.c_ece) else INFINITE) if replicates else NOT_ASKED
-    return replace(plain, intervals=intervals, no_interval=reason)
 
 
 def distortions(
@@ -100,18 +183,14 @@ def cross_scores(
     """Scores of every original against every protected segment but its own, with the speakers:
     what :func:`calibration_distortion` takes of one run.
     """
-    segments, order = aligned(original, protected)
-    if len(segments) ** 2 > MOST_PAIRS:
+    if len(original) ** 2 > MOST_PAIRS:
         raise InputError(
-            f"{len(segments) ** 2:,} comparisons are more than calibration takes at once"
+            f"{len(original) ** 2:,} comparisons are more than calibration takes at once"
             f" ({MOST_PAIRS:,}): choose fewer segments"
         )
     scorer = backend_named(backend)
-    source = EmbeddingPairs.of(
-        scorer,
-        prepared(scorer, original, segments.order),
-        prepared(scorer, protected, order[segments.order]),
-    )
+    segments, _, o, p = prepared(scorer, original, protected)
+    source = EmbeddingPairs.of(scorer, o, p)
     parts: dict[bool, list[tuple[FloatArray, IntArray, IntArray]]] = {True: [], False: []}
     for tile in Pairs(source, segments).tiles(NUMPY, (0, len(segments))):
         rows, columns = segments.codes[slice(*tile.rows)], segments.codes[slice(*tile.columns)]

@@ -214,7 +214,19 @@ class EmbeddingPairs:
 PairSource = MatrixPairs | EmbeddingPairs
 
 
-def prepared(backend: Backend, embeddings: Embeddings, order: IntArray) -> FloatArray:
+def prepared(
+    backend: Backend, original: Embeddings, protected: Embeddings
+) -> tuple[Segments, IntArray, FloatArray, FloatArray]:
+    """The original segments by speaker, for each the row of its protected version, and the rows of
+    both sets in this order, prepared by a back-end.
+    """
+    segments, order = aligned(original, protected)
+    order = order[segments.order]
+    o = rows_of(backend, original, segments.order)
+    return segments, order, o, rows_of(backend, protected, order)
+
+
+def rows_of(backend: Backend, embeddings: Embeddings, order: IntArray) -> FloatArray:
     """Rows of a set prepared by a back-end, in some order."""
     return np.ascontiguousarray(backend.prepare(embeddings.vectors)[order])
 

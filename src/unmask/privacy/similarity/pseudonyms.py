@@ -17,9 +17,13 @@ import numpy.typing as npt
 from unmask.base import Tabular, estimate_row
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Noticed
-from unmask.privacy.legal import Attacker
+from unmask.privacy.legal import Attacker, of_people
 from unmask.privacy.similarity.attackers import CENTRED
-from unmask.privacy.similarity.distortion import cross_scores, distortions
+from unmask.privacy.similarity.distortion import (
+    CalibrationDistortion,
+    cross_scores,
+    distortions,
+)
 from unmask.privacy.similarity.lists import RunScores, sets_of_lists, speaker_trials
 from unmask.privacy.similarity.matrix import similarity_sets
 from unmask.privacy.similarity.pairs import (
@@ -34,12 +38,12 @@ from unmask.privacy.similarity.pairs import (
     centred,
     check_backend,
     prepared,
+    rows_of,
     segments_of,
 )
 from unmask.privacy.similarity.resampling import Setup
 from unmask.privacy.similarity.result import SETS, Pseudonymisation, assessed
 from unmask.privacy.similarity.session_pairs import SessionAssessment, sessions
-from unmask.privacy.zebra import CalibrationDistortion
 from unmask.run import load_arrays, part, reporting
 from unmask.scoring import Backend, backend_named
 from unmask.trials import Embeddings, Ids, Scores, text_ids
@@ -129,20 +133,23 @@ def pseudonymisation(
     """
     setup = Setup(mean, pairs, replicates, level, seed)
     if len(data) == 3 and all(isinstance(one, Scores) for one in data):
-        return _of_lists(dict(zip(SETS, data, strict=True)), setup, system)
+        made, notes = sets_of_lists(dict(zip(SETS, data, strict=True)), setup, system=system)
+        return assessed(made, trials=_digest("|".join(one.digest for one in data)), notes=notes)
     if len(data) == 2 and all(isinstance(one, Embeddings) for one in data):
         scorer = backend_named(backend)
         check_backend(scorer)
-        original, protected = data
-        segments, order = aligned(original, protected)
-        o = prepared(scorer, original, segments.order)
-        p = prepared(scorer, protected, order[segments.order])
+        segments, _, o, p = prepared(scorer, *data)
         sources: dict[str, PairSource] = {
             name: EmbeddingPairs.of(scorer, enrol, test)
             for name, enrol, test in zip(SETS, (o, o, p), (o, p, p), strict=True)
         }
         for name, one in (attackers or {}).items():
-            sources[name] = _attack(one.ready(), original, segments)
+            used = one.ready()
+            sides = (
+                rows_of(used.backend_in_use, side, aligned(data[0], side)[1][segments.order])
+                for side in (used.enrol, used.test)
+            )
+            sources[name] = EmbeddingPairs.of(used.backend_in_use, *sides)
         return _of_sources(sources, segments, setup, scorer.name)
     if len(data) == 4:
         ids = Ids.from_strings(data[3])
@@ -158,17 +165,8 @@ def pseudonymisation(
     )
 
 
-def _of_lists(lists: Mapping[str, Scores], setup: Setup, system: str | None) -> Pseudonymisation:
-    made, notes = sets_of_lists(lists, setup, system=system)
-    digest = hashlib.sha256("|".join(one.digest for one in lists.values()).encode())
-    return assessed(made, trials=digest.hexdigest()[:8], notes=notes)
-
-
 def _of_sources(
-    sources: Mapping[str, PairSource],
-    segments: Segments,
-    setup: Setup,
-    backend: str | None,
+    sources: Mapping[str, PairSource], segments: Segments, setup: Setup, backend: str | None
 ) -> Pseudonymisation:
     rule = Rule(segments.order, "<") if setup.mirror else None
     attack = centred(sources["op"], segments)
@@ -180,17 +178,10 @@ def _of_sources(
         negated=every.keys() - {"oo", "pp"},
         once=() if setup.mirror else ("oo", "pp"),
     )
-    return assessed(made, backend=backend, trials=_digest(segments))
-
-
-def _attack(ready: Attacker, original: Embeddings, segments: Segments) -> EmbeddingPairs:
-    """OP comparisons of an attacker, in the order of the segments."""
-    backend = ready.backend_in_use
-    sides = (
-        prepared(backend, one, aligned(original, one)[1][segments.order])
-        for one in (ready.enrol, ready.test)
-    )
-    return EmbeddingPairs.of(backend, *sides)
+    codes = np.empty(len(segments), dtype=np.int64)
+    codes[segments.order] = segments.codes
+    spoken = "\n".join(segments.names[code] for code in codes)
+    return assessed(made, backend=backend, trials=_digest(spoken))
 
 
 def _square(scores: npt.ArrayLike, name: str, size: int) -> Block:
@@ -208,11 +199,7 @@ def _square(scores: npt.ArrayLike, name: str, size: int) -> Block:
     return matrix
 
 
-def _digest(segments: Segments) -> str:
-    """Eight hex digits of who spoke the segments, in the order given."""
-    codes = np.empty(len(segments), dtype=np.int64)
-    codes[segments.order] = segments.codes
-    text = "\n".join(segments.names[code] for code in codes)
+def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -428,8 +415,4 @@ def _parts(original: Embeddings, by: str | None) -> dict[str, Embeddings]:
 
 def _like(part: Embeddings, protected: Embeddings, by: str | None) -> Embeddings:
     """The protected segments of the speakers of a part."""
-    if by is None:
-        return protected
-    names = set(part.speakers.names.gather(part.speakers.used).to_list())
-    codes = [i for i, name in enumerate(protected.speakers.names) if name in names]
-    return protected.select(np.isin(protected.speakers.codes, codes))
+    return protected if by is None else of_people(protected, set(part.speakers.to_series()))

@@ -20,7 +20,6 @@ from unmask.privacy.similarity.pairs import (
     Pairs,
     Rule,
     Segments,
-    aligned,
     check_backend,
     prepared,
 )
@@ -128,19 +127,14 @@ def sessions(
     if protected.sessions is None:
         raise InputError("sessions: expected a session for every protected segment, found none")
     _refuse_lone(protected.sessions.codes, protected.speakers.codes)
-    segments, protected_order = aligned(original, protected)
-    order = protected_order[segments.order]
-    rows = {
-        "oo": prepared(scorer, original, segments.order),
-        "pp": prepared(scorer, protected, order),
-    }
+    segments, order, o, p = prepared(scorer, original, protected)
     codes = protected.sessions.codes[order].astype(np.int64)
     _refuse_missing(segments, codes)
     rules = {"within": Rule(codes, "=="), "between": Rule(codes, "!=")}
     pairs = {
         f"{name}_{kind}": Pairs(EmbeddingPairs.of(scorer, own, own), segments, rule)
         for kind, rule in rules.items()
-        for name, own in rows.items()
+        for name, own in (("oo", o), ("pp", p))
     }
     made = similarity_sets(pairs, setup, once=tuple(pairs))
     for name in ("oo_within", "oo_between"):

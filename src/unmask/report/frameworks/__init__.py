@@ -1,6 +1,5 @@
 """The frameworks of an assessment, in the order of the report: one module and one line each."""
 
-from unmask.report.frameworks.compared import POPULATION as POPULATION
 from unmask.report.frameworks.cpmap import FRAMEWORK as CP_MAPS
 from unmask.report.frameworks.legal import FRAMEWORK as LEGAL
 from unmask.report.frameworks.similarity import FRAMEWORK as SIMILARITY

@@ -11,21 +11,12 @@ import polars as pl
 
 from unmask.base import BoolArray, FloatArray
 from unmask.errors import InputError
-from unmask.privacy.legal import (
-    CENTRED,
-    CENTRED_NEGATED,
-    LEARNT,
-    NEGATED,
-    PLAIN,
-    Attacker as LegalAttacker,
-    Pairs,
-    pooled,
-    variant_name,
-)
+from unmask.privacy import legal as law
 from unmask.report.cache import digest_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Attacker, Config
 from unmask.report.extractors import Speech
 from unmask.report.inputs import Inputs, counterpart
+from unmask.report.section import note
 from unmask.trials import NONTARGET, TARGET, Embeddings, Ids, Scores
 
 ATTACKS = "Attacks"
@@ -35,17 +26,11 @@ NOT_GIVEN = {
 }
 
 
-BACKENDS_ONLY = (
-    "Attackers train back-ends only; those of the published protocol train the extractor anew,"
-    " which is stronger: with recordings and a safeguard that can be run, train = true does so."
-)
-
-
 def extractor_note(inputs: Inputs) -> str:
     """Which extractors were trained on protected speech, or why none was."""
     if not inputs.trained:
         why = dict.fromkeys(f"{who}, {why}" for (_, who), why in inputs.untrained.items())
-        return f"No extractor was trained: {'; '.join(why)}." if why else BACKENDS_ONLY
+        return f"No extractor was trained: {'; '.join(why)}." if why else note("backends_only")
     trained = (
         f"{who} on {name}, by {speech.people} people"
         for (name, who), speech in inputs.trained.items()
@@ -68,7 +53,7 @@ def description(enrol: str, train: Sequence[str], *, trained: bool = False) -> s
     return "who can run the safeguard" if enrol == "own" else "who knows nothing of the safeguard"
 
 
-def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str, LegalAttacker]:
+def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str, law.Attacker]:
     """Who competes with plain and centred scores in the similarity matrices, by name: every
     back-end of an attacker that aligns the two sides by itself, those that training people teach
     where there are such, and extractors that were trained.
@@ -79,12 +64,12 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     train, pairs = None, pairs_of(speech)
     named = dict.fromkeys(b for one in config.attackers for b in one.backends if b != "cosine")
     if pairs is not None:
-        train = pooled(pairs)
+        train = law.pooled(pairs)
     sides = counterpart(speech.known["original"], speech.protected), speech.protected
-    whole = LegalAttacker(*sides, "cosine", train, consistency=False, pairs=pairs)
+    whole = law.Attacker(*sides, "cosine", train, consistency=False, pairs=pairs)
     allowed = {name: replace(whole, backend=name) for name in named if whole.allows(name)}
     return allowed | {
-        f"trained by {who}": LegalAttacker(
+        f"trained by {who}": law.Attacker(
             counterpart(one.known["original"], one.protected), one.protected, consistency=False
         )
         for (name, who), one in inputs.trained.items()
@@ -92,7 +77,7 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
     }
 
 
-def pairs_of(speech: Speech) -> Pairs | None:
+def pairs_of(speech: Speech) -> law.Pairs | None:
     """Training speech as it is and as the attacker's own run protects it, where there are both."""
     learnt = speech.learnt
     return (learnt["original"], learnt["own"]) if {"original", "own"} <= set(learnt) else None
@@ -103,15 +88,15 @@ class Variant:
     """How an attacker compares: a back-end, and how its scores are read."""
 
     backend: str
-    reading: str = PLAIN
+    reading: str = law.PLAIN
 
     @property
     def centred(self) -> bool:
-        return self.reading in (CENTRED, CENTRED_NEGATED)
+        return self.reading in (law.CENTRED, law.CENTRED_NEGATED)
 
     @property
     def negated(self) -> bool:
-        return self.reading in (NEGATED, CENTRED_NEGATED)
+        return self.reading in (law.NEGATED, law.CENTRED_NEGATED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +114,7 @@ class Attack:
     enrol: Embeddings = field(repr=False)
     train: Embeddings = field(repr=False)
     test: Embeddings = field(repr=False)
-    pairs: Pairs | None = field(default=None, repr=False)
+    pairs: law.Pairs | None = field(default=None, repr=False)
     enrols_own: bool = False
     _scored: dict[tuple[str, bool], FloatArray] = field(
         init=False, default_factory=dict, repr=False
@@ -141,12 +126,12 @@ class Attack:
         sets = (self.enrol, self.train, self.test, *(self.pairs or ()))
         return [digest_of(one) for one in sets]
 
-    def against(self, backend: str) -> LegalAttacker:
+    def against(self, backend: str) -> law.Attacker:
         """The attacker with one of its back-ends.
 
         What it enrols is never the attacked run, or the safeguard has no key.
         """
-        return LegalAttacker(
+        return law.Attacker(
             self.enrol, self.test, backend, self.train, consistency=False, pairs=self.pairs
         )
 
@@ -167,7 +152,7 @@ class Attack:
         """Every enrolled speaker against every attacked utterance, scored once."""
         key = (variant.backend, variant.centred)
         if key not in self._scored:
-            reading = CENTRED if variant.centred else PLAIN
+            reading = law.CENTRED if variant.centred else law.PLAIN
             self._scored[key] = self.against(variant.backend).matrix(reading)
         scores = self._scored[key]
         return -scores if variant.negated else scores
@@ -225,7 +210,7 @@ class Attack:
 
 
 def labelled(attacker: str, variant: Variant) -> str:
-    return variant_name(f"{attacker} ({variant.backend})", variant.reading)
+    return law.variant_name(f"{attacker} ({variant.backend})", variant.reading)
 
 
 def _same(first: Ids, second: Ids) -> BoolArray:
@@ -260,8 +245,12 @@ class Attacks:
     @property
     def names(self) -> tuple[str, ...]:
         """Attackers that were run against some safeguard."""
-        run = (attack for name, some in self.of.items() if name != ORIGINAL for attack in some)
-        return tuple(dict.fromkeys(attack.attacker for attack in run))
+        return tuple(dict.fromkeys(a.attacker for a in self.every if a.safeguard != ORIGINAL))
+
+    @property
+    def every(self) -> tuple[Attack, ...]:
+        """All attacks, in order."""
+        return tuple(attack for some in self.of.values() for attack in some)
 
 
 def attacks_of(config: Config, inputs: Inputs) -> Attacks:
@@ -271,7 +260,7 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
     original = inputs.enrolment(inputs.original)
     control = inputs.attacked(inputs.original)
     backends = tuple(
-        dict.fromkeys(b for one in config.attackers for b in one.backends if b not in LEARNT)
+        dict.fromkeys(b for one in config.attackers for b in one.backends if b not in law.LEARNT)
     )
     of: dict[str, tuple[Attack, ...]] = {
         ORIGINAL: (Attack(ORIGINAL, ORIGINAL, "", backends, original, original, control),)
@@ -307,10 +296,10 @@ def _attack(safeguard: str, one: Attacker, inputs: Inputs, speech: Speech) -> At
     known = {data: inputs.enrolment(some) for data, some in speech.known.items()}
     apart = all(data in speech.learnt for data in one.train)
     sets = speech.learnt if apart else known
-    train = pooled([sets[data] for data in one.train if data in sets])
+    train = law.pooled([sets[data] for data in one.train if data in sets])
     pairs = pairs_of(speech) if apart and one.enrol == "original" else None
     usable = tuple(
-        b for b in one.backends if b not in LEARNT or (apart and (b == "asnorm" or pairs))
+        b for b in one.backends if b not in law.LEARNT or (apart and (b == "asnorm" or pairs))
     )
     return Attack(
         safeguard,

@@ -10,8 +10,8 @@ from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.study import Framework, Results, Study, Table
-from unmask.report.section import TWO_RATES, Section, TableBlock, percent
-from unmask.stress import Contour, CpAssessment, DeltaCpMap, contour, cp_maps
+from unmask.report.section import Section, TableBlock, note, percent
+from unmask.stress import Contour, CpAssessment, CpMap, DeltaCpMap, contour, cp_maps
 
 LEVELS = {"eer": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5), "min_dcf": (0.1, 0.2, 0.5, 0.8)}
 
@@ -128,6 +128,16 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
     ]
 
 
+@figures_of.register(CpMap)
+def _(result: CpMap) -> list[charts.Figure]:
+    return [charts.cp_map_figure({"system": result})]
+
+
+@figures_of.register(DeltaCpMap)
+def _(result: DeltaCpMap) -> list[charts.Figure]:
+    return [charts.delta_cp_map_figure([result])]
+
+
 def _step(table: Table, study: Study) -> Step:
     """Maps of all systems of a table; with the original among them, each safeguard against it.
 
@@ -153,7 +163,6 @@ def _step(table: Table, study: Study) -> Step:
 
 
 def _section(study: Study, results: Results) -> Section:
-    """Maps and delta maps of every table."""
     assessments: Mapping[str, CpAssessment] = results["maps"]
     figures: list[charts.Figure] = []
     rows: list[Row] = []
@@ -180,7 +189,7 @@ def _section(study: Study, results: Results) -> Section:
         maps, _, compared = _rows(result, table=name)
         rows += maps
         deltas += compared
-    blocks = [TableBlock("C-P maps in numbers", tuple(rows), note=TWO_RATES)]
+    blocks = [TableBlock("C-P maps in numbers", tuple(rows), note=note("two_rates"))]
     if deltas:
         blocks.append(TableBlock("Who errs less", tuple(deltas), folded=True))
     return Section(
@@ -207,9 +216,7 @@ def _section(study: Study, results: Results) -> Section:
 
 def _hardest(result: CpAssessment) -> str:
     """The system whose errors grow most on hard trials."""
-    gaps = {name: cp.hardest_decile - cp.full for name, cp in result.maps.items()}
-    name = max(gaps, key=lambda one: gaps[one])
-    cp = result.maps[name]
+    name, cp = max(result.maps.items(), key=lambda one: one[1].hardest_decile - one[1].full)
     values = (
         (f"{100 * value:.1f} %" if cp.metric.name == "eer" else f"{value:.3f}")
         for value in (cp.hardest_decile, cp.full)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -14,20 +14,8 @@ from unmask.privacy import (
     Pseudonymisation,
     disclosure_of,
     pseudonymisation,
+    similarity as similar,
     zoo,
-)
-from unmask.privacy.similarity import (
-    NOT_ASKED,
-    PLAIN,
-    SAME,
-    WITH_TRIALS,
-    PrivacyAssessment,
-    Safeguard,
-    SessionAssessment,
-    SimilaritySet,
-    quadrants,
-    sessions,
-    single,
 )
 from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL
@@ -44,7 +32,7 @@ MOST_IN_ONE_FIGURE = 100
 
 @document.register
 def _(
-    assessment: PrivacyAssessment, *, inputs: tuple[Source, ...] = (), details: bool = False
+    assessment: similar.PrivacyAssessment, *, inputs: tuple[Source, ...] = (), details: bool = False
 ) -> Document:
     """One row per set and safeguard, and one for the original speech (Noé 2022, Tables 2–4)."""
     several = len(assessment.datasets) > 1
@@ -67,7 +55,7 @@ def _(
     )
 
 
-def _original(safeguard: Safeguard) -> tuple[Estimate, ...]:
+def _original(safeguard: similar.Safeguard) -> tuple[Estimate, ...]:
     """D_ECE, l_w and tag of the original speech against itself: what there is to protect."""
     result = safeguard.result
     own = result.sets["oo"]
@@ -75,15 +63,17 @@ def _original(safeguard: Safeguard) -> tuple[Estimate, ...]:
     n = {"target": zebra.targets, "nontarget": zebra.nontargets, "speakers": len(own.speakers)}
     params = {"set": "oo", "backend": result.backend, "bins": own.bins or None}
     about: dict[str, Any] = {"n": n, "params": params, "trials": result.trials}
-    reason = "" if interval is not None else SAME if result.replicates else NOT_ASKED
+    reason = (
+        "" if interval is not None else similar.SAME if result.replicates else similar.NOT_ASKED
+    )
     return (
         Estimate("d_ece", zebra.d_ece, "bit", interval, 0.0, no_interval=reason, **about),
-        Estimate("l_w", zebra.l_w, chance=0.0, no_interval=WITH_TRIALS, **about),
-        Estimate("tag", zebra.tag, no_interval=WITH_TRIALS, **about),
+        Estimate("l_w", zebra.l_w, chance=0.0, no_interval=similar.WITH_TRIALS, **about),
+        Estimate("tag", zebra.tag, no_interval=similar.WITH_TRIALS, **about),
     )
 
 
-def _notes(assessment: PrivacyAssessment) -> tuple[str, ...]:
+def _notes(assessment: similar.PrivacyAssessment) -> tuple[str, ...]:
     notes = []
     several = len(assessment.datasets) > 1
     for safeguard in {s.dataset: s for s in assessment}.values():
@@ -122,8 +112,8 @@ def _notes(assessment: PrivacyAssessment) -> tuple[str, ...]:
     return tuple(notes)
 
 
-@figures_of.register(PrivacyAssessment)
-def _(assessment: PrivacyAssessment, *, order: str = "given") -> list[charts.Figure]:
+@figures_of.register(similar.PrivacyAssessment)
+def _(assessment: similar.PrivacyAssessment, *, order: str = "given") -> list[charts.Figure]:
     """Matrices, disclosure, protection and zoo per set, and the scatter over all sets."""
     colours = charts.system_colours([ORIGINAL, *assessment.systems], original=ORIGINAL)
     points = [_point(s.system, s.dataset, s.result) for s in assessment]
@@ -137,13 +127,20 @@ def _(assessment: PrivacyAssessment, *, order: str = "given") -> list[charts.Fig
     return figures
 
 
+@figures_of.register(Pseudonymisation)
+def _(result: Pseudonymisation, *, order: str = "given") -> list[charts.Figure]:
+    return figures_of(
+        similar.PrivacyAssessment((similar.Safeguard("protected", "all", result),)), order=order
+    )
+
+
 def _point(system: str, dataset: str, result: Pseudonymisation) -> charts.Point:
     intervals = (result.interval("deid"), result.interval("g_vd"))
     return charts.Point(system, dataset, result.deid, result.g_vd, *intervals, *result.beyond_plain)
 
 
 def _of_set(
-    chosen: list[Safeguard], colours: dict[str, str], order: str, suffix: str
+    chosen: list[similar.Safeguard], colours: dict[str, str], order: str, suffix: str
 ) -> list[charts.Figure]:
     results = {s.system: s.result for s in chosen}
     first = chosen[0].result
@@ -186,7 +183,7 @@ def _matrices(
     results: Mapping[str, Pseudonymisation], order: str, suffix: str
 ) -> list[charts.Figure]:
     """All safeguards in one figure, or in one figure each where the matrices are large."""
-    views = {system: quadrants(result, order=order) for system, result in results.items()}
+    views = {system: similar.quadrants(result, order=order) for system, result in results.items()}
     name = "similarity_matrices"
     if max(len(view.labels) for view in views.values()) <= MOST_IN_ONE_FIGURE or len(views) == 1:
         return [charts.similarity_matrices(views, name=f"{name}{suffix}")]
@@ -196,10 +193,12 @@ def _matrices(
     ]
 
 
-def _zoo(sets: Mapping[str, SimilaritySet], system: str, order: str, suffix: str) -> charts.Figure:
+def _zoo(
+    sets: Mapping[str, similar.SimilaritySet], system: str, order: str, suffix: str
+) -> charts.Figure:
     return charts.zoo_plots(
         {name: zoo(own) for name, own in sets.items()},
-        matrices={name: single(own, order=order) for name, own in sets.items()},
+        matrices={name: similar.single(own, order=order) for name, own in sets.items()},
         name=f"zoo_{_plain(system)}{suffix}",
     )
 
@@ -227,7 +226,9 @@ def _steps(study: Study) -> Plan:
             weight=2.0 + 0.5 * len(rivals),
         )
         if protected.sessions is not None and protected.sessions.n_unique > 1:
-            within[name] = Step.of(f"sessions of {name}", sessions, *voices, weight=2.0, **how)
+            within[name] = Step.of(
+                f"sessions of {name}", similar.sessions, *voices, weight=2.0, **how
+            )
     for name, sets in inputs.sets.items():
         scores = [sets[part] for part in ("oo", "op", "pp") if part in sets]
         if len(scores) == 3:
@@ -240,34 +241,33 @@ def _steps(study: Study) -> Plan:
 def _section(study: Study, results: Results) -> Section:
     """Matrices, distinctiveness against de-identification, each speaker, the zoo."""
     every: Mapping[str, Pseudonymisation] = results["matrices"]
-    within: Mapping[str, SessionAssessment] = results["sessions"]
+    within: Mapping[str, similar.SessionAssessment] = results["sessions"]
 
-    def choice(label: str, make: Callable[[int, str, Pseudonymisation], charts.Figure]) -> Choice:
-        made = [(name, make(n, name, one)) for n, (name, one) in enumerate(every.items(), start=1)]
-        return Choice(label, tuple(made))
-
-    def matrices(number: int, name: str, result: Pseudonymisation) -> charts.Figure:
+    def matrices(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
         title = f"{name}: {_left(result):.0f} % of what ties a voice to its owner is left"
-        views = {name: quadrants(result)}
-        return charts.similarity_matrices(views, name=f"similarity_{number}", title=title)
+        views = {name: similar.quadrants(result)}
+        return charts.similarity_matrices(views, name=drawn, title=title)
 
-    def speakers(number: int, name: str, result: Pseudonymisation) -> charts.Figure:
+    def speakers(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
         own = 100 * result.per_speaker.deid
         return charts.speaker_protection(
             {name: result.per_speaker},
             colours=study.colours,
-            name=f"speaker_protection_{number}",
+            name=drawn,
             title=f"{name}: DeID from {own.min():.0f} to {own.max():.0f} %, person by person",
         )
 
-    def zoos(number: int, name: str, result: Pseudonymisation) -> charts.Figure:
+    def zoos(drawn: str, name: str, result: Pseudonymisation) -> charts.Figure:
         title = f"{name}: who is recognised and who is confused among protected voices"
-        return charts.zoo_plots({name: zoo(result.sets["pp"])}, name=f"zoo_{number}", title=title)
+        return charts.zoo_plots({name: zoo(result.sets["pp"])}, name=drawn, title=title)
 
+    best, most = min(every.items(), key=lambda one: _left(one[1]))
+    hidden = f"{best} hides owners most, {_left(most):.0f} % of resemblance left"
+    cost = f"{hidden}, at {most.g_vd:+.1f} dB of distinctiveness"
     points = [_point(name, "all", result) for name, result in every.items()]
     tables = [
         TableBlock(
-            "De-identification and voice charts.distinctiveness",
+            "De-identification and voice distinctiveness",
             tuple(
                 Row({"safeguard": n, "strongest attack": r.strongest.attacker}, r.estimates)
                 for n, r in every.items()
@@ -286,10 +286,10 @@ def _section(study: Study, results: Results) -> Section:
         key="similarity",
         answer=tuple(_answer(name, result) for name, result in every.items()),
         figures=(
-            choice("Matrices of", matrices),
-            charts.distinctiveness(points, colours=study.colours, title=_cost(every)),
-            choice("Speakers under", speakers),
-            choice("Zoo of", zoos),
+            Choice.of("Matrices of", "similarity", every, matrices),
+            charts.distinctiveness(points, colours=study.colours, title=cost.replace("-", "−")),
+            Choice.of("Speakers under", "speaker_protection", every, speakers),
+            Choice.of("Zoo of", "zoo", every, zoos),
         ),
         tables=tuple(tables),
         notices=tuple(
@@ -306,17 +306,10 @@ def _left(result: Pseudonymisation) -> float:
     return 100 * (1 - float(result.strongest.deid.value))
 
 
-def _cost(results: Mapping[str, Pseudonymisation]) -> str:
-    """What the safeguard that hides most costs."""
-    best = min(results, key=lambda name: _left(results[name]))
-    hidden = f"{best} hides owners most, {_left(results[best]):.0f} % of resemblance left"
-    return f"{hidden}, at {results[best].g_vd:+.1f} dB of charts.distinctiveness".replace("-", "−")
-
-
 def _answer(name: str, result: Pseudonymisation) -> str:
     strongest = result.strongest
     taken = percent(strongest.deid)
-    against = "" if strongest.attacker == PLAIN else f" by the {strongest.attacker} score"
+    against = "" if strongest.attacker == similar.PLAIN else f" by the {strongest.attacker} score"
     return (
         f"Under this recogniser {name} takes {taken} of the diagonal dominance"
         f" that ties a voice to its owner (DeID, judged{against or ' by the score as it is'});"

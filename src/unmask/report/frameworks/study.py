@@ -194,11 +194,7 @@ class Study:
 
     def per_attack(self, make: Callable[[Attack, Config], Step]) -> dict[tuple[str, str], Step]:
         """A step for each attack, by safeguard and attacker."""
-        return {
-            (name, attack.attacker): make(attack, self.config)
-            for name, attacks in self.attacks.of.items()
-            for attack in attacks
-        }
+        return {(a.safeguard, a.attacker): make(a, self.config) for a in self.attacks.every}
 
     def tried(self, done: Mapping[tuple[str, str], Sequence[Trialled]]) -> None:
         """Take the tried attacks; of their scores only those of the strongest are held."""
@@ -207,20 +203,14 @@ class Study:
             trialled.setdefault(name, []).extend(variants)
         self.trialled = trialled
         best = {id(attack): [variant] for attack, variant in self.strongest().values()}
-        for attacks in self.attacks.of.values():
-            for attack in attacks:
-                attack.hold(*best.get(id(attack), ()))
+        for attack in self.attacks.every:
+            attack.hold(*best.get(id(attack), ()))
 
     def strongest(self) -> dict[str, tuple[Attack, Variant]]:
         """The attack with the lowest equal error rate on each safeguard."""
         best = {name: strongest(trialled, "eer") for name, trialled in self.trialled.items()}
-        return {
-            name: (
-                next(a for a in self.attacks.of[name] if a.attacker == one.attacker),
-                one.variant,
-            )
-            for name, one in best.items()
-        }
+        attacks = {(a.safeguard, a.attacker): a for a in self.attacks.every}
+        return {n: (attacks[n, one.attacker], one.variant) for n, one in best.items()}
 
     def compared(self) -> list[Table]:
         """The strongest attacks, those on one list of trials in one table, and the given tables."""

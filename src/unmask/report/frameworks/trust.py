@@ -8,28 +8,16 @@ from typing import Any
 
 from unmask import figures as charts
 from unmask.estimate import Estimate, Notice, Noticed
-from unmask.privacy.legal import (
-    FREE,
-    STRONG_ENOUGH,
-    Attacker as LegalAttacker,
-    LearningCurve,
-    among,
-    every_second,
-    learning_curve,
-    linked,
-    of_people,
-    on_fewer,
-    pooled,
-    trained_on,
-)
+from unmask.privacy import legal as law
 from unmask.report.cache import Step, digest_of
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Row
 from unmask.report.extractors import Speech
 from unmask.report.frameworks.attacks import Attack
 from unmask.report.frameworks.study import Framework, Plan, Results, Study, strongest
+from unmask.report.headline import residual
 from unmask.report.inputs import Inputs
-from unmask.report.section import Choice, Section, TableBlock, shown
+from unmask.report.section import Choice, Section, TableBlock, note, shown
 from unmask.trials import Embeddings
 
 _OVERFIT = 0.1
@@ -48,7 +36,7 @@ class Trusted(Noticed):
     attacker: str
     backend: str
     controls: Mapping[str, Estimate]
-    curve: LearningCurve
+    curve: law.LearningCurve
 
     @property
     def label(self) -> str:
@@ -74,7 +62,7 @@ class Trusted(Noticed):
             ),
         ):
             control = self.controls.get(name)
-            if control is not None and not _residual(control) >= STRONG_ENOUGH:
+            if control is not None and not residual(control) >= law.STRONG_ENOUGH:
                 sentences.append((code, f"links {shown(control, 1, scale=100)} % only {verdict}"))
         seen, unseen = self.controls.get("seen"), self.controls["unseen"]
         if seen is not None and seen.interval is not None and unseen.interval is not None:
@@ -89,11 +77,6 @@ class Trusted(Noticed):
         return tuple(Notice(code, f"{self.safeguard}, {self.label}", s) for code, s in sentences)
 
 
-def _residual(estimate: Estimate) -> float:
-    chance = float(estimate.chance or 0)
-    return (float(estimate.value) - chance) / (1 - chance)
-
-
 def trusted(
     attack: Attack, backend: str, inputs: Inputs, speech: Speech, *, level: float, seed: int
 ) -> Trusted:
@@ -102,30 +85,30 @@ def trusted(
     ``speech`` is all that its attacker holds through its extractor.
     """
     attacker = attack.against(backend)
-    if speech.shares or backend in FREE:
+    if speech.shares or backend in law.FREE:
         series = {speech.people: [attacker]} | {
             part.people: [_through(attack, backend, inputs, part)]
             for part in speech.shares.values()
         }
         best, seen = attacker, None
     else:
-        series = on_fewer(attacker, seed=seed)
+        series = law.on_fewer(attacker, seed=seed)
         best = series[max(series)][0]
         people = set(best.test.speakers.to_series())
         trained = attacker.train
         assert trained is not None
         if people & set(trained.speakers.to_series()):
-            seen = trained_on(among(attacker, people), people)
+            seen = law.trained_on(law.among(attacker, people), people)
         else:
             known = [inputs.enrolment(one) for one in speech.known.values()]
-            seen = replace(best, train=pooled(known)) if backend in ("wccn", "plda") else None
-    curve = learning_curve(dict(sorted(series.items())), level=level)
+            seen = replace(best, train=law.pooled(known)) if backend in ("wccn", "plda") else None
+    curve = law.learning_curve(dict(sorted(series.items())), level=level)
     people = set(best.test.speakers.to_series())
 
-    def beside(speech_of: Embeddings) -> LegalAttacker:
+    def beside(speech_of: Embeddings) -> law.Attacker:
         """The same back-end, one set on both sides."""
         enrol, test = inputs.enrolment(speech_of), inputs.attacked(speech_of)
-        return replace(best, enrol=of_people(enrol, people), test=of_people(test, people))
+        return replace(best, enrol=law.of_people(enrol, people), test=law.of_people(test, people))
 
     tried = {"unseen": best, "unprotected": beside(speech.known["original"])}
     if "own" in speech.known:
@@ -133,42 +116,43 @@ def trusted(
     if seen is not None:
         tried["seen"] = seen
     elif "own" in speech.learnt:
-        first, second = every_second(speech.learnt["own"])
+        first, second = law.every_second(speech.learnt["own"])
         if first.n_speakers >= curve.candidates:
             tried["seen"] = replace(best, enrol=first, test=second)
     controls = {
         name: replace(
-            linked(one, candidates=curve.candidates).estimate(0), metric=f"linkability_{name}"
+            law.linked(one, candidates=curve.candidates).estimate(0), metric=f"linkability_{name}"
         )
         for name, one in tried.items()
     }
     return Trusted(attack.safeguard, attack.attacker, backend, controls, curve)
 
 
-def _through(attack: Attack, backend: str, inputs: Inputs, part: Speech) -> LegalAttacker:
+def _through(attack: Attack, backend: str, inputs: Inputs, part: Speech) -> law.Attacker:
     """The attacker with an extractor that was trained on fewer people."""
     own = attack.enrols_own and "own" in part.known
     enrol = inputs.enrolment(part.known["own" if own else "original"])
-    train = pooled(list(part.learnt.values()))
-    return LegalAttacker(enrol, inputs.attacked(part.protected), backend, train, consistency=False)
+    train = law.pooled(list(part.learnt.values()))
+    return law.Attacker(enrol, inputs.attacked(part.protected), backend, train, consistency=False)
 
 
 def _later(study: Study) -> Plan:
     """Each trained attacker with its strongest trained back-end."""
     steps = {}
-    for name, attacks in study.attacks.of.items():
-        for attack in attacks if name != ORIGINAL else ():
-            extractor = study.inputs.trained.get((name, attack.attacker))
-            speech = extractor or study.inputs.speech(name)
-            variants = [
-                one
-                for one in study.trialled.get(name, ())
-                if one.attacker == attack.attacker
-                and (extractor is not None or one.variant.backend not in FREE)
-            ]
-            if variants:
-                backend = strongest(variants, "eer").variant.backend
-                steps[name, attack.attacker] = _step(study, attack, backend, speech)
+    for attack in study.attacks.every:
+        name, who = attack.safeguard, attack.attacker
+        if name == ORIGINAL:
+            continue
+        extractor = study.inputs.trained.get((name, who))
+        speech = extractor or study.inputs.speech(name)
+        variants = [
+            one
+            for one in study.trialled.get(name, ())
+            if one.attacker == who and (extractor or one.variant.backend not in law.FREE)
+        ]
+        if variants:
+            backend = strongest(variants, "eer").variant.backend
+            steps[name, who] = _step(study, attack, backend, speech)
     return {"trusted": steps}
 
 
@@ -187,17 +171,15 @@ def _step(study: Study, attack: Attack, backend: str, speech: Speech) -> Step:
 def _section(study: Study, results: Results) -> Section:
     """What trained attackers reach where they must succeed, and how they learn."""
     attackers: Mapping[tuple[str, str], Trusted] = results["trusted"]
-    names = dict.fromkeys(name for name, _ in attackers)
-    panels: list[tuple[str, charts.Figure]] = [
-        (
-            name,
-            charts.learning_curves(
-                {one.label: one.curve for (n, _), one in attackers.items() if n == name},
-                name=f"learning_curves_{number}",
-            ),
-        )
-        for number, name in enumerate(names, start=1)
-    ]
+    curves_of: dict[str, dict[str, law.LearningCurve]] = {}
+    for (name, _), one in attackers.items():
+        curves_of.setdefault(name, {})[one.label] = one.curve
+    panels = Choice.of(
+        "Learning curves on",
+        "learning_curves",
+        curves_of,
+        lambda drawn, _, some: charts.learning_curves(some, name=drawn),
+    )
     rows = [
         Row({"safeguard": one.safeguard, "attacker": one.label}, tuple(one.controls.values()))
         for one in attackers.values()
@@ -228,19 +210,13 @@ def _section(study: Study, results: Results) -> Section:
     return Section(
         key="trust",
         answer=tuple(answer),
-        figures=(Choice("Learning curves on", tuple(panels)),),
+        figures=(panels,),
         tables=(
-            TableBlock("What trained attackers reach", tuple(rows), note=_NOTE),
+            TableBlock("What trained attackers reach", tuple(rows), note=note("controls")),
             TableBlock("Learning curves", tuple(curves), folded=True),
         ),
         notices=tuple(notice for one in attackers.values() for notice in one.notices),
     )
 
-
-_NOTE = (
-    "Linkability of single utterances by the strongest trained back-end of each attacker: of people"
-    " that it never saw, of people that it was trained on, of unprotected speech, and of speech of"
-    " its own run enrolled from the same run, under one key, where it must succeed."
-)
 
 FRAMEWORK = Framework("trust", _section, later=_later, trials=True, main="trusted")

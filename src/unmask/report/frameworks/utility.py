@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from unmask import figures as charts
+from unmask import figures as charts, utility as costs
 from unmask.errors import InputError
 from unmask.estimate import Estimate
 from unmask.report.cache import Step
@@ -20,16 +20,6 @@ from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.headline import find, legal_number
 from unmask.report.section import Section, TableBlock, shown
 from unmask.speech import Recording
-from unmask.utility import (
-    METRICS,
-    Utility,
-    measure,
-    read_measurements,
-    read_transcripts,
-    recogniser,
-    runs_code,
-    utility_of,
-)
 
 SILENCE = "silence"
 UTILITY = "utility"
@@ -41,7 +31,7 @@ _COSTS = {
 
 
 @document.register
-def _(result: Utility) -> Document:
+def _(result: costs.Utility) -> Document:
     """One row per condition: the number, the same of unprotected speech, the difference."""
     return Document(
         tuple(Row({"safeguard": name}, some) for name, some in result.estimates_of.items()),
@@ -53,7 +43,7 @@ def _(result: Utility) -> Document:
 
 def check_code(config: Config, *, allow_code: bool) -> None:
     """A config may name a command or a model to fetch only where its user allows code."""
-    if config.utility.given and runs_code(config.utility.recogniser) and not allow_code:
+    if config.utility.given and costs.runs_code(config.utility.recogniser) and not allow_code:
         raise InputError(
             f"utility.recogniser: expected pocketsphinx, found {config.utility.recogniser}, which"
             " names code to run: --allow-code lets a config do so"
@@ -92,29 +82,27 @@ def _steps(study: Study) -> Plan:
     return {UTILITY: {UTILITY: step}}
 
 
-def _read(path: Path, names: Sequence[str], drawn: Mapping[str, Any]) -> Utility:
-    measured = read_measurements(path)
+def _read(path: Path, names: Sequence[str], drawn: Mapping[str, Any]) -> costs.Utility:
+    measured = costs.read_measurements(path)
     missing = [name for name in measured.conditions if name not in (ORIGINAL, *names)]
     if len(missing) == len(measured.conditions) - 1:
         raise InputError(
             f"{path}: expected one of the safeguards {', '.join(names)}, found"
             f" {', '.join(missing) or 'none'}"
         )
-    return utility_of(measured, **drawn)
+    return costs.utility_of(measured, **drawn)
 
 
 def _measured(
-    config: Config,
-    original: Sequence[Recording],
-    protected: Mapping[str, Sequence[Recording]],
-) -> Utility:
+    config: Config, original: Sequence[Recording], protected: Mapping[str, Sequence[Recording]]
+) -> costs.Utility:
     how = config.utility
     words: dict[str, Any] = {}
     if how.transcripts is not None:
-        words["transcripts"] = read_transcripts(how.transcripts)
-        words["recogniser"] = recogniser(how.recogniser, grammar=how.grammar)
-    measured = measure(original, protected, pitched=how.melody, mos=how.dnsmos, **words)
-    return utility_of(measured, **config.drawn)
+        words["transcripts"] = costs.read_transcripts(how.transcripts)
+        words["recogniser"] = costs.recogniser(how.recogniser, grammar=how.grammar)
+    measured = costs.measure(original, protected, pitched=how.melody, mos=how.dnsmos, **words)
+    return costs.utility_of(measured, **config.drawn)
 
 
 def _digest(paths: Sequence[Path]) -> str:
@@ -126,7 +114,7 @@ def _digest(paths: Sequence[Path]) -> str:
 
 def _section(study: Study, results: Results) -> Section:
     """Tables and sentences; the plane stands on the first screen."""
-    result: Utility = results[UTILITY][UTILITY]
+    result: costs.Utility = results[UTILITY][UTILITY]
     names = [n for n in result.conditions if n in (ORIGINAL, *study.inputs.safeguards)]
 
     def rows(*, main: bool) -> tuple[Row, ...]:
@@ -169,7 +157,7 @@ def _base(metric: str) -> str:
     return metric.removesuffix("_unprotected").removesuffix("_difference")
 
 
-def _said(result: Utility, name: str) -> str:
+def _said(result: costs.Utility, name: str) -> str:
     parts = []
     wer, bare = result.estimate(name, "wer"), result.estimate(ORIGINAL, "wer")
     if wer is not None and bare is not None:
@@ -216,7 +204,7 @@ def plane_of(
             chances.append(risk.chance)
     if len(points) < 2 or points[0].system != ORIGINAL:
         return None
-    silent = METRICS[metric].chance if metric in METRICS else None
+    silent = costs.METRICS[metric].chance if metric in costs.METRICS else None
     if silent is not None:
         points.append(charts.PlanePoint(SILENCE, min(chances), silent, anchor=True))
     return charts.cost_plane(

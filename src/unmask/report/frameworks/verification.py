@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from unmask import figures as charts
-from unmask.engine import Battery, Evaluation, curves, evaluate
+from unmask.engine import Battery, Comparison, Evaluation, curves, det_bands, evaluate
+from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import matrix_risks
 from unmask.report.cache import Step
@@ -23,16 +25,15 @@ from unmask.report.frameworks.study import (
     leaders,
     strongest,
 )
-from unmask.report.section import TWO_RATES, Section, TableBlock, shown
+from unmask.report.section import Section, TableBlock, note, shown
+from unmask.stress import cp_maps, worst_case
 from unmask.trials import Scores
 
+POPULATION = 100_000
+_GRID = 50
 _FIRST = ("eer", "min_dcf", "min_cllr", "d_ece", "l_w", "tag")
 _REST = ("eer_raw", "act_dcf", "cllr", "d_sys", "tpr_at_fpr")
 _ERRORS = ("eer", "min_dcf", "act_dcf", "cllr", "d_sys", "tpr_at_fpr", "eer_raw")
-CHOSEN = (
-    "The strongest variant of each attacker (back-end, centred or not, either sign), chosen on the"
-    " very trials that are shown: what is left to chance in the choice errs towards more risk."
-)
 
 
 @figures_of.register(Evaluation)
@@ -67,6 +68,34 @@ def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[charts.Figure]:
     ]
 
 
+@figures_of.register(Comparison)
+def _(comparison: Comparison) -> list[charts.Figure]:
+    """Both DETs with bands, all differences, the delta C-P map, the worst case of both.
+
+    What the trials do not allow, such as a worst case without speakers, is left out.
+    """
+    scores = comparison.scores
+    differences = charts.difference_intervals(comparison)
+    if scores is None:
+        return [differences]
+    names = list(scores.systems)
+    lines = dict(zip(names, map(curves.det_curve, comparison.rocs), strict=True))
+    interval = comparison.differences[0].difference.interval
+    drawn: dict[str, Any] = (
+        {} if interval is None else {"level": interval.level, "seed": comparison.seed}
+    )
+    bands = det_bands(scores, **drawn) if drawn else {}
+    figures = [charts.det(lines, bands=bands, hull=False, name="compare_det"), differences]
+    with suppress(InputError):
+        maps = cp_maps(scores, systems=names, grid=_GRID, replicates=0)
+        figures += [figure for figure in figures_of(maps) if figure.name.startswith("delta")]
+    with suppress(InputError):
+        options = {"population": POPULATION, "skip_single": True, **drawn}
+        studies = {name: worst_case(scores, system=name, **options) for name in names}
+        figures.append(charts.worst_case_of_systems(studies))
+    return figures
+
+
 def _evaluated(
     scores: Scores,
     *,
@@ -82,7 +111,6 @@ def _evaluated(
 
 
 def _steps(study: Study) -> Plan:
-    """Every score table."""
     how = {**study.config.trials, "by": study.config.verification.by}
     drawn = study.config.drawn
     return {
@@ -139,7 +167,10 @@ def _section(study: Study, results: Results) -> Section:
         attackers = variant_blocks(
             "Attackers as verification systems", trialled, "eer", _ERRORS, wide=2
         )
-        blocks += [replace(attackers[0], note=f"{CHOSEN} {TWO_RATES}"), *attackers[1:]]
+        blocks += [
+            replace(attackers[0], note=f"{attackers[0].note} {note('two_rates')}"),
+            *attackers[1:],
+        ]
         notices += notices_of(trialled, "eer")
         by = tuple(
             Row(
@@ -221,7 +252,7 @@ def variant_blocks(
 
     first = [one for variants in trialled.values() for one in leaders(variants, metric)]
     others = [one for variants in trialled.values() for one in variants if one not in first]
-    blocks = [TableBlock(title, rows(first, metrics[:wide]), note=CHOSEN)]
+    blocks = [TableBlock(title, rows(first, metrics[:wide]), note=note("chosen"))]
     if wide is not None:
         blocks.append(TableBlock("All detection metrics", rows(first, metrics[wide:]), folded=True))
     blocks.append(

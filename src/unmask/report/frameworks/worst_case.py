@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from unmask import figures as charts
+from unmask import figures as charts, stress
 from unmask.engine import Roc
 from unmask.estimate import Notice, Noticed
 from unmask.report.cache import Step
@@ -16,19 +17,6 @@ from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study, Table
 from unmask.report.section import Section, TableBlock, percent
 from unmask.run import part
-from unmask.stress import (
-    GROUPS,
-    LEAST_SPEAKERS,
-    ModelComparison,
-    Needed,
-    Operating,
-    PairScores,
-    Prediction,
-    WorstCase,
-    WorstCaseStudy,
-    thresholds_of_roc,
-    worst_case,
-)
 from unmask.trials import Scores, Source
 
 _STEPS = (1, 2, 5)
@@ -46,9 +34,9 @@ class SystemGrowth:
     """One system at the thresholds of a study; ``predicted`` is None where no model was fitted."""
 
     system: str
-    operating: tuple[Operating, ...]
-    measured: WorstCase
-    predicted: Prediction | None = None
+    operating: tuple[stress.Operating, ...]
+    measured: stress.WorstCase
+    predicted: stress.Prediction | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +54,7 @@ def default_counts(most: int) -> tuple[int, ...]:
 
 
 @document.register(Mapping)
-def _(studies: Mapping[str, WorstCaseStudy], *, inputs: tuple[Source, ...] = ()) -> Document:
+def _(studies: Mapping[str, stress.WorstCaseStudy], *, inputs: tuple[Source, ...] = ()) -> Document:
     """One row per group and threshold."""
     rows: list[Row] = []
     notes: list[str] = []
@@ -101,7 +89,7 @@ def _(studies: Mapping[str, WorstCaseStudy], *, inputs: tuple[Source, ...] = ())
     )
 
 
-def _safe(need: Needed, study: WorstCaseStudy) -> str:
+def _safe(need: stress.Needed, study: stress.WorstCaseStudy) -> str:
     if not np.isfinite(need.high):
         return ""
     upper = (
@@ -116,7 +104,7 @@ def _safe(need: Needed, study: WorstCaseStudy) -> str:
     )
 
 
-def _rates(study: WorstCaseStudy, far: Prediction) -> str:
+def _rates(study: stress.WorstCaseStudy, far: stress.Prediction) -> str:
     at = int(np.searchsorted(far.counts, study.population))
     return "; ".join(
         f"{point.name} {100 * far.values[at, t]:.1f} %"
@@ -127,7 +115,9 @@ def _rates(study: WorstCaseStudy, far: Prediction) -> str:
 
 @document.register(list)
 @document.register(tuple)
-def _(comparisons: Sequence[ModelComparison], *, inputs: tuple[Source, ...] = ()) -> Document:
+def _(
+    comparisons: Sequence[stress.ModelComparison], *, inputs: tuple[Source, ...] = ()
+) -> Document:
     """One row per population and model: Table 1 of Sholokhov 2020, with the baseline that repeats
     the last known column, and hard thresholds apart.
     """
@@ -145,7 +135,7 @@ def _(comparisons: Sequence[ModelComparison], *, inputs: tuple[Source, ...] = ()
     return Document(rows, inputs=inputs, notes=notes)
 
 
-def _counts(study: WorstCaseStudy, said: str) -> str:
+def _counts(study: stress.WorstCaseStudy, said: str) -> str:
     fitted = study.extrapolation
     held = ", ".join(f"{name} {100 * error:.2f} %" for name, error in fitted.errors.items())
     text = (
@@ -176,18 +166,17 @@ def _weight(name: str) -> str:
     return _WEIGHTS.get(name, "as asked")
 
 
-@figures_of.register(WorstCaseStudy)
-def _(study: WorstCaseStudy) -> list[charts.Figure]:
+@figures_of.register(stress.WorstCaseStudy)
+def _(study: stress.WorstCaseStudy) -> list[charts.Figure]:
     return list(charts.worst_case_figures(study))
 
 
 def _step(table: Table, study: Study) -> Step:
-    """All systems of a table."""
     config = study.config
     options = {
         **config.worst_case.model_dump(),
         "level": config.intervals.level,
-        "groups": GROUPS if config.intervals.replicates else 0,
+        "groups": stress.GROUPS if config.intervals.replicates else 0,
         "seed": config.seed,
         "far": table.name in study.tables,
     }
@@ -223,10 +212,12 @@ def growth_of(
     assert scores.test_speaker is not None
     target, impostor = scores.enrol_speaker.take(chosen), scores.test_speaker.take(chosen)
     for index, system in enumerate(scores.systems):
-        pairs = None
-        if chosen.any():
-            pairs = PairScores.from_trials(target, impostor, scores.scores(system)[chosen])
-        pairs = _usable_pairs(pairs, system, notices)
+        if not chosen.any():
+            sentence = "no impostor trials within the groups, left out"
+            notices.append(Notice("no-impostors", system, sentence))
+            continue
+        every = stress.PairScores.from_trials(target, impostor, scores.scores(system)[chosen])
+        pairs = _usable_pairs(every, system, notices)
         if pairs is None:
             continue
         most = pairs.max_count
@@ -234,15 +225,14 @@ def growth_of(
         with part(index, len(scores.systems)):
             if far:
                 reach: dict[str, Any] = {"population": population, "model": model}
-                study = worst_case(pairs, target=own, **reach, **options)
+                study = stress.worst_case(pairs, target=own, **reach, **options)
                 one = SystemGrowth(system, study.operating, study.empirical, study.predicted)
             else:
-                points = thresholds_of_roc(Roc.from_scores(own, pairs.scores))
+                points = stress.thresholds_of_roc(Roc.from_scores(own, pairs.scores))
                 wanted = [n for n in counts or default_counts(most) if n <= most]
                 levels = [point.threshold for point in points]
-                one = SystemGrowth(
-                    system, points, worst_case(pairs, levels, counts=wanted, **options)
-                )
+                measured = stress.worst_case(pairs, levels, counts=wanted, **options)
+                one = SystemGrowth(system, points, measured)
         systems.append(one)
         lines = [*one.measured.warnings, *(one.predicted.warnings if one.predicted else ())]
         notices += [Notice("worst-case", system, line) for line in lines]
@@ -250,52 +240,38 @@ def growth_of(
 
 
 def _usable_pairs(
-    pairs: PairScores | None, system: str, notices: list[Notice]
-) -> PairScores | None:
+    pairs: stress.PairScores, system: str, notices: list[Notice]
+) -> stress.PairScores | None:
     """Pairs that allow a worst case, the others counted; none if too few remain."""
-    if pairs is None:
-        sentence = "no impostor trials within the groups, left out"
-        notices.append(Notice("no-impostors", system, sentence))
-        return None
     kept = pairs.without_single_scores()
-    if kept.skipped:
-        sentence = f"{kept.skipped} of {len(pairs)} pairs have one score, left out"
-        notices.append(Notice("pairs-left-out", system, sentence))
-    several = kept.with_impostors(LEAST_SPEAKERS)
-    left = len(several.target_names)
-    if left < len(pairs.target_names):
-        sentence = (
-            f"{len(pairs.target_names) - left} of {len(pairs.target_names)} targets have fewer than"
-            f" {LEAST_SPEAKERS} impostors, left out"
-        )
-        notices.append(Notice("targets-left-out", system, sentence))
-    if left < LEAST_SPEAKERS:
-        sentence = f"{left} targets remain, too few for a worst case"
-        notices.append(Notice("few-speakers", system, sentence))
-        return None
-    return several
+    least = stress.LEAST_SPEAKERS
+    several = kept.with_impostors(least)
+    every, left = len(pairs.target_names), len(several.target_names)
+    lone = f"{kept.skipped} of {len(pairs)} pairs have one score, left out"
+    gone = f"{every - left} of {every} targets have fewer than {least} impostors, left out"
+    few = f"{left} targets remain, too few for a worst case"
+    for code, holds, sentence in (
+        ("pairs-left-out", kept.skipped, lone),
+        ("targets-left-out", left < every, gone),
+        ("few-speakers", left < least, few),
+    ):
+        notices += [Notice(code, system, sentence)] if holds else []
+    return None if left < least else several
 
 
 def _same_group(scores: Scores, by: str | None, notices: list[Notice]) -> np.ndarray:
     """Trials within one group (one gender), if the table knows groups."""
-    if by is None:
-        return np.ones(len(scores), dtype=bool)
-    sides = [scores.columns.get(f"{side}_{by}") for side in ("enrol", "test")]
-    if sides[0] is None or sides[1] is None:
+    columns = [scores.columns.get(f"{side}_{by}") for side in ("enrol", "test")]
+    sides = [ids.to_series().to_numpy() for ids in columns if ids is not None]
+    if len(sides) == 2:
+        return np.asarray(sides[0] == sides[1])
+    if by is not None:
         sentence = f"no column {by}: impostors of all groups are taken together"
         notices.append(Notice("no-column", "", sentence))
-        return np.ones(len(scores), dtype=bool)
-    first, second = (ids.to_series().to_numpy() for ids in sides if ids is not None)
-    return np.asarray(first == second)
-
-
-def _later(study: Study) -> Plan:
-    """Tables that name their speakers."""
-    return {"growth": {t.name: _step(t, study) for t in study.compared() if t.speakers}}
+    return np.ones(len(scores), dtype=bool)
 
 
 def _section(study: Study, results: Results) -> Section:
-    """Growth of false alarms with the number of impostors."""
     every: Mapping[str, Growth] = results["growth"]
     colours = study.colours
     figures, largest, beyond, rest = [], [], [], []
@@ -307,12 +283,18 @@ def _section(study: Study, results: Results) -> Section:
             charts.GrowthLine(one.system, one.measured, _CHART, one.predicted)
             for one in growth.systems
         ]
+        most = max(growth.systems, key=lambda one: float(one.measured.values[-1, _CHART]))
+        passed = 100 * float(most.measured.values[-1, _CHART])
+        worst = (
+            f"the closest of {most.measured.counts[-1]:,} voices passes up to {passed:.0f} % of the"
+            f" time ({most.system})"
+        )
         figures.append(
             charts.worst_case_growth(
                 lines,
                 colours=colours if all(x.system in colours for x in growth.systems) else None,
                 name=f"worst_case_{number}",
-                title=f"{name}: {_worst(growth)}",
+                title=f"{name}: {worst}",
             )
         )
         answers += [_answer(one) for one in growth.systems]
@@ -346,30 +328,15 @@ _NAMES = (
 
 
 def _rows(
-    where: Mapping[str, str], rates: WorstCase | Prediction, points: Sequence[Operating]
+    where: Mapping[str, str],
+    rates: stress.WorstCase | stress.Prediction,
+    points: Sequence[stress.Operating],
 ) -> list[Row]:
-    """A row for each number of impostors and threshold."""
+    cells = product((f"{int(count):,}" for count in rates.counts), points)
     return [
-        Row(
-            {
-                **where,
-                "threshold": points[place % len(points)].name,
-                "impostors": f"{int(rates.counts[place // len(points)]):,}",
-            },
-            (estimate,),
-        )
-        for place, estimate in enumerate(rates.estimates)
+        Row({**where, "threshold": point.name, "impostors": count}, (estimate,))
+        for (count, point), estimate in zip(cells, rates.estimates, strict=True)
     ]
-
-
-def _worst(growth: Growth) -> str:
-    """The system whom the closest voice deceives most often."""
-    one = max(growth.systems, key=lambda system: float(system.measured.values[-1, _CHART]))
-    passed = 100 * float(one.measured.values[-1, _CHART])
-    return (
-        f"the closest of {one.measured.counts[-1]:,} voices passes up to {passed:.0f} % of the time"
-        f" ({one.system})"
-    )
 
 
 def _answer(one: SystemGrowth) -> str:
@@ -385,6 +352,10 @@ def _answer(one: SystemGrowth) -> str:
         return f"{nearest}."
     far = one.predicted.estimates[-width + _CHART]
     return f"{nearest}; of {int(one.predicted.counts[-1]):,}, {percent(far)}, a model's answer."
+
+
+def _later(study: Study) -> Plan:
+    return {"growth": {t.name: _step(t, study) for t in study.compared() if t.speakers}}
 
 
 FRAMEWORK = Framework("worst_case", _section, later=_later, trials=True, main="growth")

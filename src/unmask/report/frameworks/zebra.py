@@ -18,15 +18,9 @@ from unmask.report.frameworks.study import (
     Plan,
     Results,
     Study,
-    Trialled,
     strongest,
 )
-from unmask.report.frameworks.verification import (
-    named_colours,
-    notices_of,
-    of_many,
-    variant_blocks,
-)
+from unmask.report.frameworks.verification import named_colours, notices_of, of_many, variant_blocks
 from unmask.report.headline import LARGEST_D_ECE
 from unmask.report.section import Choice, Section, TableBlock, shown
 
@@ -64,27 +58,25 @@ def _section(study: Study, results: Results) -> Section:
     distortions: Mapping[str, CalibrationDistortion] = results["distortions"]
     chosen = {name: strongest(variants, "d_ece") for name, variants in trialled.items()}
     disclosures = {n: disclosure_of(one.result.roc, system=n) for n, one in chosen.items()}
+    shares = {n: one.value("d_ece") / LARGEST_D_ECE for n, one in chosen.items()}
+    each = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
+    title = f"Evidence that the strongest attacker's scores give away, of all there is: {each}"
     notices = notices_of(trialled, "d_ece")
     notices += [one.about(name) for name, d in distortions.items() for one in d.notices]
     tables = variant_blocks("Evidence disclosed", trialled, "d_ece", _EVIDENCE)
     figures: list[charts.Figure | Choice] = [
         charts.disclosure_profiles(
-            disclosures, colours=named_colours(chosen, study.colours), title=_conclusion(chosen)
+            disclosures, colours=named_colours(chosen, study.colours), title=title
         )
     ]
     if distortions:
-        profiles = tuple(
-            (
-                name,
-                charts.calibration_profiles(
-                    [distortion],
-                    name=f"calibration_distortion_{number}",
-                    title=f"{name}: a calibration learnt on another run",
-                ),
-            )
-            for number, (name, distortion) in enumerate(distortions.items(), start=1)
-        )
-        figures.append(Choice("Another run of", profiles))
+
+        def profiles(name: str, safeguard: str, one: CalibrationDistortion) -> charts.Figure:
+            title = f"{safeguard}: a calibration learnt on another run"
+            return charts.calibration_profiles([one], name=name, title=title)
+
+        stem = "calibration_distortion"
+        figures.append(Choice.of("Another run of", stem, distortions, profiles))
         tables.append(
             TableBlock(
                 "Calibration learnt on another run",
@@ -109,12 +101,6 @@ def _section(study: Study, results: Results) -> Section:
         tables=tuple(tables),
         notices=tuple(dict.fromkeys(notices)),
     )
-
-
-def _conclusion(chosen: Mapping[str, Trialled]) -> str:
-    shares = {n: one.value("d_ece") / LARGEST_D_ECE for n, one in chosen.items()}
-    each = ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares.items())
-    return f"Evidence that the strongest attacker's scores give away, of all there is: {each}"
 
 
 FRAMEWORK = Framework("zebra", _section, steps=_steps, trials=True, main=TRIALS)

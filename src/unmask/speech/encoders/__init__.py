@@ -49,11 +49,12 @@ class Encoder(Protocol):
 class Wrapped:
     """Any function from samples to a vector, as an encoder."""
 
-    def __init__(self, function: Function, *, name: str | None = None, shortest: int = 400) -> None:
+    shortest = 400
+
+    def __init__(self, function: Function, *, name: str | None = None) -> None:
         self.function = function
         self.name: str = name or str(getattr(function, "__name__", type(function).__name__))
         self.fingerprint: str = f"{self.name}:{_source(function)}"
-        self.shortest = shortest
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
         vectors = [np.asarray(self.function(one), dtype=np.float32) for one in recordings]
@@ -77,11 +78,9 @@ class OnnxEncoder:
             raise InputError(f"{path}: no such file")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = 1
-        wanted = ["CUDAExecutionProvider"] if device != "cpu" else []
+        providers = ["CUDAExecutionProvider"] * (device != "cpu") + ["CPUExecutionProvider"]
         try:
-            self._session = runtime.InferenceSession(
-                str(path), options, providers=[*wanted, "CPUExecutionProvider"]
-            )
+            self._session = runtime.InferenceSession(str(path), options, providers=providers)
         except Exception as error:
             raise InputError(f"{path}: not readable as ONNX: {error}") from None
         entry = self._session.get_inputs()[0]

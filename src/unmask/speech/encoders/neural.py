@@ -84,38 +84,41 @@ def by_length(
     return np.stack([vectors[n] for n in range(len(rows))])
 
 
-class CamPlusPlusEncoder:
-    """CAM++ (192 dimensions): the default."""
+class Published:
+    """A network with the weights of a built-in encoder."""
 
-    name = "campplus"
-    shortest = 720
+    name: str
+    kind: type[nn.Module]
 
     def __init__(self, device: str) -> None:
         self.device = checked(device)
-        self.network = _published(CamPlusPlus(), self.name, self.device)
         self.fingerprint = weights_of(self.name).fingerprint
+        state = torch.load(installed_path(self.name), weights_only=True, map_location="cpu")
+        state = state.get("model_state", state)
+        self.network = self.kind()
+        kept = {k: v for k, v in state.items() if not k.startswith("similarity")}
+        self.network.load_state_dict(kept)
+        self.network.eval().to(self.device)
+
+
+class CamPlusPlusEncoder(Published):
+    """CAM++ (192 dimensions): the default."""
+
+    name, kind, shortest = "campplus", CamPlusPlus, 720
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
         return by_length([filterbanks(one) for one in recordings], self.network, self.device)
 
 
-class ResemblyzerEncoder:
+class ResemblyzerEncoder(Published):
     """GE2E (256 dimensions): light and weaker.
 
     The recording is raised to −30 dB if it is quieter, its pauses are shortened, and the unit
     vectors of windows of 1.6 s, 0.77 s apart, are averaged and normalised.
     """
 
-    name = "resemblyzer"
-    shortest = 480
-    window = 160
-    step = 77
-    least_cover = 0.75
-
-    def __init__(self, device: str) -> None:
-        self.device = checked(device)
-        self.network = _published(GE2E(), self.name, self.device)
-        self.fingerprint = weights_of(self.name).fingerprint
+    name, kind, shortest = "resemblyzer", GE2E, 480
+    window, step, least_cover = 160, 77, 0.75
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
         windows = [self._windows(without_pauses(levelled(one))) for one in recordings]
@@ -140,26 +143,26 @@ class ResemblyzerEncoder:
         return np.stack([mel[start : start + self.window] for start in starts])
 
 
-def _published(network: nn.Module, name: str, device: torch.device) -> nn.Module:
-    """A network with the weights of a built-in encoder."""
-    state = torch.load(installed_path(name), weights_only=True, map_location="cpu")
-    state = state.get("model_state", state)
-    network.load_state_dict({k: v for k, v in state.items() if not k.startswith("similarity")})
-    return network.eval().to(device)
+class Trained:
+    """What a training left in a folder: a recipe and tensors."""
+
+    def __init__(self, folder: str | Path, device: str) -> None:
+        self.recipe = recipe_of(folder)
+        self.name = Path(folder).resolve().name
+        self.fingerprint = fingerprint_of_folder(folder)
+        self.device = checked(device)
+        self.tensors = {k: torch.from_numpy(v) for k, v in weights_of_folder(folder).items()}
 
 
-class TrainedEncoder:
+class TrainedEncoder(Trained):
     """A network of a training, with the filterbanks it was trained on."""
 
     shortest = 720
 
     def __init__(self, folder: str | Path, device: str) -> None:
-        recipe = recipe_of(folder)
-        self.name = Path(folder).resolve().name
-        self.fingerprint = fingerprint_of_folder(folder)
-        self.device = checked(device)
+        super().__init__(folder, device)
+        recipe, tensors = self.recipe, self.tensors
         self.features = Filterbanks(recipe.bins).to(self.device)
-        tensors = {k: torch.from_numpy(v) for k, v in weights_of_folder(folder).items()}
         with torch.device("meta"):
             expected = {k: v.shape for k, v in build(recipe).state_dict().items()}
         for name in sorted(expected.keys() | tensors.keys()):

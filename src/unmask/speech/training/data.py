@@ -122,42 +122,58 @@ def decode(
     left there is used again. ``speeds`` other than 1 add rows, as speakers of their own or not.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    shared = _Shared(
-        tuple(str(one.path) for one in recordings),
-        tuple(one.stamp for one in recordings),
-        (1.0, *speeds),
-        str(folder),
-    )
+    paths, stamps = tuple(str(one.path) for one in recordings), [one.stamp for one in recordings]
+    every = (1.0, *speeds)
+    shared = (paths, tuple(stamps), every, str(folder))
     ranges = ranges_of(len(recordings), SHARD)
-    check_room(folder, sum(size for size, _ in shared.stamps), "decoded recordings")
+    check_room(folder, sum(size for size, _ in stamps), "decoded recordings")
     with file_workers(alone=len(ranges) < 2, state=folder / "jobs"):
         parts = list(run(_decode_rows, shared, ranges))
-    return _joined(recordings, shared, ranges, parts, speeds_are_speakers)
+    failures: dict[int, str] = {}
+    shards: list[Int16Array] = []
+    files, starts, sizes = [], [], []
+    for rows, part in zip(ranges, parts, strict=True):
+        failures |= {int(n): line for n, line in json.loads(str(part["failures"])).items()}
+        flat = part["sizes"].reshape(-1)
+        if flat.size:
+            files.append(np.full(flat.size, len(shards)))
+            starts.append(np.cumsum(flat) - flat)
+            sizes.append(flat)
+            shards.append(np.asarray(np.memmap(_file(folder, rows), dtype="<i2", mode="r")))
+    kept = tuple(one for n, one in enumerate(recordings) if n not in failures)
+    if not kept:
+        line = failures[min(failures)] if failures else ""
+        raise InputError(f"none of {len(recordings)} recordings could be read: {line}")
+    names, codes = np.unique([one.speaker for one in kept], return_inverse=True)
+    speakers, labels = names.tolist(), np.repeat(codes, len(every))
+    if speeds_are_speakers:
+        labels = labels + len(speakers) * np.tile(np.arange(len(every)), len(kept))
+        others = [f"{name} at speed {speed:g}" for speed in speeds for name in speakers]
+        speakers = [*speakers, *others]
+    samples = Samples(tuple(shards), *map(np.concatenate, (files, starts, sizes)))
+    lines = tuple(failures[n] for n in sorted(failures))
+    return Corpus(samples, labels, tuple(speakers), kept, lines, _digest(kept, parts))
 
 
-@dataclass(frozen=True)
-class _Shared:
-    paths: tuple[str, ...]
-    stamps: tuple[tuple[int, int], ...]
-    speeds: tuple[float, ...]
-    folder: str
+_Shared = tuple[tuple[str, ...], tuple[tuple[int, int], ...], tuple[float, ...], str]
 
 
 def _decode_rows(xp: Xp, shared: _Shared, rows: Range) -> Arrays:
     """Write the samples of some recordings to one file; their sizes, hashes and failures."""
+    paths, _, speeds, folder = shared
     pieces: list[Int16Array] = []
     sizes: list[list[int]] = []
     hashes: list[bytes] = []
     failures: dict[int, str] = {}
     for n in range(*rows):
-        path = shared.paths[n]
+        path = paths[n]
         try:
             audio = read_audio(path)
             if audio.seconds < _LEAST:
                 raise InputError(
                     f"too short: expected at least {_LEAST:g} s, found {audio.seconds:g} s"
                 )
-            whole = [32768.0 * at_speed(audio.samples, speed) for speed in shared.speeds]
+            whole = [32768.0 * at_speed(audio.samples, speed) for speed in speeds]
             versions = [np.round(np.clip(one, -32768.0, 32767.0)).astype("<i2") for one in whole]
         except Exception as error:
             failures[n] = failure(path, error)
@@ -166,15 +182,15 @@ def _decode_rows(xp: Xp, shared: _Shared, rows: Range) -> Arrays:
         sizes.append([one.size for one in versions])
         hashes.append(hashlib.sha256(versions[0].tobytes()).digest())
     joined = np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
-    write_whole(_file(shared.folder, rows), joined.tobytes())
+    write_whole(_file(folder, rows), joined.tobytes())
     return {
-        "sizes": np.array(sizes, dtype=np.int64).reshape(-1, len(shared.speeds)),
+        "sizes": np.array(sizes, dtype=np.int64).reshape(-1, len(speeds)),
         "hashes": np.frombuffer(b"".join(hashes), dtype=np.uint8),
         "failures": np.array(json.dumps(failures)),
     }
 
 
-def _file(folder: str, rows: Range) -> Path:
+def _file(folder: str | Path, rows: Range) -> Path:
     return Path(folder) / f"samples-{rows[0]:09d}.i16"
 
 
@@ -186,50 +202,6 @@ def at_speed(samples: npt.NDArray[np.float32], speed: float) -> npt.NDArray[np.f
 
     ratio = Fraction(speed).limit_denominator(1000)
     return np.asarray(resample_poly(samples, ratio.denominator, ratio.numerator), np.float32)
-
-
-def _joined(
-    recordings: Sequence[Recording],
-    shared: _Shared,
-    ranges: Sequence[Range],
-    parts: Sequence[Arrays],
-    speeds_are_speakers: bool,
-) -> Corpus:
-    failures: dict[int, str] = {}
-    shards: list[Int16Array] = []
-    files, starts, sizes = [], [], []
-    for rows, part in zip(ranges, parts, strict=True):
-        failures |= {int(n): line for n, line in json.loads(str(part["failures"])).items()}
-        flat = part["sizes"].reshape(-1)
-        if not flat.size:
-            continue
-        files.append(np.full(flat.size, len(shards)))
-        starts.append(np.cumsum(flat) - flat)
-        sizes.append(flat)
-        shards.append(np.asarray(np.memmap(_file(shared.folder, rows), dtype="<i2", mode="r")))
-    kept = tuple(one for n, one in enumerate(recordings) if n not in failures)
-    if not kept:
-        line = failures[min(failures)] if failures else ""
-        raise InputError(f"none of {len(recordings)} recordings could be read: {line}")
-    speakers = sorted({one.speaker for one in kept})
-    code = {name: n for n, name in enumerate(speakers)}
-    versions = len(shared.speeds)
-    labels = np.repeat(np.array([code[one.speaker] for one in kept], dtype=np.int64), versions)
-    if versions > 1 and speeds_are_speakers:
-        labels = labels + len(speakers) * np.tile(np.arange(versions), len(kept))
-        speakers = [
-            name if speed == 1.0 else f"{name} at speed {speed:g}"
-            for speed in shared.speeds
-            for name in speakers
-        ]
-    return Corpus(
-        Samples(tuple(shards), *map(np.concatenate, (files, starts, sizes))),
-        labels,
-        tuple(speakers),
-        kept,
-        tuple(failures[n] for n in sorted(failures)),
-        _digest(kept, parts),
-    )
 
 
 def _digest(recordings: Sequence[Recording], parts: Sequence[Arrays]) -> str:
@@ -257,9 +229,7 @@ _VALIDATION = 3
 
 
 def split(
-    recordings: Sequence[Recording],
-    recipe: Recipe,
-    validation: Sequence[Recording] | None = None,
+    recordings: Sequence[Recording], recipe: Recipe, validation: Sequence[Recording] | None = None
 ) -> tuple[tuple[Recording, ...], tuple[Recording, ...]]:
     """Recordings to train on and recordings of speakers kept apart.
 
@@ -300,10 +270,10 @@ def _drawn(counts: Counter[str], recipe: Recipe) -> set[str]:
     if not wanted:
         return set()
     several = sorted(name for name, count in counts.items() if count > 1)
-    if wanted < _FEWEST or wanted > min(len(several), len(counts) - 2):
+    most = min(len(several), len(counts) - 2)
+    if not _FEWEST <= wanted <= most:
         raise InputError(
-            f"held_out: expected 0 or {_FEWEST} to"
-            f" {max(_FEWEST, min(len(several), len(counts) - 2))} of {len(counts)} speakers,"
+            f"held_out: expected 0 or {_FEWEST} to {max(_FEWEST, most)} of {len(counts)} speakers,"
             f" {len(several)} of which have two recordings, found {wanted}"
         )
     generator = np.random.default_rng([recipe.seed, _VALIDATION])

@@ -66,14 +66,12 @@ class Filterbanks(nn.Module):
 
     def forward(self, samples: Tensor) -> Tensor:
         with torch.autocast(samples.device.type, enabled=False):
-            features = self._log_bands(frames_of(samples))
+            frames = frames_of(samples)
+            before = functional.pad(frames, (1, 0), mode="replicate")[..., :-1]
+            spectrum = torch.fft.rfft((frames - _PREEMPHASIS * before) * self.window, n=_FFT)
+            power = spectrum.real.square() + spectrum.imag.square()
+            features = (power[..., : _FFT // 2] @ self.bands).clamp(min=_SMALLEST).log()
             return features - features.mean(1, keepdim=True) if self.centre else features
-
-    def _log_bands(self, frames: Tensor) -> Tensor:
-        before = functional.pad(frames, (1, 0), mode="replicate")[..., :-1]
-        spectrum = torch.fft.rfft((frames - _PREEMPHASIS * before) * self.window, n=_FFT)
-        power = spectrum.real.square() + spectrum.imag.square()
-        return (power[..., : _FFT // 2] @ self.bands).clamp(min=_SMALLEST).log()
 
 
 def frames_of(samples: Tensor) -> Tensor:

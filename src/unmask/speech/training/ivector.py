@@ -16,6 +16,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,9 @@ import torch
 from torch import Tensor
 
 from unmask.errors import InputError
-from unmask.speech.encoders.neural import checked, inference
+from unmask.speech.encoders.neural import Trained, by_length
 from unmask.speech.features import Float32Array
-from unmask.speech.training.card import (
-    Tensors,
-    fingerprint_of_folder,
-    recipe_of,
-    weights_of_folder,
-)
+from unmask.speech.training.card import Tensors
 from unmask.speech.training.data import Corpus, equal_error_rate, some_of
 from unmask.speech.training.features import Cepstra, deltas
 from unmask.speech.training.recipe import Recipe
@@ -43,8 +39,6 @@ MOST_FRAMES = 1_000_000
 _AT_ONCE = 64
 _KALDI_SCALE = 2.0 * float(np.log(32768.0))
 _VAD_LEAST, _VAD_SHARE, _VAD_CONTEXT, _VAD_MOST = 5.5, 0.5, 2, 0.12
-
-
 _LEAST_SHARE = 1e-3
 """Variances stay above this share of the variance of all frames."""
 _BLOCK = 1 << 25
@@ -101,12 +95,6 @@ class Mixture:
     def full(self) -> bool:
         return self.roots.ndim == 3
 
-    def whitened(self, deviations: Tensor) -> Tensor:
-        """Deviations (K, D) from the means, of unit covariance: L⁻¹ x."""
-        if not self.full:
-            return deviations * self.roots
-        return torch.einsum("kij,kj->ki", self.roots, deviations)
-
     def log_likelihoods(self, frames: Tensor) -> Tensor:
         """Logarithms of w_k N(x_n; μ_k, Σ_k), (N, K)."""
         constant = self.weights.log() - 0.5 * frames.shape[1] * math.log(2.0 * math.pi)
@@ -124,6 +112,11 @@ class Mixture:
         ]
         logs = torch.diagonal(self.roots, dim1=1, dim2=2).log().sum(1)
         return constant + logs - 0.5 * torch.stack(columns, dim=1)
+
+    def blocks(self, frames: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Frames in parts that fit into memory, with their :meth:`responsibilities`."""
+        for part in frames.split(max(1, _BLOCK // len(self.means))):
+            yield part, *self.responsibilities(part)
 
     def responsibilities(self, frames: Tensor) -> tuple[Tensor, Tensor]:
         """Posterior of each component (N, K), and log p(x_n) of each frame."""
@@ -171,8 +164,7 @@ def _iteration(
     first = frames.new_zeros(components, width)
     second = frames.new_zeros((components, width, width) if full else (components, width))
     total = 0.0
-    for part in blocks(frames, components):
-        share, likelihood = mixture.responsibilities(part)
+    for part, share, likelihood in mixture.blocks(frames):
         zeroth += share.sum(0)
         first += share.T @ part
         if full:
@@ -201,11 +193,6 @@ def _iteration(
     return Mixture(weights, means, roots.contiguous()), total / len(frames)
 
 
-def blocks(frames: Tensor, components: int) -> Iterator[Tensor]:
-    """Frames in parts whose responsibilities fit into memory."""
-    return iter(frames.split(max(1, _BLOCK // components)))
-
-
 @dataclass(frozen=True)
 class Statistics:
     """Counts (U, K) and whitened first moments (U, K, D) of utterances."""
@@ -220,12 +207,13 @@ def statistics(mixture: Mixture, utterances: Iterable[Tensor]) -> Statistics:
     for frames in utterances:
         count = mixture.means.new_zeros(len(mixture.means))
         first = torch.zeros_like(mixture.means)
-        for part in blocks(frames.to(mixture.means.dtype), len(mixture.means)):
-            share, _ = mixture.responsibilities(part)
+        for part, share, _ in mixture.blocks(frames.to(mixture.means.dtype)):
             count += share.sum(0)
             first += share.T @ part
         counts.append(count)
-        moments.append(mixture.whitened(first - count[:, None] * mixture.means))
+        away = first - count[:, None] * mixture.means
+        roots = mixture.roots
+        moments.append(torch.einsum("kij,kj->ki", roots, away) if mixture.full else away * roots)
     return Statistics(torch.stack(counts), torch.stack(moments))
 
 
@@ -330,7 +318,8 @@ class Extraction:
             eer = None
             if apart is not None:
                 samples, labels = some_of(apart)
-                vectors = vectors_of(self.front, self.tensors, samples, self.device)
+                heard = partial(ivectors, self.front, self.tensors)
+                vectors = by_length(samples, heard, self.device)
                 eer = equal_error_rate(vectors - vectors.mean(0), labels)
         *curve, last = self.position.curve
         position = replace(self.position, curve=(*curve, replace(last, eer=eer)))
@@ -345,8 +334,8 @@ class Extraction:
         self.position = Position(done, curve, self.first.seconds + spent)
         if self.run.group.rank == 0:
             self.run.write(self.position, {k: v.cpu().numpy() for k, v in self.tensors.items()})
-            pace = spent / (done - self.first.step)
-            self.run.report(done, 2 * self.recipe.iterations, -value, pace, None)
+        pace = spent / (done - self.first.step)
+        self.run.report(self.position, done, 2 * self.recipe.iterations, -value, pace)
 
     def _frames(self, row: int) -> Tensor:
         samples = torch.from_numpy(np.array(self.corpus.samples.row(row))).to(self.device)
@@ -370,22 +359,21 @@ def seconds_of(recipe: Recipe, utterances: int, device: torch.device) -> float:
     """
     frames, some = max(4096, 2 * recipe.components), min(utterances, _AT_ONCE)
     noise = torch.randn(frames, 3 * CEPSTRA, dtype=torch.float64, device=device)
-    times = []
+    each = last = 0.0
     with torch.inference_mode():
         for _ in range(2):
-            times = [time.perf_counter()]
+            begun = time.perf_counter()
             [(mixture, _)] = fit_mixture(
                 noise, recipe.components, iterations=1, seed=0, full=recipe.full
             )
-            times.append(time.perf_counter())
+            each = time.perf_counter() - begun
             stats = statistics(mixture, noise.split(frames // some)[:some])
-            times.append(time.perf_counter())
+            begun = time.perf_counter()
             list(fit_variability(stats, recipe.dimension, iterations=1, seed=0))
-            times.append(time.perf_counter())
-    each, _, last = np.diff(times)
+            last = time.perf_counter() - begun
     heard = 300 * utterances
     gaussians = each / frames * (recipe.iterations * min(heard, MOST_FRAMES) + heard)
-    return float(gaussians + last / some * recipe.iterations * utterances)
+    return gaussians + last / some * recipe.iterations * utterances
 
 
 def _evenly(frames: Tensor, most: int) -> Tensor:
@@ -395,39 +383,24 @@ def _evenly(frames: Tensor, most: int) -> Tensor:
     return frames[torch.linspace(0, len(frames) - 1, most).long().to(frames.device)]
 
 
-def vectors_of(
-    front: Front,
-    tensors: Mapping[str, Tensor],
-    recordings: Sequence[Float32Array],
-    device: torch.device,
-) -> Float32Array:
-    """I-vectors of recordings."""
-    rows = []
-    for samples in recordings:
-        frames = front(torch.from_numpy(np.ascontiguousarray(samples)).to(device))
-        stats = statistics(Mixture.of(tensors), [frames])
-        rows.append(posterior(tensors["matrix"], stats)[0][0])
-    return np.asarray(torch.stack(rows).float().cpu().numpy())
+def ivectors(front: Front, tensors: Mapping[str, Tensor], samples: Tensor) -> Tensor:
+    """I-vectors of recordings of one length (batch, time)."""
+    stats = statistics(Mixture.of(tensors), map(front, samples))
+    return posterior(tensors["matrix"], stats)[0]
 
 
-class IvectorEncoder:
+class IvectorEncoder(Trained):
     """A trained i-vector extractor."""
 
     shortest = 1200
 
     def __init__(self, folder: str | Path, device: str) -> None:
-        self.name = Path(folder).resolve().name
-        self.fingerprint = fingerprint_of_folder(folder)
-        self.device = checked(device)
-        self.tensors = {
-            name: torch.from_numpy(value).double().to(self.device)
-            for name, value in weights_of_folder(folder).items()
-        }
+        super().__init__(folder, device)
         for name in ("weights", "means", "roots", "matrix"):
             if name not in self.tensors:
                 raise InputError(f"{folder}: expected an i-vector extractor, no {name!r}")
-        self.front = Front(recipe_of(folder).bins).to(self.device)
+        self.tensors = {k: v.double().to(self.device) for k, v in self.tensors.items()}
+        self.front = Front(self.recipe.bins).to(self.device)
 
     def encode(self, recordings: Sequence[Float32Array]) -> Float32Array:
-        with inference(self.device):
-            return vectors_of(self.front, self.tensors, recordings, self.device)
+        return by_length(recordings, partial(ivectors, self.front, self.tensors), self.device)

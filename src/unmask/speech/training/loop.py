@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,21 @@ from torch import Tensor, nn
 
 from unmask.base import IntArray, one_line
 from unmask.errors import InputError
-from unmask.speech.training.card import Tensors
-from unmask.speech.training.data import Samples
-from unmask.speech.training.features import Filterbanks, speech_of
-from unmask.speech.training.networks import margin_at
+from unmask.speech.encoders.neural import by_length
+from unmask.speech.encoders.weights import installed_path
+from unmask.speech.training.card import Tensors, recipe_of, weights_of_folder
+from unmask.speech.training.data import (
+    Corpus,
+    Samples,
+    audio_files,
+    decode,
+    equal_error_rate,
+    some_of,
+)
+from unmask.speech.training.features import Filterbanks, responses_of, speech_of
+from unmask.speech.training.networks import Angular, Softmax, build, margin_at
 from unmask.speech.training.recipe import Recipe
-from unmask.speech.training.run import Point, Position, Run, arrays_of
+from unmask.speech.training.run import Group, Point, Position, Run, arrays_of
 
 _AHEAD = 4
 _ORDER, _PLACES = 1, 2
@@ -148,13 +158,6 @@ def rate_at(step: int, *, rate: float, steps: int, warm_up: int) -> float:
     return rate * (_LOWEST_RATE + (1.0 - _LOWEST_RATE) * 0.5 * (1.0 + math.cos(turned)))
 
 
-def placed(model: Classifier, device: torch.device) -> Classifier:
-    """A network on a device; on a GPU in the layout that convolutions of images are fastest in."""
-    layout = torch.channels_last if device.type == "cuda" else torch.preserve_format
-    model.to(device)
-    return model.to(memory_format=layout)
-
-
 @dataclass
 class Loop:
     """The steps of one run; ``validate`` gives an EER or is None."""
@@ -173,8 +176,9 @@ class Loop:
         self.optimiser = torch.optim.AdamW(
             some, lr=recipe.rate, weight_decay=recipe.decay, fused=some[0].is_cuda or None
         )
-        self.warm_up = min(_or(recipe.warm_up, self.steps // 20), self.steps)
-        self.margin_steps = _or(recipe.margin_steps, self.steps // 5)
+        warm_up, rise = recipe.warm_up, recipe.margin_steps
+        self.warm_up = min(self.steps // 20 if warm_up is None else warm_up, self.steps)
+        self.margin_steps = self.steps // 5 if rise is None else rise
         self.device = self.run.group.device
         self.mixed = recipe.precision != "fp32" and self.device.type == "cuda"
         self.position = Position()
@@ -211,11 +215,12 @@ class Loop:
             done = step + 1
             ending = done % self.every == 0 or done == self.steps
             if done % look == 0 or ending:
-                self._refuse_nan(total, step)
+                self._refuse_nan(float(total), done)
                 now = time.perf_counter()
                 if now - reported > _REPORT_SECONDS or ending:
                     reported = now
-                    self._report(done, float(total) / summed, (now - started) / (done - first))
+                    loss, pace = float(total) / summed, (now - started) / (done - first)
+                    self.run.report(self.position, done, self.steps, loss, pace)
             if ending:
                 self._keep(done, float(total) / summed, before + time.perf_counter() - started)
                 total.zero_()
@@ -244,14 +249,12 @@ class Loop:
         stale = len(self.position.curve) - 1 - lowest[0] if lowest else 0
         return patience is not None and stale >= patience
 
-    def _refuse_nan(self, total: Tensor, step: int) -> None:
-        if not math.isfinite(float(total)):
-            kept = self.position.step
-            where = f"the checkpoint of step {kept} is kept" if kept else "nothing is written"
-            raise InputError(
-                f"training: the loss is not finite at step {step + 1}: expected a lower rate than"
-                f" {self.run.recipe.rate:g}; {where}"
-            )
+    def _refuse_nan(self, total: float, step: int) -> None:
+        if not math.isfinite(total):
+            kept, rate = self.position.step, self.run.recipe.rate
+            left = f"the checkpoint of step {kept} is kept" if kept else "nothing is written"
+            reason = f"the loss is not finite at step {step}: expected a lower rate than {rate:g}"
+            raise InputError(f"training: {reason}; {left}")
 
     def _keep(self, step: int, loss: float, seconds: float) -> None:
         first, eer = self.run.group.rank == 0, None
@@ -265,15 +268,6 @@ class Loop:
                 self.best = arrays_of(self.model.encoder)
             self.run.save(self.position, self.model, self.optimiser, self.best)
         self.run.group.wait()
-
-    def _report(self, done: int, loss: float, pace: float) -> None:
-        if self.run.group.rank == 0:
-            curve = self.position.curve
-            self.run.report(done, self.steps, loss, pace, curve[-1].eer if curve else None)
-
-
-def _or(value: int | None, usual: int) -> int:
-    return usual if value is None else value
 
 
 @contextmanager
@@ -304,3 +298,93 @@ def fastest(device: torch.device) -> Iterator[None]:
         yield
     finally:
         torch.backends.cudnn.benchmark = before
+
+
+def new_classifier(
+    recipe: Recipe, speakers: int, device: torch.device, start: str | None = None
+) -> Classifier:
+    """A network with its loss on a device, from the seed of the recipe or from the weights that
+    ``start`` names; on a GPU in the layout that convolutions of images are fastest in.
+    """
+    size = recipe.dimension
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(recipe.seed)
+        encoder = build(recipe)
+        if recipe.loss == "softmax":
+            head = Softmax(size, speakers, hidden=size if recipe.network == "tdnn" else None)
+        else:
+            head = Angular(size, speakers, kind=recipe.loss, scale=recipe.scale)
+    if start is not None:
+        try:
+            encoder.load_state_dict(_start_weights(start, recipe))
+        except RuntimeError as error:
+            line = str(error).strip().splitlines()[-1].strip()
+            raise InputError(f"{start}: weights of another {recipe.network}: {line}") from None
+    model = Classifier(Filterbanks(recipe.bins), encoder, head).to(device)
+    layout = torch.channels_last if device.type == "cuda" else torch.preserve_format
+    return model.to(memory_format=layout)
+
+
+def _start_weights(start: str, recipe: Recipe) -> dict[str, Any]:
+    if start == "campplus":
+        if recipe.network != start:
+            raise InputError(
+                f"start campplus: expected the network {start}, found {recipe.network}"
+            )
+        return torch.load(installed_path(start), weights_only=True, map_location="cpu")
+    network = recipe_of(start).network
+    if network != recipe.network:
+        raise InputError(f"{start}: expected weights of {recipe.network}, found {network}")
+    return {name: torch.from_numpy(value) for name, value in weights_of_folder(start).items()}
+
+
+def train_network(
+    run: Run, corpus: Corpus, apart: Corpus | None, start: str | None
+) -> tuple[Tensors, dict[str, Any]]:
+    """Weights of a trained network, and what the card says of the training."""
+    recipe, own = run.recipe, run.group
+    if recipe.batch % own.size:
+        raise InputError(
+            f"batch: expected a multiple of the {own.size} processes, found {recipe.batch}"
+        )
+    extra = {
+        name: own.in_turn(partial(decode, audio_files(path), run.folder / name)).samples
+        for name, path in (("noise", recipe.noise), ("responses", recipe.responses))
+        if path is not None
+    }
+    rooms = responses_of(extra["responses"], own.device) if "responses" in extra else None
+    count = 0 if rooms is None else len(rooms)
+    noise = extra.get("noise")
+    plan = Plan(recipe, corpus.samples, corpus.labels, noise, count, own.rank, own.size)
+    model = new_classifier(recipe, len(corpus.speakers), own.device, start)
+    loop = Loop(run, model, plan, rooms)
+    if apart is not None:
+        samples, labels = some_of(apart)
+
+        def validate() -> float:
+            vectors = by_length(samples, lambda s: model.encoder(model.features(s)), own.device)
+            return equal_error_rate(vectors, labels)
+
+        loop.validate = validate
+    return loop.train()
+
+
+def network_seconds(
+    recipe: Recipe, speakers: int, utterances: int, device: torch.device, start: str | None
+) -> float:
+    """Seconds that the steps of a training will take, from the time of two of them."""
+    rows = np.zeros(utterances * (1 + len(recipe.speeds)), np.int64)
+    model = new_classifier(recipe, speakers, device, start).train()
+    plan = Plan(recipe, Samples((), rows, rows, rows), rows)
+    loop = Loop(Run(recipe, Group(0, 1, device), Path(), {}), model, plan)
+    generator = torch.Generator().manual_seed(recipe.seed)
+    crops = 3000 * torch.randn(recipe.batch, recipe.crop_samples, generator=generator)
+    labels = torch.randint(speakers, (recipe.batch,), generator=generator)
+    batch = {"crops": crops.to(device), "labels": labels.to(device)}
+    taken = []
+    with fastest(device):
+        for _ in range(2 if device.type == "cpu" else 10):
+            begun = time.perf_counter()
+            loop.step(model, loop.steps, batch).item()
+            taken.append(time.perf_counter() - begun)
+    return min(taken) * loop.steps

@@ -34,12 +34,6 @@ class Group:
     size: int
     device: torch.device
 
-    @property
-    def device_name(self) -> str:
-        """The name of the card, or ``cpu``."""
-        on_card = self.device.type == "cuda"
-        return torch.cuda.get_device_name(self.device) if on_card else "cpu"
-
     def wrapped(self, model: nn.Module) -> nn.Module:
         """A network whose gradients are averaged over all processes."""
         if self.size == 1:
@@ -127,20 +121,24 @@ class Run:
     name: Mapping[str, Any]
     watch: Callable[[Status], None] | None = None
 
-    def report(self, done: int, steps: int, loss: float, pace: float, eer: float | None) -> None:
-        """Say how far it is after ``done`` steps of ``pace`` seconds each."""
+    def report(self, position: Position, done: int, steps: int, loss: float, pace: float) -> None:
+        """Say how far it is after ``done`` steps of ``pace`` seconds each, from a position on."""
+        if self.group.rank:
+            return
         advance(done, steps)
         if self.watch is not None:
+            eer = position.curve[-1].eer if position.curve else None
             crops = 1 if self.recipe.network == "ivector" else self.recipe.batch
             self.watch(Status(done, steps, loss, crops / pace, pace * (steps - done), eer))
 
     def card(self, position: Position, steps: int, eer: float | None) -> dict[str, Any]:
         """What the card says of the training: ``steps`` of the weights taken, their EER."""
+        device = self.group.device
         return {
             "steps": steps,
             "steps_done": position.step,
             "seconds": round(position.seconds, 1),
-            "device": self.group.device_name,
+            "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
             "curve": [[p.step, p.loss, p.eer] for p in position.curve],
             "eer": eer,
         }
@@ -165,11 +163,7 @@ class Run:
         return position, tensors
 
     def save(
-        self,
-        position: Position,
-        model: nn.Module,
-        optimiser: torch.optim.Optimizer,
-        best: Tensors,
+        self, position: Position, model: nn.Module, optimiser: torch.optim.Optimizer, best: Tensors
     ) -> None:
         """Keep the run of a network; ``best`` are the weights of the best validation so far."""
         tensors: Tensors = {f"model/{k}": v for k, v in arrays_of(model).items()}

@@ -105,9 +105,7 @@ class Moments:
     noise: float
     log_scale: float
     log_scale_spread: float
-    near: float
-    near_scale: float
-    slope: float
+    near: FloatArray
     residuals: FloatArray
     by_target: Located
     pooled: Located
@@ -123,7 +121,7 @@ class Moments:
         log_scale -= 0.5 * (digamma(freedom) - np.log(freedom))
         own = float(np.mean(0.25 * polygamma(1, freedom)))
         spread = float(pairs.similarity.std())
-        near, near_scale, slope, residuals = _residuals(pairs)
+        near, residuals = _residuals(pairs)
         return cls(
             float(pairs.similarity.mean()),
             max(spread, 1e-9 * float(np.ptp(pairs.scores))),
@@ -132,15 +130,13 @@ class Moments:
             float(log_scale.mean()),
             float(np.sqrt(max(log_scale.var() - own, 0.0))),
             near,
-            near_scale,
-            slope,
             residuals,
             Located.of(pairs, by_target=True),
             Located.of(pairs, by_target=False),
         )
 
 
-def _residuals(pairs: PairScores) -> tuple[float, float, float, FloatArray]:
+def _residuals(pairs: PairScores) -> tuple[FloatArray, FloatArray]:
     """How scores scatter around the mean of near pairs: the location and scale there, the slope of
     the log scale in the location, and quantiles of the standardised residuals.
     """
@@ -158,7 +154,7 @@ def _residuals(pairs: PairScores) -> tuple[float, float, float, FloatArray]:
     mean = np.repeat(location[chosen], pairs.sizes[chosen])
     residual = (pairs.scores[of_score] - mean) * np.exp(-slope * (mean - centre))
     scale = float(residual.std()) or 1e-9
-    return centre, scale, slope, np.quantile(residual / scale, _PROBABILITIES)
+    return np.array([centre, scale, slope]), np.quantile(residual / scale, _PROBABILITIES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +206,7 @@ def fit_tail(name: str, surface: Surface, moments: Moments) -> TailModel:
         located.centre[drawn],
         located.spread[drawn],
         located.quantiles(),
-        np.array([moments.near, moments.near_scale, moments.slope]),
+        moments.near,
         moments.residuals,
         None,
     )

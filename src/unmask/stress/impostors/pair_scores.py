@@ -18,10 +18,10 @@ from unmask.base import BoolArray, FloatArray, IntArray, reject_nan
 from unmask.engine import group_masks
 from unmask.errors import InputError
 from unmask.scoring import Backend, backend_named
-from unmask.stress.impostors.ranks import TIE, gaps
 from unmask.trials import Embeddings, Ids, Scores
 
 LEAST_SPEAKERS = 3
+TIE = 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,6 +259,11 @@ def _cube(scores: npt.ArrayLike) -> FloatArray:
             f"pair scores: expected targets × impostors × scores, found shape {cube.shape}"
         )
     return cube
+
+
+def gaps(ordered: FloatArray) -> FloatArray:
+    """Differences of neighbours in descending order."""
+    return np.asarray(ordered[:-1] - ordered[1:])
 
 
 def from_zero(sizes: IntArray) -> IntArray:

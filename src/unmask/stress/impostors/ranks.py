@@ -19,8 +19,9 @@ import numpy.typing as npt
 from unmask.base import FloatArray, IntArray, Places, lazy, reject_nan
 from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp
+from unmask.stress.impostors.pair_scores import gaps
+from unmask.stress.impostors.uncertainty import Groups
 
-TIE = 2.0**-40
 _TOGETHER = 32
 _NEGLIGIBLE = 1e-200  # subnormal weights change nothing and slow a product twentyfold
 
@@ -95,34 +96,18 @@ def closest_first(
     return np.asarray(np.repeat(means, sizes, axis=0)), order
 
 
-def gaps(ordered: FloatArray) -> FloatArray:
-    """Differences of neighbours in descending order."""
-    return np.asarray(ordered[:-1] - ordered[1:])
-
-
-@dataclass(frozen=True, eq=False)
-class Leaving:
-    """Who leaves together for intervals: the group of whoever may have a rank, and of each target.
-
-    ``fewer`` are the counts that remain possible without any of the groups.
-    """
-
-    impostor: IntArray
-    target: IntArray
-    fewer: IntArray
-
-
 class Ranked(Protocol):
     """What the tasks of a job share: targets whose impostors can be ranked, and what is asked.
 
-    ``ranked`` gives the rates of each target by rank, closest first, and who has each rank.
+    ``ranked`` gives the rates of each target by rank, closest first, and the impostor of each rank.
+    ``groups`` of speakers leave in turn.
     """
 
     @property
     def counts(self) -> IntArray: ...
 
     @property
-    def leaving(self) -> Leaving | None: ...
+    def groups(self) -> Groups | None: ...
 
     def ranked(self, xp: Xp, targets: Range) -> Iterator[tuple[FloatArray, IntArray]]: ...
 
@@ -148,7 +133,7 @@ def surfaces(xp: Xp, job: Ranked, targets: Range) -> Arrays:
         for number, part in zip(numbers, np.split(product, len(numbers), axis=1), strict=True):
             parts[number] = part
 
-    deleted = None if job.leaving is None else Deleted(job.leaving)
+    deleted = None if job.groups is None else Deleted(job.groups, job.counts)
     for number, (rates, order) in enumerate(job.ranked(xp, targets)):
         if deleted is not None:
             deleted.add(rates, order, first + number)
@@ -165,18 +150,18 @@ def surfaces(xp: Xp, job: Ranked, targets: Range) -> Arrays:
 class Deleted:
     """Sums over targets of P_FA^N(τ) without each group of speakers: (groups, counts, levels)."""
 
-    def __init__(self, leaving: Leaving) -> None:
-        self._leaving, self._weights = leaving, dict[int, FloatArray]()
-        self._groups = int(max(leaving.target.max(), leaving.impostor.max())) + 1
+    def __init__(self, groups: Groups, counts: IntArray) -> None:
+        self._groups, self._counts = groups, groups.fewer(counts)
+        self._weights: dict[int, FloatArray] = {}
         self.total = np.zeros(0)
 
     def add(self, rates: FloatArray, order: IntArray, target: int) -> None:
         """The rates of one target, and who has each rank."""
-        counts, group = self._leaving.fewer, self._leaving.impostor[order]
+        counts, group = self._counts, self._groups.impostor[order]
         if not self.total.size:
-            self.total = np.zeros((self._groups, counts.size, rates.shape[1]))
-        codes = np.arange(self._groups)
-        codes = codes[codes != self._leaving.target[target]]
+            self.total = np.zeros((self._groups.number, counts.size, rates.shape[1]))
+        codes = np.arange(self._groups.number)
+        codes = codes[codes != self._groups.target[target]]
         kept = group != codes[:, None]
         sizes = kept.sum(axis=1)
         for size in map(int, np.unique(sizes)):

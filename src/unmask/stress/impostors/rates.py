@@ -19,7 +19,6 @@ from unmask.estimate import Estimate
 from unmask.run import NUMPY, Arrays, Range, Xp, part, run
 from unmask.stress.impostors.pair_scores import PairScores, as_pairs, possible_counts
 from unmask.stress.impostors.ranks import (
-    Leaving,
     Levels,
     Ranked,
     closest_first,
@@ -127,11 +126,12 @@ class FlatPairs:
     scores: FloatArray
     start: IntArray
     first: IntArray
+    impostor: IntArray
     similarity: FloatArray
     tie: float
     levels: Levels
     counts: IntArray
-    leaving: Leaving | None = None
+    groups: Groups | None
 
     @classmethod
     def of(
@@ -144,18 +144,15 @@ class FlatPairs:
     ) -> FlatPairs:
         """Pairs chosen by these similarities."""
         possible = possible_counts(counts, pairs.impostors, pairs.target_names)
-        leaving = None if groups is None else groups.leaving(pairs.impostor, possible)
-        tie = pairs.tie(similarity)
-        return cls(
-            pairs.scores, pairs.start, pairs.first, similarity, tie, levels, possible, leaving
-        )
+        flat = pairs.scores, pairs.start, pairs.first, pairs.impostor
+        return cls(*flat, similarity, pairs.tie(similarity), levels, possible, groups)
 
     def ranges(self) -> list[Range]:
         """Ranges of targets with about as many scores."""
         return target_ranges(np.diff(self.start[self.first]), SCORES)
 
     def ranked(self, xp: Xp, targets: Range) -> Iterator[tuple[FloatArray, IntArray]]:
-        """Rates of each target's impostors (ranks, levels), and the pair of each rank."""
+        """Rates of each target's impostors (ranks, levels), and who has each rank."""
         for target in range(*targets):
             begin, end = self.first[target : target + 2]
             bounds = self.start[begin : end + 1]
@@ -165,7 +162,7 @@ class FlatPairs:
             rates, order = closest_first(
                 xp.host(above), sizes, self.similarity[begin:end], self.tie
             )
-            yield rates, begin + order
+            yield rates, self.impostor[begin:end][order]
 
 
 def _flat(
@@ -245,7 +242,7 @@ def rates_of(
         levels.values[levels.index],
         values[:, levels.index],
         None if without is None else without[:, :, levels.index],
-        counts if groups is None else np.minimum(counts, groups.least),
+        counts if groups is None else groups.fewer(counts),
     )
 
 

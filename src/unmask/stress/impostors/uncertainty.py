@@ -31,7 +31,6 @@ from unmask.base import FloatArray, IntArray, Tabular, jackknife_error, quantile
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.stress.impostors.pair_scores import PairScores
-from unmask.stress.impostors.ranks import Leaving
 
 FOLDS = 4
 FEW = 30
@@ -191,9 +190,9 @@ class Groups:
         """Targets that remain without each group."""
         return self.target.size - np.bincount(self.target, minlength=self.number)
 
-    def leaving(self, impostor: IntArray, counts: IntArray) -> Leaving:
-        """Who leaves together among those that have ranks, ``impostor`` by code."""
-        return Leaving(self.impostor[impostor], self.target, np.minimum(counts, self.least))
+    def fewer(self, counts: IntArray) -> IntArray:
+        """Counts of at most the impostors that always remain."""
+        return np.minimum(counts, self.least)
 
 
 def even(number: int, speakers: int) -> int:

@@ -21,13 +21,14 @@ from unmask.errors import InputError
 from unmask.run import Arrays, Numpy, Range, Xp, place, ranges_of, reporting, run
 from unmask.scoring import Backend, product_sides
 from unmask.stress.impostors.pair_scores import (
+    TIE,
     PairScores,
     check_single_scores,
     check_speakers,
     from_zero,
     possible_counts,
 )
-from unmask.stress.impostors.ranks import TIE, Leaving, Levels, closest_first, target_ranges
+from unmask.stress.impostors.ranks import Levels, closest_first, target_ranges
 from unmask.stress.impostors.rates import WorstCase, rates_of
 from unmask.stress.impostors.uncertainty import FOLDS, Groups, Jackknife, even, fold_weight
 from unmask.trials import Embeddings
@@ -99,12 +100,12 @@ class SpeakerOrder:
         impostor = np.array([size[name] for name in pairs.impostor_names])[pairs.impostor]
         return np.asarray(target * impostor > 1)
 
-    def groups(self, number: int, *, seed: int) -> Groups:
+    def groups(self, jackknife: Jackknife) -> Groups:
         """Deal the speakers into groups that leave together, as targets and as impostors."""
         speakers = len(self.names)
         several = self.sizes > 1
-        for size in (even(number, speakers), speakers):
-            dealt = np.random.default_rng(seed).permutation(speakers) % size
+        for size in (even(jackknife.groups, speakers), speakers):
+            dealt = np.random.default_rng(jackknife.seed).permutation(speakers) % size
             least = speakers - 1 - int(np.bincount(dealt).max())
             if not several.all():
                 paired = np.bincount(dealt[several], minlength=size)
@@ -260,7 +261,7 @@ class Voices:
     tie: float
     levels: Levels
     counts: IntArray
-    leaving: Leaving | None = None
+    groups: Groups | None
 
     @lazy
     def sizes(self) -> IntArray:
@@ -374,10 +375,7 @@ class EmbeddedVoices:
         levels, order = Levels.of(thresholds), self.order
         wanted = possible_counts(counts, order.impostors, order.names)
         rows = SpeakerRows.of(self.embeddings, order, self.backend)
-        dealt = leaving = None
-        if jackknife.groups:
-            dealt = order.groups(jackknife.groups, seed=jackknife.seed)
-            leaving = dealt.leaving(np.arange(len(order.names)), wanted)
+        dealt = order.groups(jackknife) if jackknife.groups else None
         if self.proxy is not None:
             other = SpeakerOrder.of(self.proxy)
             chosen = order.among(other)
@@ -389,7 +387,7 @@ class EmbeddedVoices:
         for attack, means in parts:
             likeness = Likeness(*means, order.sizes)
             tie = TIE * similarity_span(likeness)
-            jobs.append(Voices(attack, likeness, tie, levels, wanted, leaving))
+            jobs.append(Voices(attack, likeness, tie, levels, wanted, dealt))
         per_pair = float(np.median(order.sizes)) ** 2
         edge = 0.5 / (len(order.names) * per_pair)
         return WorstCase.around(

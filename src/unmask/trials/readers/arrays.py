@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from unmask.base import Floats, Labels
+from unmask.base import FloatArray, Labels
 from unmask.errors import InputError
 from unmask.run import load_arrays, npy_array
 from unmask.trials.formats import BOSARIS, BOSARIS_KEY, NPZ, Format
@@ -98,7 +98,7 @@ def _numbers(array: np.ndarray, name: str, what: str) -> np.ndarray:
     return values
 
 
-def _unnamed(source: Input, scores: Floats, label: Labels, what: str) -> Parsed:
+def _unnamed(source: Input, scores: FloatArray, label: Labels, what: str) -> Parsed:
     """Scores and labels of trials without names."""
     if not len(label):
         raise no_trials(source.name)

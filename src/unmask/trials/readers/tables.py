@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from unmask.base import Floats, Labels
+from unmask.base import FloatArray, Labels
 from unmask.errors import InputError
 from unmask.trials.formats import (
     ASVSPOOF_KEY,
@@ -66,7 +66,7 @@ class Parsed:
     enrol_speaker: Ids | None = None
     test_speaker: Ids | None = None
     columns: dict[str, Ids] = field(default_factory=dict)
-    systems: dict[str, Floats] = field(default_factory=dict)
+    systems: dict[str, FloatArray] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     sha256: str = ""
 
@@ -117,7 +117,7 @@ class TypedRows:
             )
         return text.fill_null("")
 
-    def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> Floats:
+    def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> FloatArray:
         """Scores, NaN where there is none."""
         numbers = column.cast(pl.Float64, strict=False)
         if numbers.null_count():
@@ -151,7 +151,7 @@ class Batch:
     first: int
     done: int
     rows: int
-    scores: dict[str, Floats]
+    scores: dict[str, FloatArray]
     label: Labels | None
     names: dict[str, pl.Series]
 
@@ -220,7 +220,7 @@ class Table:
     def in_memory(self) -> Parsed:
         """Read the whole file."""
         encoders: dict[str, Encoder] = {}
-        scores: dict[str, list[Floats]] = {system: [] for system in self.systems}
+        scores: dict[str, list[FloatArray]] = {system: [] for system in self.systems}
         labels: list[Labels] = []
         for batch in self.batches(metadata=True):
             for column, values in batch.names.items():
@@ -283,31 +283,30 @@ def open_table(
     the words of messages), ``systems`` selects columns. With ``again`` the file is opened once
     more for every pass, otherwise held in memory if it must be gone through twice.
     """
+    as_key = role == "a key"
     if source.container == "parquet" and not (again and source.compressed):
         table = ParquetFile.opened(Path(source.name)) if again else load_parquet(source)
         rows = TypedRows(source.name, table)
-        return open_typed(rows, source.stem, PARQUET, as_key=role == "a key", systems=systems)
+        return open_typed(rows, source.stem, PARQUET, as_key=as_key, systems=systems)
     if source.container != "text":
         return None
     sample = take_sample(source)
     chosen = layout_of(source, sample, format=format, role=role, keep=not again)
     if chosen is None:
         assert sample.header is not None
-        names = sample.header
+        names, layout = sample.header, " ".join(sample.header)
         numeric = [
             name
             for i, name in enumerate(names)
             if all(value in ABSENT or is_number(value) for value in set(sample.columns[i]))
         ]
         header = interpret(names, numeric, where=f"{sample.name}, line 1", systems=systems)
-        kind = _table_format(names, scored=bool(header.systems))
-        layout = " ".join(names)
         text = TextTable(source, sample.dialect, names, layout=layout, header=True, again=again)
         stem = None if systems else source.stem
-        return _headed(text, kind, header, as_key=role == "a key", stem=stem)
-    format_, remark = chosen
+        return _headed(text, _table_format(header, names), header, as_key=as_key, stem=stem)
+    layout_format, remark = chosen
     names = tuple(
-        role if role != "number" else f"number {i}" for i, role in enumerate(format_.roles)
+        f"{role} {i}" if role == "number" else role for i, role in enumerate(layout_format.roles)
     )
     columns = {
         "label" if name in LABELS else name: name
@@ -316,33 +315,32 @@ def open_table(
     }
     scored = {source.stem: "score"} if "score" in names else {}
     check_systems(source.name, list(scored), systems)
-    text = TextTable(source, sample.dialect, names, layout=format_.layout, again=again)
-    return Table(text, format_, columns, scored, remarks=(remark,) if remark else ())
+    text = TextTable(source, sample.dialect, names, layout=layout_format.layout, again=again)
+    return Table(text, layout_format, columns, scored, remarks=(remark,) if remark else ())
 
 
 def open_typed(
     rows: TypedRows, stem: str, format: Format, *, as_key: bool, systems: Sequence[str] | None
 ) -> Table:
     """A table that carries types; the names of its columns say their roles."""
-    schema = rows.schema
-    plain = [
-        column
-        for column, kind in schema.items()
+    plain = {
+        column: kind
+        for column, kind in rows.schema.items()
         if not kind.is_nested() and kind not in (pl.Binary, pl.Object)
-    ]
-    numeric = [column for column in plain if schema[column].is_numeric()]
-    header = interpret(plain, numeric, where=rows.name, systems=systems)
+    }
+    numeric = [column for column, kind in plain.items() if kind.is_numeric()]
+    header = interpret(list(plain), numeric, where=rows.name, systems=systems)
     if not header.roles.keys() & {"enrol", "test", "label"} or not (header.systems or as_key):
         raise InputError(
             f"{rows.name}: expected columns such as enrol, test, label and one per system, found "
-            f"{', '.join(schema) or 'none'}"
+            f"{', '.join(rows.schema) or 'none'}"
         )
     return _headed(rows, format, header, as_key=as_key, stem=None if systems is not None else stem)
 
 
-def _table_format(names: Sequence[str], *, scored: bool) -> Format:
+def _table_format(header: Header, names: Sequence[str]) -> Format:
     """Which of the formats with a header these column names are."""
-    columns = {normalise(name) for name in names}
+    columns, scored = {normalise(name) for name in names}, bool(header.systems)
     if {"modelid", "segmentid"} <= columns:
         if "llr" in columns and "targettype" not in columns:
             return NIST_SCORES
@@ -354,17 +352,6 @@ def _table_format(names: Sequence[str], *, scored: bool) -> Format:
         if columns & {"cm_label", "asv_label"} and not scored:
             return ASVSPOOF_KEY
     return LONG if scored else LONG_KEY
-
-
-def _refuse_same(name: str, columns: Sequence[str]) -> None:
-    """Columns of metadata whose names differ in case or blanks alone would become one."""
-    first: dict[str, str] = {}
-    for column in columns:
-        other = first.setdefault(normalise(column), column)
-        if other != column:
-            raise InputError(
-                f"{name}: expected columns of different names, found {other!r} and {column!r}"
-            )
 
 
 def _headed(
@@ -383,11 +370,15 @@ def _headed(
     remarks = [f"systems: {', '.join(systems)}"] if systems else []
     if ("enrol_speaker" in roles) != ("test_speaker" in roles):
         remarks.append("speakers known on one side only, so not used")
-    _refuse_same(rows.name, header.columns)
-    metadata = dict.fromkeys(
-        [*map(normalise, header.columns), *(["side"] if "side" in roles else [])]
-    )
-    remarks += [f"metadata: {', '.join(metadata)}"] if metadata else []
+    metadata: dict[str, str] = {}
+    for column in header.columns:
+        other = metadata.setdefault(normalise(column), column)
+        if other != column:
+            raise InputError(
+                f"{rows.name}: expected columns of different names, found {other!r} and {column!r}"
+            )
+    named = dict.fromkeys([*metadata, *(["side"] if "side" in roles else [])])
+    remarks += [f"metadata: {', '.join(named)}"] if named else []
     if stem is not None and [normalise(name) in GENERIC_SCORES for name in systems] == [True]:
         systems = dict.fromkeys([stem], *systems)
     return Table(rows, format, roles, systems, header.columns, tuple(remarks))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from unmask.base import Floats, Mask
+from unmask.base import BoolArray, FloatArray
 from unmask.errors import InputError
 from unmask.trials.ids import Encoder, Ids
 from unmask.trials.problems import Faults, no_trials
@@ -60,17 +60,20 @@ def sample_lines(source: Input) -> list[str]:
     lines = lines[:SAMPLE_LINES]
     while lines and not lines[-1].strip():
         lines.pop()
-    decoded = []
-    for number, line in enumerate(lines, 1):
-        try:
-            decoded.append(line.decode("utf-8"))
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"{source.name}, line {number}: expected UTF-8 text, found other bytes"
-            ) from error
-        if not line.strip():
-            raise _empty_line(source.name, number)
-    return decoded
+    return [_decoded(line, source.name, number) for number, line in enumerate(lines, 1)]
+
+
+def _decoded(line: bytes, name: str, number: int) -> str:
+    """A line as text; binary data and an empty line are errors."""
+    where = f"{name}, line {number}"
+    if b"\0" in line:
+        raise InputError(f"{where}: expected text, found binary data")
+    if not line.strip():
+        raise InputError(f"{where}: expected a trial, found an empty line")
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: expected UTF-8 text, found other bytes") from error
 
 
 class TextTable:
@@ -117,7 +120,7 @@ class TextTable:
                 if line == 1 and self._header:
                     block, line = block[block.find(b"\n") + 1 :], 2
                 if blank and block.strip():
-                    raise _empty_line(self.name, blank)
+                    _decoded(b"", self.name, blank)
                 body = _without_blank_end(block)
                 if body:
                     frame = self._parse(body, line)
@@ -139,11 +142,11 @@ class TextTable:
             )
         return column
 
-    def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> Floats:
+    def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> FloatArray:
         """Scores of the rows from ``row`` on, NaN where there is none."""
         column = column.fill_null("")
         parsed = column.cast(pl.Float64, strict=False)
-        gaps: Mask = (
+        gaps: BoolArray = (
             column.is_in(ABSENT).to_numpy() if parsed.null_count() else np.zeros(len(column), bool)
         )
         if parsed.null_count() > gaps.sum():
@@ -209,31 +212,25 @@ class TextTable:
         """Find the first line that does not fit and say so; returns if all of them do."""
         mark = separator.encode()
         for number, line in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
-            where = f"{self.name}, line {number}"
-            if b"\0" in line:
-                raise InputError(f"{where}: expected text, found binary data")
-            if not line.strip():
-                raise _empty_line(self.name, number)
-            try:
-                text = line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise InputError(f"{where}: expected UTF-8 text, found other bytes") from error
+            text = _decoded(line, self.name, number)
             fields = line.count(mark) + 1
             if self._dialect.quoted and b'"' in line and separator != "\n":
-                fields = self._quoted_fields(text, where)
+                fields = self._quoted_fields(text, number)
             if separator != "\n" and fields != len(self._names):
                 raise InputError(
-                    f"{where}: expected {len(self._names)} columns ({self._layout}), found {fields}"
+                    f"{self.name}, line {number}: expected {len(self._names)} columns "
+                    f"({self._layout}), found {fields}"
                 )
 
-    def _quoted_fields(self, line: str, where: str) -> int:
+    def _quoted_fields(self, line: str, number: int) -> int:
         """How many fields a line with quotes has; a quote that is not closed in it is an error."""
         try:
             reader = csv.reader([line], delimiter=self._dialect.separator, strict=True)
             return len(next(reader))
         except (csv.Error, StopIteration):
             raise InputError(
-                f"{where}: expected quotes that are closed in the same line, found one that is not"
+                f"{self.name}, line {number}: expected quotes that are closed in the same line, "
+                "found one that is not"
             ) from None
 
 
@@ -251,10 +248,6 @@ def read_columns(
     if not len(columns[0]):
         raise no_trials(source.name)
     return columns, table.where
-
-
-def _empty_line(name: str, number: int) -> InputError:
-    return InputError(f"{name}, line {number}: expected a trial, found an empty line")
 
 
 def _without_blank_end(block: bytes) -> bytes:

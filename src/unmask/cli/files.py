@@ -1,14 +1,17 @@
-"""``unmask validate``: what a file is taken for, and what it holds."""
+"""``unmask validate``, ``formats`` and ``convert``: what files are taken for, hold and become."""
 
 from __future__ import annotations
 
 import numpy as np
 import typer
+from rich.console import Console
+from rich.table import Table
 
 from unmask.base import visible
-from unmask.cli.common import Tables
-from unmask.cli.options import argument
-from unmask.trials import Embeddings, Scores, Source, Trials, read_any
+from unmask.cli.common import Tables, remark
+from unmask.cli.options import argument, option
+from unmask.errors import InputError
+from unmask.trials import FORMATS, Embeddings, Scores, Source, Trials, read_any, write
 
 
 def validate(
@@ -62,3 +65,40 @@ def _source(source: Source) -> list[tuple[str, str]]:
         ("sha256", source.sha256),
         ("left out", left_out if source.missing or source.duplicates else "nothing"),
     ]
+
+
+def formats(
+    kind: str | None = option("Only formats of this kind: score, key or embedding."),
+) -> None:
+    """List the file formats that are read, with layout and example."""
+    if kind not in (None, "score", "key", "embedding"):
+        raise InputError(f"expected --kind score, key or embedding, found {kind!r}")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("name", "kind", "layout", "example"):
+        table.add_column(title, overflow="fold", no_wrap=title in ("name", "kind"))
+    for entry in FORMATS:
+        if kind in (None, entry.kind):
+            table.add_row(entry.name, entry.kind, entry.layout, entry.example)
+    Console().print(table, markup=False)
+
+
+def convert(
+    tables: Tables,
+    file: str = argument("Scores, key or embeddings; - reads stdin."),
+    output: str = argument("File to write; - writes text to stdout."),
+    to: str | None = option("Format to write; without it, the ending tells."),
+    key_out: str | None = option("Write the labels as kaldi-trials, too."),
+    system: str | None = option("System to write, for formats that hold one."),
+) -> None:
+    """Write a file in another format; nothing is left behind if that fails."""
+    data = read_any(file, **tables.options)
+    if isinstance(data, Scores) and key_out is not None and data.label is None:
+        raise InputError(f"{file}: expected labels for --key-out, found none; give a key (--key)")
+    if isinstance(data, Embeddings) and key_out is not None:
+        raise InputError(f"{file}: expected scores or a key for --key-out, found embeddings")
+    write(data, output, format=to, system=system)
+    if key_out is not None:
+        write(data, key_out, format="kaldi-trials")
+    for path in (output, key_out):
+        if path not in (None, "-"):
+            remark(f"wrote {path}")
