@@ -81,10 +81,9 @@ class Zoo:
     @cached_property
     def quartiles(self) -> Mapping[str, tuple[float, float]]:
         """Lower and upper quartile of each axis."""
-        return {
-            name: (float(np.quantile(values, 0.25)), float(np.quantile(values, 0.75)))
-            for name, values in (("target", self.target), ("impostor", self.impostor))
-        }
+        axes = {"target": self.target, "impostor": self.impostor}
+        ends = {name: np.quantile(values, [0.25, 0.75]) for name, values in axes.items()}
+        return {name: (float(low), float(high)) for name, (low, high) in ends.items()}
 
     @cached_property
     def corners(self) -> Mapping[str, Corner]:
@@ -99,13 +98,12 @@ class Zoo:
             "phantoms": (low["target"], low["impostor"]),
             "worms": (low["target"], high["impostor"]),
         }
-        return {name: self._corner(name, *sides[name]) for name in CORNERS}
-
-    def _corner(self, animal: str, first: BoolArray, second: BoolArray) -> Corner:
-        inside = first & second
-        size, a, b = len(self.speakers), int(first.sum()), int(second.sum())
-        p_value = _at_least(int(inside.sum()), size, a, b)
-        return Corner(animal, self._names(inside), a * b / size, p_value)
+        corners, size = {}, len(self.speakers)
+        for name, (first, second) in sides.items():
+            inside, a, b = first & second, int(first.sum()), int(second.sum())
+            p_value = _at_least(int(inside.sum()), size, a, b)
+            corners[name] = Corner(name, self._names(inside), a * b / size, p_value)
+        return corners
 
     def _names(self, mask: BoolArray) -> tuple[str, ...]:
         return tuple(self.speakers[i] for i in np.flatnonzero(mask))

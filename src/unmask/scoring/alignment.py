@@ -109,9 +109,13 @@ def wasserstein_procrustes(
             f" {y.centre.size}"
         )
     rng = np.random.default_rng(seed)
-    left, right = (
-        _directions(_sample(one.apply(rows), rng)) for one, rows in ((x, source), (y, target))
-    )
+    sides = []
+    for rows in (x.apply(source), y.apply(target)):
+        if len(rows) > MOST_ROWS:
+            rows = rows[np.sort(rng.choice(len(rows), MOST_ROWS, replace=False))]
+        length = np.linalg.norm(rows, axis=1, keepdims=True)
+        sides.append(rows / np.where(length > 0, length, 1.0))
+    left, right = sides
     matrix = np.eye(x.centre.size)
     matched: list[int] = []
     for _ in range(rounds):
@@ -120,18 +124,6 @@ def wasserstein_procrustes(
             break
         matrix = _rotation(left[i], right[j])
     return Alignment(x.centre, matrix)
-
-
-def _directions(rows: FloatArray) -> FloatArray:
-    """Rows at length one; a row of zeros stays."""
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.asarray(rows / np.where(length > 0, length, 1.0))
-
-
-def _sample(rows: FloatArray, rng: np.random.Generator) -> FloatArray:
-    if len(rows) <= MOST_ROWS:
-        return rows
-    return rows[np.sort(rng.choice(len(rows), MOST_ROWS, replace=False))]
 
 
 def _rotation(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from unmask._version import __version__
-from unmask.base import Codes32, FloatArray, IntArray, Vectors
+from unmask.base import Codes, FloatArray, IntArray, Vectors
 from unmask.errors import InputError
 from unmask.run import check_room, current_place, keeping, load_arrays, store, workplace
 from unmask.scoring.backend import Backend, product_sides
@@ -225,13 +225,9 @@ def _first(names: dict[str, str], choices: Sequence[str]) -> str | None:
 
 
 def _header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = np.lib.format.read_magic(file)
-    read = (
-        np.lib.format.read_array_header_1_0
-        if version == (1, 0)
-        else np.lib.format.read_array_header_2_0
-    )
-    return read(file)
+    if np.lib.format.read_magic(file) == (1, 0):
+        return np.lib.format.read_array_header_1_0(file)
+    return np.lib.format.read_array_header_2_0(file)
 
 
 def _source(path: Path, speakers: Ids) -> Source:
@@ -283,16 +279,18 @@ class Layout:
         sha.update("\n".join(spoken.to_series().gather(order).to_list()).encode())
         enrolled = np.ones(len(spoken), bool)
         if pairs == "enrolment-fixed":
-            enrolled = _position_within(speaker) < enrolment
+            number = pl.int_range(pl.len()).over("speaker")
+            within = pl.DataFrame({"speaker": speaker}).select(number).to_series()
+            enrolled = within.to_numpy() < enrolment
         sha.update(np.packbits(enrolled[order]).data)
         position = np.empty(len(order), np.int64)
         position[order] = np.arange(len(order))
-        layout = cls(
-            tuple(shards), speaker, int(speaker.max()) + 1, position, enrolled, pairs,
-            sha.hexdigest()[:8],
-        )  # fmt: skip
-        layout._check()
-        return layout
+        if not speaker.max():
+            raise InputError(f"pairs: expected 2 speakers or more, found {speaker.max() + 1}")
+        if np.bincount(speaker).max() < 2 or (enrolled.all() and pairs == "enrolment-fixed"):
+            raise InputError("pairs: expected a speaker with 2 utterances or more, found none")
+        speakers, digest = int(speaker.max()) + 1, sha.hexdigest()[:8]
+        return cls(tuple(shards), speaker, speakers, position, enrolled, pairs, digest)
 
     @property
     def symmetric(self) -> bool:
@@ -305,13 +303,6 @@ class Layout:
         if self.symmetric:
             return enrolled * (enrolled - 1) // 2
         return enrolled * (len(self.speaker) - enrolled)
-
-    def _check(self) -> None:
-        if self.speakers < 2:
-            raise InputError(f"pairs: expected 2 speakers or more, found {self.speakers}")
-        most = np.bincount(self.speaker).max()
-        if most < 2 or (self.enrolled.sum() == len(self.speaker) and not self.symmetric):
-            raise InputError("pairs: expected a speaker with 2 utterances or more, found none")
 
     def key(self, backend: Backend) -> str:
         """Names the rows on disk: what they are made of and how."""
@@ -371,7 +362,7 @@ class Layout:
 
     def _side(
         self, path: Path, mask: npt.NDArray[np.bool_], width: int
-    ) -> tuple[np.memmap[tuple[int, ...], np.dtype[np.float32]], IntArray, Codes32]:
+    ) -> tuple[np.memmap[tuple[int, ...], np.dtype[np.float32]], IntArray, Codes]:
         """An empty array on disk for one side, each row's position in it, and the speakers."""
         chosen = np.flatnonzero(mask)
         order = chosen[np.argsort(self.position[chosen])]
@@ -390,12 +381,6 @@ def _refuse_repeated(utterances: Ids) -> None:
             f"embeddings: expected each utterance once, found {utterances.names[first]} "
             f"{count[first]} times"
         )
-
-
-def _position_within(speaker: npt.NDArray[np.int32]) -> IntArray:
-    """How many rows of the same speaker come before each row."""
-    series = pl.DataFrame({"speaker": speaker})
-    return series.select(pl.int_range(pl.len()).over("speaker")).to_series().to_numpy()
 
 
 def _prepared(backend: Backend, vectors: npt.ArrayLike, shard: Shard, row: int) -> FloatArray:

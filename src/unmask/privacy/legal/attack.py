@@ -37,6 +37,7 @@ import polars as pl
 from unmask.base import FloatArray, lazy
 from unmask.engine import Roc, fusion_weights
 from unmask.errors import InputError
+from unmask.privacy.legal.conversations import refuse_dimensions
 from unmask.privacy.legal.curve import CENTRED, CENTRED_NEGATED, NEGATED, PLAIN, VARIANTS
 from unmask.scoring import (
     AlignedCosine,
@@ -360,11 +361,7 @@ def _aligned(name: str, enrol: Embeddings, test: Embeddings, pairs: Pairs | None
 
     ``pairs`` are training speech as it is enrolled and as it is protected, for ``procrustes``.
     """
-    if enrol.dimension != test.dimension:
-        raise InputError(
-            f"embeddings: expected one dimension on both sides, found {enrol.dimension} in"
-            f" enrolment and {test.dimension} in test"
-        )
+    refuse_dimensions(enrol, test)
     there = centring(test.vectors)
     if name == "whitened":
         here, there = whitening(enrol.vectors), whitening(test.vectors)

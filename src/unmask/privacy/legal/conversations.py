@@ -144,6 +144,15 @@ def _names(embeddings: Embeddings) -> pl.Series:
     return embeddings.speakers.names.gather(embeddings.speakers.used)
 
 
+def refuse_dimensions(enrol: Embeddings, test: Embeddings) -> None:
+    """Vectors of different dimensions have no score."""
+    if enrol.dimension != test.dimension:
+        raise InputError(
+            f"embeddings: expected one dimension on both sides, found {enrol.dimension} in"
+            f" enrolment and {test.dimension} in test"
+        )
+
+
 def refuse_zeros(embeddings: Embeddings, side: str) -> None:
     """A vector of zeros has no direction."""
     zero = ~embeddings.vectors.any(axis=1)
@@ -153,18 +162,6 @@ def refuse_zeros(embeddings: Embeddings, side: str) -> None:
         raise InputError(
             f"{source_name(embeddings)}: expected {side} vectors other than zero, found"
             f" {int(zero.sum())} zero vectors (first: {which})"
-        )
-
-
-def _refuse_shared(enrol: Embeddings, test: Embeddings) -> None:
-    if enrol.utterances is None or test.utterances is None:
-        return
-    here, there = (ids.names.gather(ids.used) for ids in (enrol.utterances, test.utterances))
-    shared = here.filter(here.is_in(there.implode()))
-    if len(shared):
-        raise InputError(
-            f"utterances: expected none on both sides, found {len(shared)} in enrolment and in"
-            f" test (first: {shared[0]}); allow_shared_utterances=True lets this leak pass"
         )
 
 
@@ -270,15 +267,17 @@ def setting(
     conversations, of which a speaker has as many as ``bounds`` say, from least to most. ``shared``
     lets utterances be on both sides.
     """
-    if enrol.dimension != test.dimension:
-        raise InputError(
-            f"embeddings: expected one dimension on both sides, found {enrol.dimension} in"
-            f" enrolment and {test.dimension} in test"
-        )
+    refuse_dimensions(enrol, test)
     refuse_zeros(enrol, "enrolment")
     refuse_zeros(test, "test")
-    if not shared:
-        _refuse_shared(enrol, test)
+    if not shared and enrol.utterances is not None and test.utterances is not None:
+        here, there = (ids.names.gather(ids.used) for ids in (enrol.utterances, test.utterances))
+        leak = here.filter(here.is_in(there.implode()))
+        if len(leak):
+            raise InputError(
+                f"utterances: expected none on both sides, found {len(leak)} in enrolment and in"
+                f" test (first: {leak[0]}); allow_shared_utterances=True lets this leak pass"
+            )
     wanted, length = lengths
     depth = usual if wanted is None else wanted
     seeds = np.random.SeedSequence(how.seed).spawn(4)

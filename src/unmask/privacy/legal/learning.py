@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from unmask.base import FloatArray, IntArray, Tabular, estimate_row, quantile_t, score_interval
+from unmask.base import FloatArray, IntArray, Tabular, quantile_t, score_interval
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Interval, Notice
 from unmask.privacy.legal.attack import Attacker, of_people
@@ -123,10 +122,6 @@ class LearningCurve(Tabular):
             )
             for metric, (value, low, high), method, chance, people in rows
         )
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The table of the curve."""
-        return [estimate_row(estimate) for estimate in self.estimates]
 
 
 def linked(attacker: Attacker, *, candidates: int, length: int = 1) -> Linkability:

@@ -248,7 +248,7 @@ def _isolated(
     risks = {}
     for variant, signed in ((PLAIN, given), (NEGATED, -given)):
         outcome = single_out_all(GivenScores(protocol, signed))
-        risks[variant] = float(outcome.success.mean()), both_sides(outcome, 0, protocol)
+        risks[variant] = float(outcome.success.mean()), both_sides(outcome, 0)
     params = {"count": len(names), "length": 1, "folds": _FOLDS, "draws": _DRAWS}
     n = {"speakers": len(enrolled), "recordings": len(kept)}
     chance = float(np.exp(-1.0))

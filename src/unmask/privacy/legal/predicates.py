@@ -253,13 +253,13 @@ def _descending(lists: Sequence[IntArray], exact: Exact) -> tuple[IntArray, Floa
 class Protocol:
     """Whom every enrolment speaker is attacked among, in which folds and draws.
 
-    ``owner`` is the speaker of each test conversation, ``speakers`` the number that each enrolment
-    speaker has among them, ``slots`` holds draws × folds × speakers. ``entropy`` and ``key`` are
-    the parent of all seeds: a draw depends on the number of its enrolment speaker and its own,
-    whoever else is attacked in the same task.
+    ``speakers`` is the number that each enrolment speaker has among those of the population,
+    ``slots`` holds draws × folds × speakers. ``entropy`` and ``key`` are the parent of all seeds: a
+    draw depends on the number of its enrolment speaker and its own, whoever else is attacked in the
+    same task.
     """
 
-    owner: IntArray
+    population: Population
     speakers: IntArray
     counts: IntArray
     slots: Slots
@@ -282,17 +282,11 @@ class Protocol:
             if number < 1:
                 raise InputError(f"{name}: expected at least 1, found {number}")
         fold_seed, draw_seed = seed.spawn(2)
-        slots = [
-            test_slots(population.per_speaker, folds, child) for child in fold_seed.spawn(draws)
-        ]
+        sizes = population.per_speaker
+        slots = np.stack([test_slots(sizes, folds, child) for child in fold_seed.spawn(draws)])
         entropy = np.asarray(_words(seed.entropy), dtype=np.uint32)
         key = np.asarray(draw_seed.spawn_key, dtype=np.uint32)
-        return cls(population.owner, speakers, counts, np.stack(slots), entropy, key)
-
-    @lazy
-    def population(self) -> Population:
-        """The test conversations."""
-        return Population.of(self.owner)
+        return cls(population, speakers, counts, slots, entropy, key)
 
     def draws(self, e: int) -> list[Draw]:
         """The draws of an enrolment speaker."""
@@ -312,11 +306,9 @@ class Protocol:
     @property
     def trials(self) -> IntArray:
         """How often each conversation of every enrolment speaker is its test entry."""
-        slots = self.slots[:, :, self.speakers].astype(np.int64)
         most = int(self.population.per_speaker.max())
-        flat = slots.reshape(-1, len(self.speakers)) + most * np.arange(len(self.speakers))
-        counted = np.bincount(flat.reshape(-1), minlength=most * len(self.speakers))
-        return counted.reshape(-1, most)
+        tried = (self.slots[:, :, speaker].reshape(-1) for speaker in self.speakers)
+        return np.stack([np.bincount(slots, minlength=most) for slots in tried])
 
     def attack(
         self, e: int, row: Row, margin: float, exacts: Sequence[Exact]
@@ -326,20 +318,17 @@ class Protocol:
         of the score and, where there is a second ``exacts``, the negated one (−inf, a pair ruled
         out, stays −inf).
         """
-        draws = self.draws(e)
-        speaker, rank = int(self.speakers[e]), int(self.ranks[e])
-        sizes = self.population.per_speaker
-        slots = self.slots[:, :, speaker].astype(np.int64)
-        won = np.zeros((len(exacts), len(self.counts), int(sizes.max())), dtype=np.int64)
+        draws, rank = self.draws(e), int(self.ranks[e])
+        slots = self.slots[:, :, self.speakers[e]].reshape(-1)
+        most = int(self.population.per_speaker.max())
+        won = np.zeros((len(exacts), len(self.counts), most), dtype=np.int64)
         changes = []
         for s, exact in enumerate(exacts):
-            signed = row if s == 0 else np.where(row == -np.inf, row, -row)
-            best = Best(signed, self.population)
-            success, *change = single_out(best, exact, margin, draws, rank, self.counts)
+            best = Best(np.where(row == -np.inf, row, -row) if s else row, self.population)
+            success, absent, rise = single_out(best, exact, margin, draws, rank, self.counts)
             for c in range(len(self.counts)):
-                tried = slots.reshape(-1), success[:, c].reshape(-1)
-                won[s, c] = np.bincount(*tried, won.shape[2])
-            changes.append((change[0], change[1]))
+                won[s, c] = np.bincount(slots, success[:, c].reshape(-1), most)
+            changes.append((absent, rise))
         return won, changes
 
 
@@ -384,6 +373,7 @@ class Outcome:
     × counts × test speakers), ``squares`` the squares of its terms (signs × counts).
     """
 
+    protocol: Protocol
     won: IntArray
     trials: IntArray
     change: IntArray
@@ -425,7 +415,7 @@ class Predicates:
         for e, row in enumerate(scores, speakers[0]):
             allowed = None
             if self.enrol_side is not None and self.test_side is not None:
-                allowed = (self.test_side == self.enrol_side[e])[self.protocol.owner]
+                allowed = (self.test_side == self.enrol_side[e])[self.protocol.population.owner]
                 row = np.where(allowed, row, np.float32(-np.inf))
             exacts = tuple(
                 partial(_products, sign * self.enrol[e], self.test, allowed) for sign in (1, -1)
@@ -482,6 +472,7 @@ def single_out_all(shared: Predicates | GivenScores, *, speakers: int | None = N
     protocol = shared.protocol
     parts = list(run(isolate, shared, ranges_of(len(protocol.speakers), speakers or SPEAKERS)))
     return Outcome(
+        protocol,
         np.concatenate([part["won"] for part in parts], axis=1).astype(np.int64),
         protocol.trials,
         np.sum([part["change"] for part in parts], axis=0),

@@ -155,7 +155,7 @@ def singling_out(
         return SinglingOut(
             metric="singling_out",
             counts=sizes,
-            **risks(outcome.success[s], both_sides(outcome, s, protocol), how),
+            **risks(outcome.success[s], both_sides(outcome, s), how),
             chance=np.full(len(sizes), np.exp(-1.0)),
             attacks=np.full(len(sizes), len(names) * folds * draws),
             recordings=(outcome.trials > 0).sum(axis=1),
@@ -174,7 +174,7 @@ def singling_out(
     return with_negated(curve(0), curve(1))
 
 
-def both_sides(outcome: Outcome, s: int, protocol: Protocol) -> FloatArray:
+def both_sides(outcome: Outcome, s: int) -> FloatArray:
     """Variance of Singling Out for every N: enrolment and test speakers are both samples.
 
     Without speaker j the value moves by J_j = −(s_j − s)/(E − 1) + D_j/E: its own predicate is
@@ -187,10 +187,10 @@ def both_sides(outcome: Outcome, s: int, protocol: Protocol) -> FloatArray:
     enrolled = len(success)
     if enrolled < 2:
         return np.full(success.shape[1], np.nan)
-    draws, folds = protocol.slots.shape[:2]
+    draws, folds = outcome.protocol.slots.shape[:2]
     attacks = min(draws, DRAWS_WITHOUT) * folds
     moves = outcome.change[s].T / (attacks * enrolled)
-    moves[protocol.speakers] -= (success - success.mean(axis=0)) / (enrolled - 1)
+    moves[outcome.protocol.speakers] -= (success - success.mean(axis=0)) / (enrolled - 1)
     total = ((moves - moves.mean(axis=0)) ** 2).sum(axis=0)
     total -= outcome.squares[s] / (attacks * enrolled) ** 2
     return np.asarray(np.maximum(total, success.var(axis=0, ddof=1) / enrolled))

@@ -366,10 +366,13 @@ def overlaps(risks: Mapping[str, RiskCurve], *, share: float = SHARE) -> tuple[O
             _ordered(names, np.array([table[name] for name in names]), label)
             for table, label in zip(tables, (first, second), strict=True)
         ]
-        for which in (EASIEST, HARDEST):
-            tenths = [_tenth(order, risk, size, which) for order, risk in sides]
-            shared = len(tenths[0][0] & tenths[1][0])
-            drawn = tenths[0][1] + tenths[1][1]
+        for which, step in ((EASIEST, 1), (HARDEST, -1)):
+            tenths, drawn = [], 0
+            for order, risk in ((order[::step], risk[::step]) for order, risk in sides):
+                tenths.append(set(order[:size]))
+                equal = risk[: size + 1] == risk[size - 1]
+                drawn += int(equal[:size].sum()) if equal[size] else 0
+            shared = len(tenths[0] & tenths[1])
             made.append(Overlap(first, second, which, shared, size, len(names), drawn))
     return tuple(made)
 
@@ -379,12 +382,3 @@ def _ordered(names: Sequence[str], risk: FloatArray, label: str) -> tuple[list[s
     lot = [hashlib.sha256(f"{label}\0{name}".encode()).hexdigest() for name in names]
     order = sorted(range(len(names)), key=lambda i: (-risk[i], lot[i]))
     return [names[i] for i in order], risk[order]
-
-
-def _tenth(order: list[str], risk: FloatArray, size: int, which: str) -> tuple[set[str], int]:
-    """The people of a tenth, and how many of them were drawn from others of equal risk."""
-    if which == HARDEST:
-        order, risk = order[::-1], risk[::-1]
-    edge = risk[size - 1]
-    drawn = int((risk[:size] == edge).sum()) if risk[size] == edge else 0
-    return set(order[:size]), drawn

@@ -34,7 +34,7 @@ from unmask.privacy.legal.singling import singling_out
 from unmask.privacy.legal.strength import Strongest, Worst, extent, strongest_of, sweep_notices
 from unmask.privacy.legal.verification import one_minus_eer
 from unmask.run import advance, part
-from unmask.trials import Embeddings, Source
+from unmask.trials import Source
 
 METRICS: Mapping[str, Callable[..., Curve]] = {
     "singling_out": singling_out,
@@ -309,9 +309,11 @@ def legal(
             backend = used.backend_in_use
             for length, metric in product(lengths, metrics):
                 enrol, test = used.enrol, used.test
-                if swap and metric == "singling_out" and used.enrols != "original":
-                    enrol, test = test, enrol
-                most = _most(metric, enrol, test, length)
+                most = enrol.n_speakers
+                if metric == "singling_out":
+                    if swap and used.enrols != "original":
+                        enrol, test = test, enrol
+                    most = int((np.bincount(test.speakers.codes) >= 2 * length).sum())
                 sizes = default_counts(most) if wanted is None else wanted
                 usable = [n for n in sizes if n <= most] or sizes
                 where: dict[str, Any] = {"counts": usable, "length": length, "backend": backend}
@@ -372,10 +374,3 @@ def _known(names: Iterable[str], allowed: Iterable[str], what: str) -> None:
     for name in names:
         if name not in allowed:
             raise InputError(f"{what}: expected one of {', '.join(allowed)}, found {name}")
-
-
-def _most(metric: str, enrol: Embeddings, test: Embeddings, length: int) -> int:
-    """How many speakers a count can have."""
-    if metric != "singling_out":
-        return enrol.n_speakers
-    return int((np.bincount(test.speakers.codes) >= 2 * length).sum())

@@ -139,9 +139,9 @@ def protection_of(attack: Attack) -> SpeakerProtection:
     low, high = np.full(share.size, np.nan), np.full(share.size, np.nan)
     if attack.resampled is not None:
         for i, drawn in enumerate(attack.resampled.share.T.astype(np.float64)):
-            ends = attack.over_oo(sign * share[i], sign * drawn, _less).ends(share.size, level)
+            ends = attack.over_oo(sign * share[i], sign * drawn).ends(share.size, level)
             if ends is not None:
-                low[i], high[i] = ends
+                low[i], high[i] = 1 - ends[1], 1 - ends[0]
     below = (high < deid.mean()) | np.isnan(high)
     return SpeakerProtection(
         oo.speakers,
@@ -154,11 +154,6 @@ def protection_of(attack: Attack) -> SpeakerProtection:
         op.speaker_d_ece,
         op.speaker_l_w,
     )
-
-
-def _less(ends: Ends) -> Ends:
-    """Of one minus the value, its sign kept."""
-    return 1 - ends[1], 1 - ends[0]
 
 
 def standing_out(matrix: FloatArray) -> BoolArray:

@@ -251,11 +251,10 @@ def _intervals(
     runs = Run.of(first), Run.of(second)
     coarse = _distortion(*runs, np.ones(first.speakers), method, laplace)
     drawn = np.array([_distortion(*runs, row, method, laplace) for row in times])
+    drawn += np.subtract(exact, coarse)
     statistics = {
-        name: Statistic(value, drawn[:, n] + (value - coarse[n]), setup.replicates, bounds=bounds)
-        for n, (name, value, bounds) in enumerate(
-            zip(("c_ece", "cllr"), exact, (ANY, POSITIVE), strict=True)
-        )
+        name: Statistic(exact[n], drawn[:, n], setup.replicates, bounds=bounds)
+        for n, (name, bounds) in enumerate((("c_ece", ANY), ("cllr", POSITIVE)))
     }
     intervals = setup.intervals(statistics, first.speakers)
     return intervals.get("c_ece"), intervals.get("cllr")
@@ -272,16 +271,12 @@ def _distortion(
     if method == "linear":
         llr = weighted_line(first.score, target, nontarget).apply(second.score)
     else:
-        llr = np.interp(second.score, first.score, _isotonic(target, nontarget, laplace))
+        pav, bins = pav_of(target, nontarget), np.arange(target.size, dtype=np.float64)
+        by_bin = (pav.with_laplace() if laplace else pav).apply(bins)
+        llr = np.interp(second.score, first.score, by_bin)
     hits, misses = tested / tested.sum(), others / others.sum()
     c_ece = weighted_sum(information.z(llr), hits)
     c_ece += weighted_sum(information.z(-llr), misses)
     loss = weighted_sum(information.softplus(-llr), hits)
     loss += weighted_sum(information.softplus(llr), misses)
     return c_ece / (2 * np.log(2)), loss / (2 * np.log(2))
-
-
-def _isotonic(target: FloatArray, nontarget: FloatArray, laplace: bool) -> FloatArray:
-    """LLR of every bin by PAV."""
-    pav = pav_of(target, nontarget)
-    return (pav.with_laplace() if laplace else pav).apply(np.arange(target.size, dtype=np.float64))

@@ -398,7 +398,7 @@ class Tile:
         dropped[self.diagonal] = True
         return dropped
 
-    def skip(self, values: Any, value: int) -> Any:
+    def skip(self, values: Any, value: int | bool) -> Any:
         """Set a value at the pairs that do not count, in place."""
         values[self._skipped] = value
         return values
@@ -423,17 +423,12 @@ class Tile:
 
     def trials(self, *, target: bool) -> Any:
         """Which pairs are trials of a class, or None for all of them."""
-        codes, rule = self.pairs.segments.codes, self.pairs.rule
-        rows, columns = slice(*self.rows), slice(*self.columns)
+        codes, rows, columns = self.pairs.segments.codes, slice(*self.rows), slice(*self.columns)
         apart = codes[rows][-1] < codes[columns][0] or codes[columns][-1] < codes[rows][0]
-        if apart and not target and rule is None:
+        if apart and not target and self.pairs.rule is None:
             return None
         shared = self.xp.put(codes)
-        chosen = (shared[rows, None] == shared[columns]) == target
-        chosen[self.diagonal] = False
-        if rule is not None:
-            chosen &= rule(self.xp, self.rows, self.columns)
-        return chosen
+        return self.skip((shared[rows, None] == shared[columns]) == target, False)
 
     def class_scores(self, *, target: bool) -> Any:
         """Scores of the trials of a class, in one dimension."""

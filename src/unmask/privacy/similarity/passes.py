@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray, Places, lazy
-from unmask.engine import Pav, Roc, information
+from unmask.engine import Roc, information
 from unmask.errors import InputError
 from unmask.privacy.similarity.pairs import Pairs, Tile
 from unmask.privacy.similarity.resampling import Binned, Layout, Setup
@@ -184,7 +184,8 @@ class Tables:
     def of(cls, roc: Roc) -> Tables:
         """Tables of the oracle calibration of a statistic."""
         pav, laplace = roc.pav, roc.pav_laplace
-        llr = laplace.llr[_coarser(pav, laplace)]
+        inner = np.searchsorted(laplace.boundaries, pav.boundaries, side="right")
+        llr = laplace.llr[np.concatenate([[0], inner])]
         return cls(
             pav.boundaries,
             np.append(llr, 0.0),
@@ -207,12 +208,6 @@ class Tables:
         """LLR with Laplace of a block; NaN for "not compared", from either end."""
         known = (step >= 0) & (step < self.none)
         return np.where(known, self.llr[step], np.nan)
-
-
-def _coarser(fine: Pav, coarse: Pav) -> IntArray:
-    """Block of the coarser map that each block of the finer one lies in."""
-    inner = np.searchsorted(coarse.boundaries, fine.boundaries, side="right")
-    return np.concatenate([[0], inner]).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -323,18 +323,12 @@ def safeguards(
 
 @overload
 def safeguards(
-    lists: Mapping[str, Lists],
+    scores: Mapping[str, Lists] | Mapping[str, Matrices],
     /,
     *,
     again: Mapping[str, Scores] | None = ...,
     laplace: bool = ...,
     **options: Unpack[Options],
-) -> PrivacyAssessment: ...
-
-
-@overload
-def safeguards(
-    matrices: Mapping[str, Matrices], /, **options: Unpack[Options]
 ) -> PrivacyAssessment: ...
 
 

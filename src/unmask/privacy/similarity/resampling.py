@@ -45,7 +45,7 @@ PAIRS = ("all", "upper")
 MOST_LEFT_OUT = 200
 _ENTRIES = 1 << 23
 _MOST_TOGETHER = 128
-_SHARED_TOGETHER = 16
+_TOGETHER = 16
 _LEAST_SPREAD = 1e-5
 
 CELLS = 1 << 25
@@ -201,8 +201,8 @@ class Binned:
 
     @classmethod
     def of(cls, counts: Counts, layout: Layout, *, mirror: bool = False) -> Binned:
-        """From counts by (speaker, offset, bin), speaker after speaker; ``mirror`` pools both
-        orders.
+        """From counts by (speaker, offset, bin), whose memory is taken over, speaker after speaker;
+        ``mirror`` pools both orders.
         """
         speakers, offsets = layout.speakers, layout.offsets[1:]
         back = layout.column[(speakers - offsets) % speakers]
@@ -217,21 +217,32 @@ class Binned:
         pooled = mirror or all(np.array_equal(*rows_of(one)) for one in range(speakers))
         chosen = ahead if pooled else np.ones_like(ahead)
         first, second = np.nonzero(chosen)[0], others[chosen]
-        rows = np.empty((first.size, layout.bins), np.float32)
+        within = counts[:, 0].astype(np.float64)
+        rows = counts.view(np.float32).reshape(-1, layout.bins)[: first.size]
         start = 0
-        for one in range(speakers):
-            own = np.add(*rows_of(one)) if pooled else counts[one, 1:]
+        for one in range(speakers):  # never beyond the counts of speakers who are done
+            own = np.add(*rows_of(one)) if pooled else counts[one, 1:].copy()
             rows[start : start + len(own)] = own
             start += len(own)
         real = rows.any(axis=1)
         if not real.all():
             rows, first, second = rows[real], first[real], second[real]
-        return cls(counts[:, 0].astype(np.float64), rows, first, second, layout.partners)
+        return cls(within, rows, first, second, layout.partners)
 
     @cached_property
     def other_number(self) -> FloatArray:
         """How many comparisons each pair has."""
         return np.asarray(self.other.sum(axis=1, dtype=np.float64))
+
+    @cached_property
+    def sides(self) -> tuple[csr_array, csr_array]:
+        """Which pairs (columns) each speaker (rows) is the first of, and the second."""
+        ones, pairs = np.ones(len(self.other)), np.arange(len(self.other))
+        shape = len(self.own), len(self.other)
+        first, second = (
+            csr_array((ones, (side, pairs)), shape=shape) for side in (self.first, self.second)
+        )
+        return first, second
 
     def negated(self) -> Binned:
         """The same of the negated scores."""
@@ -299,23 +310,44 @@ def _batch(binned: Binned, times: FloatArray, mean: str, shares: bool) -> tuple[
     llr, bare, eer = (np.stack(column) for column in zip(*oracles, strict=True))
     disclosed = _disclosed(bare, target, nontarget)
     per_bin = llr if mean == "arithmetic" else -information.softplus(-llr)
+    products, parts = binned.other @ per_bin.T.astype(np.float32), []
     with np.errstate(invalid="ignore", divide="ignore"):
         own = (binned.own @ per_bin.T) / binned.own.sum(axis=1, keepdims=True)
-        other = (binned.other @ per_bin.T.astype(np.float32)).astype(np.float64)
-        other /= binned.other_number[:, None]
-        if mean == "arithmetic":
-            own, other = expit(own), expit(other, out=other)
-            logs = _dominance(np.log2(own), np.log2(other), times, weight)
-        else:
-            logs = _dominance(own / np.log(2), other / np.log(2), times, weight)
-            own, other = np.exp(own), np.exp(other, out=other)
-        return (
-            _dominance(own, other, times, weight),
-            logs,
-            *disclosed,
-            eer,
-            own.T - _others(binned, other, times) if shares else np.empty((len(times), 0)),
-        )
+        for start in range(0, len(times), _TOGETHER):
+            some = slice(start, start + _TOGETHER)
+            other = products[:, some].astype(np.float64)
+            other /= binned.other_number[:, None]
+            drawn = times[some], weight[some]
+            parts.append(_similarities(binned, own[:, some], other, *drawn, mean, shares))
+    signed, logs, share = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return signed, logs, *disclosed, eer, share
+
+
+def _similarities(
+    binned: Binned,
+    own: FloatArray,
+    other: FloatArray,
+    times: FloatArray,
+    weight: Table,
+    mean: str,
+    shares: bool,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Dominance of the similarities and of their log2, and the speakers' shares, of some
+    replicates, from the means of what their calibration gives each speaker and pair.
+    """
+    if mean == "arithmetic":
+        own, other = expit(own), expit(other, out=other)
+        logs = _dominance(np.log2(own), np.log2(other), times, weight)
+    else:
+        logs = _dominance(own / np.log(2), other / np.log(2), times, weight)
+        own, other = np.exp(own), np.exp(other, out=other)
+    share = np.empty((len(times), 0))
+    if shares:
+        first, second = binned.sides
+        of_first, of_second = times[:, binned.first].T, times[:, binned.second].T
+        total = first @ (other * of_second) + second @ (other * of_first)
+        share = own.T - (total / (first @ of_second + second @ of_first)).T
+    return _dominance(own, other, times, weight), logs, share
 
 
 def _dominance(own: FloatArray, other: FloatArray, times: FloatArray, weight: Table) -> FloatArray:
@@ -323,22 +355,6 @@ def _dominance(own: FloatArray, other: FloatArray, times: FloatArray, weight: Ta
     within = (times * own.T).sum(axis=1) / times.sum(axis=1)
     between = np.einsum("rc,cr->r", weight, other) / weight.sum(axis=1, dtype=np.float64)
     return np.asarray(within - between)
-
-
-def _others(binned: Binned, other: FloatArray, times: FloatArray) -> FloatArray:
-    """Mean similarity of each speaker to the others drawn, on either side."""
-    ones, rows = np.ones(len(binned.other)), np.arange(len(binned.other))
-    shape = len(binned.own), len(binned.other)
-    first, second = (
-        csr_array((ones, (side, rows)), shape=shape) for side in (binned.first, binned.second)
-    )
-    means = np.empty_like(times)
-    for start in range(0, len(times), _SHARED_TOGETHER):
-        chunk = slice(start, start + _SHARED_TOGETHER)
-        of_first, of_second = times[chunk, binned.first].T, times[chunk, binned.second].T
-        total = first @ (other[:, chunk] * of_second) + second @ (other[:, chunk] * of_first)
-        means[chunk] = (total / (first @ of_second + second @ of_first)).T
-    return means
 
 
 def _disclosed(

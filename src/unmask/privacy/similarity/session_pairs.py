@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.base import Codes, FloatArray, IntArray
+from unmask.base import FloatArray, IntArray
 from unmask.engine import negated_notices
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
@@ -126,7 +126,12 @@ def sessions(
     check_backend(scorer)
     if protected.sessions is None:
         raise InputError("sessions: expected a session for every protected segment, found none")
-    _refuse_lone(protected.sessions.codes, protected.speakers.codes)
+    both = np.stack([protected.sessions.codes, protected.speakers.codes])
+    if np.unique(both, axis=1).shape[1] == protected.sessions.n_unique:
+        raise InputError(
+            "sessions: expected two speakers or more in some session, found one in each: voices"
+            " within a session cannot be compared"
+        )
     segments, order, o, p = prepared(scorer, original, protected)
     codes = protected.sessions.codes[order].astype(np.int64)
     _refuse_missing(segments, codes)
@@ -172,16 +177,6 @@ def _statistics(made: Comparisons) -> dict[str, Statistic]:
             own.roc.eer(), between.eer, number, bounds=half, evidence=evidence, chance=0.5
         ),
     }
-
-
-def _refuse_lone(sessions: Codes, speakers: Codes) -> None:
-    """Sessions of one speaker each, as chapters of a book are, compare nobody within them."""
-    pairs = np.unique(np.stack([sessions, speakers]), axis=1)
-    if pairs.shape[1] == np.unique(sessions).size:
-        raise InputError(
-            "sessions: expected two speakers or more in some session, found one in each: voices"
-            " within a session cannot be compared"
-        )
 
 
 def _refuse_missing(segments: Segments, codes: IntArray) -> None:
