@@ -41,6 +41,17 @@ def steps_are_kept_apart(tmp_path_factory):
         yield
 
 
+@pytest.fixture(scope="module")
+def quick_extrapolation():
+    """Extrapolations try one model and a simple guard; the choice is tested where it is made."""
+    from unmask.stress.extrapolation import choose
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choose, "CANDIDATES", ("ls+",))
+        patch.setattr(choose, "FAMILY", "ls")
+        yield
+
+
 @pytest.fixture(scope="session")
 def shared_place():
     """Two workers at a place, which tests use one after another: a cluster starts once."""

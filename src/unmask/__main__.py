@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run a command; whoever stops it while it loads is told so in one line."""
+    """Run a command; one that is stopped while it loads says so in one line."""
     try:
         from unmask.cli import main as run
 

@@ -78,20 +78,20 @@ def test_json_equals_the_python_api(folder):
 def test_files_of_cells_figures_and_output(folder):
     run(
         *FILES, "--delta", "new:old", "--metric", "min_dcf", "--ci", 0, "--cells", "cells.csv",
-        "--figures", "figures", "--figure-formats", "svg", "-o", "table.md", "-f", "md",
+        "--figures", "figures", "--figure-formats", "json", "-o", "table.md", "-f", "md",
     )  # fmt: skip
     cells = pl.read_csv(folder / "cells.csv")
     assert cells.height == 3 * 64
     assert cells["system"].unique().sort().to_list() == ["new", "new → old", "old"]
     assert {"min_dcf", "rcr", "targets", "well_defined"} <= set(cells.columns)
     assert sorted(p.name for p in (folder / "figures").iterdir()) == [
-        "cp_map.svg",
-        "cp_map_1.svg",
-        "cp_map_2.svg",
-        "cp_roadmap.svg",
-        "delta_cp_map.svg",
-        "trial_bias_1.svg",
-        "trial_bias_2.svg",
+        "cp_map.json",
+        "cp_map_1.json",
+        "cp_map_2.json",
+        "cp_roadmap.json",
+        "delta_cp_map.json",
+        "trial_bias_1.json",
+        "trial_bias_2.json",
     ]
     assert "minDCF" in (folder / "table.md").read_text()
 

@@ -76,13 +76,13 @@ def test_figures_output_and_attributes(files, tmp_path):
     result = run(
         files,
         *("--counts", "5,20", "--lengths", "1", "--attribute", "gender", "--asked", "informed"),
-        *("--figures", str(tmp_path / "f"), "--figure-formats", "svg"),
+        *("--figures", str(tmp_path / "f"), "--figure-formats", "json"),
         *("-o", str(tmp_path / "out.md"), "--format", "md"),
     )
     assert result.exit_code == 0, result.output
     assert "gender" in (tmp_path / "out.md").read_text()
     drawn = {path.name for path in (tmp_path / "f").iterdir()}
-    assert {"legal_panel.svg", "rank_histograms_1.svg"} <= drawn
+    assert {"legal_panel.json", "rank_histograms_1.json"} <= drawn
 
 
 def test_the_config_of_an_assessment(files, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -92,6 +93,17 @@ def test_groups_by_a_pair_of_columns():
     same = scores.select(dict(group_masks(scores, "sex"))["f"])
     f = next(r for r in found if r.group == "f" and r.system == "good")
     assert f["eer"].value == um.eer(same.targets("good"), same.nontargets("good"))
+
+
+def test_notices_name_the_group_and_the_system_they_are_about():
+    scores = make_scores()
+    turned = replace(scores, systems={"good": -scores.systems["good"]})
+    found = evaluate(turned, by="sex", replicates=0)
+    negated = [notice for notice in found.notices if notice.code == "negated"]
+    assert [notice.subject for notice in negated] == ["good", "group f: good", "group m: good"]
+    assert all(notice.sentence.startswith("the negated score") for notice in negated)
+    assert {notice.code for notice in found.notices} == {"negated", "swapped", "group-left-out"}
+    assert found.warnings == tuple(notice.line for notice in found.notices)
 
 
 def test_groups_by_one_column_and_by_none():

@@ -96,7 +96,7 @@ def test_tables_are_counted_as_defined():
 
 @pytest.mark.parametrize("pairs", ["all", "enrolment-fixed"])
 def test_intervals_are_those_of_the_full_bootstrap(pairs, monkeypatch):
-    monkeypatch.setattr(sys.modules["unmask.engine.pairing"], "AUTO_TRIALS", 1000)
+    monkeypatch.setattr(sys.modules["unmask.engine.counted"], "AUTO_TRIALS", 1000)
     embeddings = population(150, 6)
     which = {} if pairs == "all" else {"enrolled": np.tile([True, *[False] * 5], 150)}
     full = full_bootstrap(embeddings, 300, **which)

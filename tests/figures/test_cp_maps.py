@@ -44,13 +44,13 @@ def cells_of(figure):
     """Data of the first layer of each panel, read back from the specification."""
     spec = figure.spec()
     panels, _ = layers(figure)
-    found = []
+    cells = []
     for panel in panels:
         data = panel["layer"][0]["data"]
         text = data["values"] if "values" in data else spec["datasets"][data["name"]]
         lines = [line.split(",") for line in text.splitlines()[1:]]
-        found.append({(int(i), int(j)): float(value) for i, j, value in lines})
-    return found
+        cells.append({(int(i), int(j)): float(value) for i, j, value in lines})
+    return cells
 
 
 def test_a_map_carries_the_value_of_every_well_defined_cell(roadmap):

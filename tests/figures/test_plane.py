@@ -16,14 +16,14 @@ VALUES = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 @given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=7), st.booleans())
 def test_the_front_is_whom_nobody_beats(pairs, more_is_better):
     points = [PlanePoint(str(n), risk, cost) for n, (risk, cost) in enumerate(pairs)]
-    found = pareto(points, more_is_better=more_is_better)
+    front = pareto(points, more_is_better=more_is_better)
     beaten = set()
     for a, b in itertools.permutations(points, 2):
         gain = b.cost - a.cost if not more_is_better else a.cost - b.cost
         if a.risk <= b.risk and gain >= 0 and (a.risk < b.risk or gain > 0):
             beaten.add(b.system)
-    assert [point.system not in beaten for point in points] == list(found)
-    assert any(found)
+    assert [point.system not in beaten for point in points] == list(front)
+    assert any(front)
 
 
 def test_a_plane_is_drawn():

@@ -81,10 +81,10 @@ def test_scatter_draws_intervals_and_tells_what_it_leaves_out():
 def test_profiles_have_the_disclosure_in_the_legend():
     rng = np.random.default_rng(1)
     runs = [(rng.normal(2, 1, 50), rng.normal(0, 1, 100)) for _ in range(2)]
-    found = zebra_profiles({"a": runs[0]})
-    text = json.dumps(disclosure_profiles(found).spec(), ensure_ascii=False)
-    assert f"{found['a'].zebra.d_ece:.3f}, {found['a'].zebra.l_w:.3f}" in text
-    both = disclosure_profiles(found, negated=found)
+    profiles = zebra_profiles({"a": runs[0]})
+    text = json.dumps(disclosure_profiles(profiles).spec(), ensure_ascii=False)
+    assert f"{profiles['a'].zebra.d_ece:.3f}, {profiles['a'].zebra.l_w:.3f}" in text
+    both = disclosure_profiles(profiles, negated=profiles)
     assert "a, negated" in json.dumps(both.spec())
     assert "Dotted" in both.caption
     made = [calibration_distortion(*runs, method=m) for m in ("linear", "isotonic")]

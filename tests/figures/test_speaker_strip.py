@@ -21,8 +21,8 @@ def test_dots_stand_exactly_at_their_risk_and_stack_upwards():
     rows, encoding = dots(risks)
     assert encoding["x"]["field"] == "risk"
     for name, expected in risks.items():
-        found = [row for row in rows if row["system"] == name]
-        assert [row["risk"] for row in found] == pytest.approx(expected)
+        own = [row for row in rows if row["system"] == name]
+        assert [row["risk"] for row in own] == pytest.approx(expected)
     places = {(row["system"], row["risk"], row["lift"]) for row in rows}
     assert len(places) == len(rows)
     assert max(row["lift"] for row in rows) <= encoding["y"]["scale"]["domain"][1]

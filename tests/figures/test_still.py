@@ -40,9 +40,9 @@ def pixels(content):
 def test_the_picture_has_the_colours_of_the_rectangles(monkeypatch):
     figure = similarity_matrices({"a": view(20)})
     drawn = svg(figure)
-    found = [(float(y), float(x), colour.split(", ")) for x, y, colour in CELL.findall(drawn)]
-    assert len(found) == 1600
-    wanted = np.array([colour for *_, colour in sorted(found)], np.uint8).reshape(40, 40, 3)
+    cells = [(float(y), float(x), colour.split(", ")) for x, y, colour in CELL.findall(drawn)]
+    assert len(cells) == 1600
+    wanted = np.array([colour for *_, colour in sorted(cells)], np.uint8).reshape(40, 40, 3)
     assert not PICTURE.search(drawn)
     monkeypatch.setattr(module, "MOST_RECTANGLES", 1599)
     light = svg(figure)

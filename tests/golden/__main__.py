@@ -23,26 +23,26 @@ def main() -> int:
     asked = parser.parse_args()
     pinned: dict[str, Any] = json.loads(PINNED.read_text()) if PINNED.exists() else {}
     chosen = {name: case for name, case in CASES.items() if asked.part in name}
-    found, told, start = {}, {}, time.monotonic()
+    digests, moves, start = {}, {}, time.monotonic()
     with calls.places():
         for name, case in chosen.items():
             numbers = case.numbers()
-            found[name] = digest(numbers, case.single)
+            digests[name] = digest(numbers, case.single)
             message = moved(numbers, pinned.get(name), case.single)
             if message is not None:
-                told[name] = message
+                moves[name] = message
     if not asked.part:
-        told |= {name: "pinned, but no case" for name in pinned if name not in CASES}
-    for name, message in told.items():
+        moves |= {name: "pinned, but no case" for name in pinned if name not in CASES}
+    for name, message in moves.items():
         print(f"{name}: {message}")
     seconds = time.monotonic() - start
-    print(f"{len(told)} of {len(chosen)} cases moved ({seconds:.0f} s)")
+    print(f"{len(moves)} of {len(chosen)} cases moved ({seconds:.0f} s)")
     if asked.pin:
-        known = {name: pinned[name] for name in pinned if name in CASES} | found
+        known = {name: pinned[name] for name in pinned if name in CASES} | digests
         ordered = {name: known[name] for name in CASES if name in known}
         PINNED.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n")
         return 0
-    return 1 if told else 0
+    return 1 if moves else 0
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
@@ -240,6 +241,34 @@ def test_alike_speakers_have_no_worst_decile_of_their_own():
     )
     assert alike.worst_decile[0] == pytest.approx(0.3, abs=0.05)
     assert np.sort(shares[:, 0])[-50:].mean() > 0.5
+
+
+@pytest.mark.parametrize("speakers", [20, 60])
+def test_worst_decile_holds_people_whom_the_sample_lacks(speakers):
+    """One person in twenty is unprotected (risk 1), all others have risk 0.1: the decile is 0.55.
+
+    Drawn with replacement, one more person of n + 1 is there up to three or four times of n + 1.
+    """
+    rng = np.random.default_rng(5)
+    curve = um.linkability(*(population(30, 4, noise=1.0, tag=t) for t in "et"), counts=[20])
+    curve = replace(
+        curve,
+        counts=np.array([20]),
+        recordings=np.full(speakers, 10),
+        noise=np.zeros(1),
+        speakers=pl.Series([f"s{i:02d}" for i in range(speakers)]),
+    )
+    nobody = replace(curve, per_speaker=np.full((speakers, 1), 0.1)).worst_decile_limits(0)
+    decile = -(-(speakers + 1) // 10)
+    unseen = [min(times, decile) / decile for times in (3, 4)]
+    assert nobody[0] == pytest.approx(0.1)
+    assert nobody[1] in [pytest.approx(share + 0.1 * (1 - share)) for share in unseen]
+    held = 0
+    for _ in range(200):
+        risks = np.where(rng.random((speakers, 1)) < 0.05, 1.0, 0.1)
+        low, high = replace(curve, per_speaker=risks).worst_decile_limits(0)
+        held += bool(low <= 0.55 <= high)
+    assert held / 200 >= 0.92
 
 
 def test_no_interval_of_zero_width_where_nobody_is_linked():

@@ -38,7 +38,7 @@ def test_recordings_become_a_report(tmp_path):
                 voice = hum(shift * pitch * (1 + 0.01 * i), i)
                 soundfile.write(target / f"{speaker}_{i}.wav", voice, 16_000)
     (tmp_path / "assessment.toml").write_text(starter_config(tmp_path), encoding="utf-8")
-    changes = ["intervals.replicates=20", 'figures=["svg"]', 'frameworks=["legal", "similarity"]']
+    changes = ["intervals.replicates=20", "figures=[]", 'frameworks=["legal", "similarity"]']
     config = load_config(tmp_path / "assessment.toml", changes=changes)
     out = tmp_path / "out"
     write_report(assess(config, out), out)

@@ -46,7 +46,7 @@ def test_the_plane_stands_on_the_first_screen(study):
     }
     assert found.plane is not None
     for name in ("original", "weak", "strong", "silence"):
-        assert f"{name}: risk" in found.plane.made["description"]
+        assert f"{name}: risk" in found.plane.spec()["description"]
     page = render_html(found)
     assert page.index('id="plane"') < page.index('id="numbers"')
     assert found.plane in found.figures

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import unmask as um
-from unmask.engine.pairing import statistic
+from unmask.engine.counted import statistic
 from unmask.run import place, reporting, workplace
 from unmask.run.places import Lost
 from unmask.scoring import reducers

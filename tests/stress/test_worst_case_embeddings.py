@@ -110,7 +110,7 @@ def test_the_scores_are_never_held():
     data = um.Embeddings(rng.normal(size=(4000, 8)), [f"s{k}" for k in code])
     tracemalloc.start()
     with place(workers=1):
-        um.worst_case(data, FEW, counts=[1, 499])
+        um.worst_case(data, FEW, counts=[1, 499], split=False)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 48 << 20, "the scores alone take 128 MB"

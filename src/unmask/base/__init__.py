@@ -3,7 +3,6 @@
 from unmask.base.arrays import (
     BoolArray as BoolArray,
     Codes as Codes,
-    Codes32 as Codes32,
     FloatArray as FloatArray,
     IntArray as IntArray,
     Labels as Labels,

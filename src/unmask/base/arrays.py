@@ -15,7 +15,6 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 Rows32 = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.int32]
-Codes32 = Codes
 Labels = npt.NDArray[np.int8]
 Vectors = npt.NDArray[np.floating[Any]]
 

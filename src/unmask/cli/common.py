@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+import rich.progress
 import typer
-from rich import progress as rich
 from rich.console import Console
 
 from unmask.base import visible
@@ -150,7 +150,7 @@ class Intervals:
 
 
 THOUSAND = group(ci=option("Bootstrap replicates; 0 for no intervals.", default=1000, min=0))
-"""Intervals of commands that always make them, unless they are told not to."""
+"""Intervals of commands that always make them, unless 0 is asked for."""
 
 
 @dataclass(frozen=True)
@@ -284,13 +284,11 @@ def progress(what: str, *, quiet: bool, parts: bool = True) -> Iterator[Tell | N
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    columns: list[rich.ProgressColumn] = [
-        rich.BarColumn(40 if parts else 24),
-        rich.MofNCompleteColumn() if parts else rich.TaskProgressColumn(),
-        rich.TimeRemainingColumn(),
-    ]
-    columns.insert(0 if parts else 3, rich.TextColumn("{task.description}", markup=False))
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    name = rich.progress.TextColumn("{task.description}", markup=False)
+    bar, left = rich.progress.BarColumn(40 if parts else 24), rich.progress.TimeRemainingColumn()
+    share = (bar, rich.progress.TaskProgressColumn(), left, name)
+    columns = (name, bar, rich.progress.MofNCompleteColumn(), left) if parts else share
+    with rich.progress.Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(what, total=None)
 
         def listener(what: str, done: float, total: float) -> None:

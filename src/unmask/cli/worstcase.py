@@ -19,11 +19,9 @@ from unmask.stress import GROUPS, MODELS, PER_PAIR, compare_models, groups_of, p
 from unmask.trials import Embeddings, Input, Scores, holds_embeddings, read_embeddings
 
 OF_SCORES = ("key", "system", "proxy_system", "one_way", "min_impostors", "missing", "duplicates")
-"""Options that embeddings have no use for."""
-
-_SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 OF_EMBEDDINGS = ("backend", "per_pair")
-"""Options that score files have no use for."""
+"""Options that the other kind of input has no use for."""
+_SAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def worstcase(

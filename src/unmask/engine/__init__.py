@@ -14,6 +14,11 @@ from unmask.engine.calibration import (
     weighted_line as weighted_line,
 )
 from unmask.engine.comparison import Comparison as Comparison, compare as compare
+from unmask.engine.counted import (
+    cross_pairing as cross_pairing,
+    roc_of_pairs as roc_of_pairs,
+    stream_scores as stream_scores,
+)
 from unmask.engine.curves import (
     Array as Array,
     DetBand as DetBand,
@@ -55,6 +60,4 @@ from unmask.engine.operating import (
     equal_errors as equal_errors,
     first_of_blocks as first_of_blocks,
 )
-from unmask.engine.pairing import cross_pairing as cross_pairing, roc_of_pairs as roc_of_pairs
 from unmask.engine.roc import Roc as Roc
-from unmask.engine.stream import stream_scores as stream_scores

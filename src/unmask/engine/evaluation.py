@@ -12,14 +12,12 @@ import numpy as np
 
 from unmask.base import HULL, FloatArray, MetricRange, Replicates, Tabular, estimate_row
 from unmask.engine import information
-from unmask.engine.binned import BinnedSystem, binned_bootstrap, binned_trials
+from unmask.engine.binned import binned_bootstrap, binned_trials
 from unmask.engine.bootstrap import (
     AUTO_REPLICATES,
     AUTO_TRIALS,
     Resampled,
-    Units,
     bootstrap,
-    interval_notices,
     no_replicates,
     reason_none,
     speaker_count,
@@ -260,41 +258,6 @@ class Measurement:
         return tuple(estimates)
 
 
-def measure(
-    system: str,
-    roc: Roc,
-    drawn_from: Callable[[], tuple[FloatArray, FloatArray, Units] | BinnedSystem],
-    *,
-    battery: Battery,
-    replicates: int | None,
-    level: float,
-    seed: int,
-    trials: str,
-    speakers: int | None,
-) -> tuple[SystemResult, list[Notice], list[Notice]]:
-    """One system that was counted without holding its trials; notices of its scores and of its
-    intervals.
-
-    ``drawn_from`` gives its target scores, nontarget scores and what is drawn of them where they
-    are few enough to hold, else the trials in bins.
-    """
-    number = AUTO_REPLICATES if replicates is None else replicates
-    measured, more = Measurement((roc,), None, NOT_ASKED), []
-    if number:
-        options: dict[str, Any] = {"ranges": battery.ranges, "replicates": number, "seed": seed}
-        source = drawn_from()
-        if isinstance(source, tuple):
-            whole = Resampled.of(*source, thresholds=battery.thresholds)
-            drawn = bootstrap([whole], source[2], battery.values, **options)
-        else:
-            drawn = binned_bootstrap([source], [roc], battery.values, **options)
-        measured = Measurement((roc,), drawn, reason_none(speakers) if drawn.units < 2 else "")
-        more = interval_notices(drawn.units, speakers=speakers)
-    estimates = measured.estimates(battery, level=level, trials=trials, speakers=speakers)
-    negated = [notice.about(system) for notice in negated_notices(roc)]
-    return SystemResult(system, None, estimates, roc), negated, more
-
-
 def resample(
     scores: Scores, *, battery: Battery, replicates: int | None, seed: int, paired: bool = False
 ) -> tuple[Measurement, list[Notice]]:
@@ -356,9 +319,9 @@ def evaluate(
 
     ``data`` is a table of scores (:class:`Scores`, or a data frame with columns such as enrol,
     test, label and one per system), a pair of arrays (target scores, nontarget scores), a set of
-    embeddings of which all pairs are compared (:func:`~unmask.engine.pairing.cross_pairing`), or
+    embeddings of which all pairs are compared (:func:`~unmask.engine.counted.cross_pairing`), or
     score files: a path, several, or a mapping of names to paths. Files may be larger than memory
-    (:func:`~unmask.engine.stream.evaluate_files`). ``options`` are those of that function, such as
+    (:func:`~unmask.engine.counted.evaluate_files`). ``options`` are those of that function, such as
     ``key`` and ``speakers`` or ``backend`` and ``pairs``. ``by`` is for tables: a column, or a name
     such as ``sex`` for the pair ``enrol_sex``, ``test_sex``.
 
@@ -389,10 +352,10 @@ def evaluate(
     if isinstance(data, Embeddings):
         if by is not None:
             raise InputError(f"by: expected scores to group by {by}, found embeddings")
-        from unmask.engine.pairing import cross_pairing
+        from unmask.engine.counted import cross_pairing
 
         return cross_pairing(data, **numbers, **options)
-    from unmask.engine.stream import evaluate_files
+    from unmask.engine.counted import evaluate_files
 
     return evaluate_files(data, systems=systems, by=by, **numbers, **options)
 

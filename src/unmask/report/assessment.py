@@ -117,6 +117,7 @@ class _Run:
         names = [*([ORIGINAL] if inputs.original is not None else []), *inputs.safeguards]
         self.colours = system_colours(names, original=ORIGINAL)
         self.tables = {**inputs.tables, **set_tables(inputs.sets)}
+        self.reason = ""
         self.failures = [
             replace(one, sentence=one.line) for one in inputs.notices if one.code == "not-read"
         ]
@@ -143,9 +144,8 @@ class _Run:
             sections += self._section(one, study, plan, results)
         self.work.total -= late
         if not sections:
-            reasons = [n.sentence for n in self.failures if n.code == "not-computed"]
             none = "frameworks: none of those named can be run on these data"
-            raise InputError(reasons[0].removeprefix("not computed: ") if reasons else none)
+            raise InputError(self.reason or none)
         return self._assessment(sections, study.trialled)
 
     def _expect(self, *plans: Plan) -> None:
@@ -158,8 +158,9 @@ class _Run:
             try:
                 results[name] = self.work.run(step)
             except InputError as error:
-                sentence = f"not computed: {step.what}: {error}"
-                self.failures.append(Notice("not-computed", key, sentence))
+                reason = f"{step.what}: {error}"
+                self.reason = self.reason or reason
+                self.failures.append(Notice("not-computed", key, f"not computed: {reason}"))
         return results
 
     def _section(self, one: Framework, study: Study, plan: Plan, results: Results) -> list[Section]:

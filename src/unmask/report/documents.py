@@ -43,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Document:
-    """What a command found, ready for any output format.
+    """The result of a command, ready for any output format.
 
     ``conditions`` hold what all rows share; ``notes`` are sentences that belong to the result, such
     as a verdict, while ``warnings`` tell what to be careful about. ``title`` heads it in print.

@@ -69,6 +69,7 @@ class Extractors:
         self.config, self.work, self.allow_code = config, work, allow_code
         self.say = say or (lambda line: None)
         self.folder = work.cache.folder
+        self.shares = sorted({*config.training.curve, 1.0})
         self.safeguards = {one.name: one for one in config.safeguards}
 
     @cached_property
@@ -208,12 +209,8 @@ class Extractors:
             learnt = {d: vectors(files, f"{d} training speech") for d, files in people_of.items()}
             return Speech(protected, known, learnt, people=len(chosen))
 
-        parts = {share: through(share) for share in self._shares}
+        parts = {share: through(share) for share in self.shares}
         return replace(parts.pop(1.0), shares=parts)
-
-    @property
-    def _shares(self) -> list[float]:
-        return sorted({*self.config.training.curve, 1.0})
 
     def announce(self, safeguard: Safeguard, attacker: Attacker) -> None:
         """How long training will take, measured by a few steps; nothing where all is there."""
@@ -223,7 +220,7 @@ class Extractors:
         name = f"{attacker.name} on {safeguard.name}"
         waiting = [
             share
-            for share in self._shares
+            for share in self.shares
             if not (self._place(name, sets, share) / "card.json").is_file()
         ]
         if not waiting:

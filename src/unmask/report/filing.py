@@ -63,7 +63,7 @@ def _css_string(text: str) -> str:
 
 def browser() -> str | None:
     """A Chromium that prints, if there is one."""
-    return next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def print_pdf(page: Path, pdf: Path, *, date: str | None) -> bool:

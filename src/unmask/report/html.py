@@ -31,6 +31,7 @@ from unmask.report.table import (
 
 SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
 MOST_COLUMNS = 7
+_COUNTS = ("speakers", "utterances", "impostors", "N", "L")
 _NEED = ("min_dcf", "act_dcf", "tpr_at_fpr")
 
 
@@ -131,22 +132,20 @@ def _size(item: str | Number | None) -> int:
 def table_view(block: TableBlock, numbers: Numbers) -> TableView:
     """Conditions down, metrics across; a number knows its place in ``results.json``."""
     names = list(dict.fromkeys(n for row in block.rows for n in row.conditions))
-    names = [n for n in names if not _said_in_title(n, block)]
+    if {row.conditions.get("table") for row in block.rows} == {block.title}:
+        names.remove("table")
+    cells = [{_head(one, block.rows): one for one in row.estimates} for row in block.rows]
     heads: dict[str, Estimate] = {}
-    cells: list[dict[str, Estimate]] = []
-    for row in block.rows:
-        found = {_head(estimate, block.rows): estimate for estimate in row.estimates}
-        cells.append(found)
-        for head, estimate in found.items():
-            heads.setdefault(head, estimate)
+    for row_cells in cells:
+        heads |= {head: one for head, one in row_cells.items() if head not in heads}
     lines = tuple(
         (
             *(row.conditions.get(name, "") for name in names),
-            *(numbers(found[head]) if head in found else None for head in heads),
+            *(numbers(row_cells[head]) if head in row_cells else None for head in heads),
         )
-        for row, found in zip(block.rows, cells, strict=True)
+        for row, row_cells in zip(block.rows, cells, strict=True)
     )
-    top = [(condition_label(name), "", _is_count(name)) for name in names]
+    top = [(condition_label(name), "", name in _COUNTS) for name in names]
     top += [
         (head, EXPLANATIONS.get(e.metric, ""), not isinstance(e.value, str))
         for head, e in heads.items()
@@ -155,21 +154,11 @@ def table_view(block: TableBlock, numbers: Numbers) -> TableView:
     return view.narrow(len(names))
 
 
-def _said_in_title(name: str, block: TableBlock) -> bool:
-    """Whether a column repeats the table's own title."""
-    values = {row.conditions.get(name, "") for row in block.rows}
-    return name == "table" and len(values) == 1 and values <= {block.title}
-
-
-def _is_count(name: str) -> bool:
-    return name in ("speakers", "utterances", "impostors", "N", "L")
-
-
 def _head(estimate: Estimate, rows: Sequence[Row]) -> str:
     """The metric's heading; parameters only where they tell columns of one row apart."""
     several = sum(e.metric == estimate.metric for e in rows[0].estimates) > 1
-    told = several or estimate.metric in _NEED
-    text = label(estimate if told else replace(estimate, params={}))
+    whole = several or estimate.metric in _NEED
+    text = label(estimate if whole else replace(estimate, params={}))
     return text if estimate.metric in LABELS else text[:1].upper() + text[1:]
 
 
@@ -250,12 +239,12 @@ def bar(headline: Headline) -> dict[str, Any]:
 def method_of(assessment: Assessment) -> list[tuple[str, str]]:
     """How the assessment as a whole was made, as (name, text)."""
     config = assessment.config
-    told = [
+    attackers = [
         ("Attackers", f"{note('attackers')} {assessment.extractor}"),
         ("Consistency of pseudonyms", note("no_attack")),
     ]
     return [
-        *(told if assessment.attackers else []),
+        *(attackers if assessment.attackers else []),
         (
             "Intervals",
             f"{100 * config.intervals.level:g} % intervals over speakers,"

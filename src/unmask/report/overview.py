@@ -45,7 +45,7 @@ def overview(
         labels = {set_label(one.name, given.set): given.set or "" for given in one.scores}
         parts = [row for label in labels for row in _of_set(one.name, label, labels[label], rows)]
         made += parts
-        people = {labels[name]: _people(tables.get(name)) for name in labels}
+        people = {of_set: _people(tables.get(label)) for label, of_set in labels.items()}
         made += _averages(one.name, parts, people, notes)
     own = {set_label(s.name, given.set) for s in config.safeguards for given in s.scores}
     for row in rows.get("verification", ()):

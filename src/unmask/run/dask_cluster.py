@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -143,9 +144,9 @@ class Cluster(Pool):
         ahead = 2 * max(1, sum(self._client.nthreads().values()))
         alive = time.monotonic()
         while True:
-            while len(running) < ahead and (following := next(waiting, None)) is not None:
-                future = self._guarded(self._client.submit, pinned, call, following[1], pure=False)
-                running[future] = following[0]
+            for number, task in islice(waiting, ahead - len(running)):
+                future = self._guarded(self._client.submit, pinned, call, task, pure=False)
+                running[future] = number
             if not running:
                 return
             try:
@@ -161,8 +162,7 @@ class Cluster(Pool):
             if time.monotonic() - alive > PATIENCE:
                 raise Lost(f"{self._name}: the scheduler or all its workers disappeared")
             for future in done:
-                number = running.pop(future)
-                yield number, self._guarded(future.result)
+                yield running.pop(future), self._guarded(future.result)
 
     def _answers(self) -> bool:
         """Whether the scheduler is there and has workers."""

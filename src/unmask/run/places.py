@@ -25,6 +25,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
@@ -187,13 +188,12 @@ class Pool:
         running: dict[Future[R], int] = {}
         try:
             while True:
-                while len(running) < self._ahead and (following := next(waiting, None)) is not None:
-                    running[self._submit(call, following[1])] = following[0]
+                for number, task in islice(waiting, self._ahead - len(running)):
+                    running[self._submit(call, task)] = number
                 if not running:
                     return
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    number = running.pop(future)
-                    yield number, future.result()
+                    yield running.pop(future), future.result()
         except BrokenProcessPool:
             raise Lost("a worker process was killed or ran out of memory") from None
         except MemoryError:

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import Codes32, Rows32
+from unmask.base import Codes, Rows32
 from unmask.errors import InputError
 from unmask.run import NUMPY, Range, ranges_of
 
@@ -33,7 +33,7 @@ class Side:
     """
 
     rows: Rows32
-    speaker: Codes32
+    speaker: Codes
 
     def __len__(self) -> int:
         return len(self.speaker)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from unmask._version import __version__
-from unmask.base import Codes32, FloatArray, IntArray, Vectors
+from unmask.base import Codes, FloatArray, IntArray, Vectors
 from unmask.errors import InputError
 from unmask.run import check_room, current_place, keeping, load_arrays, store, workplace
 from unmask.scoring.backend import Backend, product_sides
@@ -362,7 +362,7 @@ class Layout:
 
     def _side(
         self, path: Path, mask: npt.NDArray[np.bool_], width: int
-    ) -> tuple[np.memmap[tuple[int, ...], np.dtype[np.float32]], IntArray, Codes32]:
+    ) -> tuple[np.memmap[tuple[int, ...], np.dtype[np.float32]], IntArray, Codes]:
         """An empty array on disk for one side, each row's position in it, and the speakers."""
         chosen = np.flatnonzero(mask)
         order = chosen[np.argsort(self.position[chosen])]

@@ -134,16 +134,10 @@ def run_command(path: str, command: str, fields: Mapping[str, str], timeout: flo
     """
     place = re.compile("|".join(map(re.escape, fields)))
     words = [place.sub(lambda m: fields[m[0]], word) for word in command_words(command)]
-    pipe = subprocess.PIPE
+    none, pipe = subprocess.DEVNULL, subprocess.PIPE
     try:
         with subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=pipe,
-            stderr=pipe,
-            start_new_session=True,
-            text=True,
-            errors="replace",
+            words, stdin=none, stdout=pipe, stderr=pipe, start_new_session=True, errors="replace"
         ) as process:
             try:
                 output, errors = process.communicate(timeout=timeout)

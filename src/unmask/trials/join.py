@@ -12,36 +12,31 @@ import polars as pl
 from unmask.base import BoolArray, FloatArray, IntArray, Labels
 from unmask.trials.ids import Ids, lookup
 
+Columns = tuple[Ids, Ids, Ids | None]
+"""Enrol, test and side of every trial."""
 
-def trial_codes(enrol: Ids, test: Ids, side: Ids | None = None) -> IntArray:
+
+def trial_codes(columns: Columns) -> IntArray:
     """One integer per row, equal where the trial is the same."""
-    codes: IntArray = enrol.codes.astype(np.int64)
-    codes *= len(test.names)
-    codes += test.codes
-    if side is not None:
-        codes *= len(side.names)
-        codes += side.codes
+    codes = np.zeros(len(columns[0]), np.int64)
+    for column in (column for column in columns if column is not None):
+        codes *= len(column.names)
+        codes += column.codes
     return codes
 
 
-def translate(column: Ids, names: pl.Series) -> IntArray:
-    """Codes of ``column`` in another table of names; -1 where that lacks the name."""
-    if column.names is names:
-        return column.codes.astype(np.int64)
-    return lookup(column.names, names).astype(np.int64)[column.codes]
-
-
-def codes_like(column: tuple[Ids, Ids, Ids | None], model: tuple[Ids, Ids, Ids | None]) -> IntArray:
+def codes_like(columns: Columns, model: Columns) -> IntArray:
     """Trial codes of one list in the tables of another; -1 for trials that it cannot hold."""
-    codes = translate(column[0], model[0].names)
-    unknown = codes < 0
-    second = translate(column[1], model[1].names)
-    unknown |= second < 0
-    codes = codes * len(model[1].names) + second
-    if column[2] is not None and model[2] is not None:
-        third = translate(column[2], model[2].names)
-        unknown |= third < 0
-        codes = codes * len(model[2].names) + third
+    codes = np.zeros(len(columns[0]), np.int64)
+    unknown = np.zeros(len(codes), bool)
+    for column, like in zip(columns, model, strict=True):
+        if column is not None and like is not None:
+            own = column.codes
+            if column.names is not like.names:
+                own = lookup(column.names, like.names)[own]
+            unknown |= own < 0
+            codes *= len(like.names)
+            codes += own
     codes[unknown] = -1
     return codes
 
@@ -92,19 +87,14 @@ def _sorted(codes: IntArray) -> tuple[IntArray, IntArray]:
     return (packed >> bits) - 1, packed & ((1 << bits) - 1)
 
 
-def digest_of_trials(enrol: Ids, test: Ids, side: Ids | None, label: Labels | None) -> str:
+def digest_of_trials(columns: Columns, label: Labels | None) -> str:
     """First 8 hex digits of a SHA-256 over the sorted names and the sorted trials with labels."""
     sha = hashlib.sha256(b"unmask trials 1\n")
-    columns = [enrol, test] if side is None else [enrol, test, side]
-    codes = np.zeros(len(enrol), np.int64)
-    for column in columns:
-        used = column.used
-        names = column.names.gather(used)
-        order = names.arg_sort().to_numpy()
-        rank = np.zeros(len(column.names), np.int64)
-        rank[used[order]] = np.arange(len(used))
-        sha.update("\n".join(names.gather(order).to_list()).encode() + b"\n\n")
-        codes = codes * len(used) + rank[column.codes]
+    codes = np.zeros(len(columns[0]), np.int64)
+    for column in (column for column in columns if column is not None):
+        ordered = column.alphabetical()
+        sha.update("\n".join(ordered.names.to_list()).encode() + b"\n\n")
+        codes = codes * len(ordered.names) + ordered.codes
     codes = codes * 4 + (3 if label is None else label.astype(np.int64) + 1)
     codes.sort()
     sha.update(codes.astype("<i8", copy=False).data)

@@ -14,19 +14,8 @@ import polars as pl
 
 from unmask.base import BoolArray
 from unmask.errors import InputError
+from unmask.trials import formats
 from unmask.trials.embeddings import Embeddings
-from unmask.trials.formats import (
-    HDF5_EMBEDDINGS,
-    KALDI_ARK,
-    KALDI_DIR,
-    KALDI_SCP,
-    NPY_EMBEDDINGS,
-    NPZ_EMBEDDINGS,
-    PARQUET,
-    PARQUET_EMBEDDINGS,
-    Format,
-    format_named,
-)
 from unmask.trials.ids import Ids, as_text, text_ids
 from unmask.trials.problems import check_key, check_scored, check_systems, no_score, only_a_key
 from unmask.trials.readers import kaldi
@@ -126,7 +115,7 @@ def read_any(
     duplicates: OnProblem = "error",
 ) -> Scores | Trials | Embeddings:
     """Read a file of any kind: scores, a key or embeddings. Options as in :func:`read_scores`."""
-    named = None if format is None else format_named(format)
+    named = None if format is None else formats.format_named(format)
     if str(path) != "-" and Path(path).is_dir():
         return read_embeddings(path, format=format, speakers=speakers)
     with Input(path) as source:
@@ -144,7 +133,7 @@ def read_any(
 
 def check_format(source: Input, name: str | None) -> None:
     """Refuse a format that does not exist or that the first bytes of the input rule out."""
-    container = source.container if name is None else format_named(name).container
+    container = source.container if name is None else formats.format_named(name).container
     if container != source.container:
         raise InputError(
             f"{source.name}: expected {name} ({container}), found a file of kind {source.container}"
@@ -176,7 +165,7 @@ def _parse_frame(data: Any, systems: Sequence[str] | None) -> Parsed:
         data = pl.DataFrame({str(name): list(data[name]) for name in data.columns})
     digest = hashlib.sha256(data.write_ipc(None).getbuffer()).hexdigest()
     rows = TypedRows("table", data)
-    parsed = open_typed(rows, "system", PARQUET, as_key=False, systems=systems).in_memory()
+    parsed = open_typed(rows, "system", formats.PARQUET, as_key=False, systems=systems).in_memory()
     check_systems("table", list(parsed.systems), systems)
     return replace(parsed, sha256=digest)
 
@@ -290,7 +279,7 @@ def _container(source: Input) -> str:
 class _Vectors:
     """What an embedding file holds; ``digest`` covers further files that it is read from."""
 
-    format: Format
+    format: formats.Format
     vectors: Any
     utterances: Any = None
     speakers: Any = None
@@ -304,20 +293,21 @@ def _embeddings(
 ) -> Embeddings:
     """Read embeddings from an opened input; ``directory`` is the Kaldi directory it belongs to."""
     name = directory or source.name
-    expected = None if format is None else format_named(format)
+    expected = None if format is None else formats.format_named(format)
     rule = None if speakers is None else speaker_rule(speakers)
     content = _vectors(source)
-    kind = KALDI_DIR if directory else content.format
+    kind = formats.KALDI_DIR if directory else content.format
     if expected is not None and expected is not kind:
         raise InputError(f"{name}: expected {expected.name}, found {kind.name}")
-    folder = Path(source.name).parent if content.format in (KALDI_ARK, KALDI_SCP) else None
+    is_kaldi = content.format in (formats.KALDI_ARK, formats.KALDI_SCP)
+    folder = Path(source.name).parent if is_kaldi else None
     remarks = []
     if rule is None and folder:
         rule = kaldi.directory_speakers(folder)
         remarks += [f"speakers from {rule.name}"] if rule else []
     utterances, speaker_ids = _speakers(name, content, rule)
     columns = {**content.columns, **(kaldi.directory_gender(folder, speaker_ids) if folder else {})}
-    if content.format is NPY_EMBEDDINGS:
+    if content.format is formats.NPY_EMBEDDINGS:
         remarks.append("utterances in the order of utt2spk")
     if columns:
         remarks.append(f"metadata: {', '.join(columns)}")
@@ -329,7 +319,7 @@ def _embeddings(
 
 
 def _speakers(name: str, content: _Vectors, rule: SpeakerRule | None) -> tuple[Any, Ids]:
-    if content.format is NPY_EMBEDDINGS:
+    if content.format is formats.NPY_EMBEDDINGS:
         if rule is None or rule.table is None:
             raise InputError(
                 f"{name}: expected an utt2spk file for the rows of a matrix, found none"
@@ -350,20 +340,20 @@ def _speakers(name: str, content: _Vectors, rule: SpeakerRule | None) -> tuple[A
 def _vectors(source: Input) -> _Vectors:
     match _container(source):
         case "npz":
-            return _from_table(source, load_npz(source), NPZ_EMBEDDINGS)
+            return _from_table(source, load_npz(source), formats.NPZ_EMBEDDINGS)
         case "npy":
-            return _Vectors(NPY_EMBEDDINGS, load_npy(source))
+            return _Vectors(formats.NPY_EMBEDDINGS, load_npy(source))
         case "parquet":
             arrays = {column.name: _array(column, source) for column in load_parquet(source)}
-            return _from_table(source, arrays, PARQUET_EMBEDDINGS)
+            return _from_table(source, arrays, formats.PARQUET_EMBEDDINGS)
         case "hdf5":
             return _from_hdf5(source)
         case "ark":
             utterances, vectors = kaldi.read_ark(source)
-            return _Vectors(KALDI_ARK, vectors, utterances)
+            return _Vectors(formats.KALDI_ARK, vectors, utterances)
         case "scp":
             utterances, vectors, digest = kaldi.read_scp(source)
-            return _Vectors(KALDI_SCP, vectors, utterances, digest=digest)
+            return _Vectors(formats.KALDI_SCP, vectors, utterances, digest=digest)
     raise InputError(
         f"{source.name}: expected embeddings (npz, npy, HDF5, parquet, Kaldi archive), found "
         f"{'an empty file' if not source.head else 'something else'}"
@@ -388,7 +378,7 @@ def _array(column: pl.Series, source: Input) -> Any:
         ) from error
 
 
-def _from_table(source: Input, arrays: Mapping[str, Any], format: Format) -> _Vectors:
+def _from_table(source: Input, arrays: Mapping[str, Any], format: formats.Format) -> _Vectors:
     names = {normalise(name): name for name in arrays}
 
     def pick(choices: tuple[str, ...]) -> Any:
@@ -418,7 +408,7 @@ def _from_hdf5(source: Input) -> _Vectors:
             }
         except InputError as error:
             raise InputError(f"{source.name}: {error}") from None
-        return _from_table(source, arrays, HDF5_EMBEDDINGS)
+        return _from_table(source, arrays, formats.HDF5_EMBEDDINGS)
     if not data:
         raise InputError(f"{source.name}: the file holds no vectors")
     vectors: list[np.ndarray] = []
@@ -434,4 +424,4 @@ def _from_hdf5(source: Input) -> _Vectors:
         vectors.append(vector)
     speakers = [one.speaker for one in data.values()]
     known = None if None in speakers else speakers
-    return _Vectors(HDF5_EMBEDDINGS, np.stack(vectors), list(data), known)
+    return _Vectors(formats.HDF5_EMBEDDINGS, np.stack(vectors), list(data), known)

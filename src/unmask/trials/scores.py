@@ -13,16 +13,8 @@ from numpy.typing import ArrayLike
 
 from unmask.base import BoolArray, FloatArray, IntArray, as_index, read_only
 from unmask.errors import InputError
+from unmask.trials import problems
 from unmask.trials.join import digest_of_scores, distinct_names, match
-from unmask.trials.problems import (
-    TRIAL_BY_TRIAL,
-    mismatch,
-    no_class,
-    no_identifiers,
-    nothing_in_common,
-    other_labels,
-    other_trials,
-)
 from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
 from unmask.trials.trial_list import (
     NONTARGET,
@@ -97,7 +89,7 @@ class Scores(TrialList):
             elif merged.label is not None and ordered.label is not None:
                 conflict = int((merged.label != ordered.label).sum())
                 if conflict:
-                    raise other_labels(table.name, first.name, conflict)
+                    raise problems.other_labels(table.name, first.name, conflict)
             if not merged.has_speakers and ordered.has_speakers:
                 merged = replace(
                     merged, enrol_speaker=ordered.enrol_speaker, test_speaker=ordered.test_speaker
@@ -144,7 +136,7 @@ class Scores(TrialList):
         """Refuse a list that lacks one of the two classes."""
         counts = self.counts
         if not counts["target"] or not counts["nontarget"]:
-            raise no_class(self.name, counts)
+            raise problems.no_class(self.name, counts)
 
     def select(self, selection: Any) -> Self:
         """Keep the trials of a mask, or those at the given positions."""
@@ -173,15 +165,15 @@ class Scores(TrialList):
         n_unscored = len(trials) - (len(rows) - n_unlabelled)
         if missing == "error" and (n_unlabelled or n_unscored):
             sides = _first(self, without_label), _first(trials, match(*codes[::-1]) < 0)
-            raise mismatch(self.name, trials.name, *sides)
+            raise problems.mismatch(self.name, trials.name, *sides)
         scores = self.select(~without_label) if n_unlabelled else self
         key = trials.select(rows[rows >= 0])
         if not len(scores):
-            raise nothing_in_common(self.name, len(self), trials.name)
+            raise problems.nothing_in_common(self.name, len(self), trials.name)
         if scores.label is not None:
             conflict = int((scores.label != key.label).sum())
             if conflict:
-                raise other_labels(self.name, trials.name, conflict)
+                raise problems.other_labels(self.name, trials.name, conflict)
         scores, key = scores._left_out(missing=n_unlabelled), key._left_out(missing=n_unscored)
         speakers = key if key.has_speakers else scores
         return replace(
@@ -211,12 +203,12 @@ def _rows(first: Scores, other: Scores) -> IntArray:
     """Row of ``other`` for each trial of ``first``; both must hold the same trials."""
     for table in (first, other):
         if not table.has_ids:
-            raise no_identifiers(table.name, TRIAL_BY_TRIAL)
+            raise problems.no_identifiers(table.name, problems.TRIAL_BY_TRIAL)
         if table.first_occurrence is not None:
             raise InputError(f"{table.name}: expected each trial once, found duplicates")
     rows = match(*joint_codes(first, other))
     lacking = int((rows < 0).sum())
     surplus = len(other) - (len(first) - lacking)
     if lacking or surplus:
-        raise other_trials(first.name, other.name, lacking, surplus)
+        raise problems.other_trials(first.name, other.name, lacking, surplus)
     return rows

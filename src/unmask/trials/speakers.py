@@ -17,6 +17,7 @@ from unmask.trials.readers.text import read_columns
 from unmask.trials.trial_list import Source, TrialList
 
 PATTERN = "pattern:"
+_LAYOUTS = {"utt2spk": "utterance speaker", "spk2gender": "speaker gender"}
 Speakers = str | Path | Mapping[str, str]
 L = TypeVar("L", bound=TrialList)
 
@@ -63,11 +64,12 @@ def speaker_rule(speakers: Speakers) -> SpeakerRule:
         if "(" not in pattern:
             raise InputError(f"speakers: expected a pattern with a group, found {pattern!r}")
         return SpeakerRule(f"the pattern {pattern}", pattern=pattern)
-    return read_pairs(text, layout="utterance speaker", kind="utt2spk")
+    return read_pairs(text)
 
 
-def read_pairs(path: str | Path, *, layout: str, kind: str) -> SpeakerRule:
+def read_pairs(path: str | Path, *, kind: str = "utt2spk") -> SpeakerRule:
     """Read a Kaldi table of two columns (``utt2spk``, ``spk2gender``)."""
+    layout = _LAYOUTS[kind]
     with Input(path) as source:
         if source.container != "text":
             raise InputError(
@@ -81,19 +83,14 @@ def read_pairs(path: str | Path, *, layout: str, kind: str) -> SpeakerRule:
                 f"{line(row)}: expected each identifier once, found {utterance.decode(row)} again"
             )
         frame = pl.DataFrame({"utterance": utterance.to_series(), "speaker": speaker.to_series()})
-        summary = Source(
-            source.name,
-            source.sha256,
-            kind,
-            speakers=speaker.n_unique,
-            detected=f"{kind}: {layout}, {len(utterance)} lines",
-        )
-    return SpeakerRule(source.name, frame, source=summary)
+        detected, count = f"{kind}: {layout}, {len(utterance)} lines", speaker.n_unique
+        about = Source(source.name, source.sha256, kind, speakers=count, detected=detected)
+    return SpeakerRule(source.name, frame, source=about)
 
 
 def read_speakers(path: str | Path) -> dict[str, str]:
     """Speaker of each utterance in an ``utt2spk`` file."""
-    table = read_pairs(path, layout="utterance speaker", kind="utt2spk").table
+    table = read_pairs(path).table
     assert table is not None
     return dict(table.iter_rows())
 

@@ -13,8 +13,8 @@ import polars as pl
 
 from unmask.base import BoolArray, IntArray, Labels, as_index, read_only
 from unmask.errors import InputError
+from unmask.trials import join
 from unmask.trials.ids import Ids, lookup, share
-from unmask.trials.join import codes_like, digest_of_trials, first_occurrences, trial_codes
 from unmask.trials.problems import no_identifiers, repeated, side_in_one, unlabelled
 
 OnProblem = Literal["error", "skip"]
@@ -200,7 +200,7 @@ class TrialList:
         return len(np.union1d(self.enrol_speaker.used, self.test_speaker.used))
 
     @property
-    def ids(self) -> tuple[Ids, Ids, Ids | None]:
+    def ids(self) -> join.Columns:
         """Enrol, test and side of every trial."""
         if self.enrol is None or self.test is None:
             raise no_identifiers(self.name)
@@ -209,12 +209,12 @@ class TrialList:
     @property
     def codes(self) -> IntArray:
         """One integer per trial, equal where the trial is the same."""
-        return trial_codes(*self.ids)
+        return join.trial_codes(self.ids)
 
     @cached_property
     def first_occurrence(self) -> BoolArray | None:
         """Mask of the rows whose trial did not occur before; ``None`` if no trial is repeated."""
-        return first_occurrences(self.codes)
+        return join.first_occurrences(self.codes)
 
     def without_duplicates(
         self, duplicates: OnProblem, *, where: Callable[[int], str] | None = None
@@ -243,7 +243,7 @@ class TrialList:
     @cached_property
     def digest(self) -> str:
         """Eight hex digits that name this set of labelled trials, whatever its order."""
-        return digest_of_trials(*self.ids, self.label)
+        return join.digest_of_trials(self.ids, self.label)
 
     def select(self, selection: Any) -> Self:
         """Keep the trials of a mask, or those at the given positions."""
@@ -287,11 +287,11 @@ def joint_codes(first: TrialList, second: TrialList) -> tuple[IntArray, IntArray
     """
     ids, other_ids = first.ids, second.ids
     if (ids[2] is None) != (other_ids[2] is None):
-        for trials in (first, second):
+        ids, other_ids = (*ids[:2], None), (*other_ids[:2], None)
+        for trials, sideless in ((first, ids), (second, other_ids)):
             if (
                 trials.side is not None
-                and first_occurrences(trial_codes(*trials.ids[:2])) is not None
+                and join.first_occurrences(join.trial_codes(sideless)) is not None
             ):
                 raise side_in_one(trials.name)
-        ids, other_ids = (*ids[:2], None), (*other_ids[:2], None)
-    return trial_codes(*ids), codes_like(other_ids, ids)
+    return join.trial_codes(ids), join.codes_like(other_ids, ids)

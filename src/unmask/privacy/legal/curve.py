@@ -18,8 +18,8 @@ from unmask.base import (
     FloatArray,
     IntArray,
     Tabular,
-    bias_corrected,
     draws,
+    exact_bound,
     in_order,
     score_interval,
 )
@@ -28,6 +28,7 @@ from unmask.estimate import Estimate, Interval, Notice, Parameter
 SCORE = "speaker,score"
 BOTH_SIDES = "enrolment and test speaker,score"
 CORRECTED = "speaker,corrected"
+PERCENTILE = "speaker,percentile"
 PLAIN, NEGATED, CENTRED, CENTRED_NEGATED = "plain", "negated", "centred", "centred negated"
 VARIANTS = (PLAIN, NEGATED, CENTRED, CENTRED_NEGATED)
 TITLES = {"singling_out": "Singling Out", "linkability": "Linkability", "one_minus_eer": "1 − EER"}
@@ -264,26 +265,29 @@ class RiskCurve(Curve):
         return np.stack([_worst_decile(risks[None], one)[0] for risks, one in columns])
 
     def worst_decile_limits(self, i: int) -> tuple[float, float] | None:
-        """Interval of the worst decile at the i-th count, speakers drawn with replacement.
+        """Interval of the worst decile at the i-th count: percentiles over resamples of speakers.
 
-        The low end is that of the decile with the noise taken out, the high end that of the decile
-        as it was seen: how much is noise is known badly from few recordings.
+        A sample may lack the very people who are least protected. For the high end speakers are
+        drawn from those of the sample and one more whose risk is 1, who then stands for up to 3 of
+        n (the rule of three), and no noise is taken out: how much there is is known badly from few
+        recordings. The low end is that of the decile with the noise taken out. Where no resample
+        moves it from 1, it is the exact bound for as many speakers.
         """
         how = self.resampling
         if how.replicates < 1 or not self.tells_persons:
             return None
         risks = self.per_speaker[np.argsort(in_order(self.speakers.to_list())), i]
-        replicates = min(how.replicates, _DECILE_REPLICATES)
-        times = draws(len(risks), replicates, how.seed).astype(int)
-        drawn = np.stack([np.repeat(risks, one) for one in times])
-
-        def ends(noise: float) -> tuple[float, float]:
-            value = float(_worst_decile(risks[None], noise)[0])
-            decile, speakers = _worst_decile(drawn, noise), len(risks)
-            return bias_corrected(value, decile, speakers, level=how.level, bounds=(0.0, 1.0))
-
-        low = ends(float(self.noise[i]) * (1 / self.recordings).mean())[0]
-        return None if np.isnan(low) else (low, ends(0.0)[1])
+        noise = float(self.noise[i]) * (1 / self.recordings).mean()
+        low, high = (
+            float(np.quantile(_drawn_deciles(some, taken, how), tail, method="inverted_cdf"))
+            for some, taken, tail in (
+                (risks, noise, (1 - how.level) / 2),
+                (np.append(risks, 1.0), 0.0, (1 + how.level) / 2),
+            )
+        )
+        if low == 1:
+            low = exact_bound("low", len(risks), level=how.level)
+        return min(low, self.worst_decile[i]), max(high, self.worst_decile[i])
 
     def details(self, i: int) -> tuple[Estimate, ...]:
         """Residual risk, the negated score, and the worst decile of speakers."""
@@ -292,9 +296,15 @@ class RiskCurve(Curve):
         name, worst = f"{self.metric}_worst_decile", float(self.worst_decile[i])
         limits, how = self.worst_decile_limits(i), self.resampling
         drawn = min(how.replicates, _DECILE_REPLICATES)
-        interval = limits and Interval(*limits, how.level, CORRECTED, drawn, how.seed)
+        interval = limits and Interval(*limits, how.level, PERCENTILE, drawn, how.seed)
         more = replace(self._estimate(name, worst, i, None), interval=interval)
         return (*super().details(i), more)
+
+
+def _drawn_deciles(risks: FloatArray, noise: float, how: Resampling) -> FloatArray:
+    """The worst decile of every resample of the speakers."""
+    times = draws(len(risks), min(how.replicates, _DECILE_REPLICATES), how.seed).astype(int)
+    return np.concatenate([_worst_decile(np.repeat(risks, one)[None], noise) for one in times])
 
 
 def _worst_decile(risks: FloatArray, noise: float) -> FloatArray:

@@ -180,7 +180,6 @@ class LegalResults:
         self._found: dict[tuple[str, str, int, int, str | None], law.Worst] = {}
 
     def _joined(self, sweeps: Sequence[law.LegalSweep]) -> law.LegalSweep:
-        """The curves of several attackers on one safeguard."""
         curves = {key: curve for one in sweeps for key, curve in one.curves.items()}
         ranks = {key: rank for one in sweeps for key, rank in one.ranks.items()}
         return law.LegalSweep(curves, ranks, {}, None, None, self.seed, ())

@@ -143,7 +143,7 @@ class ResemblyzerEncoder(Published):
         return np.stack([mel[start : start + self.window] for start in starts])
 
 
-class Trained:
+class TrainedFolder:
     """What a training left in a folder: a recipe and tensors."""
 
     def __init__(self, folder: str | Path, device: str) -> None:
@@ -154,7 +154,7 @@ class Trained:
         self.tensors = {k: torch.from_numpy(v) for k, v in weights_of_folder(folder).items()}
 
 
-class TrainedEncoder(Trained):
+class TrainedEncoder(TrainedFolder):
     """A network of a training, with the filterbanks it was trained on."""
 
     shortest = 720

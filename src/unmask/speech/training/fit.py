@@ -107,9 +107,10 @@ def _made(
     start: str | None,
 ) -> Trained:
     recipe, in_turn = run.recipe, run.group.in_turn
-    speeds, own = recipe.speeds, recipe.speeds_are_speakers
-    read = partial(decode, speeds=speeds, speeds_are_speakers=own)
-    corpus = in_turn(partial(read, training, run.folder / "training"))
+    at_speeds = partial(
+        decode, speeds=recipe.speeds, speeds_are_speakers=recipe.speeds_are_speakers
+    )
+    corpus = in_turn(partial(at_speeds, training, run.folder / "training"))
     apart = in_turn(partial(decode, kept, run.folder / "validation")) if kept else None
     versions = 1 + len(recipe.speeds)
     remarks = remarks_on(corpus.recordings, corpus.samples.sizes[::versions].tolist(), recipe)

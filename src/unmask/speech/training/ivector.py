@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from unmask.errors import InputError
-from unmask.speech.encoders.neural import Trained, by_length
+from unmask.speech.encoders.neural import TrainedFolder, by_length
 from unmask.speech.features import Float32Array
 from unmask.speech.training.card import Tensors
 from unmask.speech.training.data import Corpus, equal_error_rate, some_of
@@ -389,7 +389,7 @@ def ivectors(front: Front, tensors: Mapping[str, Tensor], samples: Tensor) -> Te
     return posterior(tensors["matrix"], stats)[0]
 
 
-class IvectorEncoder(Trained):
+class IvectorEncoder(TrainedFolder):
     """A trained i-vector extractor."""
 
     shortest = 1200

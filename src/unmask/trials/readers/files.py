@@ -96,7 +96,11 @@ class Input:
 
     @property
     def stem(self) -> str:
-        return stem(self.name)
+        """Name of a system: the file's name without folder and without known endings."""
+        path = Path("stdin" if self.name == "-" else self.name)
+        while path.suffix.lower() in _SUFFIXES and path.stem:
+            path = path.with_suffix("")
+        return path.name or self.name
 
     @property
     def sha256(self) -> str:
@@ -187,13 +191,3 @@ def _open(path: str | Path) -> BinaryIO:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"{path!s}: cannot be opened ({reason})") from error
-
-
-def stem(name: str) -> str:
-    """Name of a system: the file's name without folder and without known endings."""
-    if name == "-":
-        return "stdin"
-    path = Path(name)
-    while path.suffix.lower() in _SUFFIXES and path.stem:
-        path = path.with_suffix("")
-    return path.name or name

@@ -269,7 +269,7 @@ def vector_file(directory: Path) -> Path:
 def directory_speakers(directory: Path) -> SpeakerRule | None:
     """Speakers from ``utt2spk`` or ``spk2utt`` of a directory, if there."""
     if (directory / "utt2spk").is_file():
-        return read_pairs(directory / "utt2spk", layout="utterance speaker", kind="utt2spk")
+        return read_pairs(directory / "utt2spk")
     if (directory / "spk2utt").is_file():
         return _read_spk2utt(directory / "spk2utt")
     return None
@@ -303,7 +303,7 @@ def directory_gender(directory: Path, speakers: Ids) -> dict[str, Ids]:
     path = directory / "spk2gender"
     if not path.is_file():
         return {}
-    rule = read_pairs(path, layout="speaker gender", kind="spk2gender")
+    rule = read_pairs(path, kind="spk2gender")
     assert rule.table is not None
     missing = lookup(speakers.names, rule.table["utterance"]) < 0
     if missing.any():

@@ -1,0 +1,385 @@
+"""Every detection metric of trials that are counted and not held: all pairs of a set of embeddings,
+score files of any length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unmask.base import FloatArray, Rows32, ceiling
+from unmask.engine.binned import (
+    BinnedSystem,
+    BinnedTrials,
+    FirstOrder,
+    binned_bootstrap,
+    count_speakers,
+    edges_of,
+)
+from unmask.engine.bootstrap import (
+    AUTO_REPLICATES,
+    AUTO_TRIALS,
+    Resampled,
+    Units,
+    bootstrap,
+    interval_notices,
+    reason_none,
+)
+from unmask.engine.evaluation import (
+    NOT_ASKED,
+    Battery,
+    Evaluation,
+    Measurement,
+    SystemResult,
+    evaluate,
+)
+from unmask.engine.information import SummedSoftplus
+from unmask.engine.metrics import negated_notices
+from unmask.engine.roc import Roc
+from unmask.errors import InputError
+from unmask.estimate import Notice
+from unmask.run import advance, current_place, part, place, reporting
+from unmask.scoring import (
+    BLOCK,
+    UNIT,
+    Backend,
+    CountAmong,
+    CountBySpeaker,
+    Layout,
+    Pairs,
+    Tally,
+    TargetScores,
+    backend_named,
+    shards_of,
+)
+from unmask.trials import (
+    Embeddings,
+    Speakers,
+    StreamedScores,
+    is_large,
+    read_scores,
+    streamed_scores,
+)
+
+HELD = 1 << 22
+Trials = tuple[FloatArray, FloatArray, Units]
+"""Target scores, nontarget scores and what is drawn of them."""
+
+
+def measure(
+    system: str,
+    roc: Roc,
+    drawn_from: Callable[[], Trials | BinnedSystem],
+    *,
+    battery: Battery,
+    replicates: int | None,
+    level: float,
+    seed: int,
+    trials: str,
+    speakers: int | None,
+) -> tuple[SystemResult, list[Notice], list[Notice]]:
+    """One system that was counted without holding its trials; notices of its scores and of its
+    intervals.
+
+    ``drawn_from`` gives its target scores, nontarget scores and what is drawn of them where they
+    are few enough to hold, else the trials in bins.
+    """
+    number = AUTO_REPLICATES if replicates is None else replicates
+    measured, more = Measurement((roc,), None, NOT_ASKED), []
+    if number:
+        options: dict[str, Any] = {"ranges": battery.ranges, "replicates": number, "seed": seed}
+        source = drawn_from()
+        if isinstance(source, tuple):
+            whole = Resampled.of(*source, thresholds=battery.thresholds)
+            drawn = bootstrap([whole], source[2], battery.values, **options)
+        else:
+            drawn = binned_bootstrap([source], [roc], battery.values, **options)
+        measured = Measurement((roc,), drawn, reason_none(speakers) if drawn.units < 2 else "")
+        more = interval_notices(drawn.units, speakers=speakers)
+    estimates = measured.estimates(battery, level=level, trials=trials, speakers=speakers)
+    negated = [notice.about(system) for notice in negated_notices(roc)]
+    return SystemResult(system, None, estimates, roc), negated, more
+
+
+def cross_pairing(
+    embeddings: Embeddings | str | Path | Sequence[str | Path],
+    *,
+    pairs: str = "all",
+    enrolment: int = 1,
+    backend: Backend | str = "cosine",
+    speakers: Speakers | None = None,
+    battery: Battery | None = None,
+    replicates: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    block: int = BLOCK,
+) -> Evaluation:
+    """Every detection metric over cross-paired embeddings (Li 2022, section 1), exactly.
+
+    ``pairs="all"``: any two utterances are a trial, n(n − 1)/2 in all. ``"enrolment-fixed"``: the
+    first ``enrolment`` utterances of each speaker against all the others. ``embeddings`` is a set
+    in memory, a file, or several files that together are one set; ``speakers`` says who speaks
+    where files do not. ``backend`` is as in :func:`~unmask.scoring.backend_named`, ``battery`` what
+    is measured.
+
+    Scores are float32 products of prepared vectors, in blocks of ``block`` rows and columns that
+    run on the current :func:`~unmask.run.place`. Their counts are integers, so the result depends
+    neither on the place nor on ``block`` nor on the order of arrival. With a state, prepared rows
+    and what is counted lie there, and a call that failed goes on.
+
+    Intervals, at ``level``, are of the speaker bootstrap: that of all trials up to two million of
+    them, beyond that first order in the draws (:mod:`.binned`), from a second pass that counts
+    by speaker. 1,000 ``replicates`` unless given, from ``seed``; 0 leaves them out.
+    """
+    battery = battery or Battery()
+    scoring = backend_named(backend)
+    layout = Layout.of(shards_of(embeddings, speakers=speakers), pairs=pairs, enrolment=enrolment)
+    few = layout.trials <= AUTO_TRIALS
+    parts = 1 if few or replicates == 0 else 2
+    drawn_from: Callable[[], Any] = partial(_trials_of_pairs, layout, scoring)
+    with layout.prepared(scoring) as rows:
+        with part(0, parts):
+            roc = _roc_of(rows, battery.thresholds, block)
+        if parts == 2:
+            edges = edges_of(roc, battery.thresholds, rows=layout.speakers)
+            with part(1, parts):
+                counts = CountBySpeaker(rows, edges, layout.speakers).total(block=block)
+            drawn_from = partial(FirstOrder, counts)
+    with place(), reporting(None):
+        result, negated, more = measure(
+            scoring.name,
+            roc,
+            drawn_from,
+            battery=battery,
+            replicates=replicates,
+            level=level,
+            seed=seed,
+            trials=layout.digest,
+            speakers=layout.speakers,
+        )
+    sources = tuple(shard.source for shard in layout.shards if shard.source is not None)
+    return Evaluation((result,), sources, (*negated, *more), seed)
+
+
+def _trials_of_pairs(layout: Layout, backend: Backend) -> Trials:
+    """Scores of both classes of a small layout, and the speakers of each."""
+    vectors = np.concatenate([part for shard in layout.shards for _, part in shard.slices()])
+    rows = backend.prepare(vectors).astype(np.float32)
+    enrol = tested = np.arange(len(rows))
+    if not layout.symmetric:
+        enrol, tested = np.flatnonzero(layout.enrolled), np.flatnonzero(~layout.enrolled)
+    scores = backend.score_block(rows[enrol], rows[tested]).astype(np.float64)
+    one, other = layout.speaker[enrol][:, None], layout.speaker[tested][None, :]
+    trial = enrol[:, None] < tested[None, :] if layout.symmetric else np.full(scores.shape, True)
+    own, others = trial & (one == other), trial & (one != other)
+    one, other = np.broadcast_arrays(one, other)
+    return scores[own], scores[others], Units.speakers(one[own], one[others], other[others])
+
+
+def roc_of_pairs(
+    embeddings: Embeddings, backend: Backend, *, thresholds: Sequence[float] = ()
+) -> Roc:
+    """The ROC statistic of all pairs of a set under a back-end, at ``thresholds`` as well."""
+    with Layout.of(shards_of(embeddings), pairs="all").prepared(backend) as rows:
+        return _roc_of(rows, thresholds, BLOCK)
+
+
+def _roc_of(pairs: Pairs, thresholds: Sequence[float], block: int) -> Roc:
+    """The statistic of both classes at the distinct target scores and at further thresholds.
+
+    Target scores come from processors on every place.
+    """
+    with reporting(None), place() if current_place().on == "cuda" else nullcontext():
+        targets = TargetScores.of(pairs)
+    knots = targets.knots(thresholds)
+    tally = CountAmong(pairs, knots).total(targets=targets.scores.size, block=block)
+    if not tally.total:
+        raise InputError("pairs: expected nontarget trials, found none")
+    return statistic(targets, thresholds, knots, tally)
+
+
+def statistic(
+    targets: TargetScores, thresholds: Sequence[float], knots: Rows32, tally: Tally
+) -> Roc:
+    """From counts at float32 knots to those at the target scores and thresholds themselves."""
+    exact = targets.scores.astype(np.float64)
+    scores = np.unique(np.concatenate([exact, np.asarray(tuple(thresholds), np.float64)]))
+    index = np.searchsorted(knots, ceiling(tuple(scores)))
+    equal = np.where(knots[index] == scores, tally.equal[index], 0)
+    target = np.zeros(scores.size, np.int64)
+    target[np.searchsorted(scores, exact)] = targets.counts
+    missed = float(targets.counts @ np.logaddexp(0.0, -exact))
+    loss = missed, tally.loss * UNIT
+    return Roc.from_counts(scores, target, tally.below[index], equal, tally.total, loss)
+
+
+def evaluate_files(
+    path: str | Path | Sequence[str | Path] | Mapping[str, str | Path],
+    *,
+    by: str | None = None,
+    stream: bool | None = None,
+    battery: Battery,
+    replicates: int | None,
+    level: float,
+    seed: int,
+    **options: Any,
+) -> Evaluation:
+    """The table of :func:`evaluate` for one or several score files.
+
+    With ``stream`` they are read in batches (:func:`stream_scores`), as files over 2 GB are unless
+    it is False; groups of ``by`` need all scores in memory. A mapping names its files' systems.
+    ``options`` are those of :func:`read_scores`, the rest those of :func:`evaluate`.
+    """
+    named = path if isinstance(path, Mapping) else None
+    files = [path] if isinstance(path, str | Path) else path
+    paths = list(files.values() if isinstance(files, Mapping) else files)
+    numbers: dict[str, Any] = {"replicates": replicates, "level": level, "seed": seed}
+    if stream is None:
+        stream = by is None and any(is_large(one) for one in paths)
+    if stream and by is not None:
+        raise InputError(f"by: expected all scores in memory to group by {by}, found a stream")
+    if stream:
+        evaluation = stream_scores(paths, battery=battery, **numbers, **options)
+        return evaluation if named is None else _renamed(evaluation, list(named))
+    table = read_scores(paths if named is None else named, **options)
+    return evaluate(table, by=by, battery=battery, **numbers)
+
+
+def _renamed(evaluation: Evaluation, names: Sequence[str]) -> Evaluation:
+    """Systems by the names of their files."""
+    if len(evaluation.results) != len(names):
+        raise InputError(
+            f"names: expected one system in each of {len(names)} files that are read in batches,"
+            f" found {len(evaluation.results)} in all"
+        )
+    results = zip(evaluation.results, names, strict=True)
+    return replace(evaluation, results=tuple(replace(one, system=name) for one, name in results))
+
+
+def stream_scores(
+    path: str | Path | Sequence[str | Path],
+    *,
+    battery: Battery | None = None,
+    replicates: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    **options: Any,
+) -> Evaluation:
+    """The table of :func:`evaluate` for text, gzip or parquet of any length.
+
+    Files are read once. What is needed of them goes to a temporary folder, where trials are
+    compared and joined by hashes of their identifiers, part by part; ``options`` and errors are
+    those of :func:`read_scores`, and several files are one table of several systems as in
+    :meth:`Scores.merged`. Memory grows with the distinct target scores (and, where speakers are
+    named, with the names) and not with the files. The trials of the signature are named by the
+    digest of the first file.
+
+    Intervals are those of :func:`evaluate` up to two million trials. Beyond that they come from
+    trials in bins (:mod:`.binned`): over speakers, first order in the draws, or over trials where
+    no speakers are known. There are 1,000 ``replicates`` unless given, 0 leaves them out.
+    """
+    paths = [path] if isinstance(path, (str, Path)) else list(path)
+    if not paths:
+        raise InputError("expected score files, found none")
+    battery = battery or Battery()
+    results: list[SystemResult] = []
+    notices: list[Notice] = []
+    more: list[Notice] = []
+    with ExitStack() as stack:
+        with part(0, 2):
+            scores = stack.enter_context(streamed_scores(paths, **options))
+        for i, name in enumerate(scores.systems):
+            with part(1, 2), part(i, len(scores.systems)):
+                roc = _count(scores, name, battery)
+            result, negated, more = measure(
+                name,
+                roc,
+                partial(_trials_of_files, scores, name, roc, battery),
+                battery=battery,
+                replicates=replicates,
+                level=level,
+                seed=seed,
+                trials=scores.trials,
+                speakers=scores.speaker_count,
+            )
+            results.append(result)
+            notices += negated
+        return Evaluation(tuple(results), scores.sources, (*notices, *more), seed)
+
+
+def _trials_of_files(
+    scores: StreamedScores, system: str, roc: Roc, battery: Battery
+) -> Trials | BinnedSystem:
+    """Trials of a system and what is drawn of them, or in bins where they are too many to hold; by
+    speaker where speakers are known.
+    """
+    batches = scores.batches(system, speakers=True)
+    if sum(scores.counts.values()) > AUTO_TRIALS:
+        edges = edges_of(roc, battery.thresholds, rows=scores.speaker_count or 1)
+        if scores.speakers is None:
+            return BinnedTrials.of(batches, edges)
+        return FirstOrder(count_speakers(batches, edges, len(scores.speakers)).present())
+    parts = [(batch.scores, batch.is_target, batch.enrol, batch.test) for batch in batches]
+    values, own, enrol, test = (np.concatenate(part) for part in zip(*parts, strict=True))
+    units = Units.trials(int(own.sum()), int((~own).sum()))
+    if scores.speakers is not None:
+        units = Units.speakers(enrol[own], enrol[~own], test[~own])
+    return values[own], values[~own], units
+
+
+def _count(scores: StreamedScores, system: str, battery: Battery) -> Roc:
+    """The statistic of a system: its distinct target scores, then the nontargets among them."""
+    losses = SummedSoftplus(), SummedSoftplus()
+    targets, counts = _targets(scores, system, losses[0])
+    roc = Roc.from_blocks(
+        targets,
+        _nontargets(scores, system, losses[1]),
+        target_weights=counts,
+        thresholds=battery.thresholds,
+    )
+    return replace(roc, loss=(losses[0].total, losses[1].total))
+
+
+def _targets(
+    scores: StreamedScores, system: str, loss: SummedSoftplus
+) -> tuple[FloatArray, FloatArray]:
+    """Distinct target scores and how often each occurs."""
+    distinct, counts = np.zeros(0), np.zeros(0)
+    held: list[FloatArray] = []
+    waiting = 0
+    for batch in scores.batches(system):
+        held.append(batch.scores[batch.is_target])
+        loss.add(-held[-1])
+        waiting += held[-1].size
+        if waiting > HELD:
+            distinct, counts = _merged(distinct, counts, held)
+            held, waiting = [], 0
+    return _merged(distinct, counts, held)
+
+
+def _nontargets(scores: StreamedScores, system: str, loss: SummedSoftplus) -> Iterator[FloatArray]:
+    """Nontarget scores, batch by batch."""
+    total, done = sum(scores.counts.values()), 0
+    for batch in scores.batches(system):
+        values = batch.scores[~batch.is_target]
+        loss.add(values)
+        yield values
+        done += batch.scores.size
+        advance(done, total)
+
+
+def _merged(
+    scores: FloatArray, counts: FloatArray, more: list[FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Distinct scores and their counts, with further scores put in."""
+    added = np.concatenate([np.zeros(0), *more])
+    distinct, place = np.unique(np.concatenate([scores, added]), return_inverse=True)
+    weights = np.concatenate([counts, np.ones(added.size)])
+    total: FloatArray = np.bincount(place, weights, minlength=distinct.size).astype(np.float64)
+    return distinct, total
