@@ -144,6 +144,7 @@ def bias_corrected(
     bounds: tuple[float, float] = (-np.inf, np.inf),
     overfit: float = 1.0,
     longer: Side | None = None,
+    wider: float = 1.0,
     holds_value: bool = True,
 ) -> tuple[float, float]:
     """Interval of a bootstrap on the scale of its range, its bias taken out, wider for few units.
@@ -153,10 +154,11 @@ def bias_corrected(
     :func:`widening`, z the normal quantile. ``overfit`` is c, how many times the bias of the sample
     is that of a resample (:data:`HULL` for what is read off a convex hull). ``longer`` names the
     end to which a few hard speakers move the number: most samples lack them and show too little of
-    that tail, and simulated populations ask for three tenths more there. The interval is stretched
-    to hold the value itself where ``holds_value``, and to :func:`exact_bound` where the
-    value lies on a bound. Replicates that are NaN do not count; NaN if there are none, or if none
-    moves a value inside its range.
+    that tail, and simulated populations ask for three tenths more there. ``wider`` is how much more
+    than the replicates a full resample would spread. The interval is stretched to hold the value
+    itself where ``holds_value``, and to :func:`exact_bound` where the value lies on a bound.
+    Replicates that are NaN do not count; NaN if there are none, or if none moves a value inside its
+    range.
     """
     to, back = scale_of(bounds)
     drawn = replicates[~np.isnan(replicates)]
@@ -170,7 +172,7 @@ def bias_corrected(
     else:
         at, scaled = to(np.asarray(value, float)), to(drawn)
         reach = np.where([longer == "low", longer == "high"], _LACKING, 1.0) * ndtri(tails)
-        ends = widening(units, level) * scaled.std() * reach
+        ends = wider * widening(units, level) * scaled.std() * reach
         low, high = map(float, back(at - overfit * (scaled.mean() - at) + ends))
     if holds_value:
         low, high = min(low, value), max(high, value)

@@ -105,7 +105,7 @@ class Replicates:
 
     ``sample`` holds the values of the sample itself, one per system; ``ranges`` the range of each
     metric, where it has one; ``units`` counts what was drawn (speakers, or trials of the smaller
-    class).
+    class); ``wider`` is how much more than these replicates a full resample would spread.
     """
 
     values: Mapping[str, FloatArray]
@@ -115,6 +115,7 @@ class Replicates:
     seed: int
     replicates: int
     ranges: Mapping[str, MetricRange] = field(default_factory=dict)
+    wider: float = 1.0
 
     def interval(self, metric: str, *, level: float, system: int = 0) -> Interval:
         """Interval of one system's metric, less the bias that resampling shows."""
@@ -126,15 +127,18 @@ class Replicates:
         )
 
     def difference(self, metric: str, *, level: float, first: int, second: int) -> Interval:
-        """Interval of second − first over shared draws, likewise; neither end is the longer one.
+        """Interval of second − first over shared draws, likewise.
 
         Hulls through the same trials overfit nearly alike: what is left of their bias is taken as
-        resampling shows it, since more of it would be more of its noise.
+        resampling shows it, since more of it would be more of its noise. Hard speakers, whom most
+        samples lack, are harder still for the poorer system: they move a difference away from 0.
         """
         rows, exact = self.values[metric], self.sample[metric]
         delta = _minus(exact[second : second + 1], exact[first : first + 1])
-        low, high, *_ = self.ranges.get(metric, MetricRange())
-        widest = MetricRange(low - high, high - low)
+        own = self.ranges.get(metric, MetricRange())
+        away: Side | None = "high" if delta[0] > 0 else "low"
+        span = own.high - own.low
+        widest = MetricRange(-span, span, longer=away if own.longer else None)
         return self._corrected(float(delta[0]), _minus(rows[second], rows[first]), level, widest)
 
     def share_below(self, metric: str, *, first: int, second: int) -> float:
@@ -163,6 +167,7 @@ class Replicates:
             bounds=(within.low, within.high),
             overfit=within.overfit,
             longer=within.longer,
+            wider=self.wider,
         )
         return Interval(*ends, level, f"{self.method},corrected", self.replicates, self.seed)
 

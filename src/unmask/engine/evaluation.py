@@ -43,7 +43,7 @@ _EER = MetricRange(0.0, 0.5, HULL, "high")
 _CLLR = MetricRange(0.0, np.inf, longer="high")
 _MIN_CLLR = MetricRange(0.0, 1.0, HULL, "high")
 _D_ECE = MetricRange(0.0, information.MOST, HULL, "low")
-_D_SYS = MetricRange(0.0, 1.0, HULL)
+_D_SYS = MetricRange(0.0, 1.0, HULL, "low")
 
 
 class Measured(NamedTuple):
