@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from unmask.figures import image
+from unmask import figures
+from unmask.figures import save
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md"])
@@ -24,9 +25,8 @@ def test_examples(page, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("UNMASK_DOCS_OUTPUT", str(tmp_path))
     # Charts are made, not rendered: test_save.py renders every kind of them.
-    write = image._WRITERS["json"]
     monkeypatch.setattr(
-        image, "images", lambda figure, kinds: {k: write(figure, "") for k in kinds}
+        figures, "save", lambda figure, path: save(figure, Path(path).with_suffix(".json"))
     )
     namespace: dict[str, object] = {"__name__": page.stem}
     printed = ""
