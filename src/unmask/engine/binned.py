@@ -207,12 +207,12 @@ class FirstOrder:
     nontargets are Σ m_a·m_b·N_ab; with m = 1 + d this is N + Σ d_k·G_k plus products of two d,
     where G_k counts the nontargets of speaker k with anyone. These products are smaller by about
     the root of the number of speakers and are left out: a table of speakers × bins takes the place
-    of all trials. Where few pairs of speakers decide they do count (m_a·m_b has variance 3, of
-    which first order shows 2), and simulated populations ask for intervals 1.15 times as wide.
+    of all trials. Where few pairs of speakers decide they do count: m_a·m_b has variance 3, of
+    which first order shows 2. Intervals are therefore made √(3/2) times as wide.
     """
 
     method = "speaker,first order"
-    wider = 1.15
+    wider = float(np.sqrt(3 / 2))
 
     def __init__(self, counts: BySpeaker) -> None:
         self._scores = np.concatenate([[-np.inf], counts.edges])
