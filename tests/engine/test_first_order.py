@@ -16,6 +16,7 @@ from unmask.engine.binned import (
     binned_bootstrap,
     count_speakers,
     edges_of,
+    widening_of_pairs,
 )
 from unmask.engine.bootstrap import Resampled, Units, bootstrap
 from unmask.scoring import BySpeaker
@@ -100,7 +101,8 @@ def test_intervals_are_those_of_the_full_bootstrap(pairs, monkeypatch):
     monkeypatch.setattr(sys.modules["unmask.engine.counted"], "AUTO_TRIALS", 1000)
     embeddings = population(150, 6)
     which = {} if pairs == "all" else {"enrolled": np.tile([True, *[False] * 5], 150)}
-    full = replace(full_bootstrap(embeddings, 300, **which), wider=FirstOrder.wider)
+    full = full_bootstrap(embeddings, 300, **which)
+    full = replace(full, wider=widening_of_pairs(full.units))
     result = um.engine.cross_pairing(
         embeddings, pairs=pairs, battery=BATTERY, replicates=300
     ).results[0]
@@ -235,7 +237,7 @@ def test_many_trials_of_two_systems_share_their_draws(monkeypatch):
     for metric in ("eer", "cllr", "min_cllr"):
         one, other = full[metric].difference.interval, binned[metric].difference.interval
         width = one.high - one.low
-        assert other.high - other.low == pytest.approx(FirstOrder.wider * width, rel=0.15), metric
+        assert other.high - other.low == pytest.approx(width, rel=0.2), metric
     nobody = um.compare(scores_of(*listed(), systems=2, named=False))
     assert nobody["eer"].difference.interval is None
     assert "without speakers" in nobody.warnings[0]
