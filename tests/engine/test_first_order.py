@@ -229,15 +229,21 @@ def test_many_trials_get_intervals_in_bins(named, monkeypatch):
         assert other.interval.high == pytest.approx(one.interval.high, abs=0.15 * width), one.metric
 
 
+@pytest.mark.parametrize(("speakers", "variance"), [(1, 1.5), (20, 1.5), (40, 1.25), (1000, 1.01)])
+def test_pairs_widen_by_half_the_variance_at_most(speakers, variance):
+    assert widening_of_pairs(speakers) ** 2 == pytest.approx(variance)
+
+
 def test_many_trials_of_two_systems_share_their_draws(monkeypatch):
     scores = scores_of(*listed(), systems=2)
     full = um.compare(scores, battery=BATTERY, replicates=400)
     monkeypatch.setattr(evaluation, "AUTO_TRIALS", 1000)
     binned = um.compare(scores, battery=BATTERY)
+    wider = widening_of_pairs(150)
     for metric in ("eer", "cllr", "min_cllr"):
         one, other = full[metric].difference.interval, binned[metric].difference.interval
         width = one.high - one.low
-        assert other.high - other.low == pytest.approx(width, rel=0.2), metric
+        assert other.high - other.low == pytest.approx(wider * width, rel=0.1), metric
     nobody = um.compare(scores_of(*listed(), systems=2, named=False))
     assert nobody["eer"].difference.interval is None
     assert "without speakers" in nobody.warnings[0]

@@ -207,7 +207,7 @@ def widening_of_pairs(speakers: int) -> float:
     decides for itself. Well separated voices, of which few pairs err, spread √(1 + 10/n) times as
     much with n of 20 and more speakers.
     """
-    return float(np.sqrt(1 + min(10 / speakers, 0.5)))
+    return float(np.sqrt(1 + 10 / max(speakers, 20)))
 
 
 class FirstOrder:
