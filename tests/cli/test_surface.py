@@ -220,6 +220,8 @@ def test_swapped_classes_and_labels_are_noticed():
     ):
         with pytest.raises(um.InputError, match=r"give scores\[labels == 1\]"):
             call()
+    accepted, rejected = np.repeat([1.0, 0.0], [9, 1]), np.zeros(10)
+    assert um.eer(accepted, rejected) == um.Roc.from_scores(accepted, rejected).eer()
 
 
 def test_frames_and_charts_of_results(monkeypatch):

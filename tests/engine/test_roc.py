@@ -13,7 +13,7 @@ import unmask as um
 from unmask import Roc
 from unmask.engine.operating import equal_errors
 
-few_values = st.sampled_from([-math.inf, -2.0, -1.0, -0.5, 0.0, 0.25, 1.0, 3.0, math.inf])
+few_values = st.sampled_from([-math.inf, -2.0, -1.0, -0.5, 0.0, 0.25, 1.5, 3.0, math.inf])
 any_values = st.floats(-1e6, 1e6)
 scores = st.lists(st.one_of(few_values, any_values), min_size=1, max_size=12)
 weights = st.lists(st.integers(0, 4), min_size=12, max_size=12)

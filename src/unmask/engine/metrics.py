@@ -34,22 +34,26 @@ def _roc(target: npt.ArrayLike, nontarget: npt.ArrayLike, **options: Any) -> Roc
 
 def refuse_labels(target: npt.ArrayLike, nontarget: npt.ArrayLike) -> None:
     """Refuse (scores, labels) and (labels, scores), the order of other packages: one of the two
-    holds nothing but 0 and 1, both of them, and the other is as long and does not.
+    holds nothing but 0 and 1, both of them, and the other is as long and has other values. Hard
+    decisions of both classes are scores.
     """
     one, other = np.asarray(target), np.asarray(nontarget)
     if one.shape != other.shape or one.ndim != 1 or one.size < _FEW_LABELS:
         return
-    if _are_labels(one) != _are_labels(other):
+    if _are_binary(one) == _are_binary(other):
+        return
+    labels = one if _are_binary(one) else other
+    if labels.min() != labels.max():
         raise InputError(
             "expected scores of targets and scores of nontargets, found scores and labels: give"
             " scores[labels == 1], scores[labels == 0]"
         )
 
 
-def _are_labels(values: npt.NDArray[Any]) -> bool:
+def _are_binary(values: npt.NDArray[Any]) -> bool:
     if values.dtype.kind not in "biuf" or not (values[0] == 0 or values[0] == 1):
         return False
-    return bool(np.isin(values, (0, 1)).all() and values.min() != values.max())
+    return bool(np.isin(values, (0, 1)).all())
 
 
 def eer(target: npt.ArrayLike, nontarget: npt.ArrayLike, *, estimator: str = "rocch") -> float:
