@@ -17,7 +17,6 @@ from unmask.engine.comparison import Comparison as Comparison, compare as compar
 from unmask.engine.counted import (
     cross_pairing as cross_pairing,
     roc_of_pairs as roc_of_pairs,
-    stream_scores as stream_scores,
 )
 from unmask.engine.curves import (
     Array as Array,

@@ -213,14 +213,8 @@ def det_bands(
         for name in scores.systems
     ]
     keys = [f"{rate:g}" for rate in RATES]
-    drawn = bootstrap(
-        systems,
-        units,
-        _misses,
-        ranges=dict.fromkeys(keys, _SHARE),
-        replicates=replicates,
-        seed=seed,
-    )
+    ranges = dict.fromkeys(keys, _SHARE)
+    drawn = bootstrap(systems, _misses, ranges=ranges, replicates=replicates, seed=seed)
     bands = {}
     for row, name in enumerate(scores.systems):
         ends = [drawn.interval(key, level=level, system=row) for key in keys]
