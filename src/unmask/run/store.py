@@ -124,18 +124,20 @@ def load_arrays(
         ) from None
 
 
-def npy_array(content: bytes) -> npt.NDArray[Any]:
-    """The array of an npy file, of which the bytes must be all there; pickled ones are refused."""
-    stream = io.BytesIO(content)
+def npy_header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape of the array of an npy file, whether it lies column by column, and its type."""
     version = np.lib.format.read_magic(stream)
     if version not in ((1, 0), (2, 0), (3, 0)):
         raise ValueError(f"unknown version {version} of the npy format")
-    read = (
-        np.lib.format.read_array_header_1_0
-        if version == (1, 0)
-        else np.lib.format.read_array_header_2_0
-    )
-    shape, by_columns, kind = read(stream)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(stream)
+    return np.lib.format.read_array_header_2_0(stream)
+
+
+def npy_array(content: bytes) -> npt.NDArray[Any]:
+    """The array of an npy file, of which the bytes must be all there; pickled ones are refused."""
+    stream = io.BytesIO(content)
+    shape, by_columns, kind = npy_header(stream)
     if kind.hasobject:
         raise ValueError("expected plain arrays, found pickled objects, which are not read")
     data = bytearray(content[stream.tell() :])

@@ -54,7 +54,8 @@ class Embeddings:
         }
         if encoded["speakers"] is None:
             raise InputError(f"{name}: expected a speaker for every vector, found none")
-        _refuse_repeated(encoded["utterances"], name)
+        if encoded["utterances"] is not None:
+            refuse_repeated(encoded["utterances"], name)
         values = {"vectors": array, **encoded, "columns": MappingProxyType(more), "source": source}
         for attribute, value in values.items():
             object.__setattr__(self, attribute, value)
@@ -137,9 +138,8 @@ def _ids(values: Strings | None, what: str, length: int, name: str) -> Ids | Non
     return column
 
 
-def _refuse_repeated(utterances: Ids | None, name: str) -> None:
-    if utterances is None:
-        return
+def refuse_repeated(utterances: Ids, name: str) -> None:
+    """Each of ``utterances`` stands once; ``name`` is that of the file."""
     count = np.bincount(utterances.codes, minlength=len(utterances.names))
     if (count > 1).any():
         first = int(np.flatnonzero(count > 1)[0])

@@ -20,7 +20,7 @@ import polars as pl
 from unmask.base import FloatArray, Labels
 from unmask.errors import InputError
 from unmask.run import load_arrays, npy_array
-from unmask.trials.formats import BOSARIS, BOSARIS_KEY, NPZ, Format
+from unmask.trials.formats import format_named
 from unmask.trials.ids import text_ids
 from unmask.trials.problems import no_label, no_trials
 from unmask.trials.readers.files import Input
@@ -55,7 +55,7 @@ def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> 
             "mask": arrays.get("mask"),
             "labels": None if labels is None else _signed(labels, name),
         }
-        return _matrix(source, NPZ, arrays["enrol"], arrays["test"], cells)
+        return _matrix(source, "npz", arrays["enrol"], arrays["test"], cells)
     if scores is not None and labels is not None and len(arrays) == 2:
         values = _numbers(scores, name, "scores")
         if labels.shape != values.shape:
@@ -69,10 +69,11 @@ def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> 
     if len(lengths) != 1 or len(next(iter(lengths))) != 1:
         held = ", ".join(f"{key} {array.shape}" for key, array in arrays.items())
         hint = ": unmask eval --pairs all makes trials of embeddings" if "embed" in held else ""
-        raise InputError(f"{name}: expected {NPZ.layout}, found {held or 'an empty archive'}{hint}")
+        layout = format_named("npz").layout
+        raise InputError(f"{name}: expected {layout}, found {held or 'an empty archive'}{hint}")
     columns = {"label" if key == "labels" else key: _series(a, name) for key, a in arrays.items()}
     rows = TypedRows(name, pl.DataFrame(columns))
-    return open_typed(rows, source.stem, NPZ, as_key=as_key, systems=systems).in_memory()
+    return open_typed(rows, source.stem, "npz", as_key=as_key, systems=systems).in_memory()
 
 
 def _series(array: np.ndarray, name: str) -> pl.Series:
@@ -105,7 +106,9 @@ def _unnamed(source: Input, scores: FloatArray, label: Labels, what: str) -> Par
     remarks = (f"{what}, no identifiers of trials",)
     where = lambda row: f"{source.name}, entry {row + 1}"  # noqa: E731
     systems = {source.stem: scores}
-    return Parsed(source.name, NPZ, where, label=label, systems=systems, remarks=remarks)
+    return Parsed(
+        source.name, format_named("npz"), where, label=label, systems=systems, remarks=remarks
+    )
 
 
 def _words(labels: np.ndarray, name: str) -> pl.Series:
@@ -135,7 +138,7 @@ def _signed(labels: np.ndarray, name: str) -> np.ndarray:
 
 
 def _matrix(
-    source: Input, format: Format, rows: Any, columns: Any, cells: Mapping[str, Any]
+    source: Input, format: str, rows: Any, columns: Any, cells: Mapping[str, Any]
 ) -> Parsed:
     """Read the cells of a matrix as trials.
 
@@ -173,7 +176,8 @@ def _matrix(
             )
     if labels is not None:
         labels = np.where(labels[i, j] == 1, TARGET, NONTARGET).astype(np.int8)
-    return Parsed(name, format, where, enrol.take(i), test.take(j), labels, systems=systems)
+    sides = enrol.take(i), test.take(j)
+    return Parsed(name, format_named(format), where, *sides, labels, systems=systems)
 
 
 def _fit(table: Any, shape: tuple[int, int], name: str, what: str) -> Any:
@@ -257,7 +261,8 @@ def parse_bosaris(source: Input, *, as_key: bool) -> Parsed:
     data = datasets(source)
     if not is_bosaris(data):
         raise InputError(
-            f"{source.name}: expected {BOSARIS.layout}, found {', '.join(data) or 'nothing'}"
+            f"{source.name}: expected {format_named('bosaris').layout},"
+            f" found {', '.join(data) or 'nothing'}"
         )
 
     def first(names: tuple[str, ...]) -> Dataset | None:
@@ -286,4 +291,4 @@ def parse_bosaris(source: Input, *, as_key: bool) -> Parsed:
             f"{source.name}: expected scores or labels, found an index of trials without either"
         )
     cells = {"scores": values, "mask": chosen, "labels": labels}
-    return _matrix(source, BOSARIS if scores else BOSARIS_KEY, rows, columns, cells)
+    return _matrix(source, "bosaris" if scores else "bosaris-key", rows, columns, cells)

@@ -5,9 +5,11 @@ If two layouts fit, neither is guessed.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from unmask.errors import InputError
 from unmask.trials.formats import LAYOUTS, Format
@@ -17,43 +19,13 @@ from unmask.trials.readers.text import Dialect, TextTable, sample_lines
 from unmask.trials.trial_list import DIGITS, VOCABULARY, WORDS
 
 EITHER = ("scores", "scores or a key")
-SYNONYMS: dict[str, tuple[str, ...]] = {
-    "enrol": (
-        "enrol", "enroll", "enrolment", "enrollment", "enrol_id", "enroll_id", "enrolment_id",
-        "enrollment_id", "enrol_utt", "enroll_utt", "model", "modelid", "model_id", "utt1",
-    ),
-    "test": (
-        "test", "test_id", "test_utt", "trial", "segment", "segmentid", "segment_id", "filename",
-        "utt2",
-    ),
-    "label": ("label", "key", "targettype", "target_type", "is_target", "target", "asv_label"),
-    "enrol_speaker": (
-        "enrol_spk", "enrol_speaker", "enroll_spk", "enroll_speaker", "enrolment_speaker",
-        "enrol_spk_id", "enrol_speaker_id", "claimed_spk", "claimed_speaker", "model_spk", "spk",
-        "speaker", "spk_id", "speaker_id", "spk1", "speaker1",
-    ),
-    "test_speaker": (
-        "test_spk", "test_speaker", "test_spk_id", "test_speaker_id", "true_spk", "true_speaker",
-        "segment_spk", "spk2", "speaker2",
-    ),
-    "side": ("side", "channel_side"),
-    "score": ("score", "scores", "llr", "asv_score", "cm_score", "sasv_score"),
-}  # fmt: skip
 GENERIC_SCORES = frozenset({"score", "scores", "llr"})
-METADATA = frozenset(
-    (
-        "sex", "gender", "age", "nat", "nationality", "country", "language", "lang", "accent",
-        "dialect", "ethnicity", "education", "duration", "duration_s", "dur", "length", "snr",
-        "rt60", "bitrate", "sample_rate", "speech_duration", "emotion", "height", "session",
-        "session_id", "date", "year", "birth_year", "room", "recording_room", "channel", "phone",
-        "phone_num", "phone_num_match", "device", "codec", "noise", "attack", "condition",
-        "dataset", "subset", "split", "partition", "source", "source_type", "data_source",
-        "num_enroll_segs", "num_enrol_segs", "video", "utterances", "cm_label", "text", "index",
-        "id", "row", "line", "fold", "group", "weight", "system", "trial_id",
-    )
-)  # fmt: skip
+with open(Path(__file__).with_name("columns.csv"), encoding="utf-8") as _file:
+    COLUMNS = {row["role"]: tuple(row["names"].split()) for row in csv.DictReader(_file)}
+TRIAL_ROLES = ("enrol", "test", "label", "enrol_speaker", "test_speaker", "side", "score")
+EMBEDDING_ROLES = ("vectors", "utterances", "speakers", "sessions")
 _PREFIX = re.compile(r"^(enrol|enroll|enrolment|enrollment|test|trial|model|segment|claimed)_")
-_ROLE = {name: role for role, names in SYNONYMS.items() for name in names}
+_ROLE = {name: role for role in TRIAL_ROLES for name in COLUMNS[role]}
 
 
 def normalise(name: str) -> str:
@@ -66,10 +38,17 @@ def role_of(name: str) -> str | None:
     return _ROLE.get(normalise(name))
 
 
+def embedding_columns(names: Iterable[str]) -> dict[str, str]:
+    """The names of the columns of vectors, utterances, speakers and sessions, by role."""
+    plain = {normalise(name): name for name in names}
+    known = {role: [n for n in COLUMNS[role] if n in plain] for role in EMBEDDING_ROLES}
+    return {role: plain[names[0]] for role, names in known.items() if names}
+
+
 def is_metadata(name: str) -> bool:
     """Whether a column describes a trial and is no system, even if it holds numbers."""
     plain = normalise(name)
-    return plain in METADATA or bool(_PREFIX.match(plain)) or plain.startswith("unnamed")
+    return plain in COLUMNS["metadata"] or bool(_PREFIX.match(plain)) or plain.startswith("unnamed")
 
 
 def looks_like_header(fields: Sequence[str]) -> bool:

@@ -15,6 +15,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -181,12 +182,12 @@ def encode(vector: FloatArray) -> bytes:
     return BINARY + token + size + np.ascontiguousarray(vector, dtype=number).tobytes()
 
 
-def read_ark(source: Input) -> tuple[list[str], FloatArray]:
+def read_ark(source: Input) -> dict[str, Any]:
     """Utterances and vectors of an archive."""
     return _stack(source.name, Archive(source.name, source.read_all()).entries())
 
 
-def read_scp(source: Input) -> tuple[list[str], FloatArray, str]:
+def read_scp(source: Input) -> dict[str, Any]:
     """Utterances and vectors of a script file, and the digest of the archives that were used.
 
     An archive is looked for beside the script file, then below the current folder (as Kaldi names
@@ -208,8 +209,8 @@ def read_scp(source: Input) -> tuple[list[str], FloatArray, str]:
                     total.update(archive.sha256.encode())
             yield utterance, archives[file].vector(offset, utterance)[0]
 
-    utterances, vectors = _stack(source.name, entries())
-    return utterances, vectors, total.hexdigest()
+    content = _stack(source.name, entries())
+    return {**content, "digest": total.hexdigest()}
 
 
 def _location(location: str, line: str) -> tuple[str, int]:
@@ -240,7 +241,7 @@ def _archive_path(file: str, folder: Path, line: str) -> Path:
     return known[0]
 
 
-def _stack(name: str, entries: Iterable[tuple[str, FloatArray]]) -> tuple[list[str], FloatArray]:
+def _stack(name: str, entries: Iterable[tuple[str, FloatArray]]) -> dict[str, Any]:
     utterances: list[str] = []
     vectors: list[FloatArray] = []
     for utterance, vector in entries:
@@ -253,7 +254,7 @@ def _stack(name: str, entries: Iterable[tuple[str, FloatArray]]) -> tuple[list[s
         vectors.append(vector)
     if not vectors:
         raise InputError(f"{name}: the file holds no vectors")
-    return utterances, np.stack(vectors)
+    return {"vectors": np.stack(vectors), "utterances": utterances}
 
 
 def vector_file(directory: Path) -> Path:

@@ -18,16 +18,7 @@ import polars as pl
 
 from unmask.base import FloatArray, Labels
 from unmask.errors import InputError
-from unmask.trials.formats import (
-    ASVSPOOF_KEY,
-    ASVSPOOF_SCORES,
-    LONG,
-    LONG_KEY,
-    NIST_KEY,
-    NIST_SCORES,
-    PARQUET,
-    Format,
-)
+from unmask.trials.formats import Format, format_named
 from unmask.trials.ids import Encoder, Ids, as_text
 from unmask.trials.problems import Faults, check_systems, no_label, no_trials
 from unmask.trials.readers.detect import (
@@ -287,7 +278,7 @@ def open_table(
     if source.container == "parquet" and not (again and source.compressed):
         table = ParquetFile.opened(Path(source.name)) if again else load_parquet(source)
         rows = TypedRows(source.name, table)
-        return open_typed(rows, source.stem, PARQUET, as_key=as_key, systems=systems)
+        return open_typed(rows, source.stem, "parquet", as_key=as_key, systems=systems)
     if source.container != "text":
         return None
     sample = take_sample(source)
@@ -320,7 +311,7 @@ def open_table(
 
 
 def open_typed(
-    rows: TypedRows, stem: str, format: Format, *, as_key: bool, systems: Sequence[str] | None
+    rows: TypedRows, stem: str, format: str, *, as_key: bool, systems: Sequence[str] | None
 ) -> Table:
     """A table that carries types; the names of its columns say their roles."""
     plain = {
@@ -338,24 +329,24 @@ def open_typed(
     return _headed(rows, format, header, as_key=as_key, stem=None if systems is not None else stem)
 
 
-def _table_format(header: Header, names: Sequence[str]) -> Format:
+def _table_format(header: Header, names: Sequence[str]) -> str:
     """Which of the formats with a header these column names are."""
     columns, scored = {normalise(name) for name in names}, bool(header.systems)
     if {"modelid", "segmentid"} <= columns:
         if "llr" in columns and "targettype" not in columns:
-            return NIST_SCORES
+            return "nist-scores"
         if "targettype" in columns and not scored:
-            return NIST_KEY
+            return "nist-key"
     if {"spk", "filename"} <= columns:
         if columns & {"cm_score", "asv_score", "sasv_score"}:
-            return ASVSPOOF_SCORES
+            return "asvspoof5-scores"
         if columns & {"cm_label", "asv_label"} and not scored:
-            return ASVSPOOF_KEY
-    return LONG if scored else LONG_KEY
+            return "asvspoof5-key"
+    return "long" if scored else "long-key"
 
 
 def _headed(
-    rows: TextTable | TypedRows, format: Format, header: Header, *, as_key: bool, stem: str | None
+    rows: TextTable | TypedRows, format: str, header: Header, *, as_key: bool, stem: str | None
 ) -> Table:
     """A table with named columns; a lone system with a name that says nothing is named ``stem``."""
     roles = header.roles
@@ -381,4 +372,4 @@ def _headed(
     remarks += [f"metadata: {', '.join(named)}"] if named else []
     if stem is not None and [normalise(name) in GENERIC_SCORES for name in systems] == [True]:
         systems = dict.fromkeys([stem], *systems)
-    return Table(rows, format, roles, systems, header.columns, tuple(remarks))
+    return Table(rows, format_named(format), roles, systems, header.columns, tuple(remarks))
