@@ -1,7 +1,6 @@
 """Results that show themselves: as text, as a table in a notebook, as a frame, as charts.
 
-A result mixes in :class:`Tabular` and gives its rows; rows of estimates come from
-:func:`estimate_row`. Dataclasses need ``repr=False``, or their own ``repr`` hides this one.
+A result mixes in :class:`Tabular` and gives its rows; as a dataclass it needs ``repr=False``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Confidence intervals: the joint speaker bootstrap, and the trial bootstrap without speakers.
 
-Speakers are drawn as :mod:`unmask.base.resampling` says; m_k is how often speaker k was drawn. A
-trial of two different speakers a and b weighs m_a·m_b, a trial within one speaker m_a. Scores are
-sorted once; a replicate only re-weighs the ROC statistic.
+With m_k draws of speaker k a trial of two different speakers a and b weighs m_a·m_b, one within a
+speaker m_a. Scores are sorted once; a replicate only re-weighs the ROC statistic.
 """
 
 from __future__ import annotations

@@ -126,10 +126,7 @@ def roc_of_pairs(
 
 
 def _roc_of(pairs: Pairs, thresholds: Sequence[float], block: int) -> Roc:
-    """The statistic of both classes at the distinct target scores and at further thresholds.
-
-    Target scores come from processors on every place.
-    """
+    """The statistic at target scores, which come from processors everywhere, and thresholds."""
     with reporting(None), place() if current_place().on == "cuda" else nullcontext():
         targets = TargetScores.of(pairs)
     knots = targets.knots(thresholds)

@@ -1,7 +1,5 @@
-"""The public functions: two arrays of scores in, one number out.
-
-``target`` are the scores of trials of one speaker, ``nontarget`` those of two speakers; the higher,
-the more alike. They may be infinite, but neither NaN nor missing.
+"""The public functions: two arrays of scores in, one number out. ``target`` are scores of trials of
+one speaker, ``nontarget`` those of two; they may be infinite, but neither NaN nor missing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Jobs: one computation over many ranges of the same arrays, on the current place.
 
 ``work(xp, shared, rows)`` gives named arrays for a range; it is a function of a module (or a
-``partial`` of one), since other processes find it by its name. Threads and devices of this process
-share ``shared`` in memory. Processes and clusters map it from a folder, where a finished part of
-the job is kept as well, every few seconds and in the order of the ranges: sums of real numbers do
-not depend on who was first, and after a fault the same call goes on from there.
+``partial`` of one). Processes and clusters map ``shared`` from a folder, where finished parts are
+kept in the order of the ranges: after a fault the same call goes on from there.
 """
 
 from __future__ import annotations

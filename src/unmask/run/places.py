@@ -1,8 +1,7 @@
 """Where work runs: threads or processes of this machine, a dask cluster, CUDA devices.
 
-``local`` threads, ``processes``, ``dask`` (a cluster started for the purpose), ``dask://HOST:PORT``
-(a scheduler that is already there), ``cuda``. An executor takes a function and tasks and gives
-results as they arrive; BLAS has one thread per worker everywhere, so scores have the same bits.
+A pool takes a function and tasks and gives results as they arrive; BLAS has one thread per worker
+everywhere, so scores have the same bits.
 """
 
 from __future__ import annotations

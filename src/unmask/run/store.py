@@ -1,9 +1,7 @@
 """The one serialiser, without pickle: a tree of plain values and the arrays it points to.
 
 A value is a dataclass of this package made of numbers, strings, arrays, tuples, mappings, tables of
-names and further such dataclasses. Nothing else can be stored, and nothing else is ever built from
-a file. Results become bytes; what the workers of a job share becomes a folder, from which arrays
-are mapped into memory; a trained back-end is an npz file of named arrays.
+names and further such dataclasses. Nothing else is stored, and nothing else is built from a file.
 """
 
 from __future__ import annotations

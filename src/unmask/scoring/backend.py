@@ -1,8 +1,6 @@
 """What a back-end is, how it is named and trained, and the scores of all pairs of two small sets.
 
-A matrix product rounds differently for different shapes, so scores come from tiles on a fixed grid.
-(A different number of BLAS threads, another processor or another partner set may still change the
-last bit.)
+A matrix product rounds differently for different shapes: scores come from tiles on a fixed grid.
 """
 
 from __future__ import annotations
@@ -18,9 +16,9 @@ import numpy.typing as npt
 from unmask.base import FloatArray
 from unmask.errors import InputError
 from unmask.run import ranges_of
-from unmask.scoring.cosine import AsNorm, Cosine, Fused, Projected, TwoSided, Whitening
-from unmask.scoring.moments import Labelled, Rows
+from unmask.scoring.cosine import AsNorm, Cosine, Fused, Projected, Rows, TwoSided, Whitening
 from unmask.scoring.plda import Plda
+from unmask.trials import Embeddings
 
 TILE_ROWS = 256
 TILE_COLUMNS = 4096
@@ -53,11 +51,19 @@ TRAINED: Mapping[str, Callable[..., Backend]] = {
 """Back-ends that are trained on labelled embeddings, by name; cosine needs no training."""
 
 
-def train(name: str, data: Labelled | None, **options: Any) -> Backend:
-    """The back-end of a name (cosine, wccn, plda, centred, lda, asnorm), trained on ``data``.
+def backend_named(
+    backend: Backend | str | Path, data: Embeddings | None = None, **options: Any
+) -> Backend:
+    """A back-end as it is; one that was saved, where its file is named (npz); or one by name
+    (cosine, wccn, plda, centred, lda, asnorm), trained on ``data``.
 
     ``options`` are those of its ``fit``: the ``lda`` of PLDA, a ``shrinkage``.
     """
+    if not isinstance(backend, str | Path):
+        return backend
+    if Path(backend).suffix == ".npz":
+        return Plda.load(backend)
+    name = str(backend)
     if name == "cosine":
         return Cosine()
     if name not in TRAINED:
@@ -66,19 +72,6 @@ def train(name: str, data: Labelled | None, **options: Any) -> Backend:
     if data is None:
         raise InputError(f"back-end {name}: expected embeddings to train on, found none")
     return TRAINED[name](data, **options)
-
-
-def backend_named(
-    backend: Backend | str | Path, data: Labelled | None = None, **options: Any
-) -> Backend:
-    """A back-end as it is; one that was saved, where its file is named (npz); or one by name,
-    trained on ``data`` with ``options`` as in :func:`train`.
-    """
-    if not isinstance(backend, str | Path):
-        return backend
-    if Path(backend).suffix == ".npz":
-        return Plda.load(backend)
-    return train(str(backend), data, **options)
 
 
 def product_sides(backend: Backend, prepared: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,14 +1,8 @@
 """What becomes of the tiles of all pairs: small, addable summaries.
 
-Nontarget scores are counted among the target scores, which is the ROC statistic of all pairs. A
-block's nontarget scores are sorted in pieces that fit into the cache's neighbourhood, and the
-target scores are looked up in them: sorting float32 costs about as much as the product itself. The
-speaker bootstrap needs them counted once more, by speaker: every pair of two speakers counts for
-both of them, in a table with a row per speaker and a column per bin of scores, so it stays small.
-
-All counts are integers and sums of losses are kept in whole units of 2⁻³², taken tile by tile: the
-result does not depend on the blocks, on who counted them or in which order they arrived. A device
-counts whole rows, inside the product where triton is at hand.
+Nontarget scores are counted among the target scores, which is the ROC statistic of all pairs, and
+for the speaker bootstrap by speaker and bin. Counts are integers and losses whole units of 2⁻³²,
+taken tile by tile: neither blocks nor workers nor their order change the result.
 """
 
 from __future__ import annotations
@@ -32,7 +26,7 @@ from unmask.run import (
     ranges_of,
     run,
 )
-from unmask.scoring.moments import Rows
+from unmask.scoring.cosine import Rows
 from unmask.scoring.pairs import BLOCK, Block, Pairs, Tile
 
 UNIT = 2.0**-32
@@ -396,11 +390,7 @@ def _count_tile(xp: Xp, counting: CountBySpeaker, tile: Tile, rows: _Side, colum
 
 
 def _by_speaker_on_device(xp: Torch, counting: CountBySpeaker, block: Block) -> Arrays:
-    """The same for whole rows.
-
-    Where each unordered pair is a trial, nontargets are gone through in both orders: a row's own
-    speaker is enough then.
-    """
+    """The same for whole rows; where pairs are unordered, nontargets count in both orders."""
     pairs, bins, speakers = counting.pairs, counting.bins, counting.speakers
     enrol, test = xp.put(pairs.enrol.rows), xp.put(pairs.test.rows)
     other = xp.put(pairs.test.speaker).long()[None, :]

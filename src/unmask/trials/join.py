@@ -72,11 +72,7 @@ def match(codes: IntArray, others: IntArray) -> IntArray:
 
 
 def _sorted(codes: IntArray) -> tuple[IntArray, IntArray]:
-    """Sort codes and say from which row each came.
-
-    Where both fit into 63 bits, code and row are packed into one integer: sorting values is
-    several times faster than sorting positions.
-    """
+    """Sort codes and say from which row each came; as one integer if both fit, which is faster."""
     bits = max(len(codes) - 1, 0).bit_length()
     largest, smallest = (int(codes.max()), int(codes.min())) if len(codes) else (0, 0)
     if smallest < -1 or (largest + 1).bit_length() + bits > 63:

@@ -1,7 +1,5 @@
-"""Scores of one or several files, a key and speakers, none of which is held in memory.
-
-The batches of :mod:`.readers.tables` go to disk, where trials are compared and joined part by part
-(:mod:`.spool`): the same options and the same errors as :func:`read_scores`.
+"""Scores of files, a key and speakers, none of which is held in memory: batches go to disk, where
+trials are compared and joined part by part, with the options and errors of :func:`read_scores`.
 """
 
 from __future__ import annotations
@@ -192,11 +190,8 @@ class _Speakers:
 
 
 class _Spooled:
-    """One score file or key in a folder, row by row.
-
-    ``label`` holds a label for each row, ``DROPPED`` for a row that was left out, ``UNLABELLED``
-    where none is known yet. ``codes`` are of the names in the two roles of ``named``, if any,
-    ``rows_of`` the rows here of the rows of the first file.
+    """One score file or key in a folder, row by row; ``codes`` are of the names in the two roles of
+    ``named``, ``rows_of`` the rows here of the rows of the first file.
     """
 
     def __init__(
@@ -425,12 +420,10 @@ def _joined(
 def _matched(
     first: _Spooled, other: _Spooled, *, speakers: bool, drop: bool
 ) -> tuple[list[list[int]], int]:
-    """Compare two files by trial: labels that ``first`` lacks, and ``speakers``, come from
-    ``other``.
+    """Compare files by trial: labels that ``first`` lacks, and ``speakers``, come from ``other``.
 
-    Return how many trials each has alone with the row of the first of them, and how many are
-    labelled otherwise. With ``drop``, those that ``first`` has alone are left out of it; without,
-    ``other`` remembers its rows.
+    Returns how many trials each has alone, with the row of the first of them, and how many are
+    labelled otherwise; ``drop`` leaves out what ``first`` has alone, else ``other`` notes its rows.
     """
     known = new = other.speakers if speakers else None
     if known:
@@ -466,10 +459,7 @@ def _matched(
 
 
 def _join_key(scores: _Spooled, key: _Spooled, *, speakers: bool, missing: OnProblem) -> int:
-    """Take labels, and speakers, from a key; return how many of its trials have no score.
-
-    The side of a segment counts only if both have it; the one that alone has it must not need it.
-    """
+    """Take labels, and speakers, from a key; return how many of its trials have no score."""
     total = scores.kept
     lone, conflict = _matched(scores, key, speakers=speakers, drop=True)
     if missing == "error" and (lone[0][0] or lone[1][0]):

@@ -1,8 +1,7 @@
 """What does not fit into memory, in a temporary folder: columns, and trials to be compared.
 
 A trial is known by two hashes of its identifiers, 128 bits in all: among a billion different trials
-two agree in them with a chance of 10⁻²¹. Records of trials lie in buckets, which are looked through
-one at a time for repeated trials or for partners.
+two agree in them with a chance of 10⁻²¹. Their records lie in buckets, looked through one by one.
 """
 
 from __future__ import annotations

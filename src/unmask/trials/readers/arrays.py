@@ -1,7 +1,5 @@
 """Scores, keys and embeddings in arrays of NumPy and HDF5 files: by class, with labels, as columns,
-as matrices of trials in the four spellings of BOSARIS.
-
-Nothing is unpickled; HDF5 is opened by another process (:mod:`.guard`).
+as matrices of trials in the four spellings of BOSARIS. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -140,11 +138,7 @@ def _signed(labels: np.ndarray, name: str) -> np.ndarray:
 def _matrix(
     source: Input, format: str, rows: Any, columns: Any, cells: Mapping[str, Any]
 ) -> Parsed:
-    """Read the cells of a matrix as trials.
-
-    Of ``cells``, ``scores`` are read; ``mask`` marks those that are trials, and ``labels`` holds 1
-    for target, -1 for nontarget and 0 for no trial. Without either, every cell is one.
-    """
+    """Read the scores of a matrix: those in ``mask`` and with ``labels`` 1 or -1 are trials."""
     name = source.name
     enrol, test = text_ids(rows, "enrol", name), text_ids(columns, "test", name)
     shape = (len(enrol), len(test))

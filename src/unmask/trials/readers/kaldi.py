@@ -1,10 +1,8 @@
 """Kaldi archives, script files and data directories of vectors.
 
-Archives are parsed strictly: bytes in, numbers out, nothing is ever run. An archive is a run of
-entries, each a name, a blank and an object: ``\\0B`` and a type for binary ones (``FV`` and ``DV``
-vectors, ``FM`` and ``DM`` matrices, ``CM``, ``CM2`` and ``CM3`` compressed matrices), ``[ … ]`` for
-text. Whatever else an entry holds (pickled objects, arrays of other tools, audio, commands) is
-refused by name. A size is compared with the bytes that are there before it is used.
+An archive is parsed strictly: entries of a name, a blank and ``\\0B`` with a type of vector or
+matrix, or ``[ … ]``. Whatever else an entry holds (pickled objects, audio, commands) is refused by
+name, and a size is compared with the bytes that are there before it is used.
 """
 
 from __future__ import annotations
@@ -122,10 +120,8 @@ class Archive:
         return array, position + size * kind.itemsize
 
     def _compressed(self, position: int, token: bytes, key: str) -> tuple[FloatArray, int]:
-        """A matrix in one or two bytes a number: lowest value and range, then fractions of it.
-
-        ``CM`` keeps four quantiles of each column (0, 25, 75, 100 %); a byte lies between them in
-        64, 128 and 63 even steps.
+        """A matrix in one or two bytes a number: lowest value and range, then fractions of it;
+        ``CM`` has four quantiles of each column, a byte lies between them in 64, 128 and 63 steps.
         """
         header = self.data[position : position + 16]
         if len(header) < 16:

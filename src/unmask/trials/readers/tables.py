@@ -1,7 +1,5 @@
-"""Tables of trials in batches of rows: text with or without header, parquet, columns of arrays.
-
-A `Table` knows which column of a file has which role; its batches go into memory (:mod:`.reading`)
-or to disk (:mod:`.large`), with the same faults in the same order.
+"""Tables of trials in batches of rows: text with or without header, parquet, columns of arrays. They
+go into memory (:mod:`.reading`) or to disk (:mod:`.large`), with the same faults in one order.
 """
 
 from __future__ import annotations
