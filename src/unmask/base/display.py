@@ -95,7 +95,7 @@ class Tabular:
             pandas = import_module("pandas")
         except ImportError:
             raise InputError(
-                "to_pandas: expected pandas, found none: pip install pandas, or to_polars()"
+                "to_pandas", "pandas", "none: pip install pandas, or to_polars()"
             ) from None
         return pandas.DataFrame(self.to_polars().to_dict(as_series=False))
 

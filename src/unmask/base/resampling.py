@@ -28,11 +28,9 @@ MOST_REPLICATES = 1_000_000
 def check_replicates(replicates: int, *, least: int = 2) -> None:
     """Refuse fewer replicates than an interval takes, and more than memory does."""
     if replicates < least:
-        raise InputError(f"bootstrap: expected at least {least} replicates, found {replicates}")
+        raise InputError("bootstrap", f"at least {least} replicates", replicates)
     if replicates > MOST_REPLICATES:
-        raise InputError(
-            f"bootstrap: expected at most {MOST_REPLICATES} replicates, found {replicates}"
-        )
+        raise InputError("bootstrap", f"at most {MOST_REPLICATES} replicates", replicates)
 
 
 def generator(seed: int, index: int) -> np.random.Generator:

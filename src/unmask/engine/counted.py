@@ -132,7 +132,7 @@ def _roc_of(pairs: Pairs, thresholds: Sequence[float], block: int) -> Roc:
     knots = targets.knots(thresholds)
     tally = CountAmong(pairs, knots).total(targets=targets.scores.size, block=block)
     if not tally.total:
-        raise InputError("pairs: expected nontarget trials, found none")
+        raise InputError("pairs", "nontarget trials", "none")
     return statistic(targets, thresholds, knots, tally)
 
 
@@ -181,7 +181,7 @@ def evaluate_files(
     if not stream:
         return evaluate_table(read_scores(files, **options), analysis, by=by)
     if by is not None:
-        raise InputError(f"by: expected all scores in memory to group by {by}, found a stream")
+        raise InputError("by", f"all scores in memory to group by {by}", "a stream")
     if not paths:
         raise InputError("expected score files, found none")
     results: list[SystemResult] = []

@@ -81,7 +81,7 @@ class Battery:
             Cost(prior, self.c_miss, self.c_fa).check()
         for rate in self.fpr:
             if not 0 < rate < 1:
-                raise InputError(f"false-positive rate: expected between 0 and 1, found {rate}")
+                raise InputError("false-positive rate", "between 0 and 1", rate)
 
     @property
     def thresholds(self) -> list[float]:
@@ -374,7 +374,7 @@ def evaluate(
         return evaluate_table(data, analysis, by=by, systems=systems)
     if isinstance(data, Embeddings):
         if by is not None:
-            raise InputError(f"by: expected scores to group by {by}, found embeddings")
+            raise InputError("by", f"scores to group by {by}", "embeddings")
         from unmask.engine.counted import cross_pairing
 
         return cross_pairing(data, **vars(analysis), **options)

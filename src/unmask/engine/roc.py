@@ -222,7 +222,7 @@ class Roc:
             return self._point(value, vertex)
         if estimator == "rocch":
             return self._point(operating.equal_error(self.hull)[0], vertex)
-        raise InputError(f"EER estimator: expected rocch or raw, found {estimator}")
+        raise InputError("EER estimator", "rocch or raw", estimator)
 
     def eer(self, *, estimator: str = "rocch") -> float:
         """Equal error rate; ``estimator``: on the hull (``rocch``) or the polygon (``raw``)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -87,17 +87,14 @@ def accumulate(
     return ledger.total
 
 
-@contextmanager
 def _folder(
     work: Work[S, T], shared: S, ranges: Sequence[T], place: Place
-) -> Iterator[Path | None]:
+) -> AbstractContextManager[Path | None]:
     """Where the job keeps what is done; None where all happens in memory."""
     if place.here and place.state is None:
-        yield None
-        return
+        return nullcontext()
     key = _key(work, shared, ranges)
-    with workplace(key, None if place.state is None else place.state / key) as folder:
-        yield folder
+    return workplace(key, place.state and place.state / key)
 
 
 def _rest(

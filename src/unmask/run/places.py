@@ -60,7 +60,7 @@ class Place:
     def __post_init__(self) -> None:
         known = self.on in ("local", "processes", "dask", "cuda")
         if not known and not re.fullmatch(r"dask://[^/]+:\d+", self.on):
-            raise InputError(f"on: expected {PLACES}, found {self.on}")
+            raise InputError("on", PLACES, self.on)
         if self.workers is not None and (self.on == "cuda" or self.on.startswith("dask://")):
             raise InputError(f"workers: no effect on {self.on}, which has workers of its own")
         available(self.workers)
@@ -151,7 +151,7 @@ def available(workers: int | None) -> int:
     if workers is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     if workers < 1:
-        raise InputError(f"workers: expected 1 or more, found {workers}")
+        raise InputError("workers", "1 or more", workers)
     return workers
 
 

@@ -50,7 +50,7 @@ def from_bytes(content: bytes, name: str = "value") -> Any:
     try:
         return _decode(json.loads(arrays[_TREE].tobytes().decode()), arrays)
     except Exception as error:
-        raise InputError(f"{name}: expected a kept value, found a damaged one ({error})") from None
+        raise InputError(name, "a kept value", f"a damaged one ({error})") from None
 
 
 def digest(value: Any, *more: str) -> str:
@@ -88,8 +88,7 @@ def read_folder(folder: str | Path) -> Any:
         return _decode(tree, arrays, files=True)
     except (FileNotFoundError, KeyError):
         raise InputError(
-            f"{folder}: expected the arrays of a job, found none: they vanished, or this machine"
-            " does not see them"
+            folder, "the arrays of a job", "none: they vanished, or this machine does not see them"
         ) from None
     except Exception as error:
         raise InputError(f"{folder}: cannot be read ({error})") from None
@@ -117,9 +116,7 @@ def load_arrays(
         raise InputError(f"{name}: no such file") from None
     except Exception as error:
         said = str(error) or type(error).__name__
-        raise InputError(
-            f"{name}: expected an npz file, found one that cannot be read ({said})"
-        ) from None
+        raise InputError(name, "an npz file", f"one that cannot be read ({said})") from None
 
 
 def npy_header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -168,10 +165,10 @@ def read_arrays(path: str | Path, kind: str, names: Sequence[str] = ()) -> Array
         raise InputError(f"{error}: expected a file of the kind {kind}") from None
     named = str(arrays.pop("format", "no format"))
     if named != kind:
-        raise InputError(f"{path}: expected the format {kind}, found {named}")
+        raise InputError(path, f"the format {kind}", named)
     missing = [name for name in names if name not in arrays]
     if missing:
-        raise InputError(f"{path}: expected the arrays {', '.join(missing)}, found none of them")
+        raise InputError(path, f"the arrays {', '.join(missing)}", "none of them")
     return arrays
 
 

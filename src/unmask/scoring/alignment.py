@@ -100,8 +100,7 @@ def wasserstein_procrustes(
     x, y = centring(source), centring(target)
     if x.centre.size != y.centre.size:
         raise InputError(
-            f"embeddings: expected one dimension on both sides, found {x.centre.size} and"
-            f" {y.centre.size}"
+            "embeddings", "one dimension on both sides", f"{x.centre.size} and {y.centre.size}"
         )
     rng = np.random.default_rng(seed)
     sides = []
@@ -129,7 +128,7 @@ def _rotation(x: FloatArray, y: FloatArray) -> FloatArray:
 def _moments(vectors: npt.ArrayLike, shrinkage: float) -> tuple[FloatArray, FloatArray]:
     rows = unit_rows(vectors)
     if len(rows) < 2:
-        raise InputError(f"alignment: expected 2 vectors or more, found {len(rows)}")
+        raise InputError("alignment", "2 vectors or more", len(rows))
     covariance = np.atleast_2d(np.cov(rows, rowvar=False, bias=True))
     return rows.mean(axis=0), shrunk(covariance, shrinkage)
 
@@ -138,5 +137,5 @@ def _power(matrix: FloatArray, power: float) -> FloatArray:
     """A power of a symmetric matrix."""
     value, basis = np.linalg.eigh(matrix)
     if value[0] <= 1e-14 * max(float(value[-1]), 0.0):
-        raise InputError("alignment: expected vectors that vary in every direction, found too few")
+        raise InputError("alignment", "vectors that vary in every direction", "too few")
     return np.asarray((basis * value**power) @ basis.T)

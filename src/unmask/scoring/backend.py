@@ -68,9 +68,9 @@ def backend_named(
         return Cosine()
     if name not in TRAINED:
         names = ", ".join(["cosine", *TRAINED])
-        raise InputError(f"back-end: expected {names} or a file (npz), found {name}")
+        raise InputError("back-end", f"{names} or a file (npz)", name)
     if data is None:
-        raise InputError(f"back-end {name}: expected embeddings to train on, found none")
+        raise InputError(f"back-end {name}", "embeddings to train on", "none")
     return TRAINED[name](data, **options)
 
 
@@ -87,7 +87,7 @@ def product_sides(backend: Backend, prepared: FloatArray) -> tuple[FloatArray, F
         rest, own, one = prepared[:, :-1], prepared[:, -1:], np.ones((len(prepared), 1))
         return np.hstack([rest, own, one]), np.hstack([rest, one, own])
     if not isinstance(backend, (Cosine, Whitening)):
-        raise InputError(f"back-end: expected cosine, wccn or plda, found {backend.name}")
+        raise InputError("back-end", "cosine, wccn or plda", backend.name)
     return prepared, prepared
 
 

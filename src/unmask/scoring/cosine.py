@@ -29,7 +29,7 @@ def as_vectors(values: npt.ArrayLike, *, dimension: int | None = None) -> FloatA
     """Finite float64 vectors, one per row."""
     vectors = np.asarray(values, dtype=np.float64)
     if vectors.ndim != 2 or vectors.shape[1] == 0:
-        raise InputError(f"embeddings: expected shape (vectors, dimension), found {vectors.shape}")
+        raise InputError("embeddings", "shape (vectors, dimension)", vectors.shape)
     if dimension is not None and vectors.shape[1] != dimension:
         raise InputError(
             f"embeddings: expected {dimension} dimensions as in the back-end's training set,"
@@ -55,7 +55,7 @@ def average_groups(vectors: npt.ArrayLike, groups: Codes) -> FloatArray:
     rows = as_vectors(vectors)
     if groups.shape != (rows.shape[0],):
         raise InputError(
-            f"groups: expected {rows.shape[0]} codes, one per vector, found shape {groups.shape}"
+            "groups", f"{rows.shape[0]} codes, one per vector", f"shape {groups.shape}"
         )
     member = groups >= 0
     if not member.any():
@@ -77,8 +77,7 @@ class Moments:
         """Count from rows; the codes may have gaps."""
         if codes.shape != (vectors.shape[0],):
             raise InputError(
-                f"speakers: expected {vectors.shape[0]} of them, one per vector,"
-                f" found shape {codes.shape}"
+                "speakers", f"{vectors.shape[0]} of them, one per vector", f"shape {codes.shape}"
             )
         counts, means, dense = group_means(vectors, codes)
         if counts.size < 2:
@@ -122,7 +121,7 @@ def group_means(vectors: FloatArray, codes: Codes) -> tuple[IntArray, FloatArray
 def shrunk(matrix: FloatArray, shrinkage: float) -> FloatArray:
     """(1 − λ)·C + λ·(tr C / d)·I, which has an inverse for any λ > 0."""
     if not 0 <= shrinkage <= 1:
-        raise InputError(f"shrinkage: expected a number from 0 to 1, found {shrinkage}")
+        raise InputError("shrinkage", "a number from 0 to 1", shrinkage)
     level = np.trace(matrix) / matrix.shape[0]
     return np.asarray((1 - shrinkage) * matrix + shrinkage * level * np.eye(matrix.shape[0]))
 
@@ -186,7 +185,7 @@ class Whitening:
         elif covariance == "total":
             matrix = np.cov(vectors, rowvar=False, bias=True)
         else:
-            raise InputError(f"whitening: expected within or total, found {covariance}")
+            raise InputError("whitening", "within or total", covariance)
         inverse = np.linalg.inv(shrunk(np.atleast_2d(matrix), shrinkage))
         projection = np.asarray(np.linalg.cholesky((inverse + inverse.T) / 2), dtype=np.float64)
         return cls(vectors.mean(axis=0), projection, covariance)
@@ -269,9 +268,7 @@ class AsNorm(TwoSided):
         """
         cohort = average_groups(embeddings.vectors, embeddings.speakers.codes)
         if len(cohort) < 2:
-            raise InputError(
-                f"AS-norm: expected a cohort of 2 speakers or more, found {len(cohort)}"
-            )
+            raise InputError("AS-norm", "a cohort of 2 speakers or more", len(cohort))
         return cls(cohort, min(top, len(cohort)))
 
     @property

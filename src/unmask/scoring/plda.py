@@ -184,12 +184,11 @@ class Plda:
             one = arrays[name]
             if one.dtype.kind != "f" or one.shape != shape or not np.isfinite(one).all():
                 raise InputError(
-                    f"{path}: expected finite numbers of shape {shape} in {name},"
-                    f" found {one.dtype} {one.shape}"
+                    path, f"finite numbers of shape {shape} in {name}", f"{one.dtype} {one.shape}"
                 )
         steps = arrays.pop("iterations")
         if steps.shape or steps.dtype.kind not in "iu":
-            raise InputError(f"{path}: expected a whole number of iterations, found {steps.dtype}")
+            raise InputError(path, "a whole number of iterations", steps.dtype)
         lda = arrays.pop("lda", None)
         return cls(lda=lda, iterations=int(steps), **{k: arrays[k] for k in shapes if k != "lda"})
 

@@ -71,7 +71,7 @@ class Filed:
             good = np.isfinite(vectors).all(axis=1)
             if not good.all():
                 row = start + int(np.flatnonzero(~good)[0]) + 1
-                raise InputError(f"{self.path}, row {row}: expected finite numbers, found others")
+                raise InputError(f"{self.path}, row {row}", "finite numbers", "others")
             yield start, vectors
 
     def _npy(self) -> Iterator[tuple[int, Vectors]]:
@@ -127,8 +127,7 @@ def shards_of(
     for path, shard in zip(paths, shards, strict=True):
         if shard.dimension != shards[0].dimension:
             raise InputError(
-                f"{path}: expected {shards[0].dimension} dimensions as in {paths[0]}, "
-                f"found {shard.dimension}"
+                path, f"{shards[0].dimension} dimensions as in {paths[0]}", shard.dimension
             )
     return shards
 
@@ -229,9 +228,9 @@ class Layout:
         nothing else, where utterances have names.
         """
         if pairs not in PAIRS:
-            raise InputError(f"pairs: expected {' or '.join(PAIRS)}, found {pairs}")
+            raise InputError("pairs", " or ".join(PAIRS), pairs)
         if enrolment < 1:
-            raise InputError(f"enrolment: expected 1 utterance or more, found {enrolment}")
+            raise InputError("enrolment", "1 utterance or more", enrolment)
         spoken = Ids.concatenate([shard.speakers for shard in shards])
         speaker = spoken.alphabetical().codes
         named = [shard.utterances for shard in shards]
@@ -255,9 +254,9 @@ class Layout:
         position = np.empty(len(order), np.int64)
         position[order] = np.arange(len(order))
         if not speaker.max():
-            raise InputError(f"pairs: expected 2 speakers or more, found {speaker.max() + 1}")
+            raise InputError("pairs", "2 speakers or more", speaker.max() + 1)
         if np.bincount(speaker).max() < 2 or (enrolled.all() and pairs == "enrolment-fixed"):
-            raise InputError("pairs: expected a speaker with 2 utterances or more, found none")
+            raise InputError("pairs", "a speaker with 2 utterances or more", "none")
         speakers, digest = int(speaker.max()) + 1, sha.hexdigest()[:8]
         return cls(tuple(shards), speaker, speakers, position, enrolled, pairs, digest)
 
@@ -294,8 +293,7 @@ class Layout:
         """
         if not isinstance(backend, Cosine | Whitening | Plda):
             raise InputError(
-                f"back-end: expected cosine, whitening or PLDA on embeddings from disk, "
-                f"found {backend.name}"
+                "back-end", "cosine, whitening or PLDA on embeddings from disk", backend.name
             )
         key, state = self.key(backend), current_place().state
         with workplace(key, None if state is None else state / key) as folder, keeping(folder):

@@ -2,8 +2,14 @@
 
 from unmask.trials.embeddings import Embeddings as Embeddings, refuse_repeated as refuse_repeated
 from unmask.trials.formats import FORMATS as FORMATS
-from unmask.trials.ids import Ids as Ids, lookup as lookup, share as share, text_ids as text_ids
-from unmask.trials.join import codes_like as codes_like, match as match
+from unmask.trials.ids import (
+    Ids as Ids,
+    lookup as lookup,
+    match as match,
+    share as share,
+    text_ids as text_ids,
+    trial_codes as trial_codes,
+)
 from unmask.trials.large import (
     ScoreBatch as ScoreBatch,
     StreamedScores as StreamedScores,

@@ -53,7 +53,7 @@ class Embeddings:
             for column, values in (columns or {}).items()
         }
         if encoded["speakers"] is None:
-            raise InputError(f"{name}: expected a speaker for every vector, found none")
+            raise InputError(name, "a speaker for every vector", "none")
         if encoded["utterances"] is not None:
             refuse_repeated(encoded["utterances"], name)
         values = {"vectors": array, **encoded, "columns": MappingProxyType(more), "source": source}
@@ -109,17 +109,15 @@ def _matrix(vectors: ArrayLike, name: str) -> Vectors:
     try:
         array = np.asarray(vectors)
     except ValueError as error:
-        raise InputError(f"{name}: expected vectors of one length, found others") from error
+        raise InputError(name, "vectors of one length", "others") from error
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{name}: expected a matrix of numbers, found {array.dtype}")
+        raise InputError(name, "a matrix of numbers", array.dtype)
     if array.dtype != np.float32:
         array = array.astype(np.float64)
     if array.ndim != 2:
-        raise InputError(
-            f"{name}: expected a matrix (vectors x dimensions), found {array.ndim} axes"
-        )
+        raise InputError(name, "a matrix (vectors x dimensions)", f"{array.ndim} axes")
     if not array.size:
-        raise InputError(f"{name}: expected vectors, found a matrix of shape {array.shape}")
+        raise InputError(name, "vectors", f"a matrix of shape {array.shape}")
     bad = ~np.isfinite(array).all(axis=1)
     if bad.any():
         raise InputError(
@@ -134,7 +132,7 @@ def _ids(values: Strings | None, what: str, length: int, name: str) -> Ids | Non
         return None
     column = text_ids(values, what, name)
     if len(column) != length:
-        raise InputError(f"{name}: expected {length} {what}, one per vector, found {len(column)}")
+        raise InputError(name, f"{length} {what}, one per vector", len(column))
     return column
 
 

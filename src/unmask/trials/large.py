@@ -19,8 +19,7 @@ from unmask.base import BoolArray, FloatArray, IntArray, in_order
 from unmask.errors import InputError
 from unmask.run import advance, check_room, part, scratch_folder
 from unmask.trials import problems
-from unmask.trials.ids import Ids, NameTable
-from unmask.trials.join import distinct_names
+from unmask.trials.ids import Ids, NameTable, distinct_names
 from unmask.trials.readers.files import GZIP_MAGIC, Input
 from unmask.trials.readers.tables import IDENTIFIERS, Table, open_table
 from unmask.trials.readers.text import GZIP_EXPANSION, SPEAKERS
@@ -164,15 +163,12 @@ def _open(
 ) -> tuple[Table, int]:
     """A file as a table, and about how many rows it has."""
     if str(path) == "-":
-        raise InputError("-: expected a file that can be read twice, found standard input")
+        raise InputError("-", "a file that can be read twice", "standard input")
     with Input(path) as source:
         check_format(source, format)
         table = open_table(source, format=format, role=role, systems=systems, again=True)
         if table is None:
-            raise InputError(
-                f"{path}: expected text, gzip or parquet to be read in batches, found "
-                f"{source.container}"
-            )
+            raise InputError(path, "text, gzip or parquet to be read in batches", source.container)
         expected = table.rows.expected(source)
     if role == "a key":
         problems.check_key(table.name, table.format, "label" in table.columns, table.has_ids)

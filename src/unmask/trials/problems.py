@@ -61,7 +61,7 @@ class Faults:
 
 
 def no_label(place: str, word: str) -> InputError:
-    return InputError(f"{place}: expected a label ({LABELS}), found {word!r}")
+    return InputError(place, f"a label ({LABELS})", f"{word!r}")
 
 
 def no_trials(name: str) -> InputError:
@@ -73,34 +73,29 @@ def unlabelled(name: str) -> InputError:
 
 
 def only_a_key(name: str, format: Format) -> InputError:
-    return InputError(
-        f"{name}: expected scores, found a key ({format.name}: {format.layout}) without scores"
-    )
+    return InputError(name, "scores", f"a key ({format.name}: {format.layout}) without scores")
 
 
 def check_key(name: str, format: Format, has_label: bool, has_ids: bool) -> None:
     """Refuse a key without labels or without names of trials."""
     if not has_label:
-        raise InputError(f"{name}: expected a key, found {format.name} without labels")
+        raise InputError(name, "a key", f"{format.name} without labels")
     if not has_ids:
-        raise InputError(
-            f"{name}: expected a key with enrol and test identifiers, found none of them"
-        )
+        raise InputError(name, "a key with enrol and test identifiers", "none of them")
 
 
 def check_scored(name: str, empty: Mapping[str, bool]) -> tuple[list[str], tuple[str, ...]]:
     """Systems that have a score at all (``empty`` says which have none), and what is said of it."""
     scored = [system for system, is_empty in empty.items() if not is_empty]
     if not scored:
-        raise InputError(f"{name}: expected scores, found no column that holds any")
+        raise InputError(name, "scores", "no column that holds any")
     others = [system for system, is_empty in empty.items() if is_empty]
     return scored, (f"columns without any score left out: {', '.join(others)}",) if others else ()
 
 
 def no_score(place: str, count: int) -> InputError:
     return InputError(
-        f"{place}: expected a score, found none ({count} trials lack one); missing='skip' goes on "
-        "without them"
+        place, "a score", f"none ({count} trials lack one); missing='skip' goes on without them"
     )
 
 
@@ -130,9 +125,7 @@ def nothing_in_common(name: str, total: int, key: str) -> InputError:
 
 
 def other_labels(name: str, reference: str, count: int) -> InputError:
-    return InputError(
-        f"{name}: expected the labels of {reference}, found {count} trials labelled otherwise"
-    )
+    return InputError(name, f"the labels of {reference}", f"{count} trials labelled otherwise")
 
 
 def other_trials(first: str, other: str, lacking: int, surplus: int) -> InputError:
@@ -146,19 +139,16 @@ def other_trials(first: str, other: str, lacking: int, surplus: int) -> InputErr
 
 def side_in_one(name: str) -> InputError:
     return InputError(
-        f"{name}: expected the side of segments in both files, found it in one, where trials "
-        "differ by it alone"
+        name, "the side of segments in both files", "it in one, where trials differ by it alone"
     )
 
 
 def no_identifiers(name: str, purpose: str = "join by") -> InputError:
-    return InputError(f"{name}: expected enrol and test identifiers to {purpose}, found none")
+    return InputError(name, f"enrol and test identifiers to {purpose}", "none")
 
 
 def unknown_systems(place: str, known: Sequence[str], unknown: Sequence[str]) -> InputError:
-    return InputError(
-        f"{place}: expected systems among {', '.join(known) or 'none'}, found {', '.join(unknown)}"
-    )
+    return InputError(place, f"systems among {', '.join(known) or 'none'}", ", ".join(unknown))
 
 
 def check_systems(place: str, known: Sequence[str], asked: Sequence[str] | None) -> None:

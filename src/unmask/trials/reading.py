@@ -119,7 +119,7 @@ def read_any(
     if parsed.systems:
         return _scores(parsed, key, speakers, missing, duplicates)
     if key is not None:
-        raise InputError(f"{parsed.name}: expected scores for the key, found {parsed.format.name}")
+        raise InputError(parsed.name, "scores for the key", parsed.format.name)
     return _trials(parsed, speakers, duplicates)
 
 
@@ -127,9 +127,7 @@ def check_format(source: Input, name: str | None) -> None:
     """Refuse a format that does not exist or that the first bytes of the input rule out."""
     container = source.container if name is None else format_named(name).container
     if container != source.container:
-        raise InputError(
-            f"{source.name}: expected {name} ({container}), found a file of kind {source.container}"
-        )
+        raise InputError(source.name, f"{name} ({container})", f"a file of kind {source.container}")
 
 
 def _parse(
@@ -146,7 +144,7 @@ def _parse(
     elif source.container == "hdf5":
         parsed = parse_bosaris(source, as_key=as_key)
     else:
-        raise InputError(f"{source.name}: expected {role}, found a file of kind {source.container}")
+        raise InputError(source.name, role, f"a file of kind {source.container}")
     check_systems(source.name, list(parsed.systems), systems)
     return replace(parsed, sha256=source.sha256)
 
@@ -171,7 +169,8 @@ def _renamed(scores: Scores, name: str) -> Scores:
 
 def _trials(parsed: Parsed, speakers: Speakers | None, duplicates: OnProblem) -> Trials:
     """A validated key."""
-    check_key(parsed.name, parsed.format, parsed.label is not None, parsed.enrol is not None)
+    labelled, named = (parsed.trials[what] is not None for what in ("label", "enrol"))
+    check_key(parsed.name, parsed.format, labelled, named)
     trials = Trials(**_columns(parsed)).without_duplicates(duplicates, where=parsed.where)
     if speakers is not None:
         trials = assign_speakers(trials, speaker_rule(speakers))
@@ -205,10 +204,9 @@ def _scores(
     if key is not None:
         trials = key if isinstance(key, Trials) else read_key(key, duplicates=duplicates)
         same = trials.source is not None and trials.source.sha256 == parsed.sha256
-        if same and parsed.label is None:
+        if same and parsed.trials["label"] is None:
             raise InputError(
-                f"{parsed.name}: expected scores, found the key itself: its labels were read as"
-                " scores"
+                parsed.name, "scores", "the key itself: its labels were read as scores"
             )
         scores = scores.with_key(trials, missing=missing, duplicates=duplicates)
     if speakers is not None:
@@ -217,14 +215,10 @@ def _scores(
 
 
 def _columns(parsed: Parsed) -> dict[str, Any]:
-    """What trials and scores have in common; speakers of one side only are not used."""
-    columns = {name: getattr(parsed, name) for name in ("enrol", "test", "label", "columns")}
-    if parsed.enrol_speaker is not None and parsed.test_speaker is not None:
-        columns["enrol_speaker"] = parsed.enrol_speaker
-        columns["test_speaker"] = parsed.test_speaker
+    """What trials and scores have in common."""
     detected = "; ".join((parsed.format.description, *parsed.remarks))
     source = Source(parsed.name, parsed.sha256, parsed.format.name, detected=detected)
-    return columns | {"sources": (source,)}
+    return parsed.trials | {"sources": (source,)}
 
 
 def read_embeddings(
@@ -277,7 +271,7 @@ def _embeddings(
     stored, content = _vectors(source)
     kind = format_named("kaldi-dir" if directory else stored)
     if expected is not None and expected is not kind:
-        raise InputError(f"{name}: expected {expected.name}, found {kind.name}")
+        raise InputError(name, expected.name, kind.name)
     folder = Path(source.name).parent if stored.startswith("kaldi") else None
     remarks = []
     if rule is None and folder:
@@ -285,20 +279,16 @@ def _embeddings(
         remarks += [f"speakers from {rule.name}"] if rule else []
     if stored == "embeddings-npy":
         if rule is None or rule.table is None:
-            raise InputError(
-                f"{name}: expected an utt2spk file for the rows of a matrix, found none"
-            )
+            raise InputError(name, "an utt2spk file for the rows of a matrix", "none")
         content["utterances"], content["speakers"] = rule.table
         remarks.append("utterances in the order of utt2spk")
     elif rule is not None:
         if content.get("utterances") is None:
-            raise InputError(f"{name}: expected utterances to find speakers for, found none")
+            raise InputError(name, "utterances to find speakers for", "none")
         content["utterances"] = text_ids(content["utterances"], "utterances", name)
         content["speakers"] = assign(content["utterances"], rule)
     elif content.get("speakers") is None:
-        raise InputError(
-            f"{name}: expected speakers in the file or an utt2spk file (--speakers), found neither"
-        )
+        raise InputError(name, "speakers in the file or an utt2spk file (--speakers)", "neither")
     spoken = content["speakers"] = text_ids(content["speakers"], "speakers", name)
     columns = content.pop("columns", {}) | (
         kaldi.directory_gender(folder, spoken) if folder else {}
@@ -341,16 +331,12 @@ def _array(column: pl.Series, source: Input) -> Any:
         return as_text(column).fill_null("")
     lengths = column.list.len() if column.dtype == pl.List else None
     if column.null_count() or (lengths is not None and lengths.n_unique() != 1):
-        raise InputError(
-            f"{source.name}: expected vectors of one length in column {column.name!r}, found others"
-        )
+        raise InputError(source.name, f"vectors of one length in column {column.name!r}", "others")
     single = getattr(column.dtype, "inner", None) == pl.Float32
     try:
         return np.array(column.to_list(), dtype=np.float32 if single else np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{source.name}: expected numbers in column {column.name!r}, found {column.dtype}"
-        ) from error
+        raise InputError(source.name, f"numbers in column {column.name!r}", column.dtype) from error
 
 
 def _from_table(
@@ -360,9 +346,7 @@ def _from_table(
     content = {role: arrays[name] for role, name in roles.items()}
     if np.ndim(content.get("vectors", 0)) == 0:
         layout = format_named(format).layout
-        raise InputError(
-            f"{source.name}: expected {layout}, found {', '.join(arrays) or 'nothing'}"
-        )
+        raise InputError(source.name, layout, ", ".join(arrays) or "nothing")
     shape = (len(content["vectors"]),)
     others = {normalise(name): name for name in arrays if name not in roles.values()}
     columns = {

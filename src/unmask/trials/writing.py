@@ -49,7 +49,7 @@ def write(
     is_scores = isinstance(content, Scores)
     target = _trial_format(path, format if format or is_scores else "kaldi-trials")
     if target.kind != "key" and not is_scores:
-        raise InputError(f"{path}: expected a format of keys, found {target.name}")
+        raise InputError(path, "a format of keys", target.name)
     if target.roles:
         _write_layout(content, path, target, system)
     elif target.container == "hdf5":
@@ -82,11 +82,11 @@ def _trial_format(path: str | Path, name: str | None) -> Format:
         for target in map(format_named, ("long", "parquet", "npz", "bosaris")):
             if suffixes and suffixes[-1] in target.extensions and suffixes[-1] != ".txt":
                 return target
-        raise InputError(f"{path}: expected a known ending or a format (--to), found neither")
+        raise InputError(path, "a known ending or a format (--to)", "neither")
     target = format_named(name)
     if target.name not in TRIALS_WRITTEN:
         known = ", ".join(TRIALS_WRITTEN)
-        raise InputError(f"{path}: expected a format among {known}, found {target.name}")
+        raise InputError(path, f"a format among {known}", target.name)
     return target
 
 
@@ -117,7 +117,7 @@ def _series(columns: Mapping[str, Ids | pl.Series | None]) -> dict[str, pl.Serie
 
 def _label_words(trials: TrialList, words: pl.Series, path: str | Path) -> pl.Series:
     if trials.label is None:
-        raise InputError(f"{path}: expected labels to write, found none; give a key (--key)")
+        raise InputError(path, "labels to write", "none; give a key (--key)")
     if words is DIGITS and (trials.label == OTHER).any():
         raise InputError(
             f"{path}: expected target and nontarget trials only, found "
@@ -129,9 +129,7 @@ def _label_words(trials: TrialList, words: pl.Series, path: str | Path) -> pl.Se
 def _check_names(names: pl.Series, path: str | Path) -> None:
     bad = names.filter(names.str.contains(r"[\s\x00]") | (names == ""))
     if len(bad):
-        raise InputError(
-            f"{path}: expected identifiers without blanks, found {bad[0]!r} ({len(bad)} in all)"
-        )
+        raise InputError(path, "identifiers without blanks", f"{bad[0]!r} ({len(bad)} in all)")
 
 
 def _write_layout(trials: TrialList, path: str | Path, target: Format, system: str | None) -> None:
@@ -204,14 +202,12 @@ def _write_bosaris(trials: TrialList, path: str | Path, target: Format, system: 
     if side is not None:
         raise InputError(f"{path}: {target.name} cannot hold the side of a segment")
     if trials.first_occurrence is not None:
-        raise InputError(f"{path}: expected each trial once, found duplicates")
+        raise InputError(path, "each trial once", "duplicates")
     rows, i = np.unique(enrol.codes, return_inverse=True)
     columns, j = np.unique(test.codes, return_inverse=True)
     shape = (len(rows), len(columns))
     if shape[0] * shape[1] > LARGEST_MATRIX:
-        raise InputError(
-            f"{path}: expected at most {LARGEST_MATRIX} cells, found {shape[0]} x {shape[1]}"
-        )
+        raise InputError(path, f"at most {LARGEST_MATRIX} cells", f"{shape[0]} x {shape[1]}")
     tables: dict[str, np.ndarray] = {}
     if isinstance(trials, Scores) and target.kind == "score":
         tables["scores"] = np.zeros(shape)
@@ -258,7 +254,7 @@ def _write_embeddings(embeddings: Embeddings, path: str | Path, target: Format) 
 def _write_ark(embeddings: Embeddings, path: Path) -> tuple[Path, ...]:
     """An archive in the order of its names, as Kaldi wants it, its index and ``utt2spk``."""
     if embeddings.utterances is None:
-        raise InputError(f"{path}: expected utterances for a Kaldi archive, found none")
+        raise InputError(path, "utterances for a Kaldi archive", "none")
     check_archive_folder(path)
     utterances, speakers = embeddings.utterances.to_series(), embeddings.speakers.to_series()
     _check_names(utterances, path)

@@ -57,10 +57,7 @@ def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> 
     if scores is not None and labels is not None and len(arrays) == 2:
         values = _numbers(scores, name, "scores")
         if labels.shape != values.shape:
-            raise InputError(
-                f"{name}: expected as many labels as scores, found {labels.shape} and"
-                f" {values.shape}"
-            )
+            raise InputError(name, "as many labels as scores", f"{labels.shape} and {values.shape}")
         label = _labels_of(_words(labels, name), lambda row: f"{name}, entry {row + 1}")
         return _unnamed(source, values, label, "scores and labels")
     lengths = {array.shape for array in arrays.values()}
@@ -68,7 +65,7 @@ def parse_npz(source: Input, *, as_key: bool, systems: Sequence[str] | None) -> 
         held = ", ".join(f"{key} {array.shape}" for key, array in arrays.items())
         hint = ": unmask eval --pairs all makes trials of embeddings" if "embed" in held else ""
         layout = format_named("npz").layout
-        raise InputError(f"{name}: expected {layout}, found {held or 'an empty archive'}{hint}")
+        raise InputError(name, layout, f"{held or 'an empty archive'}{hint}")
     columns = {"label" if key == "labels" else key: _series(a, name) for key, a in arrays.items()}
     rows = TypedRows(name, pl.DataFrame(columns))
     return open_typed(rows, source.stem, "npz", as_key=as_key, systems=systems).in_memory()
@@ -79,14 +76,12 @@ def _series(array: np.ndarray, name: str) -> pl.Series:
         return pl.Series(array if array.dtype != np.float16 else array.astype(np.float32))
     if array.dtype.kind in "US":
         return text_ids(array, "columns", name).to_series()
-    raise InputError(f"{name}: expected numbers or text, found {array.dtype}")
+    raise InputError(name, "numbers or text", array.dtype)
 
 
 def _numbers(array: np.ndarray, name: str, what: str) -> np.ndarray:
     if array.ndim != 1 or array.dtype.kind not in "biuf":
-        raise InputError(
-            f"{name}: expected {what} as one row of numbers, found {array.dtype} {array.shape}"
-        )
+        raise InputError(name, f"{what} as one row of numbers", f"{array.dtype} {array.shape}")
     values = array.astype(np.float64)
     nan = np.isnan(values)
     if nan.any():
@@ -103,10 +98,8 @@ def _unnamed(source: Input, scores: FloatArray, label: Labels, what: str) -> Par
         raise no_trials(source.name)
     remarks = (f"{what}, no identifiers of trials",)
     where = lambda row: f"{source.name}, entry {row + 1}"  # noqa: E731
-    systems = {source.stem: scores}
-    return Parsed(
-        source.name, format_named("npz"), where, label=label, systems=systems, remarks=remarks
-    )
+    trials = {"enrol": None, "test": None, "label": label}
+    return Parsed(source.name, format_named("npz"), where, trials, {source.stem: scores}, remarks)
 
 
 def _words(labels: np.ndarray, name: str) -> pl.Series:
@@ -151,7 +144,7 @@ def _matrix(
     if labels is not None:
         unknown = ~np.isin(labels, (-1, 0, 1))
         if unknown.any():
-            raise InputError(f"{name}: expected labels 1, -1 or 0, found {labels[unknown][0]!r}")
+            raise InputError(name, "labels 1, -1 or 0", f"{labels[unknown][0]!r}")
         chosen &= labels != 0
     i, j = np.nonzero(chosen)
     if not len(i):
@@ -165,13 +158,11 @@ def _matrix(
         values = systems[source.stem] = scores[i, j].astype(np.float64)
         nan = np.flatnonzero(np.isnan(values))
         if nan.size:
-            raise InputError(
-                f"{where(int(nan[0]))}: expected a score, found NaN ({nan.size} in all)"
-            )
+            raise InputError(where(int(nan[0])), "a score", f"NaN ({nan.size} in all)")
     if labels is not None:
         labels = np.where(labels[i, j] == 1, TARGET, NONTARGET).astype(np.int8)
-    sides = enrol.take(i), test.take(j)
-    return Parsed(name, format_named(format), where, *sides, labels, systems=systems)
+    trials = {"enrol": enrol.take(i), "test": test.take(j), "label": labels}
+    return Parsed(name, format_named(format), where, trials, systems)
 
 
 def _fit(table: Any, shape: tuple[int, int], name: str, what: str) -> Any:
@@ -179,7 +170,7 @@ def _fit(table: Any, shape: tuple[int, int], name: str, what: str) -> Any:
         return None
     array = np.asarray(table)
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{name}: expected {what} as numbers, found {array.dtype}")
+        raise InputError(name, f"{what} as numbers", array.dtype)
     if array.shape == shape:
         return array
     if array.shape == shape[::-1]:
@@ -254,10 +245,7 @@ def parse_bosaris(source: Input, *, as_key: bool) -> Parsed:
     """Read scores or a key in any of the four spellings."""
     data = datasets(source)
     if not is_bosaris(data):
-        raise InputError(
-            f"{source.name}: expected {format_named('bosaris').layout},"
-            f" found {', '.join(data) or 'nothing'}"
-        )
+        raise InputError(source.name, format_named("bosaris").layout, ", ".join(data) or "nothing")
 
     def first(names: tuple[str, ...]) -> Dataset | None:
         return next((data[name] for name in names if name in data), None)
@@ -281,8 +269,6 @@ def parse_bosaris(source: Input, *, as_key: bool) -> Parsed:
     except ValueError as error:
         raise InputError(f"{source.name}: {error}") from None
     if scores is None and labels is None:
-        raise InputError(
-            f"{source.name}: expected scores or labels, found an index of trials without either"
-        )
+        raise InputError(source.name, "scores or labels", "an index of trials without either")
     cells = {"scores": values, "mask": chosen, "labels": labels}
     return _matrix(source, "bosaris" if scores else "bosaris-key", rows, columns, cells)

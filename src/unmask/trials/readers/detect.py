@@ -95,8 +95,7 @@ def interpret(
             continue
         if role in roles:
             raise InputError(
-                f"{where}: expected one column for {role}, found {roles[role]!r} and {name!r}; "
-                "rename one of them"
+                where, f"one column for {role}", f"{roles[role]!r} and {name!r}; rename one of them"
             )
         roles[role] = name
     if "enrol" not in roles and "enrol_speaker" in roles:
@@ -168,9 +167,7 @@ def _columns(lines: Sequence[str], dialect: Dialect, name: str) -> Mapping[int, 
     width = len(table[0])
     for number, fields in enumerate(table, 1):
         if len(fields) != width:
-            raise InputError(
-                f"{name}, line {number}: expected {width} columns as in line 1, found {len(fields)}"
-            )
+            raise InputError(f"{name}, line {number}", f"{width} columns as in line 1", len(fields))
     return {i: [fields[i] for fields in table] for i in range(width)}
 
 
@@ -244,7 +241,7 @@ def choose(
         )
     listed = [f"{layout.name} ({layout.layout})" for layout in usable or fitting]
     if not usable:
-        raise InputError(f"{name}: expected {role}, found {' or '.join(listed)}")
+        raise InputError(name, role, " or ".join(listed))
     options = " or ".join(f"--format-in {layout.name}" for layout in usable)
     raise InputError(
         f"{name}: the layout is ambiguous, it fits {' and '.join(listed)}; choose with {options}"
@@ -263,15 +260,14 @@ def layout_of(
     if layout is None and sample.header is not None:
         return None
     if layout is None and format is not None:
-        raise InputError(f"{source.name}, line 1: expected a header ({format}), found none")
+        raise InputError(f"{source.name}, line 1", f"a header ({format})", "none")
     remark = "format given"
     if layout is None:
         layout, remark = _detect(source, sample, role=role, keep=keep)
         _refuse_decimal_commas(source.name, sample, layout)
     if sample.width != len(layout.roles):
         raise InputError(
-            f"{source.name}, line 1: expected {len(layout.roles)} columns ({layout.layout}), "
-            f"found {sample.width}"
+            f"{source.name}, line 1", f"{len(layout.roles)} columns ({layout.layout})", sample.width
         )
     return layout, remark
 

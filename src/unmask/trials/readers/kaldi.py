@@ -64,7 +64,7 @@ class Archive:
             array = array[0]
         if array.ndim != 1 or not array.size:
             shape = " × ".join(map(str, array.shape))
-            raise InputError(f"{self.name}: expected a vector for {key}, found {shape} numbers")
+            raise InputError(self.name, f"a vector for {key}", f"{shape} numbers")
         return array, end
 
     def _key(self, position: int) -> tuple[str, int]:
@@ -82,7 +82,7 @@ class Archive:
         if not head.startswith(BINARY):
             for magic, what in _FOREIGN.items():
                 if head.startswith(magic):
-                    raise InputError(f"{self.name}: expected a vector for {key}, found {what}")
+                    raise InputError(self.name, f"a vector for {key}", what)
             return self._text(start, key)
         for token, (number, axes) in _PLAIN.items():
             if head.startswith(token, 2):
@@ -93,9 +93,7 @@ class Archive:
             if head.startswith(token, 2):
                 return self._compressed(start + 2 + len(token), token, key)
         kind = head[2:].split(b" ")[0].decode("ascii", "replace")
-        raise InputError(
-            f"{self.name}: expected a vector of floats for {key}, found the Kaldi type {kind!r}"
-        )
+        raise InputError(self.name, f"a vector of floats for {key}", f"the Kaldi type {kind!r}")
 
     def _size(self, position: int, key: str) -> int:
         part = self.data[position : position + 5]
@@ -145,9 +143,7 @@ class Archive:
         """``[ 0.1 0.2 ]``; a matrix has a line for each row."""
         first = self.data.find(b"[", start, start + 64)
         if first < 0 or self.data[start:first].strip():
-            raise InputError(
-                f"{self.name}: expected \\0B and a type, or [ … ], for {key}, found neither"
-            )
+            raise InputError(self.name, f"\\0B and a type, or [ … ], for {key}", "neither")
         end = self.data.find(b"]", first)
         if end < 0:
             raise self._damaged(start, f"a closing bracket for {key}")
@@ -212,9 +208,9 @@ def read_scp(source: Input) -> dict[str, Any]:
 def _location(location: str, line: str) -> tuple[str, int]:
     """Archive and byte of ``archive:offset``; a file without offset holds one vector."""
     if "|" in location:
-        raise InputError(f"{line}: expected archive:offset, found a command")
+        raise InputError(line, "archive:offset", "a command")
     if location.endswith("]"):
-        raise InputError(f"{line}: expected archive:offset, found a range of rows ({location})")
+        raise InputError(line, "archive:offset", f"a range of rows ({location})")
     file, colon, offset = location.rpartition(":")
     if colon and file and offset.isascii() and offset.isdigit() and len(offset) < 19:
         return file, int(offset)
@@ -226,9 +222,9 @@ def _archive_path(file: str, folder: Path, line: str) -> Path:
     try:
         known = [path for path in (beside, here) if path.is_file()]
     except OSError as error:
-        raise InputError(f"{line}: expected an archive, found {error.strerror}") from None
+        raise InputError(line, "an archive", error.strerror) from None
     if not known:
-        raise InputError(f"{line}: expected an archive, found none at {file}")
+        raise InputError(line, "an archive", f"none at {file}")
     if len(known) == 2 and not beside.samefile(here):
         raise InputError(
             f"{line}: expected one archive {file}, found one beside the script file and another"
@@ -242,10 +238,7 @@ def _stack(name: str, entries: Iterable[tuple[str, FloatArray]]) -> dict[str, An
     vectors: list[FloatArray] = []
     for utterance, vector in entries:
         if vectors and vector.shape != vectors[0].shape:
-            raise InputError(
-                f"{name}: expected {vectors[0].size} dimensions for {utterance}, found "
-                f"{vector.size}"
-            )
+            raise InputError(name, f"{vectors[0].size} dimensions for {utterance}", vector.size)
         utterances.append(utterance)
         vectors.append(vector)
     if not vectors:
@@ -258,9 +251,7 @@ def vector_file(directory: Path) -> Path:
     for name in VECTOR_FILES:
         if (directory / name).is_file():
             return directory / name
-    raise InputError(
-        f"{directory}: expected a Kaldi directory with {' or '.join(VECTOR_FILES)}, found neither"
-    )
+    raise InputError(directory, f"a Kaldi directory with {' or '.join(VECTOR_FILES)}", "neither")
 
 
 def directory_speakers(directory: Path) -> SpeakerRule | None:
@@ -291,7 +282,7 @@ def _read_spk2utt(path: Path) -> SpeakerRule:
     ]
     table = pl.DataFrame(pairs, schema={"utterance": pl.String, "speaker": pl.String}, orient="row")
     if table["utterance"].n_unique() < table.height:
-        raise InputError(f"{path}: expected each utterance once, found some of two speakers")
+        raise InputError(path, "each utterance once", "some of two speakers")
     return SpeakerRule(str(path), table)
 
 

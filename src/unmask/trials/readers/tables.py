@@ -1,4 +1,4 @@
-"""Tables of trials in batches of rows: text with or without header, parquet, columns of arrays. They
+"""Tables of trials in batches: text with or without header, parquet, arrays as columns. They
 go into memory (:mod:`.reading`) or to disk (:mod:`.large`), with the same faults in one order.
 """
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import polars as pl
 from unmask.base import FloatArray, Labels
 from unmask.errors import InputError
 from unmask.trials.formats import Format, format_named
-from unmask.trials.ids import Encoder, Ids, as_text
+from unmask.trials.ids import Encoder, as_text
 from unmask.trials.problems import Faults, check_systems, no_label, no_trials
 from unmask.trials.readers.detect import (
     GENERIC_SCORES,
@@ -40,22 +40,17 @@ LABELS = ("label", "digit", "word")
 
 @dataclass(frozen=True)
 class Parsed:
-    """Columns of a file by role, from a reader, before they become trials or scores.
+    """What a reader makes of a file, before it becomes trials or scores.
 
-    ``where(row)`` names a row (from 0) of the file in messages. ``systems`` are NaN where a trial
-    has no score.
+    ``where(row)`` names a row (from 0) of the file in messages. ``trials`` are columns of a
+    `TrialList`, ``systems`` are NaN where a trial has no score.
     """
 
     name: str
     format: Format
     where: Callable[[int], str]
-    enrol: Ids | None = None
-    test: Ids | None = None
-    label: Labels | None = None
-    enrol_speaker: Ids | None = None
-    test_speaker: Ids | None = None
-    columns: dict[str, Ids] = field(default_factory=dict)
-    systems: dict[str, FloatArray] = field(default_factory=dict)
+    trials: dict[str, Any]
+    systems: dict[str, FloatArray]
     remarks: tuple[str, ...] = ()
     sha256: str = ""
 
@@ -218,20 +213,14 @@ class Table:
                 scores[system].append(numbers)
             labels += [] if batch.label is None else [batch.label]
         ids = {column: encoder.finish() for column, encoder in encoders.items()}
-        named: dict[str, Any] = {
-            role: ids[column] for role, column in self.columns.items() if role != "label"
-        }
         columns = {normalise(column): ids[column] for column in self.metadata}
-        return Parsed(
-            self.name,
-            self.format,
-            self.rows.where,
-            label=np.concatenate(labels) if labels else None,
-            columns={**columns, **({"side": named.pop("side")} if "side" in named else {})},
-            systems={system: np.concatenate(parts) for system, parts in scores.items()},
-            remarks=self.remarks,
-            **named,
-        )
+        if "side" in self.columns:
+            columns["side"] = ids[self.columns["side"]]
+        sides = ("enrol", "test", *(SPEAKERS if self.has_speakers else ()))
+        trials: dict[str, Any] = {side: ids.get(self.columns.get(side, "")) for side in sides}
+        trials |= {"label": np.concatenate(labels) if labels else None, "columns": columns}
+        systems = {system: np.concatenate(parts) for system, parts in scores.items()}
+        return Parsed(self.name, self.format, self.rows.where, trials, systems, self.remarks)
 
     def trial(self, row: int) -> str:
         """Names of the trial in a row, for messages: the file is read once more."""
@@ -352,8 +341,7 @@ def _headed(
     if len(sides) == 1:
         other = "test" if sides == ["enrol"] else "enrol"
         raise InputError(
-            f"{rows.name}: expected columns for enrol and test, found {roles[sides[0]]!r} and "
-            f"none for {other}"
+            rows.name, "columns for enrol and test", f"{roles[sides[0]]!r} and none for {other}"
         )
     systems = {} if as_key else {name: name for name in header.systems}
     remarks = [f"systems: {', '.join(systems)}"] if systems else []
@@ -363,9 +351,7 @@ def _headed(
     for column in header.columns:
         other = metadata.setdefault(normalise(column), column)
         if other != column:
-            raise InputError(
-                f"{rows.name}: expected columns of different names, found {other!r} and {column!r}"
-            )
+            raise InputError(rows.name, "columns of different names", f"{other!r} and {column!r}")
     named = dict.fromkeys([*metadata, *(["side"] if "side" in roles else [])])
     remarks += [f"metadata: {', '.join(named)}"] if named else []
     if stem is not None and [normalise(name) in GENERIC_SCORES for name in systems] == [True]:

@@ -53,7 +53,7 @@ def sample_lines(source: Input) -> list[str]:
     if not head.strip():
         raise InputError(f"{source.name}: the file is empty")
     if b"\0" in head:
-        raise InputError(f"{source.name}: expected text, found a binary file of no known format")
+        raise InputError(source.name, "text", "a binary file of no known format")
     lines = head.replace(b"\r\n", b"\n").split(b"\n")
     if not source.drained and len(lines) > 1:
         lines = lines[:-1]
@@ -67,13 +67,13 @@ def _decoded(line: bytes, name: str, number: int) -> str:
     """A line as text; binary data and an empty line are errors."""
     where = f"{name}, line {number}"
     if b"\0" in line:
-        raise InputError(f"{where}: expected text, found binary data")
+        raise InputError(where, "text", "binary data")
     if not line.strip():
-        raise InputError(f"{where}: expected a trial, found an empty line")
+        raise InputError(where, "a trial", "an empty line")
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{where}: expected UTF-8 text, found other bytes") from error
+        raise InputError(where, "UTF-8 text", "other bytes") from error
 
 
 class TextTable:
@@ -152,8 +152,7 @@ class TextTable:
         if parsed.null_count() > gaps.sum():
             bad = int(np.flatnonzero(parsed.is_null().to_numpy() & ~gaps)[0])
             raise InputError(
-                f"{self.where(row + bad)}: expected a number in column {column.name!r}, "
-                f"found {column[bad]!r}"
+                self.where(row + bad), f"a number in column {column.name!r}", f"{column[bad]!r}"
             )
         values = parsed.fill_null(np.nan).to_numpy()
         if np.isinf(values).any():
