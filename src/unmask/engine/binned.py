@@ -149,22 +149,13 @@ class BinnedTrials:
             yield self._roc(*(random.multinomial(n.sum(), n / n.sum()) for n in both))
 
     def _roc(self, target: IntArray, nontarget: IntArray) -> Roc:
-        return Roc(
-            np.concatenate([[-np.inf], self.edges]),
-            target.astype(np.float64),
-            nontarget.astype(np.float64),
-            np.zeros(target.size + 1),
-            (
-                _loss(target, self.target, self.target_loss),
-                _loss(nontarget, self.nontarget, self.nontarget_loss),
-            ),
-        )
-
-
-def _loss(drawn: IntArray, count: IntArray, loss: FloatArray) -> float:
-    """Loss of drawn trials, each with the mean loss of its bin."""
-    mean = loss / np.maximum(count, 1)
-    return weighted_sum(mean, drawn.astype(np.float64))
+        """The statistic of drawn trials, each with the mean loss of its bin."""
+        missed = self.target_loss / np.maximum(self.target, 1)
+        accepted = self.nontarget_loss / np.maximum(self.nontarget, 1)
+        own, other = target.astype(np.float64), nontarget.astype(np.float64)
+        scores, none = np.concatenate([[-np.inf], self.edges]), np.zeros(target.size + 1)
+        loss = weighted_sum(missed, own), weighted_sum(accepted, other)
+        return Roc(scores, own, other, none, loss)
 
 
 def count_speakers(batches: Iterable[ScoreBatch], edges: FloatArray, speakers: int) -> BySpeaker:
@@ -190,13 +181,7 @@ def count_speakers(batches: Iterable[ScoreBatch], edges: FloatArray, speakers: i
             accepted += np.bincount(side[counted], loss[counted], speakers)
     shape = speakers, bins
     return BySpeaker(
-        edges,
-        target.reshape(shape),
-        nontarget.reshape(shape),
-        total,
-        missed,
-        accepted,
-        total_loss,
+        edges, target.reshape(shape), nontarget.reshape(shape), total, missed, accepted, total_loss
     )
 
 
@@ -275,11 +260,7 @@ BinnedSystem: TypeAlias = BinnedTrials | FirstOrder
 
 
 def binned_trials(
-    target: FloatArray,
-    nontarget: FloatArray,
-    units: Units,
-    *,
-    thresholds: Sequence[float] = (),
+    target: FloatArray, nontarget: FloatArray, units: Units, *, thresholds: Sequence[float] = ()
 ) -> BinnedSystem:
     """Trials in memory, put into bins by speaker, or by class where no speakers are known."""
     roc = Roc.from_scores(target, nontarget, thresholds=thresholds, cllr=True)

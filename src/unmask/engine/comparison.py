@@ -16,9 +16,7 @@ from unmask.trials import Scores, Source
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """One metric of two systems: both values, second − first, and the share of replicates in
-    which the second system recognises better (``second_better``; None without replicates).
-    """
+    """One metric of two systems; ``second_better`` is how often the second is in replicates."""
 
     first: Estimate
     second: Estimate

@@ -315,9 +315,7 @@ class Analysis:
         trials: str,
         speakers: int | None,
     ) -> Measurement:
-        """One system that was counted without holding its trials; ``drawn_from`` gives them sorted
-        where they are few enough to hold, else in bins.
-        """
+        """One system that was counted without holding its trials, which ``drawn_from`` gives."""
         if self.replicates == 0:
             return Measurement(self, (roc,), trials, speakers)
         drawn = self._drawn([drawn_from()])
@@ -372,14 +370,12 @@ def evaluate(
         if options:
             raise TypeError(f"evaluate: no option {', '.join(options)} for a table of scores")
         return evaluate_table(data, analysis, by=by, systems=systems)
+    from unmask.engine.counted import cross_pairing, evaluate_files
+
     if isinstance(data, Embeddings):
         if by is not None:
             raise InputError("by", f"scores to group by {by}", "embeddings")
-        from unmask.engine.counted import cross_pairing
-
         return cross_pairing(data, **vars(analysis), **options)
-    from unmask.engine.counted import evaluate_files
-
     return evaluate_files(data, analysis, systems=systems, by=by, **options)
 
 

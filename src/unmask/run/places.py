@@ -260,9 +260,7 @@ class Devices(Pool):
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """One thread of BLAS from now on, until it is closed. Without threadpoolctl it has as many as
-    it likes, and the last bits of scores may depend on them.
-    """
+    """One thread of BLAS until it is closed; without threadpoolctl, as many as BLAS likes."""
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:

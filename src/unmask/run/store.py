@@ -64,9 +64,8 @@ def digest(value: Any, *more: str) -> str:
 
 
 def write_folder(folder: Path, value: Any, what: str) -> None:
-    """Write a value into a folder, if an earlier run has not: an npy file for every array, and for
-    one that occurs several times only one; an array that is the map of a file stays in that file.
-    ``what`` names the value where the disk has no room.
+    """Write a value into a folder, if an earlier run has not: an npy file for every array that is
+    not the map of a file; ``what`` names the value where the disk has no room.
     """
     path = folder / f"{_TREE}.json"
     if path.exists():

@@ -15,17 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unmask.base import BoolArray, FloatArray, IntArray, Places, Rows32, ceiling, lazy
-from unmask.run import (
-    Arrays,
-    Range,
-    Torch,
-    Xp,
-    accumulate,
-    current_place,
-    narrow,
-    ranges_of,
-    run,
-)
+from unmask.run import Arrays, Range, Torch, Xp, accumulate, current_place, narrow, ranges_of, run
 from unmask.scoring.cosine import Rows
 from unmask.scoring.pairs import BLOCK, Block, Pairs, Tile
 
@@ -66,11 +56,9 @@ class TargetScores:
         """Those of all pairs; ``block`` is how many enrolment rows a task has."""
         parts = list(run(target_scores, pairs, ranges_of(len(pairs.enrol), block)))
         scores = np.concatenate([np.zeros(0, np.float32), *(part["scores"] for part in parts)])
+        counts = np.concatenate([np.zeros(0), *(part["counts"] for part in parts)])
         distinct, index = np.unique(scores, return_inverse=True)
-        total = np.zeros(distinct.size, np.int64)
-        if parts:
-            np.add.at(total, index, np.concatenate([part["counts"] for part in parts]))
-        return cls(distinct, total)
+        return cls(distinct, np.bincount(index, counts, distinct.size).astype(np.int64))
 
     def knots(self, thresholds: Sequence[float]) -> Rows32:
         """Where float32 scores must be counted: at targets, and at the first float32 ≥ a

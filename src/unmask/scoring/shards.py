@@ -21,15 +21,7 @@ import polars as pl
 from unmask._version import __version__
 from unmask.base import Codes, FloatArray, IntArray, Vectors
 from unmask.errors import InputError
-from unmask.run import (
-    check_room,
-    current_place,
-    keeping,
-    load_arrays,
-    npy_header,
-    store,
-    workplace,
-)
+from unmask.run import check_room, current_place, keeping, load_arrays, npy_header, store, workplace
 from unmask.scoring.backend import Backend, product_sides
 from unmask.scoring.cosine import Cosine, Whitening
 from unmask.scoring.pairs import Pairs, Side
@@ -113,9 +105,7 @@ Shard: TypeAlias = Embeddings | Filed
 
 
 def shards_of(
-    embeddings: Embeddings | str | Path | Sequence[str | Path],
-    *,
-    speakers: Speakers | None = None,
+    embeddings: Embeddings | str | Path | Sequence[str | Path], *, speakers: Speakers | None = None
 ) -> list[Shard]:
     """One shard per file; all must have one dimension, which is known before any work."""
     if isinstance(embeddings, Embeddings):

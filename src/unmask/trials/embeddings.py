@@ -95,14 +95,10 @@ class Embeddings:
     def select(self, selection: Any) -> Self:
         """Keep the vectors of a mask, or those at the given positions."""
         index = as_index(selection, len(self))
-        return replace(
-            self,
-            vectors=self.vectors[index],
-            speakers=self.speakers.take(index),
-            utterances=self.utterances.take(index) if self.utterances is not None else None,
-            sessions=self.sessions.take(index) if self.sessions is not None else None,
-            columns={name: column.take(index) for name, column in self.columns.items()},
-        )
+        columns = {name: column.take(index) for name, column in self.columns.items()}
+        named = {what: getattr(self, what) for what in ("speakers", "utterances", "sessions")}
+        kept = {what: ids.take(index) for what, ids in named.items() if ids is not None}
+        return replace(self, vectors=self.vectors[index], columns=columns, **kept)
 
 
 def _matrix(vectors: ArrayLike, name: str) -> Vectors:

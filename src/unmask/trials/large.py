@@ -17,7 +17,7 @@ import polars as pl
 
 from unmask.base import BoolArray, FloatArray, IntArray, in_order
 from unmask.errors import InputError
-from unmask.run import advance, check_room, part, scratch_folder
+from unmask.run import Range, advance, check_room, part, ranges_of, scratch_folder
 from unmask.trials import problems
 from unmask.trials.ids import Ids, NameTable, distinct_names
 from unmask.trials.readers.files import GZIP_MAGIC, Input
@@ -93,7 +93,7 @@ class StreamedScores:
             kept = (label == TARGET) | (label == NONTARGET)
             sides = np.zeros((int(kept.sum()), 2), np.int64)
             if speakers and first.speakers and self._numbers is not None:
-                sides = self._numbers[first.speakers.codes.read(start, stop)[kept]]
+                sides = self._numbers[first.speakers[0].read(start, stop)[kept]]
             if table is first:
                 scores = table.scores[column].read(start, stop)[kept]
             else:
@@ -177,14 +177,6 @@ def _open(
     return table, expected
 
 
-@dataclass(frozen=True, eq=False)
-class _Speakers:
-    """Speakers of both sides of each row, as codes into ``names``."""
-
-    codes: Column
-    names: pl.Series
-
-
 class _Spooled:
     """One score file or key in a folder, row by row; ``codes`` are of the names in the two roles of
     ``named``, ``rows_of`` the rows here of the rows of the first file.
@@ -221,7 +213,7 @@ class _Spooled:
         self._absent = dict.fromkeys(self.systems, 0)
         self._remarks: tuple[str, ...] = ()
         self._names = NameTable()
-        self.speakers: _Speakers | None = None
+        self.speakers: tuple[Column, pl.Series] | None = None  # codes of both sides, their names
         self.rows_of: Column
 
     @property
@@ -253,7 +245,7 @@ class _Spooled:
             self.rows += batch.rows
             advance(batch.done, size)
         if self.named == SPEAKERS:
-            self.speakers = _Speakers(self.codes, self._names.names)
+            self.speakers = self.codes, self._names.names
 
     def drop_absent(self, missing: OnProblem) -> None:
         """Leave out, or refuse, trials that lack a score; forget systems that have none at all."""
@@ -316,10 +308,9 @@ class _Spooled:
         self.label.map()[rows] = DROPPED
         self.dropped += len(rows)
 
-    def ranges(self) -> Iterator[tuple[int, int]]:
+    def ranges(self) -> list[Range]:
         """Ranges of rows that are gone through at a time."""
-        for start in range(0, self.rows, ROWS):
-            yield start, min(start + ROWS, self.rows)
+        return ranges_of(self.rows, ROWS)
 
     def name_speakers(self, rule: SpeakerRule) -> None:
         """Speakers by a rule on the identifiers of the trials that are kept."""
@@ -338,7 +329,7 @@ class _Spooled:
         for start, stop in self.ranges():
             codes = self.codes.map()[start:stop]
             codes[:] = speaker[[0, 1], codes]
-        self.speakers = _Speakers(self.codes, ids.names)
+        self.speakers = self.codes, ids.names
 
     def counts(self) -> dict[str, int]:
         """Number of target, nontarget and other trials."""
@@ -353,10 +344,10 @@ class _Spooled:
         """Speakers of the trials of both classes and of all; ``check`` refuses targets with two."""
         if self.speakers is None:
             return None, None
-        names, two, first = self.speakers.names, 0, ("", "")
+        (spoken, names), two, first = self.speakers, 0, ("", "")
         in_classes, in_all = np.zeros((2, len(names)), bool)
         for start, stop in self.ranges():
-            label, codes = self.label.read(start, stop), self.speakers.codes.read(start, stop)
+            label, codes = self.label.read(start, stop), spoken.read(start, stop)
             wrong = np.flatnonzero((label == TARGET) & (codes[:, 0] != codes[:, 1]))
             if wrong.size and not two:
                 first = names[int(codes[wrong[0], 0])], names[int(codes[wrong[0], 1])]
@@ -389,7 +380,11 @@ def _joined(
         first.name_speakers(rule)
     known = [(first if rule else table).speaker_counts()[1] for table in tables]
     for other in others:
-        _join_scores(first, other)
+        lone, conflict = _matched(first, other, speakers=first.speakers is None, drop=False)
+        if lone[0][0] or lone[1][0]:
+            raise problems.other_trials(first.name, other.name, lone[0][0], lone[1][0])
+        if conflict:
+            raise problems.other_labels(other.name, first.name, conflict)
     counts = first.counts()
     if not counts["target"] or not counts["nontarget"]:
         raise problems.no_class(first.name, counts)
@@ -408,7 +403,7 @@ def _joined(
         for table, group in zip(tables, names, strict=True)
         for name, system in zip(group, table.systems, strict=True)
     }
-    named = first.speakers.names if first.speakers else None
+    named = first.speakers[1] if first.speakers else None
     digest = first.table.rows.sha256[:8]
     return StreamedScores(counts, tuple(sources), named, spoken, digest, systems)
 
@@ -423,8 +418,7 @@ def _matched(
     """
     known = new = other.speakers if speakers else None
     if known:
-        codes = Column(first.folder / "speakers", "i4", width=2, rows=first.rows)
-        new = replace(known, codes=codes)
+        new = Column(first.folder / "speakers", "i4", width=2, rows=first.rows), known[1]
     other.rows_of = Column(other.folder / "rows", "i8", rows=0 if drop else first.rows)
     lone, conflict = [[0, first.rows], [0, other.rows]], 0
     side = first.has_side and other.has_side
@@ -439,7 +433,7 @@ def _matched(
             else:
                 first.label.map()[rows] = labels
         if known and new:
-            new.codes.map()[rows] = known.codes.map()[other_rows]
+            new[0].map()[rows] = known[0].map()[other_rows]
         if drop:
             first.drop(alone[0])
             first.missing += len(alone[0])
@@ -470,12 +464,3 @@ def _join_key(scores: _Spooled, key: _Spooled, *, speakers: bool, missing: OnPro
     if conflict:
         raise problems.other_labels(scores.name, key.name, conflict)
     return lone[1][0]
-
-
-def _join_scores(first: _Spooled, other: _Spooled) -> None:
-    """See that two score files have the same trials; what the first lacks, it gets to know."""
-    lone, conflict = _matched(first, other, speakers=first.speakers is None, drop=False)
-    if lone[0][0] or lone[1][0]:
-        raise problems.other_trials(first.name, other.name, lone[0][0], lone[1][0])
-    if conflict:
-        raise problems.other_labels(other.name, first.name, conflict)

@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import polars as pl
 
 from unmask.base import BoolArray
 from unmask.errors import InputError
 from unmask.trials.formats import Format
 
-LABELS = "target/nontarget, tgt/imp, tar/non, 1/0, true/false or spoof"
+LABEL = "a label (target/nontarget, tgt/imp, tar/non, 1/0, true/false or spoof)"
 TRIAL_BY_TRIAL = "compare systems trial by trial"
 
 
 class Faults:
-    """What is wrong with a file: of every kind the first row and the number of rows.
-
-    Kinds are ordered as a reader of whole columns would come upon them; ``where`` names a row.
-    """
+    """What is wrong with a file: of every kind, in their order, the first row and how many."""
 
     def __init__(self, where: Callable[[int], str]) -> None:
         self._where = where
-        self._first: dict[tuple[int, ...], str] = {}
+        self._first: dict[tuple[int, ...], tuple[str, str, str]] = {}
         self._count: dict[tuple[int, ...], int] = {}
 
     def note(
@@ -30,38 +28,31 @@ class Faults:
         kind: tuple[int, ...],
         bad: BoolArray,
         row: int,
-        sentence: Callable[[int], str],
+        expected: str,
+        found: str | pl.Series,
         *,
         counted: bool = True,
     ) -> None:
-        """Take note of bad rows of a batch that begins at ``row``.
-
-        ``sentence`` says what was expected and found in one of them; ``counted`` asks for their
-        number behind it.
+        """Take note of bad rows of a batch that begins at ``row``; ``found`` holds for all of them,
+        or is their column; ``counted`` asks for their number behind it.
         """
         count = int(np.count_nonzero(bad))
         if not count:
             return
         if kind not in self._first:
             first = int(np.flatnonzero(bad)[0])
-            self._first[kind] = f"{self._where(row + first)}: {sentence(first)}"
+            value = found if isinstance(found, str) else repr(found[first])
+            self._first[kind] = self._where(row + first), expected, value
         if counted:
             self._count[kind] = self._count.get(kind, 0) + count
-
-    def note_nan(self, kind: tuple[int, ...], bad: BoolArray, row: int, column: str) -> None:
-        """Take note of scores that are NaN."""
-        self.note(kind, bad, row, lambda _: f"expected a number in column {column!r}, found NaN")
 
     def refuse(self) -> None:
         """Raise the first kind of fault that there is."""
         if self._first:
             kind = min(self._first)
             count = f" ({self._count[kind]} in all)" if kind in self._count else ""
-            raise InputError(self._first[kind] + count)
-
-
-def no_label(place: str, word: str) -> InputError:
-    return InputError(place, f"a label ({LABELS})", f"{word!r}")
+            place, expected, value = self._first[kind]
+            raise InputError(place, expected, value + count)
 
 
 def no_trials(name: str) -> InputError:

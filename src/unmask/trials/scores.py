@@ -16,14 +16,7 @@ from unmask.errors import InputError
 from unmask.trials import problems
 from unmask.trials.ids import digest_of_scores, distinct_names, match
 from unmask.trials.speakers import Speakers, assign_speakers, speaker_rule
-from unmask.trials.trial_list import (
-    NONTARGET,
-    TARGET,
-    OnProblem,
-    TrialList,
-    Trials,
-    joint_codes,
-)
+from unmask.trials.trial_list import NONTARGET, TARGET, OnProblem, TrialList, Trials, joint_codes
 
 
 @dataclass(frozen=True, eq=False)

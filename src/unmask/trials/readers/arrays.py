@@ -20,7 +20,7 @@ from unmask.errors import InputError
 from unmask.run import load_arrays, npy_array
 from unmask.trials.formats import format_named
 from unmask.trials.ids import text_ids
-from unmask.trials.problems import no_label, no_trials
+from unmask.trials.problems import LABEL, no_trials
 from unmask.trials.readers.files import Input
 from unmask.trials.readers.guard import decoded
 from unmask.trials.readers.tables import Parsed, TypedRows, open_typed
@@ -114,7 +114,7 @@ def _labels_of(words: pl.Series, where: Callable[[int], str]) -> Labels:
     labels = encode_labels(words)
     bad = np.flatnonzero(labels == UNKNOWN)
     if bad.size:
-        raise no_label(where(int(bad[0])), words[int(bad[0])])
+        raise InputError(where(int(bad[0])), LABEL, repr(words[int(bad[0])]))
     return labels
 
 

@@ -180,10 +180,8 @@ def read_ark(source: Input) -> dict[str, Any]:
 
 
 def read_scp(source: Input) -> dict[str, Any]:
-    """Utterances and vectors of a script file, and the digest of the archives that were used.
-
-    An archive is looked for beside the script file, then below the current folder (as Kaldi names
-    it); where both hold one of that name the choice is the user's. Commands and ranges are refused.
+    """Utterances and vectors of a script file, and the digest of the archives that were used, which
+    lie beside the script file or below the current folder, as Kaldi names them.
     """
     names = ["utterance", "location"]
     ids, line = read_columns(source, names, layout="utterance archive:offset")

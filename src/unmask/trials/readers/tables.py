@@ -18,7 +18,7 @@ from unmask.base import FloatArray, Labels
 from unmask.errors import InputError
 from unmask.trials.formats import Format, format_named
 from unmask.trials.ids import Encoder, as_text
-from unmask.trials.problems import Faults, check_systems, no_label, no_trials
+from unmask.trials.problems import LABEL, Faults, check_systems, no_trials
 from unmask.trials.readers.detect import (
     GENERIC_SCORES,
     Header,
@@ -40,10 +40,8 @@ LABELS = ("label", "digit", "word")
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a reader makes of a file, before it becomes trials or scores.
-
-    ``where(row)`` names a row (from 0) of the file in messages. ``trials`` are columns of a
-    `TrialList`, ``systems`` are NaN where a trial has no score.
+    """What a reader makes of a file: ``trials`` are columns of a `TrialList`, ``systems`` are NaN
+    where a trial has no score, ``where(row)`` names a row (from 0) in messages.
     """
 
     name: str
@@ -93,27 +91,19 @@ class TypedRows:
         whole = column.dtype.is_float() and self._is_whole(column.name)
         text = as_text(column.cast(pl.Int64, strict=False) if whole else column)
         if role and text.null_count():
-            faults.note(
-                (0, self.schema.names().index(column.name)),
-                text.is_null().to_numpy(),
-                row,
-                lambda i: f"expected a value in column {column.name!r}, found none",
-            )
+            kind, absent = (0, self.schema.names().index(column.name)), text.is_null().to_numpy()
+            faults.note(kind, absent, row, f"a value in column {column.name!r}", "none")
         return text.fill_null("")
 
     def numbers(self, system: int, column: pl.Series, row: int, faults: Faults) -> FloatArray:
         """Scores, NaN where there is none."""
         numbers = column.cast(pl.Float64, strict=False)
+        expected = f"a number in column {column.name!r}"
         if numbers.null_count():
-            faults.note(
-                (1, system, 0),
-                (numbers.is_null() & column.is_not_null()).to_numpy(),
-                row,
-                lambda i: f"expected a number in column {column.name!r}, found {column[i]!r}",
-                counted=False,
-            )
+            bad = (numbers.is_null() & column.is_not_null()).to_numpy()
+            faults.note((1, system, 0), bad, row, expected, column, counted=False)
         nan = numbers.is_nan().fill_null(False).to_numpy()
-        faults.note_nan((1, system, 1), nan, row, column.name)
+        faults.note((1, system, 1), nan, row, expected, "NaN")
         return numbers.fill_null(np.nan).to_numpy()
 
     def _is_whole(self, name: str) -> bool:
@@ -126,10 +116,8 @@ class TypedRows:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some successive rows: the first one's number, and what they hold.
-
-    ``scores`` are by system, NaN where a trial has none; ``names`` are by column; ``done`` tells
-    how much of the file's bytes has been read.
+    """Some successive rows: ``scores`` are by system, NaN where a trial has none, ``names`` by
+    column; ``done`` tells how much of the file's bytes has been read.
     """
 
     first: int
@@ -172,10 +160,7 @@ class Table:
         return all(role in self.columns for role in SPEAKERS)
 
     def batches(self, *, metadata: bool = False) -> Iterator[Batch]:
-        """Go through the file once, with the columns of ``metadata`` if asked for.
-
-        Faults of columns are raised when all rows have been seen, in the order of their kinds.
-        """
+        """Go through the file once, with ``metadata`` if asked for; faults come at its end."""
         faults = Faults(self.rows.where)
         roles = {self.columns[r]: r for r in (*SPEAKERS, *IDENTIFIERS[::-1]) if r in self.columns}
         roles = {**dict.fromkeys(self.metadata if metadata else (), ""), **roles}
@@ -194,7 +179,9 @@ class Table:
             }
             label = None
             if word:
-                label = _labels(self.rows.text("label", frame[word], row, faults), row, faults)
+                words = self.rows.text("label", frame[word], row, faults)
+                label = encode_labels(words)
+                faults.note((3,), label == UNKNOWN, row, LABEL, words, counted=False)
             yield Batch(row, done, frame.height, scores, label, names)
             row += frame.height
         if not row:
@@ -235,18 +222,6 @@ class Table:
         raise IndexError(row)
 
 
-def _labels(words: pl.Series, row: int, faults: Faults) -> Labels:
-    labels = encode_labels(words)
-    faults.note(
-        (3,),
-        labels == UNKNOWN,
-        row,
-        lambda i: str(no_label("", words[i])).removeprefix(": "),
-        counted=False,
-    )
-    return labels
-
-
 def open_table(
     source: Input,
     *,
@@ -255,11 +230,9 @@ def open_table(
     systems: Sequence[str] | None,
     again: bool = False,
 ) -> Table | None:
-    """A text or parquet file as a table, ``None`` for a file of another kind.
-
-    ``source`` is the opened input, ``format`` what it must be, ``role`` what is wanted of it (in
-    the words of messages), ``systems`` selects columns. With ``again`` the file is opened once
-    more for every pass, otherwise held in memory if it must be gone through twice.
+    """A text or parquet file as a table, ``None`` for a file of another kind; ``role`` is what is
+    wanted of it, in the words of messages. With ``again`` the file is opened once more for every
+    pass, otherwise held in memory if it must be gone through twice.
     """
     as_key = role == "a key"
     if source.container == "parquet" and not (again and source.compressed):
