@@ -14,7 +14,7 @@ from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.estimate import Interval
 from unmask.stress.cpmap.maps import CpMap
-from unmask.trials import Scores, TrialList, codes_like, match, share
+from unmask.trials import Scores, TrialList, match, share, trial_codes
 
 LARGEST_MISFIT = 0.2
 _CHANCE = 1.36  # Kolmogorov and Smirnov: the distance that 5 % of samples exceed, times √n
@@ -258,7 +258,7 @@ def _has_both(scores: Scores, mask: BoolArray) -> bool:
 
 def _of_subset(scores: Scores, subset: TrialList, name: str) -> BoolArray:
     """The trials of the table that the subset names; all of the subset must be there."""
-    rows = match(codes_like(subset.ids, scores.ids), scores.codes)
+    rows = match(trial_codes(subset.ids, scores.ids), scores.codes)
     unknown = np.flatnonzero(rows < 0)
     if unknown.size:
         enrol, test, _ = subset.ids
