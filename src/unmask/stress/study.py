@@ -12,7 +12,7 @@ import numpy.typing as npt
 from unmask.base import BoolArray, FloatArray, IntArray, Tabular, estimate_row
 from unmask.engine import Roc, roc_of_pairs
 from unmask.errors import InputError
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Notice, Noticed
 from unmask.scoring import Backend, backend_named
 from unmask.stress.extrapolation.choose import Ready, checked_name
 from unmask.stress.extrapolation.fitted import Extrapolation, Prediction
@@ -73,7 +73,7 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WorstCaseStudy(Tabular):
+class WorstCaseStudy(Tabular, Noticed):
     """Exact rates up to the impostors at hand, predictions beyond them, thresholds that would help.
 
     :func:`worst_case` makes it. ``empirical`` and ``predicted`` are over ``operating`` thresholds;
@@ -98,12 +98,10 @@ class WorstCaseStudy(Tabular):
     compared: Mapping[str, Prediction] = field(default_factory=dict)
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[Notice, ...]:
         """What to be careful about."""
-        lines = [*self.empirical.warnings, *self.predicted.warnings]
-        if self.skipped:
-            lines.append(f"{self.skipped} pairs with one score were left out")
-        return tuple(lines)
+        left = Notice("pairs-left-out", "", f"{self.skipped} pairs with one score were left out")
+        return (*self.empirical.notices, *self.predicted.notices, *([left] if self.skipped else ()))
 
     def rows(self) -> list[dict[str, Any]]:
         """The table: measured and predicted rates at every named threshold."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from unmask.base import BoolArray, FloatArray, IntArray, as_scores
 from unmask.engine import Roc
 from unmask.errors import InputError
-from unmask.estimate import Interval
+from unmask.estimate import Interval, Notice
 from unmask.stress.cpmap.maps import CpMap
 from unmask.trials import Scores, TrialList, codes_like, match, share
 
@@ -69,6 +69,19 @@ class CpPosition:
     def placed(self) -> bool:
         """Whether a cell of the map stands for the subset."""
         return not np.isnan(self.x)
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What to know about where it stands."""
+        if not self.placed:
+            sentence = (
+                "its trials are no mixture that a cell of the map stands for (hardness differs from"
+                f" the nearest one by {self.misfit:.2f} in distribution): its value is given, but"
+                " no position"
+            )
+            return (Notice("no-position", self.name, sentence),)
+        sentence = "a class is easier than in all trials, so it stands at the edge of the map"
+        return (Notice("easier", self.name, sentence),) if self.easier else ()
 
 
 def cp_position(
@@ -190,14 +203,14 @@ def trial_bias(
 
 def trial_configs(
     scores: Scores, subset: TrialList | None, subset_name: str
-) -> tuple[tuple[CpConfig, ...], list[str]]:
-    """The trial configs that can be told from a table, the user's ``subset``, and warnings.
+) -> tuple[tuple[CpConfig, ...], list[Notice]]:
+    """The trial configs that can be told from a table, the user's ``subset``, and notices.
 
     The first is all trials, by the name "full cross-pairing" where no pair of utterances lacks.
     """
     counted = np.asarray(scores.is_target | scores.is_nontarget)
     masks: dict[str, BoolArray] = {"all trials": counted}
-    warnings: list[str] = []
+    notices: list[Notice] = []
     if scores.enrol is not None and scores.test is not None:
         enrol, test = share(scores.enrol, scores.test)
         rank = np.empty(len(enrol.names), np.int64)
@@ -211,14 +224,15 @@ def trial_configs(
             if _has_both(scores, fixed):
                 masks["enrolment-fixed"] = fixed
             else:
-                warnings.append("enrolment-fixed cross-pairing leaves a class empty: not placed")
+                sentence = "enrolment-fixed cross-pairing leaves a class empty: not placed"
+                notices.append(Notice("empty-class", "", sentence))
     if subset is not None:
         masks[subset_name] = _of_subset(scores, subset, subset_name)
     configs = (
         CpConfig(name, mask[scores.is_target], mask[scores.is_nontarget])
         for name, mask in masks.items()
     )
-    return tuple(configs), warnings
+    return tuple(configs), notices
 
 
 def enrolment_fixed(

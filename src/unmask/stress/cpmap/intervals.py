@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from typing import SupportsFloat
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import logit
 
 from unmask.base import (
     FloatArray,
     IntArray,
-    as_scores,
     check_replicates,
     logit_interval,
     quantile_t,
@@ -32,14 +30,12 @@ from unmask.estimate import Interval
 from unmask.run import Arrays, Range, Xp, ranges_of, run
 from unmask.stress.cpmap.configs import CpConfig, PositionIntervals
 from unmask.stress.cpmap.delta import TOLERANCE, DeltaIntervals, proportions, relative_change
-from unmask.stress.cpmap.kernels import Hardness, Prefixes, Ranks, Trials, code, ordered
+from unmask.stress.cpmap.kernels import Hardness, Listed, Pair, Times
 from unmask.stress.cpmap.maps import CpIntervals, CpMetric, Layout, check_grid
 
 INTERVAL_GRID = 100
 BELOW = 0.05
 _TOGETHER = 4
-Pair = tuple[npt.ArrayLike, npt.ArrayLike]
-Times = tuple[IntArray, IntArray]
 
 
 @dataclass(frozen=True)
@@ -108,64 +104,6 @@ def cp_intervals(
 
 
 @dataclass(frozen=True, eq=False)
-class ListedClass:
-    """Score codes of one class of a system in hardness order, with the trials they belong to.
-
-    ``starts`` are where trials begin that something tells apart from those before.
-    """
-
-    codes: Ranks
-    trial: IntArray
-    starts: IntArray
-
-    @classmethod
-    def of(
-        cls, scores: FloatArray, codes: Ranks, hardness: Hardness | None, combine: str, name: str
-    ) -> ListedClass:
-        order = ordered(scores, hardness, combine=combine, name=name)
-        place = order.place[order.hardest_first]
-        starts = np.flatnonzero(np.append(True, place[1:] != place[:-1]))
-        return cls(codes[order.hardest_first], order.hardest_first, starts)
-
-    def position(self, times: IntArray, inside: IntArray) -> float:
-        """Twice the mean place of the trials that stand ``inside`` times among all."""
-        group, chosen = (np.add.reduceat(each[self.trial], self.starts) for each in (times, inside))
-        place = (np.cumsum(group) - group / 2) / times.sum()
-        return 2 * float(place @ chosen / chosen.sum())
-
-
-@dataclass(frozen=True, eq=False)
-class Listed:
-    """Both classes of one system, sorted once for all replicates."""
-
-    classes: tuple[ListedClass, ListedClass]
-    digits: int
-
-    @classmethod
-    def of(
-        cls, pair: Pair, hardness: tuple[Hardness | None, Hardness | None], combine: str
-    ) -> Listed:
-        target, nontarget = as_scores(pair[0], "target"), as_scores(pair[1], "nontarget")
-        target_codes, nontarget_codes, digits = code(target, nontarget)
-        targets = ListedClass.of(target, target_codes, hardness[0], combine, "target")
-        nontargets = ListedClass.of(nontarget, nontarget_codes, hardness[1], combine, "nontarget")
-        return cls((targets, nontargets), digits)
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Targets and nontargets."""
-        return self.classes[0].codes.size, self.classes[1].codes.size
-
-    def drawn(self, times: Times) -> Trials:
-        """The list of a replicate, in which a trial stands as often as it was drawn."""
-        target, nontarget = (
-            Prefixes.of(np.repeat(one.codes, often[one.trial]), self.digits)
-            for one, often in zip(self.classes, times, strict=True)
-        )
-        return Trials(target, nontarget, self.digits)
-
-
-@dataclass(frozen=True, eq=False)
 class Plan:
     """What is computed on every list of trials: cells, the hardest tenth, trial configs."""
 
@@ -193,7 +131,7 @@ class Plan:
             }
         layout = Layout.of(sizes, self.steps)
         each = layout.targets, layout.nontargets
-        cells = np.stack([self.metric.of(one.drawn(times), *each) for one in self.systems])
+        cells = np.stack([self.metric.of(one.trials(times), *each) for one in self.systems])
         ties = [
             proportions(relative_change(cells[old], cells[new]), layout.defined, self.tolerance)[1]
             for old, new in self.compared
@@ -213,9 +151,9 @@ class Plan:
         sizes = inside[0].sum(), inside[1].sum()
         if not all(sizes):
             return (float("nan"),) * 3
-        value = self.metric.of(listed.drawn(inside), *(np.array([size]) for size in sizes))
-        places = zip(listed.classes, times, inside, strict=True)
-        return *(one.position(*often) for one, *often in places), float(value[0])
+        value = self.metric.of(listed.trials(inside), *(np.array([size]) for size in sizes))
+        places = zip(listed.orders, times, inside, strict=True)
+        return *(order.position(*often) for order, *often in places), float(value[0])
 
 
 def trial_times(units: Units, times: IntArray) -> Times:

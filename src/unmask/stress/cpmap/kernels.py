@@ -1,11 +1,8 @@
 """The trials of a C-P map, hardest first, and EER and minDCF of every cell from counts of prefixes.
 
-A cell of a C-P map holds the first a targets and the first b nontargets of two lists that are
-ordered by hardness. An error count in it asks: how many of the first a trials score below τ? That
-is a count in two dimensions (place in the list, score), and a wavelet matrix (Claude and Navarro
-2012) answers it in one step per binary digit of the score's rank, in memory n·log n bits of ranks.
-Walking down the digits *is* a bisection over thresholds, so an EER costs log n steps per cell, and
-one sort of each class serves every cell.
+How many of the first a trials score below τ? A wavelet matrix (Claude and Navarro 2012) counts that
+in one step per binary digit of the score's rank. Walking down the digits *is* a bisection over
+thresholds, so an EER costs log n steps per cell, and one sort of each class serves every cell.
 """
 
 from __future__ import annotations
@@ -18,34 +15,52 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray, reject_nan
+from unmask.base import BoolArray, FloatArray, IntArray, as_scores, reject_nan
 from unmask.engine import Cost
 from unmask.errors import InputError
 
 Ranks = npt.NDArray[np.int32]
 Hardness = npt.ArrayLike | Sequence[npt.ArrayLike]
+Pair = tuple[npt.ArrayLike, npt.ArrayLike]
+Times = tuple[IntArray, IntArray]
 COMBINATIONS = ("rank", "mean")
 
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """How the trials of one class stand on their axis; :func:`ordered` makes it for a map.
+    """How the trials of one class stand on their axis.
 
-    ``hardest_first`` lists trial numbers; ``place`` is where each trial stands, in (0, 1): trials
-    that nothing tells apart share the mean of their places. ``digest`` names the order that the
-    hardness gives, ties included, whatever its scale: two systems with one digest are ordered
-    alike. ``tied`` is the size of the largest group of equal hardness, within which the system's
-    own scores decide. ``own`` tells that the system's own scores are among those that order.
-    ``unlike`` is how many times wider the widest reference spreads than the narrowest, where their
-    scores are averaged.
+    ``hardest_first`` lists trial numbers, and ``starts`` where trials begin in it that something
+    tells apart from those before. ``digest`` names the order that the hardness gives, ties
+    included, whatever its scale. ``tied`` is the size of the largest group of equal hardness,
+    within which the system's own scores decide; ``own`` tells that these are among those that
+    order. ``unlike`` is how many times wider the widest reference spreads than the narrowest, where
+    their scores are averaged.
     """
 
     hardest_first: IntArray
-    place: FloatArray
+    starts: IntArray
     digest: str
     tied: int
     own: bool
     unlike: float = 1.0
+
+    @property
+    def place(self) -> FloatArray:
+        """Where each trial stands, in (0, 1); those that nothing tells apart share the mean."""
+        size = self.hardest_first.size
+        ends = np.append(self.starts, size)
+        place = np.empty(size)
+        place[self.hardest_first] = np.repeat((ends[:-1] + ends[1:]) / (2 * size), np.diff(ends))
+        return place
+
+    def position(self, times: IntArray, inside: IntArray) -> float:
+        """Twice the mean place of the trials that stand ``inside`` times among all ``times``."""
+        group, chosen = (
+            np.add.reduceat(each[self.hardest_first], self.starts) for each in (times, inside)
+        )
+        place = (np.cumsum(group) - group / 2) / times.sum()
+        return 2 * float(place @ chosen / chosen.sum())
 
 
 def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name: str) -> Order:
@@ -65,16 +80,11 @@ def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name
     reference = sign * combined(rows, combine=combine, name=name)
     hardest_first = np.lexsort([sign * scores, reference])
     groups = _groups(reference[hardest_first])
-    size = groups.size
-    codes = np.empty(size, np.int64)
+    codes = np.empty(groups.size, np.int64)
     codes[hardest_first] = np.cumsum(groups)
-    apart = groups | _groups(scores[hardest_first])
-    starts = np.append(np.flatnonzero(apart), size)
-    place = np.empty(size)
-    place[hardest_first] = np.repeat((starts[:-1] + starts[1:]) / (2 * size), np.diff(starts))
     return Order(
         hardest_first,
-        place,
+        np.flatnonzero(groups | _groups(scores[hardest_first])),
         hashlib.blake2b(codes.tobytes(), digest_size=8).hexdigest(),
         int(np.bincount(codes).max()),
         own=hardness is None or any(_alike(row, scores) for row in rows),
@@ -188,18 +198,45 @@ class Trials:
     nontarget: Prefixes
     digits: int
 
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """Both classes of one system, sorted once: their orders, the ranks of their scores in these
+    orders among all distinct scores, and how many binary digits ranks need.
+    """
+
+    orders: tuple[Order, Order]
+    codes: tuple[Ranks, Ranks]
+    digits: int
+
     @classmethod
-    def of(cls, target: FloatArray, nontarget: FloatArray) -> Trials:
-        """From the scores of both classes, hardest first."""
-        targets, nontargets, digits = code(target, nontarget)
-        return cls(Prefixes.of(targets, digits), Prefixes.of(nontargets, digits), digits)
+    def of(
+        cls, pair: Pair, hardness: tuple[Hardness | None, Hardness | None], combine: str
+    ) -> Listed:
+        names = ("target", "nontarget")
+        scores = [as_scores(one, name) for one, name in zip(pair, names, strict=True)]
+        target, nontarget = (
+            ordered(one, hard, combine=combine, name=name)
+            for one, hard, name in zip(scores, hardness, names, strict=True)
+        )
+        distinct, inverse = np.unique(np.concatenate(scores), return_inverse=True)
+        ranks = np.split(inverse.astype(np.int32), [scores[0].size])
+        codes = ranks[0][target.hardest_first], ranks[1][nontarget.hardest_first]
+        return cls((target, nontarget), codes, int(distinct.size).bit_length())
 
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Targets and nontargets."""
+        return self.codes[0].size, self.codes[1].size
 
-def code(target: FloatArray, nontarget: FloatArray) -> tuple[Ranks, Ranks, int]:
-    """Ranks of the scores among all distinct ones, and how many binary digits they need."""
-    distinct, inverse = np.unique(np.concatenate([target, nontarget]), return_inverse=True)
-    codes: Ranks = inverse.astype(np.int32)
-    return codes[: target.size], codes[target.size :], int(distinct.size).bit_length()
+    def trials(self, times: Times | None = None) -> Trials:
+        """The list in which a trial stands as often as ``times`` says, or once."""
+        codes: Sequence[Ranks] = self.codes
+        if times is not None:
+            each = zip(codes, self.orders, times, strict=True)
+            codes = [np.repeat(c, often[o.hardest_first]) for c, o, often in each]
+        target, nontarget = (Prefixes.of(ranks, self.digits) for ranks in codes)
+        return Trials(target, nontarget, self.digits)
 
 
 def prefix_sizes(trials: int, grid: int) -> IntArray:

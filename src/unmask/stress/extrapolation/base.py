@@ -16,7 +16,7 @@ on a table and refined by Gauss–Newton, and so eliminated from the fit.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,34 +45,16 @@ FIT_EDGES: FloatArray = np.linspace(-4.5, 6.0, 73)
 """Coarser cells, enough for the counts that a model is fitted to."""
 
 
-@dataclass(frozen=True, eq=False)
-class Surface(Rates):
-    """Rates on the training cells, from which models are fitted; refits need those ``without``."""
+def training_surface(crossed: Crossed, max_count: int, groups: Groups | None = None) -> Rates:
+    """Rates on the cells from which models are fitted, for N up to ``max_count``."""
+    counts = training_counts(checked_max_count(max_count, crossed.whole))
+    thresholds = training_thresholds(crossed.whole, max_count)
+    return crossed_rates(crossed, thresholds, counts, groups)
 
-    @classmethod
-    def of(cls, crossed: Crossed, max_count: int, groups: Groups | None = None) -> Surface:
-        """The training surface of a set of pairs for N up to ``max_count``."""
-        counts = training_counts(checked_max_count(max_count, crossed.whole))
-        thresholds = training_thresholds(crossed.whole, max_count)
-        return cls(**vars(crossed_rates(crossed, thresholds, counts, groups)))
 
-    @property
-    def weights(self) -> FloatArray:
-        """Weight of each count in a fit: those of the upper part, [0.3, 1]·N_max, count fully."""
-        return np.where(self.counts >= UPPER * self.counts.max(), 1.0, LOWER_WEIGHT)
-
-    def up_to(self, count: int) -> Surface:
-        """The cells with N ≤ ``count``."""
-        some = self.counts <= count
-        return Surface(self.counts[some], self.thresholds, self.values[some])
-
-    def deleted(self) -> Iterator[Surface]:
-        """The surface without each group of speakers."""
-        if self.without is None or self.fewer is None:
-            return
-        counts, first = np.unique(self.fewer, return_index=True)
-        for values in self.without:
-            yield Surface(counts, self.thresholds, values[first])
+def weights_of(counts: IntArray) -> FloatArray:
+    """Weight of each count in a fit: those of the upper part, [0.3, 1]·N_max, count fully."""
+    return np.where(counts >= UPPER * counts.max(), 1.0, LOWER_WEIGHT)
 
 
 def checked_max_count(max_count: int, pairs: PairScores) -> int:
@@ -121,7 +103,7 @@ class Measured:
     cases: float
 
     @classmethod
-    def of(cls, surface: Surface, cases: float, highest: float) -> Measured:
+    def of(cls, surface: Rates, cases: float, highest: float) -> Measured:
         """The row of the largest count, and the rate of 0 at the ``highest`` score of all."""
         last = surface.values[-1]
         gone = np.empty((0, last.size)) if surface.without is None else surface.without[:, -1]
@@ -260,12 +242,13 @@ class Warp:
         return float(np.clip(slope, whole / 3, whole * 3))
 
 
-def fitted_warp(table: FloatArray, axis: FloatArray, surface: Surface) -> Warp:
+def fitted_warp(table: FloatArray, axis: FloatArray, surface: Rates) -> Warp:
     """The monotone warping under which a model's table comes closest to the rates measured."""
-    values, _ = eliminate(table, axis, surface.values, surface.weights)
+    weights = weights_of(surface.counts)
+    values, _ = eliminate(table, axis, surface.values, weights)
     steep = np.gradient(table, axis, axis=1)
     at = np.stack([np.interp(values, axis, row) for row in steep])
-    return Warp.through(surface.thresholds, values, surface.weights @ at**2)
+    return Warp.through(surface.thresholds, values, weights @ at**2)
 
 
 def read(thresholds: FloatArray, warp: Warp | None, location: float, log_unit: float) -> FloatArray:
@@ -276,7 +259,7 @@ def read(thresholds: FloatArray, warp: Warp | None, location: float, log_unit: f
 
 
 def away(
-    surface: Surface,
+    surface: Rates,
     table: Callable[[FloatArray], FloatArray],
     axis: FloatArray,
     affine: tuple[float, float] | None,
@@ -285,8 +268,9 @@ def away(
 
     Thresholds are read through the ``affine`` map, or warped as is best where there is none.
     """
+    weights = weights_of(surface.counts)
     if affine is None:
-        _, fitted = eliminate(table(axis), axis, surface.values, surface.weights)
+        _, fitted = eliminate(table(axis), axis, surface.values, weights)
     else:
         fitted = table(read(surface.thresholds, None, *affine))
-    return np.asarray((np.sqrt(surface.weights)[:, None] * (fitted - surface.values)).ravel())
+    return np.asarray((np.sqrt(weights)[:, None] * (fitted - surface.values)).ravel())

@@ -17,39 +17,39 @@ import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Parameter
+from unmask.estimate import Estimate, Notice, Parameter
 from unmask.run import advance, place, reporting
 from unmask.stress.extrapolation.base import (
     Measured,
     Model,
     Stack,
-    Surface,
     checked_max_count,
     training_counts,
+    training_surface,
     training_thresholds,
+    weights_of,
 )
 from unmask.stress.extrapolation.fitted import Extrapolation
-from unmask.stress.extrapolation.location import (
-    RECIPES,
-    LocationScale,
-    fit_generative,
-    fit_location_scale,
-)
 from unmask.stress.extrapolation.moments import Moments, fit_tail
-from unmask.stress.extrapolation.plda import Plda, fit_plda
+from unmask.stress.extrapolation.parametric import (
+    PARAMETERS,
+    Parametric,
+    fit_generative,
+    fit_parametric,
+)
 from unmask.stress.impostors.pair_scores import PairScores, as_counts, as_pairs
 from unmask.stress.impostors.rates import (
     Proxy,
+    Rates,
     crossed_pairs,
     crossed_rates,
     worst_case_false_alarms,
 )
 from unmask.stress.impostors.uncertainty import GROUPS, Crossed, Groups, Jackknife
 
-_PLDA = ("plda", "plda+")
 _TAIL = ("gpd", "gpd-target", "gpd-target+")
 
-MODELS: tuple[str, ...] = ("ls-generative", *RECIPES, *_PLDA, *_TAIL)
+MODELS: tuple[str, ...] = ("ls-generative", *PARAMETERS, *_TAIL)
 """Every model, in the order of the comparison table."""
 
 CANDIDATES: tuple[str, ...] = ("ls-target+", "ls+")
@@ -70,8 +70,11 @@ _LEAST_HELD_OUT = 6
 FAMILIES = 0.6
 """Families of voices are taken as there where they bring the squared misfit below this share."""
 
-_FAMILY_NOTE = (
-    "some speakers have far closer neighbours than the rest explain: families of voices are assumed"
+_FAMILY_NOTICE = Notice(
+    "families",
+    "",
+    "some speakers have far closer neighbours than the rest explain: families of voices are"
+    " assumed",
 )
 
 Training = Literal["exact", "paper"]
@@ -125,7 +128,7 @@ class Ready:
 
     crossed: Crossed
     pairs: PairScores
-    surface: Surface
+    surface: Rates
     moments: Moments
     groups: Groups | None
     largest: int
@@ -146,7 +149,7 @@ class Ready:
         largest = checked_max_count(max_count or crossed.whole.max_count, crossed.whole)
         dealt, moments = jackknife.of(pairs), Moments.of(pairs)
         with place(), reporting(None):
-            surface = Surface.of(crossed, largest, dealt)
+            surface = training_surface(crossed, largest, dealt)
         return cls(crossed, pairs, surface, moments, dealt, largest, jackknife.seed, proxied)
 
     def fitted(self, model: str) -> Extrapolation:
@@ -157,12 +160,12 @@ class Ready:
         tried = tuple(dict.fromkeys((*named, *CANDIDATES)))
         total, done = (self.groups.number if self.groups else 0) + 2 * len(tried) + 1, count(1)
 
-        def fit(name: str, surface: Surface, start: Model | None = None) -> Model:
+        def fit(name: str, surface: Rates, start: Model | None = None) -> Model:
             model = fit_model(name, surface, self.moments, start=start)
             advance(min(next(done), total), total)
             return model
 
-        first, errors, credible, notes = _tried(self.surface, tried, self.largest, fit)
+        first, errors, credible, notices = _tried(self.surface, tried, self.largest, fit)
         fits = {
             name: fit(name, self.surface, first.get(name))
             for name in dict.fromkeys((*named, *credible))
@@ -170,7 +173,7 @@ class Ready:
         guard = fits.get(FAMILY) or fit(FAMILY, self.surface, fits.get(CANDIDATES[0]))
         least = min(misfit(one, self.surface) for one in fits.values())
         if misfit(guard, self.surface) < FAMILIES * least:
-            notes = (*notes, _FAMILY_NOTE)
+            notices = (*notices, _FAMILY_NOTICE)
             fits = fits if named else {FAMILY: guard}
         mean = tuple(fits[name] for name in (named or (*CANDIDATES, FAMILY)) if name in fits)
         mean = mean or tuple(fits.values())
@@ -182,33 +185,33 @@ class Ready:
             without.append(refit(chosen, part, moments, self.moments))
             advance(min(next(done), total), total)
         advance(total, total)
-        return self._extrapolation(chosen, notes, tuple(without), rivals, guard, errors)
+        return self._extrapolation(chosen, notices, tuple(without), rivals, guard, errors)
 
     def trained(self, model: str) -> Extrapolation:
         """Train a model by the recipe of the paper."""
         from unmask.stress.extrapolation.paper import fit_paper
 
-        trained, note = fit_paper(
+        trained, notice = fit_paper(
             self.crossed, self.surface, self.moments, model=model, seed=self.seed
         )
-        return self._extrapolation(trained, (note,), (), (), None, {})
+        return self._extrapolation(trained, (notice,))
 
     def _extrapolation(
         self,
         model: Model,
-        notes: tuple[str, ...],
-        without: tuple[Model, ...],
-        rivals: tuple[Model, ...],
-        guard: Model | None,
-        errors: Mapping[str, float],
+        notices: tuple[Notice, ...],
+        without: tuple[Model, ...] = (),
+        rivals: tuple[Model, ...] = (),
+        guard: Model | None = None,
+        errors: Mapping[str, float] | None = None,
     ) -> Extrapolation:
         """The models with what was measured with all impostors."""
         whole = self.crossed.whole
         seen = float(self.pairs.scores.min()), float(self.pairs.scores.max())
         cases = len(whole.target_names) * whole.max_count / self.largest
-        measured = Measured.of(self.surface, cases, seen[1])
+        measured, held = Measured.of(self.surface, cases, seen[1]), errors or {}
         return Extrapolation(
-            model, without, rivals, guard, errors, self.largest, seen, self.seed, notes, measured
+            model, without, rivals, guard, held, self.largest, seen, self.seed, notices, measured
         )
 
     def _moments_without(self, group: int) -> Moments:
@@ -225,7 +228,7 @@ def fits_rates(name: str) -> bool:
 
 def fit_model(
     name: str,
-    surface: Surface,
+    surface: Rates,
     moments: Moments,
     *,
     start: Model | None = None,
@@ -234,16 +237,13 @@ def fit_model(
     """Fit one model; ``start`` continues from a fit, for a few steps only where it is ``brief``."""
     if name == "ls-generative":
         return fit_generative(moments)
-    if name in RECIPES:
-        begin = start if isinstance(start, LocationScale) else None
-        return fit_location_scale(RECIPES[name], surface, moments, begin, brief=brief)
-    if name in _PLDA:
-        previous = start if isinstance(start, Plda) else None
-        return fit_plda(name, surface, moments, previous, brief=brief)
+    if name in PARAMETERS:
+        begin = start if isinstance(start, Parametric) else None
+        return fit_parametric(name, surface, moments, begin, brief=brief)
     return fit_tail(checked_name(name), surface, moments)
 
 
-def refit(model: Model, surface: Surface, moments: Callable[[], Moments], first: Moments) -> Model:
+def refit(model: Model, surface: Rates, moments: Callable[[], Moments], first: Moments) -> Model:
     """The same model on another surface; ``moments`` of the scores behind it are measured only for
     models that rest on them, ``first`` are those of the first fit.
     """
@@ -260,21 +260,21 @@ def checked_name(name: str) -> str:
     return name
 
 
-def misfit(model: Model, surface: Surface) -> float:
+def misfit(model: Model, surface: Rates) -> float:
     """Weighted squared error on the training cells."""
     error = model.rates(surface.counts, surface.thresholds) - surface.values
-    return float(surface.weights @ np.mean(error**2, axis=1))
+    return float(weights_of(surface.counts) @ np.mean(error**2, axis=1))
 
 
 def _tried(
-    surface: Surface, names: tuple[str, ...], largest: int, fit: Callable[[str, Surface], Model]
-) -> tuple[dict[str, Model], dict[str, float], tuple[str, ...], tuple[str, ...]]:
+    surface: Rates, names: tuple[str, ...], largest: int, fit: Callable[[str, Rates], Model]
+) -> tuple[dict[str, Model], dict[str, float], tuple[str, ...], tuple[Notice, ...]]:
     """Fits to the lower counts, their held-out errors, the models that did about as well as the
     best (best first), and remarks.
     """
     if largest < _LEAST_HELD_OUT:
-        note = f"{largest} impostors are too few to hold any out: {names[0]} was taken as it is"
-        return {}, {}, names[:1], (note,)
+        sentence = f"{largest} impostors are too few to hold any out: {names[0]} was taken as it is"
+        return {}, {}, names[:1], (Notice("none-held-out", "", sentence),)
     trained = surface.up_to(max(int(HELD_OUT * largest), 3))
     later = surface.counts > trained.counts.max()
     judged = Judged(
@@ -390,7 +390,7 @@ def compare_models(
         surface, judged = held_out(crossed, largest)
     else:
         largest = max_count or pairs.max_count
-        surface, judged = Surface.of(crossed, largest), truth
+        surface, judged = training_surface(crossed, largest), truth
     moments = Moments.of(pairs)
     rows = [judged.error(CARRY_FORWARD)]
     for done, name in enumerate(models, start=1):
@@ -401,7 +401,7 @@ def compare_models(
     return ModelComparison(population, largest, tuple(int(n) for n in judged.counts), tuple(rows))
 
 
-def held_out(crossed: Crossed, count: int) -> tuple[Surface, Judged]:
+def held_out(crossed: Crossed, count: int) -> tuple[Rates, Judged]:
     """Training cells with N ≤ ``count`` and cells beyond to judge on, from one pass."""
     pairs = crossed.whole
     train = training_counts(checked_max_count(count, pairs))
@@ -412,7 +412,7 @@ def held_out(crossed: Crossed, count: int) -> tuple[Surface, Judged]:
     values = crossed_rates(
         crossed, np.concatenate([inner, outer]), np.concatenate([train, later]), None
     ).values
-    surface = Surface(train, inner, values[: train.size, : inner.size])
+    surface = Rates(train, inner, values[: train.size, : inner.size])
     judged = values[train.size :, inner.size :]
     return surface, Judged(later, outer, judged, judged[0])
 

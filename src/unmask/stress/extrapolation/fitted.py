@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -13,12 +13,11 @@ from scipy.special import expit, logit
 
 from unmask.base import BoolArray, FloatArray, IntArray, jackknife_error, quantile_t
 from unmask.errors import InputError
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Notice, Noticed
 from unmask.run import store, write_whole
 from unmask.stress.extrapolation.base import Measured, Model, Stack
 from unmask.stress.impostors.pair_scores import as_counts
-from unmask.stress.impostors.ranks import as_thresholds
-from unmask.stress.impostors.rates import WorstCase
+from unmask.stress.impostors.rates import WorstCase, as_thresholds
 from unmask.stress.impostors.uncertainty import LEVEL, METHOD, Band, Jackknife
 
 FAR = 10
@@ -37,7 +36,7 @@ _STEPS = 201
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prediction(Band):
+class Prediction(Band, Noticed):
     """Predicted P_FA^N(τ) with an interval, and the range over all models that fit about as well.
 
     :meth:`Extrapolation.predict_interval` makes it. The interval joins three things on the
@@ -51,7 +50,7 @@ class Prediction(Band):
     spread_low: FloatArray
     spread_high: FloatArray
     rivals: Mapping[str, FloatArray]
-    warnings: tuple[str, ...]
+    notices: tuple[Notice, ...]
 
     def above(self, exact: WorstCase) -> Prediction:
         """The same, with no rate and no end of more voices below that measured at these thresholds
@@ -102,7 +101,7 @@ class Extrapolation:
     max_count: int
     thresholds: tuple[float, float]
     seed: int
-    notes: tuple[str, ...] = field(default=())
+    notices: tuple[Notice, ...] = ()
     measured: Measured | None = None
 
     @property
@@ -142,7 +141,7 @@ class Extrapolation:
             spread_low,
             spread_high,
             rivals,
-            self._warnings(n, levels, spread_low, spread_high),
+            self._notices(n, levels, spread_low, spread_high),
         )
 
     def _values(self, n: IntArray, levels: FloatArray) -> FloatArray:
@@ -219,10 +218,10 @@ class Extrapolation:
             answers[k] = fine[np.argmax(rates(n[k : k + 1], fine)[0] <= rate)]
         return answers
 
-    def _warnings(
+    def _notices(
         self, n: IntArray, levels: FloatArray, low: FloatArray, high: FloatArray
-    ) -> tuple[str, ...]:
-        lines = list(self.notes)
+    ) -> tuple[Notice, ...]:
+        notices = list(self.notices)
         far = n > FAR * self.max_count
         if far.any():
             gap = np.where(far[:, None], high - low, -1.0)
@@ -236,13 +235,14 @@ class Extrapolation:
                     f"; models that fit about as well span {100 * low[c, t]:.1f} to"
                     f" {100 * high[c, t]:.1f} % at threshold {levels[t]:.4g}"
                 )
-            lines.append(line)
+            notices.append(Notice("far-beyond", "", line))
         if (levels > self.thresholds[1]).any():
-            lines.append(
+            line = (
                 f"thresholds above {self.thresholds[1]:.4g}, the highest impostor score seen, are"
                 " extrapolated in the score as well"
             )
-        return tuple(lines)
+            notices.append(Notice("beyond-scores", "", line))
+        return tuple(notices)
 
     def save(self, path: str | Path) -> Path:
         """Write everything to an npz file, without pickle, whole or not at all."""

@@ -18,7 +18,6 @@ from unmask.base import FloatArray, IntArray
 from unmask.stress.extrapolation.base import (
     EDGES,
     Model,
-    Surface,
     Warp,
     centres,
     closest_mass,
@@ -26,6 +25,7 @@ from unmask.stress.extrapolation.base import (
     rising,
 )
 from unmask.stress.impostors.pair_scores import PairScores
+from unmask.stress.impostors.rates import Rates
 
 TAIL = 0.02
 _LEAST_TAIL = 30
@@ -192,7 +192,7 @@ class TailModel(Model):
         return closest_mass(counts) @ (rates / self.centre.size)
 
 
-def fit_tail(name: str, surface: Surface, moments: Moments) -> TailModel:
+def fit_tail(name: str, surface: Rates, moments: Moments) -> TailModel:
     """Measure the tail, of all targets alike (``gpd``) or of each; ``+`` warps thresholds."""
     located = moments.pooled if name == "gpd" else moments.by_target
     reach = located.centre + 3 * located.spread

@@ -19,11 +19,12 @@ import numpy as np
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
+from unmask.estimate import Notice
 from unmask.run import advance
-from unmask.stress.extrapolation.base import Surface, Warp
-from unmask.stress.extrapolation.location import KNOTS, LocationScale, gaussian_base
+from unmask.stress.extrapolation.base import Warp
 from unmask.stress.extrapolation.moments import Moments
-from unmask.stress.impostors.rates import crossed_rates
+from unmask.stress.extrapolation.parametric import KNOTS, Parametric, gaussian_base
+from unmask.stress.impostors.rates import Rates, crossed_rates
 from unmask.stress.impostors.uncertainty import Crossed
 
 TRAINED = ("ls", "ls+", "ls-cdf", "ls-cdf+")
@@ -42,17 +43,14 @@ _GRID = 401
 
 def fit_paper(
     crossed: Crossed,
-    surface: Surface,
+    surface: Rates,
     moments: Moments,
     *,
     model: str,
     seed: int,
     steps: int = _MOST_STEPS,
-) -> tuple[LocationScale, str]:
-    """Train by simulation; stops when the mean loss of 100 steps has not improved three times.
-
-    The model and a remark on how it was trained.
-    """
+) -> tuple[Parametric, Notice]:
+    """Train by simulation; stops when the mean loss of 100 steps has not improved three times."""
     if model not in TRAINED:
         why = (
             " (the softmax in place of the choice learns a mean of identity variables, not the"
@@ -72,8 +70,8 @@ def fit_paper(
     cells = _Cells.of(crossed, int(surface.counts.max()), seed)
     trainer = _Trainer(torch, model, surface, cells, moments, seed)
     taken = trainer.run(steps)
-    note = f"trained by the paper's stochastic recipe, {taken} steps: no intervals, no rivals"
-    return trainer.model(), note
+    sentence = f"trained by the paper's stochastic recipe, {taken} steps: no intervals, no rivals"
+    return trainer.model(), Notice("paper-training", "", sentence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +102,7 @@ class _Trainer:
     """Parameters, simulation and the loop of Adam."""
 
     def __init__(
-        self, torch: Any, name: str, surface: Surface, cells: _Cells, moments: Moments, seed: int
+        self, torch: Any, name: str, surface: Rates, cells: _Cells, moments: Moments, seed: int
     ) -> None:
         self.torch, self.name, self.cells = torch, name, cells
         self.draw = torch.Generator().manual_seed(seed)
@@ -195,7 +193,7 @@ class _Trainer:
         share = (uniform - heights[position]) / steps[position]
         return knots[position] + share * (knots[position + 1] - knots[position])
 
-    def model(self) -> LocationScale:
+    def model(self) -> Parametric:
         """The trained parameters in the model that predicts from them."""
         *scale, varied = self._numbers(self.shape).tolist()
         given = {"log_scale_spread": varied}
@@ -205,10 +203,10 @@ class _Trainer:
             given["log_scale"] = scale[0]
         if not self.warped:
             given["location"], given["log_spread"] = self._numbers(self.affine).tolist()
-            return LocationScale(self.name, given, None)
+            return Parametric(self.name, given, None)
         rises = np.log1p(np.exp(self._numbers(self.rises)))
         values = self._numbers(self.first) + np.concatenate([[0.0], np.cumsum(rises)])
-        return LocationScale(self.name, given, Warp.through(self.knots, values, np.ones(_KNOTS)))
+        return Parametric(self.name, given, Warp.through(self.knots, values, np.ones(_KNOTS)))
 
     def _numbers(self, tensor: Any) -> FloatArray:
         return np.asarray(tensor.detach().double().numpy())

@@ -1,30 +1,32 @@
 """Worst-case false alarms with N impostors (Sholokhov 2020), exact and by simulation.
 
-An adversary picks, out of N random impostors, the one whose mean score against the target is
-highest; P_FA^N(τ) is how often that impostor's scores lie above τ (eq. 4 with the choice of
-Algorithm 1), in expectation over all subsets (:mod:`.ranks`) and averaged over targets.
+Algorithm 1 draws N impostors and takes the closest one, whose mean score against the target is
+highest; its rate P_FA^(i)(τ) enters the mean of eq. (4) over targets. With a target's M impostors
+ordered from the closest, the r-th is the closest of a random subset of N with probability
+w_r(N) = C(M−r, N−1)/C(M, N), so the expectation over all draws is P_FA^N(τ) = Σ_r w_r(N)·F_r(τ),
+where F_r is the share of the r-th closest impostor's scores above τ.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray, reject_nan
+from unmask.base import FloatArray, IntArray, Places, lazy, reject_nan
 from unmask.errors import InputError
-from unmask.estimate import Estimate
+from unmask.estimate import Estimate, Notice, Noticed
 from unmask.run import NUMPY, Arrays, Range, Xp, part, run
-from unmask.stress.impostors.pair_scores import PairScores, as_pairs, possible_counts
-from unmask.stress.impostors.ranks import (
-    Levels,
-    Ranked,
-    closest_first,
-    closest_weights,
-    surfaces,
-    target_ranges,
+from unmask.stress.impostors.pair_scores import (
+    PairScores,
+    as_pairs,
+    from_zero,
+    gaps,
+    possible_counts,
 )
 from unmask.stress.impostors.uncertainty import (
     FEW,
@@ -39,6 +41,8 @@ from unmask.stress.impostors.uncertainty import (
 )
 
 SCORES = 1 << 21
+_TOGETHER = 32
+_NEGLIGIBLE = 1e-200  # subnormal weights change nothing and slow a product twentyfold
 Proxy = PairScores | npt.ArrayLike | None
 
 
@@ -116,22 +120,177 @@ def simulate_worst_case(
 
 
 @dataclass(frozen=True, eq=False)
-class FlatPairs:
-    """Scores of pairs as the tasks of a job share them, and what is asked of them.
+class Levels:
+    """Distinct thresholds from low to high; ``index`` finds each given one among them."""
 
-    A target's pairs begin at ``first``, a pair's scores at ``start``. The adversary chooses by
-    ``similarity``, where differences up to ``tie`` are none.
+    values: FloatArray
+    index: IntArray
+
+    @classmethod
+    def of(cls, thresholds: npt.ArrayLike) -> Levels:
+        """Check and sort what was given."""
+        values, index = np.unique(as_thresholds(thresholds), return_inverse=True)
+        return cls(values, index)
+
+    @lazy
+    def exceeded(self) -> Places:
+        """Gives how many levels each score exceeds."""
+        return Places(self.values, "left")
+
+    def above(self, xp: Xp, scores: Any, cell: Any, cells: int) -> Any:
+        """Scores above each level in each cell, (cells, levels); ``cell`` broadcasts to scores."""
+        width = self.values.size + 1
+        table = xp.bincount(xp.among(self.exceeded, scores) + cell * width, cells * width)
+        below = xp.cumulate(table.reshape(cells, width))
+        return below[:, -1:] - below[:, 1:-1]
+
+
+def as_thresholds(thresholds: npt.ArrayLike) -> FloatArray:
+    """A list of numbers."""
+    given = np.atleast_1d(np.asarray(thresholds, dtype=np.float64))
+    if given.ndim != 1 or given.size == 0:
+        raise InputError(f"thresholds: expected a list of numbers, found shape {given.shape}")
+    reject_nan(given, "threshold")
+    return given
+
+
+def closest_weights(impostors: int, counts: npt.ArrayLike) -> FloatArray:
+    """w_r(N) for every N of ``counts`` (rows) and rank r = 1…M (columns).
+
+    w_1 = N/M, and w_{r+1}/w_r = (M − r − N + 1)/(M − r): products, no factorials.
     """
+    n = np.asarray(counts, dtype=np.float64)[:, None]
+    r = np.arange(1, impostors)[None, :]
+    ratio = np.maximum(impostors - r - n + 1, 0.0) / (impostors - r)
+    weights = np.cumprod(np.concatenate([n / impostors, ratio], axis=1), axis=1)
+    return np.where(weights < _NEGLIGIBLE, 0.0, weights)
+
+
+def closest_first(
+    above: IntArray, trials: IntArray, similarity: FloatArray, tie: float
+) -> tuple[FloatArray, IntArray]:
+    """False-alarm rates (ranks, levels), the closest impostor first, and who has each rank.
+
+    Of ``trials`` scores of each impostor, ``above`` lie above each level; an impostor of similarity
+    −inf is left out. Neighbours whose similarities differ by ``tie`` or less are equally close:
+    every order of them is as likely, so each of their ranks gets their mean.
+    """
+    order = np.argsort(-similarity)
+    ordered = similarity[order]
+    if ordered[-1] == -np.inf:
+        kept = int(np.searchsorted(-ordered, np.inf))
+        order, ordered = order[:kept], ordered[:kept]
+    rates = above[order] / trials[order, None]
+    starts = np.concatenate([[0], np.flatnonzero(gaps(ordered) > tie) + 1])
+    if starts.size == order.size:
+        return rates, order
+    sizes = np.diff(np.append(starts, order.size))
+    means = np.add.reduceat(rates, starts, axis=0) / sizes[:, None]
+    return np.asarray(np.repeat(means, sizes, axis=0)), order
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked(ABC):
+    """What the tasks of a job share: what is asked, of targets whose impostors can be ranked.
+
+    Similarities that differ by ``tie`` or less are equal; ``groups`` of speakers leave in turn.
+    """
+
+    levels: Levels
+    counts: IntArray
+    groups: Groups | None
+    tie: float
+
+    @abstractmethod
+    def ranked(self, xp: Xp, targets: Range) -> Iterator[tuple[FloatArray, IntArray]]:
+        """Rates of each target's impostors (ranks, levels), and who has each rank."""
+
+    @abstractmethod
+    def ranges(self) -> list[Range]:
+        """Ranges of targets for a task."""
+
+
+def surfaces(xp: Xp, job: Ranked, targets: Range) -> Arrays:
+    """``each``: P_FA^N(τ) of every target of a range, (targets, counts, thresholds).
+
+    With groups that leave also ``without``: the sums over the targets that stay, (groups, counts,
+    thresholds), where the impostors of a group have left.
+    """
+    first, last = targets
+    parts: list[FloatArray] = [np.empty(0)] * (last - first)
+    waiting: dict[int, list[tuple[int, FloatArray]]] = {}
+    weights: dict[int, FloatArray] = {}
+
+    def settle(size: int) -> None:
+        numbers, rates = zip(*waiting.pop(size), strict=True)
+        if size not in weights:
+            weights[size] = closest_weights(size, job.counts)
+        product = weights[size] @ np.concatenate(rates, axis=1)
+        for number, own in zip(numbers, np.split(product, len(numbers), axis=1), strict=True):
+            parts[number] = own
+
+    deleted = None if job.groups is None else Deleted(job.groups, job.counts)
+    for number, (rates, order) in enumerate(job.ranked(xp, targets)):
+        if deleted is not None:
+            deleted.add(rates, order, first + number)
+        size = rates.shape[0]
+        waiting.setdefault(size, []).append((number, rates))
+        if len(waiting[size]) == _TOGETHER:
+            settle(size)
+    for size in tuple(waiting):
+        settle(size)
+    each = {"each": np.clip(np.stack(parts), 0.0, 1.0)}
+    return each if deleted is None else each | {"without": deleted.total}
+
+
+class Deleted:
+    """Sums over targets of P_FA^N(τ) without each group of speakers: (groups, counts, levels)."""
+
+    def __init__(self, groups: Groups, counts: IntArray) -> None:
+        self._groups, self._counts = groups, groups.fewer(counts)
+        self._weights: dict[int, FloatArray] = {}
+        self.total = np.zeros(0)
+
+    def add(self, rates: FloatArray, order: IntArray, target: int) -> None:
+        """The rates of one target, and who has each rank."""
+        counts, group = self._counts, self._groups.impostor[order]
+        if not self.total.size:
+            self.total = np.zeros((self._groups.number, counts.size, rates.shape[1]))
+        codes = np.arange(self._groups.number)
+        codes = codes[codes != self._groups.target[target]]
+        kept = group != codes[:, None]
+        sizes = kept.sum(axis=1)
+        for size in map(int, np.unique(sizes)):
+            if size not in self._weights:
+                self._weights[size] = closest_weights(size, counts)
+            some = codes[sizes == size]
+            ranks = np.nonzero(kept[sizes == size])[1].reshape(some.size, size)
+            staying = rates[ranks.T].reshape(size, -1)
+            part = (self._weights[size] @ staying).reshape(counts.size, some.size, -1)
+            self.total[some] += part.swapaxes(0, 1)
+
+
+def target_ranges(sizes: IntArray, most: int) -> list[Range]:
+    """Ranges of targets whose sizes add up to at most ``most``, one target at least."""
+    total = from_zero(sizes)
+    ranges: list[Range] = []
+    start = 0
+    while start < sizes.size:
+        reach = int(np.searchsorted(total, total[start] + most, side="right")) - 1
+        ranges.append((start, max(reach, start + 1)))
+        start = ranges[-1][1]
+    return ranges
+
+
+@dataclass(frozen=True, eq=False)
+class FlatPairs(Ranked):
+    """Scores of pairs: a target's begin at ``first``, a pair's scores at ``start``."""
 
     scores: FloatArray
     start: IntArray
     first: IntArray
     impostor: IntArray
     similarity: FloatArray
-    tie: float
-    levels: Levels
-    counts: IntArray
-    groups: Groups | None
 
     @classmethod
     def of(
@@ -145,14 +304,12 @@ class FlatPairs:
         """Pairs chosen by these similarities."""
         possible = possible_counts(counts, pairs.impostors, pairs.target_names)
         flat = pairs.scores, pairs.start, pairs.first, pairs.impostor
-        return cls(*flat, similarity, pairs.tie(similarity), levels, possible, groups)
+        return cls(levels, possible, groups, pairs.tie(similarity), *flat, similarity)
 
     def ranges(self) -> list[Range]:
-        """Ranges of targets with about as many scores."""
         return target_ranges(np.diff(self.start[self.first]), SCORES)
 
     def ranked(self, xp: Xp, targets: Range) -> Iterator[tuple[FloatArray, IntArray]]:
-        """Rates of each target's impostors (ranks, levels), and who has each rank."""
         for target in range(*targets):
             begin, end = self.first[target : target + 2]
             bounds = self.start[begin : end + 1]
@@ -208,6 +365,19 @@ class Rates:
     without: FloatArray | None = None
     fewer: IntArray | None = None
 
+    def up_to(self, count: int) -> Rates:
+        """The rates with N ≤ ``count``."""
+        some = self.counts <= count
+        return Rates(self.counts[some], self.thresholds, self.values[some])
+
+    def deleted(self) -> Iterator[Rates]:
+        """The rates without each group of speakers."""
+        if self.without is None or self.fewer is None:
+            return
+        counts, first = np.unique(self.fewer, return_index=True)
+        for values in self.without:
+            yield Rates(counts, self.thresholds, values[first])
+
 
 def crossed_rates(
     crossed: Crossed, thresholds: npt.ArrayLike, counts: npt.ArrayLike, groups: Groups | None
@@ -219,13 +389,12 @@ def crossed_rates(
         for one in (crossed.whole, *crossed.folds)
     ]
     edge = 0.5 / (len(crossed.whole.target_names) * crossed.per_pair)
-    return rates_of(jobs, groups, fold_weight(crossed.whole.sizes), edge, levels)
+    return rates_of(jobs, fold_weight(crossed.whole.sizes), edge)
 
 
-def rates_of(
-    jobs: Sequence[Ranked], groups: Groups | None, weight: float, edge: float, levels: Levels
-) -> Rates:
+def rates_of(jobs: Sequence[Ranked], weight: float, edge: float) -> Rates:
     """Join what all scores chose (first) with what the folds chose (the others), if any."""
+    levels, counts, groups = jobs[0].levels, jobs[0].counts, jobs[0].groups
     results = []
     for number, job in enumerate(jobs):
         with part(number, len(jobs)):
@@ -236,7 +405,6 @@ def rates_of(
         if without is not None:
             others = np.mean([one for _, one in folds if one is not None], axis=0)
             without = middle(without, others, weight, edge)
-    counts = jobs[0].counts
     return Rates(
         counts,
         levels.values[levels.index],
@@ -257,7 +425,7 @@ def _mean(results: Iterable[Arrays], groups: Groups | None) -> tuple[FloatArray,
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WorstCase(Band):
+class WorstCase(Band, Noticed):
     """Measured P_FA^N(τ) with its interval; :func:`~unmask.stress.worst_case` makes it.
 
     It rests on so many ``targets`` with at least so many ``impostors``, and on a median of
@@ -295,14 +463,15 @@ class WorstCase(Band):
         return cls(*band, targets, impostors, per_pair, split)
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def notices(self) -> tuple[Notice, ...]:
         """What to be careful about."""
         if not self.split or self.per_pair >= FEW:
             return ()
-        return (
+        sentence = (
             f"{self.per_pair:g} scores a pair (median): the closest impostor is known roughly, and"
-            f" rates rest on a correction for it; {FEW} or more would need less of it",
+            f" rates rest on a correction for it; {FEW} or more would need less of it"
         )
+        return (Notice("few-scores", "", sentence),)
 
     @property
     def estimates(self) -> tuple[Estimate, ...]:

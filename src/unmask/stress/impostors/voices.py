@@ -28,8 +28,14 @@ from unmask.stress.impostors.pair_scores import (
     from_zero,
     possible_counts,
 )
-from unmask.stress.impostors.ranks import Levels, closest_first, target_ranges
-from unmask.stress.impostors.rates import WorstCase, rates_of
+from unmask.stress.impostors.rates import (
+    Levels,
+    Ranked,
+    WorstCase,
+    closest_first,
+    rates_of,
+    target_ranges,
+)
 from unmask.stress.impostors.uncertainty import FOLDS, Groups, Jackknife, even, fold_weight
 from unmask.trials import Embeddings
 
@@ -250,18 +256,11 @@ class Strip:
 
 
 @dataclass(frozen=True, eq=False)
-class Voices:
-    """Rows that attack as the tasks of a job share them, and what is asked of them.
-
-    Similarities that differ by ``tie`` or less are equal.
-    """
+class Voices(Ranked):
+    """Rows that attack, and whom the adversary finds like whom."""
 
     rows: SpeakerRows
     likeness: Likeness
-    tie: float
-    levels: Levels
-    counts: IntArray
-    groups: Groups | None
 
     @lazy
     def sizes(self) -> IntArray:
@@ -269,12 +268,11 @@ class Voices:
         return np.diff(self.rows.edges)
 
     def ranges(self) -> list[Range]:
-        """Ranges of targets for a task, whose counts fit into memory; who works does not matter."""
+        """Their counts fit into memory; who works does not matter."""
         cells = self.sizes.size * self.levels.values.size
         return target_ranges(np.maximum(self.sizes, -(-cells * ROWS // _CELLS)), ROWS)
 
     def ranked(self, xp: Xp, targets: Range) -> Iterator[tuple[FloatArray, IntArray]]:
-        """Rates of each target's impostors (ranks, levels), and who has each rank."""
         above = xp.host(self.above(xp, targets))
         similarity, allowed = map(xp.host, self.likeness.of(xp, targets))
         similarity = np.where(allowed, similarity, -np.inf)
@@ -387,11 +385,11 @@ class EmbeddedVoices:
         for attack, means in parts:
             likeness = Likeness(*means, order.sizes)
             tie = TIE * similarity_span(likeness)
-            jobs.append(Voices(attack, likeness, tie, levels, wanted, dealt))
+            jobs.append(Voices(levels, wanted, dealt, tie, attack, likeness))
         per_pair = float(np.median(order.sizes)) ** 2
         edge = 0.5 / (len(order.names) * per_pair)
         return WorstCase.around(
-            rates_of(jobs, dealt, fold_weight(order.sizes), edge, levels),
+            rates_of(jobs, fold_weight(order.sizes), edge),
             jackknife,
             targets=len(order.names),
             impostors=self.impostors,
