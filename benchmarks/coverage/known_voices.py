@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from unmask.stress.impostors.rates import closest_weights
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.stress.impostors.pair_scores import PairScores, as_counts
+from unmask.stress.impostors.rates import closest_weights
 
 Vectors = npt.NDArray[np.float32]
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
-from unmask.stress.impostors.rates import closest_weights
 
 from benchmarks.coverage.study import SPEAKERS, Cell, Drawn, Study
 from unmask.base.arrays import FloatArray, IntArray
 from unmask.stress import PairScores, extrapolate, worst_case
+from unmask.stress.impostors.rates import closest_weights
 
 LAWS = ("student", "plda", "hubs", "families")
 APART = "households"

@@ -24,14 +24,15 @@ from unmask.stress.extrapolation.base import (
     EDGES,
     FIT_EDGES,
     Measured,
+    Moments,
     Warp,
     closest_mass,
     eliminate,
+    pareto_tail,
     training_surface,
 )
 from unmask.stress.extrapolation.choose import CANDIDATES, MODELS, fit_model
-from unmask.stress.extrapolation.moments import Moments, pareto_tail
-from unmask.stress.extrapolation.parametric import (
+from unmask.stress.extrapolation.models import (
     Parametric,
     location_table,
     plda_table,

@@ -14,10 +14,16 @@ import numpy as np
 
 from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, current_place, ranges_of, run
-from unmask.speech.audio import SAMPLE_RATE, failure, file_workers, read_audio
+from unmask.speech.audio import (
+    SAMPLE_RATE,
+    Float32Array,
+    failure,
+    file_workers,
+    read_audio,
+    without_pauses,
+)
 from unmask.speech.corpus import Recording
 from unmask.speech.encoders import Encoder, Function, load_encoder
-from unmask.speech.features import Float32Array, without_pauses
 from unmask.trials import Embeddings
 
 
@@ -110,9 +116,7 @@ class _Shared:
 
 @dataclass(frozen=True, repr=False)
 class _Given:
-    """An encoder, or its name for other processes; jobs of both are the same, and so is the repr
-    that names them beside the fingerprint.
-    """
+    """An encoder, or its name for other processes: a job is named alike in both cases."""
 
     encoder: str | Encoder
 
@@ -124,9 +128,7 @@ _once = lru_cache(maxsize=1)(load_encoder)
 
 
 def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
-    """Vectors of some recordings: of which recording, which piece of it, how long; failures and
-    remarks are lines by number of the recording, as JSON.
-    """
+    """Vectors of some recordings: of which, which piece, how long; failures and remarks as JSON."""
     encoder = _once(given.encoder) if isinstance(given.encoder, str) else given.encoder
     owner: list[int] = []
     segments: list[int] = []

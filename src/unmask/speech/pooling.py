@@ -22,7 +22,15 @@ from unmask.speech.audio import SAMPLE_RATE, failure, file_workers, read_audio, 
 from unmask.speech.corpus import Recording, first_of_each
 from unmask.speech.embedding import embed
 from unmask.speech.safeguards import Protected, keyed
-from unmask.speech.world import Voice, analysed, mean_voice, moments, moved, synthesised, voice_of
+from unmask.speech.vocoding import (
+    Voice,
+    analysed,
+    mean_voice,
+    moments,
+    moved,
+    synthesised,
+    voice_of,
+)
 from unmask.trials import Embeddings
 
 LEVELS = ("speaker", "utterance")
@@ -109,9 +117,7 @@ def _check(own: Iterable[str], pool: Iterable[str], farthest: int, average: int)
 def _drawn(
     voices: FloatArray, vector: FloatArray, farthest: int, average: int, seed: int, name: str
 ) -> IntArray:
-    """Rows of ``average`` random ones among the ``farthest`` of ``voices`` from a ``vector``, by
-    cosine of unit vectors; the draw depends on ``seed`` and ``name`` alone.
-    """
+    """Rows of ``average`` random ones among the ``farthest`` of unit ``voices`` by cosine."""
     far = np.argsort(voices @ vector, kind="stable")[:farthest]
     return np.asarray(keyed(seed, name).choice(far, average, replace=False))
 

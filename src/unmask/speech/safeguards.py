@@ -23,8 +23,7 @@ from unmask.errors import InputError
 from unmask.run import Arrays, Range, Xp, atomic_path, ranges_of, run, write_whole
 from unmask.speech.audio import failure, file_workers, read_audio, write_audio
 from unmask.speech.corpus import Recording
-from unmask.speech.lpc import mcadams
-from unmask.speech.world import analysed, shifted, synthesised
+from unmask.speech.vocoding import analysed, mcadams, shifted, synthesised
 
 RANGES = {"b2": (0.8, 0.8), "b2r": (0.7, 0.9), "b2w": (0.5, 0.9)}
 """Ranges of the McAdams coefficient: B2 and B2r of Patino et al., B2w of later challenges."""

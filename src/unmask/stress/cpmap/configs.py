@@ -204,10 +204,7 @@ def trial_bias(
 def trial_configs(
     scores: Scores, subset: TrialList | None, subset_name: str
 ) -> tuple[tuple[CpConfig, ...], list[Notice]]:
-    """The trial configs that can be told from a table, the user's ``subset``, and notices.
-
-    The first is all trials, by the name "full cross-pairing" where no pair of utterances lacks.
-    """
+    """The trial configs that can be told from a table, all trials first, and the user's ``subset``."""
     counted = np.asarray(scores.is_target | scores.is_nontarget)
     masks: dict[str, BoolArray] = {"all trials": counted}
     notices: list[Notice] = []
@@ -238,13 +235,9 @@ def trial_configs(
 def enrolment_fixed(
     enrol: npt.NDArray[np.integer], test: npt.NDArray[np.integer], speaker: npt.NDArray[np.integer]
 ) -> BoolArray:
-    """The trials of enrolment-fixed cross-pairing among those of a list (Li 2022, section 2).
-
-    ``enrol`` and ``test`` are codes of utterances in one common numbering, ``speaker`` the code of
-    the enrolment's speaker. One enrolment is fixed per speaker, the one with most trials (of
-    several, the lowest code), and compared with all utterances that are not fixed. A list may hold
-    such a pair in one order only, whichever: it then counts with the fixed utterance on the test
-    side; where both orders are there, the one with the fixed utterance enrolled counts.
+    """The trials of enrolment-fixed cross-pairing among those of a list (Li 2022, section 2). One
+    enrolment is fixed per ``speaker``, the one with most trials (the lowest code), and compared
+    with all utterances that are not fixed; a pair that stands in the other order only counts too.
     """
     pairs, counts = np.unique(np.stack([speaker, enrol]), axis=1, return_counts=True)
     best = np.lexsort([pairs[1], -counts, pairs[0]])

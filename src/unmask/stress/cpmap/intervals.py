@@ -115,11 +115,9 @@ class Plan:
     tolerance: float
 
     def of(self, times: Times) -> Arrays:
-        """All numbers on the list in which each trial stands ``times`` times.
-
-        ``cells`` by system, row by row of the map, then the hardest tenth; ``ties``, the share of
-        ties by comparison; ``positions`` (x, y, metric) by system and config. NaN where a class is
-        empty.
+        """Numbers of the list in which each trial stands ``times`` times, NaN where a class is
+        empty: ``cells`` by system with the hardest tenth last, the share of ``ties`` by comparison,
+        and ``positions`` (x, y, metric) by system and config.
         """
         sizes = int(times[0].sum()), int(times[1].sum())
         number, width = len(self.systems), self.steps[0] * self.steps[1] + 1
@@ -195,10 +193,7 @@ class _Moments:
 
 
 class _Spread:
-    """The numbers of the sample, how they spread over replicates, and the intervals that gives.
-
-    Replicates are added in their order, so who computes them changes nothing.
-    """
+    """The numbers of the sample, how they spread over replicates, and the intervals of that."""
 
     def __init__(
         self, plan: Plan, units: Units, replicates: int, level: float, seed: int, below: float
@@ -271,10 +266,9 @@ class _Spread:
     def _share(
         self, low: SupportsFloat, value: float, high: SupportsFloat, away: FloatArray
     ) -> Interval:
-        """A share of cells between two bounds, which are never less than a cell apart.
-
-        Where they meet because cells were not ``away`` in any replicate, these cells get the score
-        bound of a share among as many speakers: that no draw moved them is no proof.
+        """A share of cells between bounds at least a cell apart. Where cells were not ``away`` in
+        any replicate, they get the score bound of a share among as many speakers: no draw is no
+        proof.
         """
         least, most = min(float(low), value), max(float(high), value)
         if least == most:

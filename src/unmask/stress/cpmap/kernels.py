@@ -64,11 +64,9 @@ class Order:
 
 
 def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name: str) -> Order:
-    """Sort one class, hardest first; ties by the own score, so the input order plays no part.
-
-    Targets are hard where the reference is low, nontargets where it is high. Without hardness the
-    system's own scores order. Several references become one by the mean of their ranks within the
-    class (``rank``; ties share the mean rank) or of their scores (``mean``).
+    """Sort one class, hardest first: targets by low, nontargets by high reference scores, the own
+    ones without hardness and for ties. Several references become one by the mean of ``rank`` or of
+    scores.
     """
     if combine not in COMBINATIONS:
         raise InputError(f"hardness: expected combine rank or mean, found {combine}")
@@ -159,10 +157,9 @@ def _column(values: npt.ArrayLike, size: int, name: str) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Prefixes:
-    """Score codes of one class in hardness order, split digit by digit from the highest.
-
-    ``lower[d][i]`` counts, among the first i places of level d, the codes whose d-th digit is 0;
-    those come first in level d + 1, in the same order.
+    """Score codes of one class in hardness order, split digit by digit from the highest:
+    ``lower[d][i]`` counts those among the first i of level d whose d-th digit is 0; they come first
+    in level d + 1.
     """
 
     lower: tuple[Ranks, ...]
@@ -181,9 +178,8 @@ class Prefixes:
         return cls(tuple(levels), codes.size)
 
     def split(self, level: int, places: Ranks) -> tuple[Ranks, Ranks]:
-        """The lower and the upper half of a score range, one level further down.
-
-        ``places`` (two rows): where in this level the trials of each prefix begin and end.
+        """The lower and upper half of a score range one level down; ``places``: ends of each
+        prefix.
         """
         lower = self.lower[level]
         below = lower[places]
@@ -254,11 +250,9 @@ def _sizes(places: Ranks) -> Ranks:
 
 
 def eer(trials: Trials, targets: IntArray, nontargets: IntArray) -> FloatArray:
-    """Raw EER of the first ``targets`` and ``nontargets`` trials, cell by cell.
-
-    Pmiss − Pfa rises with the threshold from −1 to 1. One digit of the score code per step, the
-    half of the score range is kept in which it reaches 0; what is left is one score, over which the
-    ROC polygon runs straight. Comparisons are in integers, so ties are exact.
+    """Raw EER of the first ``targets`` and ``nontargets`` trials, cell by cell: digit by digit the
+    half of the score range is kept in which Pmiss − Pfa reaches 0, down to one score, over which
+    the ROC polygon runs straight. Comparisons are in integers, so ties are exact.
     """
     t, n = _first(targets), _first(nontargets)
     missed = np.zeros(targets.size, np.int64)
@@ -278,11 +272,9 @@ def eer(trials: Trials, targets: IntArray, nontargets: IntArray) -> FloatArray:
 
 
 def min_dcf(trials: Trials, targets: IntArray, nontargets: IntArray, cost: Cost) -> FloatArray:
-    """Least normalised detection cost, ±inf included, cell by cell.
-
-    Branch and bound over score ranges: inside a range no threshold costs less than Pmiss at its
-    lower and Pfa at its upper end, and a range is split only where that undercuts the best
-    threshold seen so far. Every range with Pfa > Cmiss·p/(Cfa·(1−p)) falls at once.
+    """Least normalised detection cost, ±inf included, cell by cell, by branch and bound: a score
+    range is split only where Pmiss at its lower and Pfa at its upper end undercut the best
+    threshold yet.
     """
     miss, alarm = float(cost.of(1.0, 0.0)) / targets, float(cost.of(0.0, 1.0)) / nontargets
     best = np.minimum(miss * targets, alarm * nontargets)

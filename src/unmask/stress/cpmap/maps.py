@@ -70,10 +70,7 @@ class CpMetric:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """How many trials of each class every cell holds, row by row of a map, then the hardest tenth.
-
-    ``defined`` are the cells with at least 30 trials of each class, without the tenth.
-    """
+    """How many trials of each class every cell holds, row by row, then the hardest tenth."""
 
     targets: IntArray
     nontargets: IntArray

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr
+from scipy.special import digamma, log_ndtr, ndtr, polygamma
 
 from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
@@ -74,9 +74,7 @@ def training_counts(max_count: int) -> IntArray:
 
 
 def training_thresholds(pairs: PairScores, max_count: int) -> FloatArray:
-    """Even steps over the range in which rates move at all, and finer ones over that of the
-    closest of ``max_count`` impostors.
-    """
+    """Even steps over the range in which rates move at all, and finer ones over the closest's."""
     rank = np.maximum(pairs.impostors // max_count, 1)
     order = np.lexsort((-pairs.similarity, pairs.target))
     closest = order[pairs.first[:-1] + rank - 1]
@@ -155,10 +153,8 @@ def normal_nodes(size: int) -> tuple[FloatArray, FloatArray]:
 
 
 def rising(rates: FloatArray) -> FloatArray:
-    """Rates (…, grid cells, thresholds) that never fall as the impostor comes closer.
-
-    This is what makes predictions monotone in N whatever the parameters are: the closest of more
-    impostors is stochastically closer.
+    """Rates (…, grid cells, thresholds) that never fall as the impostor comes closer: the closest
+    of more is stochastically closer, so predictions are monotone in N whatever the parameters are.
     """
     return np.maximum.accumulate(rates, axis=-2)
 
@@ -187,10 +183,8 @@ class Stack(Model):
 def eliminate(
     table: FloatArray, axis: FloatArray, wanted: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The best value of each threshold, and the rates (counts, thresholds) that it gives.
-
-    ``table`` holds the model's rates (counts, axis), ``wanted`` the empirical ones (counts,
-    thresholds), ``weights`` one weight per count.
+    """The best value of each threshold, and the rates (counts, thresholds) it gives: ``table`` are
+    the model's rates (counts, axis), ``wanted`` the measured ones, ``weights`` those of counts.
     """
     from scipy.interpolate import CubicSpline
 
@@ -264,9 +258,8 @@ def away(
     axis: FloatArray,
     affine: tuple[float, float] | None,
 ) -> FloatArray:
-    """Weighted errors of a model on the training cells, from its rates ``table`` on an axis.
-
-    Thresholds are read through the ``affine`` map, or warped as is best where there is none.
+    """Weighted errors of a model on the training cells, from its rates ``table`` on an axis;
+    thresholds are read through the ``affine`` map, or warped as is best where there is none.
     """
     weights = weights_of(surface.counts)
     if affine is None:
@@ -274,3 +267,129 @@ def away(
     else:
         fitted = table(read(surface.thresholds, None, *affine))
     return np.asarray((np.sqrt(weights)[:, None] * (fitted - surface.values)).ravel())
+
+
+TAIL = 0.02
+_LEAST_TAIL = 30
+_NEAR = 0.05
+_PROBABILITIES: FloatArray = (np.arange(301) + 0.5) / 301
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """Locations of all pairs, standardised within their target or all alike, sorted once."""
+
+    centre: FloatArray
+    spread: FloatArray
+    ordered: FloatArray
+
+    @classmethod
+    def of(cls, pairs: PairScores, *, by_target: bool) -> Located:
+        """Standardise each pair's mean score."""
+        targets = len(pairs.target_names)
+        size = np.bincount(pairs.target, minlength=targets)
+        centre = np.bincount(pairs.target, pairs.similarity) / size
+        spread = np.sqrt(
+            np.bincount(pairs.target, (pairs.similarity - centre[pairs.target]) ** 2) / (size - 1)
+        )
+        if not by_target:
+            centre = np.full(targets, pairs.similarity.mean())
+            spread = np.full(targets, pairs.similarity.std())
+        spread = np.maximum(spread, 1e-9 * max(float(np.ptp(pairs.similarity)), 1e-300))
+        z = (pairs.similarity - centre[pairs.target]) / spread[pairs.target]
+        return cls(centre, spread, np.sort(z))
+
+    def quantiles(self) -> FloatArray:
+        """Location at the grid's normal quantiles: empirical, with a generalised Pareto tail."""
+        values = self.ordered
+        share = (np.arange(values.size) + 0.5) / values.size
+        tail = max(TAIL, min(_LEAST_TAIL / values.size, 0.5))
+        z = centres(EDGES)
+        body = np.interp(ndtr(z), share, values)
+        edge = float(np.interp(1 - tail, share, values))
+        excess = values[values > edge] - edge
+        shape, scale = pareto_tail(excess, np.ones(excess.size))
+        beyond = ndtr(-z) / tail
+        far = edge + scale * (
+            np.expm1(-shape * np.log(np.maximum(beyond, 1e-300))) / shape
+            if abs(shape) > 1e-9
+            else -np.log(np.maximum(beyond, 1e-300))
+        )
+        return np.maximum.accumulate(np.where(beyond < 1, far, body))
+
+
+def pareto_tail(excess: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Shape and scale of a generalised Pareto tail by probability-weighted moments.
+
+    With a_0 = E[X] and a_1 = E[X·(1 − F(X))]: shape = 2 − a_0/(a_0 − 2a_1),
+    scale = 2·a_0·a_1/(a_0 − 2a_1).
+    """
+    order = np.argsort(excess)
+    x, w = excess[order], weights[order]
+    total = np.cumsum(w)
+    survival = 1 - (total - 0.5 * w) / total[-1]
+    first = float(np.average(x, weights=w))
+    second = float(np.average(x * survival, weights=w))
+    gap = max(first - 2 * second, 1e-12 * first)
+    shape = float(np.clip(2 - first / gap, -0.5, 0.3))
+    return shape, first * (1 - shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Start values of the fits, and the parts of the models that are not fitted at all."""
+
+    location: float
+    spread: float
+    scale: float
+    noise: float
+    log_scale: float
+    log_scale_spread: float
+    near: FloatArray
+    residuals: FloatArray
+    by_target: Located
+    pooled: Located
+
+    @classmethod
+    def of(cls, pairs: PairScores) -> Moments:
+        """Measure a set of pairs."""
+        deviation = pairs.deviation * np.sqrt(pairs.sizes / (pairs.sizes - 1))
+        freedom = (pairs.sizes - 1) / 2
+        log_scale = np.log(np.maximum(deviation, 1e-12 * float(np.ptp(pairs.scores))))
+        # (n − 1)·S²/σ² is χ² with n − 1 degrees of freedom, which tells the bias and the noise of
+        # the logarithm of a sample deviation.
+        log_scale -= 0.5 * (digamma(freedom) - np.log(freedom))
+        own = float(np.mean(0.25 * polygamma(1, freedom)))
+        spread = float(pairs.similarity.std())
+        near, residuals = _residuals(pairs)
+        return cls(
+            float(pairs.similarity.mean()),
+            max(spread, 1e-9 * float(np.ptp(pairs.scores))),
+            float(np.sqrt(np.mean(deviation**2))),
+            float(np.mean(deviation**2 / pairs.sizes)),
+            float(log_scale.mean()),
+            float(np.sqrt(max(log_scale.var() - own, 0.0))),
+            near,
+            residuals,
+            Located.of(pairs, by_target=True),
+            Located.of(pairs, by_target=False),
+        )
+
+
+def _residuals(pairs: PairScores) -> tuple[FloatArray, FloatArray]:
+    """Location and scale of near pairs, slope of the log scale, quantiles of the residuals."""
+    location = pairs.similarity
+    order = np.argsort(location)
+    bins = np.array_split(order[order.size // 2 :], 12 if order.size >= 240 else 3)
+    middle = np.array([location[b].mean() for b in bins])
+    log_rms = np.array([0.5 * np.log(np.mean(pairs.deviation[b] ** 2) + 1e-300) for b in bins])
+    slope = float(np.polyfit(middle, log_rms, 1)[0]) if np.ptp(middle) > 0 else 0.0
+    near = order[-max(int(_NEAR * order.size), 20) :]
+    chosen = np.zeros(order.size, dtype=np.bool_)
+    chosen[near] = True
+    centre = float(location[near].mean())
+    of_score = np.repeat(chosen, pairs.sizes)
+    mean = np.repeat(location[chosen], pairs.sizes[chosen])
+    residual = (pairs.scores[of_score] - mean) * np.exp(-slope * (mean - centre))
+    scale = float(residual.std()) or 1e-9
+    return np.array([centre, scale, slope]), np.quantile(residual / scale, _PROBABILITIES)

@@ -22,6 +22,7 @@ from unmask.run import advance, place, reporting
 from unmask.stress.extrapolation.base import (
     Measured,
     Model,
+    Moments,
     Stack,
     checked_max_count,
     training_counts,
@@ -30,12 +31,12 @@ from unmask.stress.extrapolation.base import (
     weights_of,
 )
 from unmask.stress.extrapolation.fitted import Extrapolation
-from unmask.stress.extrapolation.moments import Moments, fit_tail
-from unmask.stress.extrapolation.parametric import (
+from unmask.stress.extrapolation.models import (
     PARAMETERS,
     Parametric,
     fit_generative,
     fit_parametric,
+    fit_tail,
 )
 from unmask.stress.impostors.pair_scores import PairScores, as_counts, as_pairs
 from unmask.stress.impostors.rates import (
@@ -120,11 +121,7 @@ def extrapolate(
 
 @dataclass(frozen=True, eq=False)
 class Ready:
-    """What every model is fitted to: the training surface, and the scores behind it.
-
-    ``pairs`` hold the scores as they are. Where they were ``proxied``, models that read locations
-    off the scores are refused: the scores then do not tell who is chosen.
-    """
+    """What every model is fitted to; where a proxy chose, those that read scores are refused."""
 
     crossed: Crossed
     pairs: PairScores
@@ -244,9 +241,7 @@ def fit_model(
 
 
 def refit(model: Model, surface: Rates, moments: Callable[[], Moments], first: Moments) -> Model:
-    """The same model on another surface; ``moments`` of the scores behind it are measured only for
-    models that rest on them, ``first`` are those of the first fit.
-    """
+    """The same model on another surface, with its own ``moments`` only where it rests on them."""
     if isinstance(model, Stack):
         return Stack(tuple(refit(one, surface, moments, first) for one in model.members))
     own = first if fits_rates(model.name) else moments()
@@ -269,9 +264,7 @@ def misfit(model: Model, surface: Rates) -> float:
 def _tried(
     surface: Rates, names: tuple[str, ...], largest: int, fit: Callable[[str, Rates], Model]
 ) -> tuple[dict[str, Model], dict[str, float], tuple[str, ...], tuple[Notice, ...]]:
-    """Fits to the lower counts, their held-out errors, the models that did about as well as the
-    best (best first), and remarks.
-    """
+    """Fits to the lower counts, held-out errors, those about as good as the best, remarks."""
     if largest < _LEAST_HELD_OUT:
         sentence = f"{largest} impostors are too few to hold any out: {names[0]} was taken as it is"
         return {}, {}, names[:1], (Notice("none-held-out", "", sentence),)
@@ -289,9 +282,7 @@ def _tried(
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Cells on which models are judged: exact rates (counts, thresholds), and the rates at the
-    largest training count, which carry-forward repeats and which tell the hard thresholds.
-    """
+    """Cells on which models are judged: exact rates, and those at the largest training count."""
 
     counts: IntArray
     thresholds: FloatArray
@@ -299,9 +290,8 @@ class Judged:
     reference: FloatArray
 
     def error(self, model: Model | str, seconds: float = 0.0) -> ModelError:
-        """Mean absolute errors of a fitted model, or of the reference carried forward under a name.
-
-        Hard are the thresholds whose reference rate lies between 2 % and 98 %.
+        """Mean absolute errors of a model, or of the reference carried forward under a name; hard
+        are thresholds whose reference rate lies between 2 % and 98 %.
         """
         if isinstance(model, str):
             name, rates = model, self.reference

@@ -21,9 +21,8 @@ from unmask.base import FloatArray, IntArray
 from unmask.errors import InputError
 from unmask.estimate import Notice
 from unmask.run import advance
-from unmask.stress.extrapolation.base import Warp
-from unmask.stress.extrapolation.moments import Moments
-from unmask.stress.extrapolation.parametric import KNOTS, Parametric, gaussian_base
+from unmask.stress.extrapolation.base import Moments, Warp
+from unmask.stress.extrapolation.models import KNOTS, Parametric, gaussian_base
 from unmask.stress.impostors.rates import Rates, crossed_rates
 from unmask.stress.impostors.uncertainty import Crossed
 

@@ -385,12 +385,9 @@ def pairs_of_blocks(
     targets: IntArray | None = None,
     attack: BoolArray | None = None,
 ) -> PairScores:
-    """From embeddings' scores: ``score(k)`` gives utterances of speaker k × all utterances.
-
-    ``speakers`` holds each utterance's speaker code. ``per_pair`` keeps that many scores of a
-    pair, spread evenly over its utterance pairs, beside the mean of all; by default all are kept.
-    ``targets`` are the codes of the speakers that are targets, by default all. ``attack`` marks the
-    utterances whose scores are kept, by default all; the others choose.
+    """From embeddings' scores: ``score(k)`` gives utterances of speaker k × all utterances, which
+    have the codes ``speakers``; ``per_pair``, ``targets`` (codes) and ``attack`` are those of
+    :func:`pairs`.
     """
     kept_rows = np.ones(speakers.size, dtype=np.bool_) if attack is None else attack
     order = np.flatnonzero(kept_rows)[np.argsort(speakers[kept_rows], kind="stable")]

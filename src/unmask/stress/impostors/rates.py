@@ -169,11 +169,9 @@ def closest_weights(impostors: int, counts: npt.ArrayLike) -> FloatArray:
 def closest_first(
     above: IntArray, trials: IntArray, similarity: FloatArray, tie: float
 ) -> tuple[FloatArray, IntArray]:
-    """False-alarm rates (ranks, levels), the closest impostor first, and who has each rank.
-
-    Of ``trials`` scores of each impostor, ``above`` lie above each level; an impostor of similarity
-    −inf is left out. Neighbours whose similarities differ by ``tie`` or less are equally close:
-    every order of them is as likely, so each of their ranks gets their mean.
+    """False-alarm rates (ranks, levels), the closest impostor first, and who has each rank:
+    ``above`` of ``trials`` lie above each level; similarities −inf are left out, and neighbours
+    whose ``similarity`` differs by ``tie`` or less get their mean, every order being as likely.
     """
     order = np.argsort(-similarity)
     ordered = similarity[order]
@@ -211,10 +209,8 @@ class Ranked(ABC):
 
 
 def surfaces(xp: Xp, job: Ranked, targets: Range) -> Arrays:
-    """``each``: P_FA^N(τ) of every target of a range, (targets, counts, thresholds).
-
-    With groups that leave also ``without``: the sums over the targets that stay, (groups, counts,
-    thresholds), where the impostors of a group have left.
+    """``each``: P_FA^N(τ) of every target of a range, (targets, counts, thresholds); with groups
+    also ``without``, sums over targets that stay, (groups, counts, thresholds).
     """
     first, last = targets
     parts: list[FloatArray] = [np.empty(0)] * (last - first)
@@ -422,6 +418,14 @@ def _mean(results: Iterable[Arrays], groups: Groups | None) -> tuple[FloatArray,
         return each, None
     total = np.sum([one["without"] for one in parts], axis=0)
     return each, np.clip(total / groups.staying()[:, None, None], 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a model was fitted to where all scores would be too many."""
+
+    targets: int
+    per_pair: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -22,7 +22,8 @@ of a rate without group g, the variance is (G − 1)/G·Σ(θ_g − mean θ)², 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
@@ -97,10 +98,7 @@ class Band(Tabular):
 
 @dataclass(frozen=True, eq=False)
 class Crossed:
-    """Pairs as they are, and the folds of their scores that attack what the others chose.
-
-    Every fold holds the same pairs in the same order, with ``means`` of the scores that choose.
-    """
+    """Pairs as they are, and the folds of their scores that attack what the others chose."""
 
     whole: PairScores
     folds: tuple[PairScores, ...] = ()
@@ -173,17 +171,31 @@ class Groups:
         apart = bool((own[pairs.target] == among[pairs.impostor]).any())
         others = np.arange(own.size) if apart else np.flatnonzero(own < 0)
         own[others] = used.size + np.arange(others.size)
-        speakers, targets = used.size + others.size, own.size
-        for size in (even(number, speakers), speakers):
-            dealt = np.random.default_rng(seed).permutation(speakers) % size
-            group = np.full(len(names), -1)
+        group = np.full(len(names), -1)
+
+        def least(dealt: IntArray) -> int:
+            size = int(dealt.max()) + 1
             group[used] = dealt[: used.size]
             leaving = np.bincount(
-                pairs.target * size + group[pairs.impostor], minlength=targets * size
+                pairs.target * size + group[pairs.impostor], minlength=own.size * size
             )
-            left = pairs.impostors[:, None] - leaving.reshape(targets, size)
-            if left.min() > 0:
-                return cls(size, dealt[own], group, int(left.min()))
+            return int((pairs.impostors[:, None] - leaving.reshape(own.size, size)).min())
+
+        made = cls.dealt(number, used.size + others.size, seed, least)
+        return replace(made, target=made.target[own], impostor=group)
+
+    @classmethod
+    def dealt(
+        cls, number: int, speakers: int, seed: int, least: Callable[[IntArray], int]
+    ) -> Groups:
+        """Groups of as equal a size as ``speakers`` allow, at most ``number``; one for each speaker
+        where else a target lost all impostors, of whom ``least`` tells how many always remain.
+        """
+        for size in (even(number, speakers), speakers):
+            group = np.random.default_rng(seed).permutation(speakers) % size
+            remaining = least(group)
+            if remaining > 0:
+                return cls(size, group, group, remaining)
         raise InputError("jackknife: a target loses all impostors with a single speaker")
 
     def staying(self) -> IntArray:

@@ -1,5 +1,5 @@
-"""Location-scale models and PLDA in score space (Sholokhov 2020, sections 2.3 and 3), trained on
-P_FA^N directly and without drawing impostors.
+"""The models: location and scale, and PLDA in score space (Sholokhov 2020, sections 2.3 and 3),
+trained on P_FA^N directly and without drawing impostors; and a tail that is measured.
 
 **Location and scale.** The scores of a pair are location + scale·e with e from a base distribution,
 and the closest of N impostors has the largest of N locations (steps 1 to 3 of section 3.1). In
@@ -27,13 +27,18 @@ and variance 1/(1 + bθ). A score scatters around its similarity with three cumu
 quadratic form in the residuals, read through the Wilson–Hilferty transform because the scatter is
 skewed.
 
+**Peaks over threshold** (ISO/IEC 5152's way) rest on the scores alone. For each target (or for all
+alike) the location of an impostor is m_i + s_i·Q(z), z ~ N(0, 1), where Q is the empirical quantile
+function of the standardised mean scores, continued by a generalised Pareto tail. Scores scatter
+around their location like the residuals of the nearest pairs, with a log-linear scale.
+
 Warped models (``+``) read thresholds through a free monotone function, others through (τ − m)/s.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -44,6 +49,7 @@ from unmask.stress.extrapolation.base import (
     EDGES,
     FIT_EDGES,
     Model,
+    Moments,
     Warp,
     away,
     centres,
@@ -53,7 +59,6 @@ from unmask.stress.extrapolation.base import (
     read,
     rising,
 )
-from unmask.stress.extrapolation.moments import Moments
 from unmask.stress.impostors.rates import Rates
 
 KNOTS: FloatArray = np.concatenate([[-8.0], np.linspace(-3.0, 3.0, 13), [8.0]])
@@ -143,9 +148,7 @@ def fit_parametric(
     *,
     brief: bool = False,
 ) -> Parametric:
-    """Levenberg–Marquardt on the surface, the warping eliminated; from ``start`` if given, for a
-    few steps only where it is ``brief``.
-    """
+    """Levenberg–Marquardt, the warping eliminated; from ``start``, few steps where ``brief``."""
     from scipy.optimize import least_squares
 
     names, warped, general = PARAMETERS[name], name.endswith("+"), "cdf" in name
@@ -352,3 +355,68 @@ def plda_table(
     normal = 6 / skew * (root - 1) + skew / 6
     rates = rising(ndtr(-normal)).mean(axis=0)
     return np.asarray(closest_mass(counts, edges) @ rates)
+
+
+_MOST_TARGETS = 250
+_AXIS_POINTS = 160
+
+
+@dataclass(frozen=True, eq=False)
+class TailModel(Model):
+    """Locations per target, their tail, and the scatter of scores around them."""
+
+    name: str
+    centre: FloatArray
+    spread: FloatArray
+    quantile: FloatArray
+    near: FloatArray
+    residuals: FloatArray
+    warp: Warp | None
+
+    def rates(self, counts: IntArray, thresholds: FloatArray) -> FloatArray:
+        axis = thresholds if self.warp is None else self.warp(thresholds)
+        return np.clip(self.table(counts, axis), 0.0, 1.0)
+
+    def table(self, counts: IntArray, axis: FloatArray) -> FloatArray:
+        """P_N (counts, axis) without warping."""
+        middle, scale, slope = self.near
+        share = (np.arange(self.residuals.size) + 0.5) / self.residuals.size
+        below = np.concatenate([[0.0], share, [1.0]])
+        step = np.diff(self.residuals)[[0, -1]] * 4
+        knots = np.concatenate(
+            [[self.residuals[0] - step[0]], self.residuals, [self.residuals[-1] + step[1]]]
+        )
+        rates = np.zeros((self.quantile.size, axis.size))
+        finite = np.nan_to_num(axis, posinf=1e12, neginf=-1e12)
+        for centre, spread in zip(self.centre, self.spread, strict=True):
+            location = centre + spread * self.quantile
+            width = scale * np.exp(np.clip(slope * (location - middle), -3, 3))
+            away = (finite - location[:, None]) / width[:, None]
+            rates += rising(1.0 - np.interp(away, knots, below))
+        return closest_mass(counts) @ (rates / self.centre.size)
+
+
+def fit_tail(name: str, surface: Rates, moments: Moments) -> TailModel:
+    """Measure the tail, of all targets alike (``gpd``) or of each; ``+`` warps thresholds."""
+    located = moments.pooled if name == "gpd" else moments.by_target
+    reach = located.centre + 3 * located.spread
+    drawn = np.argsort(reach, kind="stable")
+    if np.unique(reach).size == 1:
+        drawn = drawn[:1]
+    elif drawn.size > _MOST_TARGETS:
+        drawn = drawn[((np.arange(_MOST_TARGETS) + 0.5) * drawn.size / _MOST_TARGETS).astype(int)]
+    model = TailModel(
+        name,
+        located.centre[drawn],
+        located.spread[drawn],
+        located.quantiles(),
+        moments.near,
+        moments.residuals,
+        None,
+    )
+    if not name.endswith("+"):
+        return model
+    low, high = surface.thresholds[[0, -1]]
+    axis = np.linspace(2 * low - high, 2 * high - low, 2 * _AXIS_POINTS)
+    table = model.table(surface.counts, axis)
+    return replace(model, warp=fitted_warp(table, axis, surface))
