@@ -444,20 +444,20 @@ def test_the_papers_training_reduces_its_error(name: str, pairs: PairScores) -> 
 
 
 def test_the_papers_cells_are_drawn_evenly_with_their_rates(pairs: PairScores) -> None:
-    from unmask.stress.extrapolation.paper import _Cells
+    from unmask.stress.extrapolation.paper import training_cells
 
-    cells = _Cells.of(Crossed(pairs), 119, 0)
-    assert cells.counts.min() == 1
-    assert cells.counts.max() == 119
-    assert cells.counts.mean() == pytest.approx(60, abs=1)
+    counts, thresholds, rates = training_cells(Crossed(pairs), 119, 0)
+    assert counts.min() == 1
+    assert counts.max() == 119
+    assert counts.mean() == pytest.approx(60, abs=1)
     span = pairs.scores.min(), pairs.scores.max()
-    assert cells.thresholds.mean() == pytest.approx(np.mean(span), abs=0.02)
+    assert thresholds.mean() == pytest.approx(np.mean(span), abs=0.02)
     some = slice(0, 6)
     wanted = [
         worst_case_false_alarms(pairs, [t], counts=[n])[0, 0]
-        for n, t in zip(cells.counts[some], cells.thresholds[some], strict=True)
+        for n, t in zip(counts[some], thresholds[some], strict=True)
     ]
-    np.testing.assert_allclose(cells.rates[some], wanted, atol=0.01)
+    np.testing.assert_allclose(rates[some], wanted, atol=0.01)
 
 
 def test_the_general_base_starts_as_the_gaussian_one(pairs: PairScores) -> None:

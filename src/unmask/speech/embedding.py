@@ -96,7 +96,25 @@ def embed(
     given = _Given(encoder if isinstance(encoder, str) and not alone else loaded)
     with file_workers(alone=given.encoder is loaded, state=state):
         shards = list(run(partial(_embed_rows, given), shared, ranges))
-    return _joined(recordings, shards, shared, loaded.name)
+    failures, remarks = (
+        tuple(line for shard in shards for line in json.loads(str(shard[kind])).values())
+        for kind in ("failures", "remarks")
+    )
+    full = [shard for shard in shards if shard["owner"].size]
+    if not full:
+        return Embedded(None, (), failures, remarks, loaded.name)
+    owner, segment, vectors, seconds = (
+        np.concatenate([shard[name] for shard in full])
+        for name in ("owner", "segment", "vectors", "seconds")
+    )
+    owners = [recordings[n] for n in owner.tolist()]
+    names = [one.utterance for one in owners]
+    if shared.extraction.segment is not None:
+        names = [f"{name}_s{n}" for name, n in zip(names, segment.tolist(), strict=True)]
+    sessions = [one.session for one in owners]
+    speakers = [one.speaker for one in owners]
+    embeddings = Embeddings(vectors, speakers, names, None if None in sessions else sessions)
+    return Embedded(embeddings, tuple(seconds.tolist()), failures, remarks, loaded.name)
 
 
 def forget(parts: str | os.PathLike[str]) -> None:
@@ -158,7 +176,7 @@ def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
         "owner": np.array([owner[p] for p in kept], dtype=np.int64),
         "segment": np.array([segments[p] for p in kept], dtype=np.int64),
         "seconds": np.array([pieces[p].size / SAMPLE_RATE for p in kept]),
-        "failures": np.array(json.dumps(failures)),
+        "failures": np.array(json.dumps(dict(sorted(failures.items())))),
         "remarks": np.array(json.dumps(remarks)),
     }
 
@@ -200,32 +218,3 @@ def _pieces(samples: Float32Array, options: Extraction, shortest: int) -> list[F
     count = samples.size // length
     count = count if options.most is None else min(count, options.most)
     return [samples[n * length : (n + 1) * length] for n in range(count)]
-
-
-def _joined(
-    recordings: Sequence[Recording], shards: Sequence[Arrays], shared: _Shared, encoder: str
-) -> Embedded:
-    """All shards as one set."""
-    full = [shard for shard in shards if shard["owner"].size]
-    embeddings, durations = None, ()
-    if full:
-        owner, segment, vectors, seconds = (
-            np.concatenate([shard[name] for shard in full])
-            for name in ("owner", "segment", "vectors", "seconds")
-        )
-        owners = [recordings[n] for n in owner.tolist()]
-        names = [one.utterance for one in owners]
-        if shared.extraction.segment is not None:
-            names = [f"{name}_s{n}" for name, n in zip(names, segment.tolist(), strict=True)]
-        sessions = [one.session for one in owners]
-        speakers = [one.speaker for one in owners]
-        embeddings = Embeddings(vectors, speakers, names, None if None in sessions else sessions)
-        durations = tuple(seconds.tolist())
-    failures, remarks = _lines(shards, "failures"), _lines(shards, "remarks")
-    return Embedded(embeddings, durations, failures, remarks, encoder)
-
-
-def _lines(shards: Sequence[Arrays], kind: str) -> tuple[str, ...]:
-    """Failures or remarks of all recordings, in their order."""
-    lines = [json.loads(str(shard[kind])) for shard in shards]
-    return tuple(part[n] for part in lines for n in sorted(part, key=int))

@@ -123,7 +123,7 @@ def _(
     rows = tuple(
         Row({"population": table.population, "model": row.model}, table.estimates(row))
         for table in comparisons
-        for row in table.rows
+        for row in table.errors
     )
     notes = tuple(
         f"{table.population}: trained on N ≤ {table.train_count:,}, judged on"

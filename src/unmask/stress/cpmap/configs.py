@@ -204,7 +204,7 @@ def trial_bias(
 def trial_configs(
     scores: Scores, subset: TrialList | None, subset_name: str
 ) -> tuple[tuple[CpConfig, ...], list[Notice]]:
-    """The trial configs that can be told from a table, all trials first, and the user's ``subset``."""
+    """The trial configs that can be told from a table, all trials first, and the ``subset``."""
     counted = np.asarray(scores.is_target | scores.is_nontarget)
     masks: dict[str, BoolArray] = {"all trials": counted}
     notices: list[Notice] = []

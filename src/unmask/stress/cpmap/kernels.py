@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import BoolArray, FloatArray, IntArray, as_scores, reject_nan
+from unmask.base import FloatArray, IntArray, as_scores, reject_nan
 from unmask.engine import Cost
 from unmask.errors import InputError
 
@@ -77,15 +77,14 @@ def ordered(scores: FloatArray, hardness: Hardness | None, *, combine: str, name
         rows = [_column(row, scores.size, name) for row in references(hardness, name)]
     reference = sign * combined(rows, combine=combine, name=name)
     hardest_first = np.lexsort([sign * scores, reference])
-    groups = _groups(reference[hardest_first])
-    codes = np.empty(groups.size, np.int64)
-    codes[hardest_first] = np.cumsum(groups)
+    codes, own = _dense_ranks(reference), _dense_ranks(scores)
+    apart = [np.diff(each[hardest_first], prepend=0) != 0 for each in (codes, own)]
     return Order(
         hardest_first,
-        np.flatnonzero(groups | _groups(scores[hardest_first])),
+        np.flatnonzero(apart[0] | apart[1]),
         hashlib.blake2b(codes.tobytes(), digest_size=8).hexdigest(),
         int(np.bincount(codes).max()),
-        own=hardness is None or any(_alike(row, scores) for row in rows),
+        own=hardness is None or any(np.array_equal(_dense_ranks(row), own) for row in rows),
         unlike=_unlike(rows) if combine == "mean" and len(rows) > 1 else 1.0,
     )
 
@@ -106,32 +105,18 @@ def combined(rows: list[FloatArray], *, combine: str, name: str) -> FloatArray:
 
 def references(hardness: Any, name: str = "hardness") -> list[Any]:
     """A single array is one reference; a sequence of arrays (or two dimensions) is several."""
-    if isinstance(hardness, np.ndarray):
-        rows = [hardness] if hardness.ndim == 1 else list(hardness)
-    else:
-        rows = list(hardness)
-        if rows and all(np.ndim(row) == 0 for row in rows):
-            rows = [rows]
+    single = isinstance(hardness, np.ndarray) and hardness.ndim == 1
+    rows = [hardness] if single else list(hardness)
+    if rows and all(np.ndim(row) == 0 for row in rows):
+        rows = [rows]
     if not rows:
         raise InputError(f"{name}: expected at least one reference, found none")
     return rows
 
 
-def _groups(keys: FloatArray) -> BoolArray:
-    """True where a sorted key differs from the one before."""
-    changes = np.ones(keys.size, bool)
-    changes[1:] = keys[1:] != keys[:-1]
-    return changes
-
-
-def _alike(row: FloatArray, scores: FloatArray) -> bool:
-    """Whether two columns put the trials in one order, ties included."""
-    by_row = np.argsort(row, kind="stable")
-    in_order = scores[by_row]
-    return bool(
-        np.all(in_order[1:] >= in_order[:-1])
-        and np.array_equal(_groups(row[by_row]), _groups(in_order))
-    )
+def _dense_ranks(values: FloatArray) -> IntArray:
+    """1 for the lowest value, one more for each further one: the order, ties included."""
+    return np.unique(values, return_inverse=True)[1].astype(np.int64) + 1
 
 
 def _unlike(rows: list[FloatArray]) -> float:

@@ -291,8 +291,15 @@ def cp_map(
     listed = Listed.of((target, nontarget), (target_hardness, nontarget_hardness), combine)
     targets, nontargets = listed.orders
     layout = Layout.of(listed.sizes, (columns, rows))
-    values = _cell_values(listed.trials(), layout, measured)
+    ranges = ranges_of(layout.targets.size, _CHUNK)
+    few = len(ranges) <= _MANY
+    with place() if few else nullcontext(), reporting(None) if few else nullcontext():
+        parts = run(_some_cells, (listed.trials(), measured, layout), ranges)
+        values = np.concatenate([part["values"] for part in parts])
     widest = max(targets.unlike, nontargets.unlike)
+    given = target_hardness if target_hardness is not None else nontarget_hardness
+    several = given is not None and len(references(given)) > 1
+    by = f"{combine}(references)" if several else "own" if given is None else "reference"
     unlike = Notice(
         "unlike-scales",
         "",
@@ -306,7 +313,7 @@ def cp_map(
         targets=layout.targets[:columns],
         nontargets=layout.nontargets[:-1:columns],
         metric=measured,
-        hardness=_described(target_hardness, nontarget_hardness, combine),
+        hardness=by,
         values=values[:-1].reshape(rows, columns),
         hardest_decile=float(values[-1]),
         target_place=targets.place,
@@ -319,27 +326,10 @@ def cp_map(
     )
 
 
-def _cell_values(trials: Trials, layout: Layout, metric: CpMetric) -> FloatArray:
-    """The metric of every cell and of the hardest tenth; many on the current place."""
-    ranges = ranges_of(layout.targets.size, _CHUNK)
-    few = len(ranges) <= _MANY
-    with place() if few else nullcontext(), reporting(None) if few else nullcontext():
-        parts = [part["values"] for part in run(_some_cells, (trials, metric, layout), ranges)]
-    return np.concatenate(parts)
-
-
 def _some_cells(xp: Xp, shared: tuple[Trials, CpMetric, Layout], cells: Range) -> Arrays:
     trials, metric, layout = shared
     some = slice(*cells)
     return {"values": metric.of(trials, layout.targets[some], layout.nontargets[some])}
-
-
-def _described(target: Hardness | None, nontarget: Hardness | None, combine: str) -> str:
-    """What ordered the trials, for signatures and captions."""
-    given = target if target is not None else nontarget
-    if given is None:
-        return "own"
-    return "reference" if len(references(given)) == 1 else f"{combine}(references)"
 
 
 def check_grid(grid: int | tuple[int, int]) -> tuple[int, int]:
@@ -347,9 +337,8 @@ def check_grid(grid: int | tuple[int, int]) -> tuple[int, int]:
     pair = grid if isinstance(grid, tuple) else (grid, grid)
     for steps in pair:
         if not (isinstance(steps, int | np.integer) and 1 <= steps <= LARGEST_GRID):
-            raise InputError(
-                f"grid: expected a whole number from 1 to {LARGEST_GRID}, found {steps}"
-            )
+            most = f"from 1 to {LARGEST_GRID}"
+            raise InputError(f"grid: expected a whole number {most}, found {steps}")
     if len(pair) != 2:
         raise InputError(f"grid: expected one number or two (x, y), found {len(pair)}")
     return int(pair[0]), int(pair[1])

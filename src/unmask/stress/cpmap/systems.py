@@ -161,13 +161,16 @@ def cp_maps(
     measured = CpMetric(metric, p_target, c_miss, c_fa)
     compared = steps_of(names, deltas)
     chosen = list(references) or _among(names, compared)
-    hardness: dict[str, Any] = {**_hardness(scores, chosen), "combine": combine}
+    orders = [_reference(scores, name) for name in chosen]
+    hardness: dict[str, Any] = {
+        "target_hardness": [order[scores.is_target] for order in orders] or None,
+        "nontarget_hardness": [order[scores.is_nontarget] for order in orders] or None,
+        "combine": combine,
+    }
+    by = f"{combine}({','.join(chosen)})" if len(chosen) > 1 else "".join(chosen) or "own"
     options = {"metric": metric, "p_target": p_target, "c_miss": c_miss, "c_fa": c_fa, **hardness}
     maps = {
-        name: replace(
-            cp_map(*classes[name], system=name, grid=grid, **options),
-            hardness=_label(chosen, combine),
-        )
+        name: replace(cp_map(*classes[name], system=name, grid=grid, **options), hardness=by)
         for name in names
     }
     pairs = [delta_cp_map(maps[old], maps[new]) for old, new in compared]
@@ -249,23 +252,6 @@ def cp_maps(
 def _among(names: Sequence[str] | Mapping[str, Any], edges: Sequence[Edge]) -> list[str]:
     """The systems that are compared with any."""
     return [name for name in names if any(name in edge for edge in edges)]
-
-
-def _label(references: Sequence[str], combine: str) -> str:
-    """What ordered the trials, in a signature."""
-    if not references:
-        return "own"
-    return references[0] if len(references) == 1 else f"{combine}({','.join(references)})"
-
-
-def _hardness(scores: Scores, references: Sequence[str]) -> dict[str, Any]:
-    if not references:
-        return {"target_hardness": None, "nontarget_hardness": None}
-    columns = [_reference(scores, name) for name in references]
-    return {
-        "target_hardness": [column[scores.is_target] for column in columns],
-        "nontarget_hardness": [column[scores.is_nontarget] for column in columns],
-    }
 
 
 def _reference(scores: Scores, name: str) -> FloatArray:

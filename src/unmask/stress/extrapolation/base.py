@@ -89,10 +89,8 @@ def training_thresholds(pairs: PairScores, max_count: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """P_FA^M over rising ``thresholds``, and the same without each group of speakers (first axis;
-    none where no intervals are wanted); ``cases`` is the number of choices behind it.
-
-    P_FA^N rises with N, so P_FA^M and both ends of its interval are floors for every N ≥ M.
+    """P_FA^M over rising ``thresholds``, the same without each group of speakers (first axis), and
+    the number of choices behind it: P_FA^N rises with N, so these are floors for every N ≥ M.
     """
 
     thresholds: FloatArray
@@ -103,8 +101,7 @@ class Measured:
     @classmethod
     def of(cls, surface: Rates, cases: float, highest: float) -> Measured:
         """The row of the largest count, and the rate of 0 at the ``highest`` score of all."""
-        last = surface.values[-1]
-        gone = np.empty((0, last.size)) if surface.without is None else surface.without[:, -1]
+        last, gone = surface.values[-1], surface.without[:, -1]
         if highest <= surface.thresholds[-1]:
             return cls(surface.thresholds, last, gone, cases)
         return cls(

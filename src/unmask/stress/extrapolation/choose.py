@@ -6,16 +6,15 @@ The comparison is that of Table 1: train on small N, judge on large N, beside do
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from unmask.base import FloatArray, IntArray
+from unmask.base import FloatArray, IntArray, Tabular
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice, Parameter
 from unmask.run import advance, place, reporting
@@ -104,6 +103,8 @@ def extrapolate(
     :func:`~unmask.stress.worst_case`. The default ``training`` is exact and deterministic;
     ``"paper"`` is the stochastic recipe of Sholokhov 2020, section 3.3 (extra ``torch``).
     """
+    if training not in ("exact", "paper"):
+        raise InputError(f"training: expected exact or paper, found {training}")
     pairs = as_pairs(scores)
     ready = Ready.of(
         crossed_pairs(pairs, proxy, split=split, seed=seed),
@@ -112,11 +113,7 @@ def extrapolate(
         max_count=max_count,
         proxied=proxy is not None,
     )
-    if training == "paper":
-        return ready.trained(model)
-    if training != "exact":
-        raise InputError(f"training: expected exact or paper, found {training}")
-    return ready.fitted(model)
+    return ready.fitted(model) if training == "exact" else ready.trained(model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,11 +175,11 @@ class Ready:
         rivals = tuple(one for one in fits.values() if one not in mean)
         without = []
         for group, part in enumerate(self.surface.deleted()):
-            moments = partial(self._moments_without, group)
-            without.append(refit(chosen, part, moments, self.moments))
+            without.append(self._without(group, part, chosen))
             advance(min(next(done), total), total)
         advance(total, total)
-        return self._extrapolation(chosen, notices, tuple(without), rivals, guard, errors)
+        bare = self._extrapolation(chosen, *notices)
+        return replace(bare, replicates=tuple(without), rivals=rivals, guard=guard, errors=errors)
 
     def trained(self, model: str) -> Extrapolation:
         """Train a model by the recipe of the paper."""
@@ -191,31 +188,26 @@ class Ready:
         trained, notice = fit_paper(
             self.crossed, self.surface, self.moments, model=model, seed=self.seed
         )
-        return self._extrapolation(trained, (notice,))
+        return self._extrapolation(trained, notice)
 
-    def _extrapolation(
-        self,
-        model: Model,
-        notices: tuple[Notice, ...],
-        without: tuple[Model, ...] = (),
-        rivals: tuple[Model, ...] = (),
-        guard: Model | None = None,
-        errors: Mapping[str, float] | None = None,
-    ) -> Extrapolation:
-        """The models with what was measured with all impostors."""
+    def _extrapolation(self, model: Model, *notices: Notice) -> Extrapolation:
+        """A model with what was measured with all impostors, without intervals and rivals."""
         whole = self.crossed.whole
         seen = float(self.pairs.scores.min()), float(self.pairs.scores.max())
         cases = len(whole.target_names) * whole.max_count / self.largest
-        measured, held = Measured.of(self.surface, cases, seen[1]), errors or {}
-        return Extrapolation(
-            model, without, rivals, guard, held, self.largest, seen, self.seed, notices, measured
-        )
+        measured = Measured.of(self.surface, cases, seen[1])
+        known = self.largest, seen, self.seed, notices, measured
+        return Extrapolation(model, (), (), None, {}, *known)
 
-    def _moments_without(self, group: int) -> Moments:
-        assert self.groups is not None
-        pairs, groups = self.pairs, self.groups
-        keep = (groups.target[pairs.target] != group) & (groups.impostor[pairs.impostor] != group)
-        return Moments.of(pairs.select(keep))
+    def _without(self, group: int, surface: Rates, model: Model) -> Model:
+        """The same model without a group of speakers; its moments only where it rests on them."""
+        if isinstance(model, Stack):
+            return Stack(tuple(self._without(group, surface, one) for one in model.members))
+        moments, pairs, groups = self.moments, self.pairs, self.groups
+        if groups is not None and not fits_rates(model.name):
+            gone = groups.target[pairs.target], groups.impostor[pairs.impostor]
+            moments = Moments.of(pairs.select((gone[0] != group) & (gone[1] != group)))
+        return fit_model(model.name, surface, moments, start=model, brief=True)
 
 
 def fits_rates(name: str) -> bool:
@@ -238,14 +230,6 @@ def fit_model(
         begin = start if isinstance(start, Parametric) else None
         return fit_parametric(name, surface, moments, begin, brief=brief)
     return fit_tail(checked_name(name), surface, moments)
-
-
-def refit(model: Model, surface: Rates, moments: Callable[[], Moments], first: Moments) -> Model:
-    """The same model on another surface, with its own ``moments`` only where it rests on them."""
-    if isinstance(model, Stack):
-        return Stack(tuple(refit(one, surface, moments, first) for one in model.members))
-    own = first if fits_rates(model.name) else moments()
-    return fit_model(model.name, surface, own, start=model, brief=True)
 
 
 def checked_name(name: str) -> str:
@@ -315,46 +299,34 @@ class ModelError:
     by_count: tuple[tuple[float, float], ...]
 
 
-@dataclass(frozen=True)
-class ModelComparison:
-    """Errors of every model on the same cells; the first row is the carry-forward baseline."""
+@dataclass(frozen=True, repr=False)
+class ModelComparison(Tabular):
+    """Errors of every model on the same cells; the first is the carry-forward baseline."""
 
     population: str
     train_count: int
     counts: tuple[int, ...]
-    rows: tuple[ModelError, ...]
+    errors: tuple[ModelError, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The table: both errors and the seconds of every model."""
+        names, where = ("model", "mae", "mae_hard", "seconds"), {"population": self.population}
+        return [where | {name: getattr(one, name) for name in names} for one in self.errors]
 
     def __getitem__(self, model: str) -> ModelError:
-        for row in self.rows:
-            if row.model == model:
-                return row
-        raise KeyError(model)
+        return {one.model: one for one in self.errors}[model]
 
     @property
     def best(self) -> str:
         """The model with the lowest error on hard thresholds."""
-        return min(self.rows[1:], key=lambda row: row.mae_hard).model
+        return min(self.errors[1:], key=lambda one: one.mae_hard).model
 
-    def estimates(self, row: ModelError) -> tuple[Estimate, ...]:
-        """The two errors and the seconds of one row."""
-        params: dict[str, Parameter] = {"train_count": self.train_count, "model": row.model}
-        return (
-            Estimate("mae", row.mae, "%", params=params),
-            Estimate("mae_hard", row.mae_hard, "%", params=params),
-            Estimate("seconds", row.seconds, "s", params=params),
-        )
-
-    def __str__(self) -> str:
-        head = (
-            f"{self.population}: trained on N ≤ {self.train_count:,}, judged on"
-            f" N = {min(self.counts):,} … {max(self.counts):,}"
-        )
-        lines = [head, f"{'model':<15}{'MAE %':>8}{'hard %':>8}{'seconds':>9}"]
-        lines += [
-            f"{row.model:<15}{100 * row.mae:8.3f}{100 * row.mae_hard:8.3f}{row.seconds:9.1f}"
-            for row in self.rows
-        ]
-        return "\n".join(lines)
+    def estimates(self, error: ModelError) -> tuple[Estimate, ...]:
+        """The two errors and the seconds of one model."""
+        params: dict[str, Parameter] = {"train_count": self.train_count, "model": error.model}
+        units = {"mae": "%", "mae_hard": "%", "seconds": "s"}
+        each = units.items()
+        return tuple(Estimate(n, getattr(error, n), unit, params=params) for n, unit in each)
 
 
 def compare_models(

@@ -10,8 +10,10 @@ where F_r is the share of the r-th closest impostor's scores above τ.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -212,58 +214,48 @@ def surfaces(xp: Xp, job: Ranked, targets: Range) -> Arrays:
     """``each``: P_FA^N(τ) of every target of a range, (targets, counts, thresholds); with groups
     also ``without``, sums over targets that stay, (groups, counts, thresholds).
     """
-    first, last = targets
-    parts: list[FloatArray] = [np.empty(0)] * (last - first)
-    waiting: dict[int, list[tuple[int, FloatArray]]] = {}
-    weights: dict[int, FloatArray] = {}
-
-    def settle(size: int) -> None:
-        numbers, rates = zip(*waiting.pop(size), strict=True)
-        if size not in weights:
-            weights[size] = closest_weights(size, job.counts)
-        product = weights[size] @ np.concatenate(rates, axis=1)
-        for number, own in zip(numbers, np.split(product, len(numbers), axis=1), strict=True):
-            parts[number] = own
-
-    deleted = None if job.groups is None else Deleted(job.groups, job.counts)
-    for number, (rates, order) in enumerate(job.ranked(xp, targets)):
-        if deleted is not None:
-            deleted.add(rates, order, first + number)
-        size = rates.shape[0]
-        waiting.setdefault(size, []).append((number, rates))
-        if len(waiting[size]) == _TOGETHER:
-            settle(size)
-    for size in tuple(waiting):
-        settle(size)
-    each = {"each": np.clip(np.stack(parts), 0.0, 1.0)}
-    return each if deleted is None else each | {"without": deleted.total}
+    groups, weights = job.groups, cache(closest_weights)
+    counts = tuple(job.counts.tolist())
+    fewer = () if groups is None else tuple(groups.fewer(job.counts).tolist())
+    each: list[FloatArray] = []
+    without: Any = 0.0
+    ranked = enumerate(job.ranked(xp, targets), start=targets[0])
+    while some := list(islice(ranked, _TOGETHER)):
+        sizes = np.array([len(rates) for _, (rates, _) in some])
+        surface: dict[int, FloatArray] = {}
+        for size in np.unique(sizes).tolist():
+            alike = np.flatnonzero(sizes == size).tolist()
+            product = weights(size, counts) @ np.concatenate([some[n][1][0] for n in alike], axis=1)
+            surface |= zip(alike, np.split(product, len(alike), axis=1), strict=True)
+        each += [surface[n] for n in range(len(some))]
+        if groups is not None:
+            for target, own in some:
+                without = without + _deleted(groups, fewer, weights, target, *own)
+    parts = {"each": np.clip(np.stack(each), 0.0, 1.0)}
+    return parts if groups is None else parts | {"without": without}
 
 
-class Deleted:
-    """Sums over targets of P_FA^N(τ) without each group of speakers: (groups, counts, levels)."""
-
-    def __init__(self, groups: Groups, counts: IntArray) -> None:
-        self._groups, self._counts = groups, groups.fewer(counts)
-        self._weights: dict[int, FloatArray] = {}
-        self.total = np.zeros(0)
-
-    def add(self, rates: FloatArray, order: IntArray, target: int) -> None:
-        """The rates of one target, and who has each rank."""
-        counts, group = self._counts, self._groups.impostor[order]
-        if not self.total.size:
-            self.total = np.zeros((self._groups.number, counts.size, rates.shape[1]))
-        codes = np.arange(self._groups.number)
-        codes = codes[codes != self._groups.target[target]]
-        kept = group != codes[:, None]
-        sizes = kept.sum(axis=1)
-        for size in map(int, np.unique(sizes)):
-            if size not in self._weights:
-                self._weights[size] = closest_weights(size, counts)
-            some = codes[sizes == size]
-            ranks = np.nonzero(kept[sizes == size])[1].reshape(some.size, size)
-            staying = rates[ranks.T].reshape(size, -1)
-            part = (self._weights[size] @ staying).reshape(counts.size, some.size, -1)
-            self.total[some] += part.swapaxes(0, 1)
+def _deleted(
+    groups: Groups,
+    counts: tuple[int, ...],
+    weights: Callable[[int, tuple[int, ...]], FloatArray],
+    target: int,
+    rates: FloatArray,
+    order: IntArray,
+) -> FloatArray:
+    """P_FA^N(τ) of a target without each group of speakers but its own, (groups, counts, levels);
+    ``order`` is who has each rank.
+    """
+    total = np.zeros((groups.number, len(counts), rates.shape[1]))
+    codes = np.delete(np.arange(groups.number), groups.target[target])
+    kept = groups.impostor[order] != codes[:, None]
+    sizes = kept.sum(axis=1)
+    for size in np.unique(sizes).tolist():
+        some = codes[sizes == size]
+        ranks = np.nonzero(kept[sizes == size])[1].reshape(some.size, size)
+        part = weights(size, counts) @ rates[ranks.T].reshape(size, -1)
+        total[some] = part.reshape(len(counts), some.size, -1).swapaxes(0, 1)
+    return total
 
 
 def target_ranges(sizes: IntArray, most: int) -> list[Range]:
@@ -349,17 +341,15 @@ def crossed_pairs(pairs: PairScores, proxy: Proxy, *, split: bool, seed: int) ->
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """P_FA^N(τ) over all targets: ``values`` (counts, thresholds).
-
-    ``without`` holds the same without each group of speakers (first axis; none where no intervals
-    are wanted), at the counts ``fewer`` that then remain.
+    """P_FA^N(τ) over all targets: ``values`` (counts, thresholds), and ``without`` each group of
+    speakers (first axis, empty where no intervals are wanted) at the counts ``fewer`` that remain.
     """
 
     counts: IntArray
     thresholds: FloatArray
     values: FloatArray
-    without: FloatArray | None = None
-    fewer: IntArray | None = None
+    without: FloatArray = field(default_factory=lambda: np.empty((0, 0, 0)))
+    fewer: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
     def up_to(self, count: int) -> Rates:
         """The rates with N ≤ ``count``."""
@@ -368,8 +358,6 @@ class Rates:
 
     def deleted(self) -> Iterator[Rates]:
         """The rates without each group of speakers."""
-        if self.without is None or self.fewer is None:
-            return
         counts, first = np.unique(self.fewer, return_index=True)
         for values in self.without:
             yield Rates(counts, self.thresholds, values[first])
@@ -394,30 +382,19 @@ def rates_of(jobs: Sequence[Ranked], weight: float, edge: float) -> Rates:
     results = []
     for number, job in enumerate(jobs):
         with part(number, len(jobs)):
-            results.append(_mean(run(surfaces, job, job.ranges()), groups))
-    (values, without), *folds = results
+            parts = list(run(surfaces, job, job.ranges()))
+        means = np.concatenate([one["each"] for one in parts]).mean(axis=0, keepdims=True)
+        if groups is not None:
+            total = np.sum([one["without"] for one in parts], axis=0)
+            staying = np.clip(total / groups.staying()[:, None, None], 0.0, 1.0)
+            means = np.concatenate([means, staying])
+        results.append(means)
+    whole, *folds = results
     if folds:
-        values = middle(values, np.mean([one for one, _ in folds], axis=0), weight, edge)
-        if without is not None:
-            others = np.mean([one for _, one in folds if one is not None], axis=0)
-            without = middle(without, others, weight, edge)
-    return Rates(
-        counts,
-        levels.values[levels.index],
-        values[:, levels.index],
-        None if without is None else without[:, :, levels.index],
-        counts if groups is None else groups.fewer(counts),
-    )
-
-
-def _mean(results: Iterable[Arrays], groups: Groups | None) -> tuple[FloatArray, FloatArray | None]:
-    """Means over targets from the parts of a job: of all, and of those that stay."""
-    parts = list(results)
-    each = np.concatenate([one["each"] for one in parts]).mean(axis=0)
-    if groups is None:
-        return each, None
-    total = np.sum([one["without"] for one in parts], axis=0)
-    return each, np.clip(total / groups.staying()[:, None, None], 0.0, 1.0)
+        whole = middle(whole, np.mean(folds, axis=0), weight, edge)
+    whole = whole[:, :, levels.index]
+    fewer = counts if groups is None else groups.fewer(counts)
+    return Rates(counts, levels.values[levels.index], whole[0], whole[1:], fewer)
 
 
 @dataclass(frozen=True)
@@ -455,16 +432,16 @@ class WorstCase(Band, Noticed):
         """Intervals around rates."""
         low = high = np.full(rates.values.shape, np.nan)
         counts, level = rates.counts, jackknife.level
-        if rates.without is not None:
+        if len(rates.without):
             cases = targets * impostors / counts
             low, high = interval(rates.values, rates.without, level, cases=cases)
             order = np.argsort(counts, kind="stable")
             # Rates rise with N, and so do the ends: each is moved outwards where it would not.
             low[order[::-1]] = np.minimum.accumulate(low[order[::-1]])
             high[order] = np.maximum.accumulate(high[order])
-        groups = 0 if rates.without is None else len(rates.without)
-        band = counts, rates.thresholds, rates.values, low, high, level, groups, jackknife.seed
-        return cls(*band, targets, impostors, per_pair, split)
+        band = counts, rates.thresholds, rates.values, low, high, level
+        made = len(rates.without), jackknife.seed
+        return cls(*band, *made, targets, impostors, per_pair, split)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
