@@ -231,7 +231,14 @@ def measure(
             for row, *texts in zip(own, references, heard, strict=True):
                 row |= errors(*texts)._asdict()
         values[name] = {c: np.array([float(row.get(c, np.nan)) for row in own]) for c in COLUMNS}
-        notices += _clipping(name, files, values[name]["clipped"])
+        share = values[name]["clipped"]
+        over = np.flatnonzero(share > CLIPPED)
+        if over.size:
+            sentence = (
+                f"{files[over[0]].path}: {100 * share[over[0]]:.1f} % of its samples are clipped"
+                f" ({over.size} of {len(files)} files clip)"
+            )
+            notices.append(Notice("clipped", name, sentence))
     return Measurements(
         names,
         tuple(one.speaker for one in original),
@@ -338,17 +345,6 @@ def _foreign(
         " each is an error whatever is said"
     )
     return [Notice("unknown-words", recogniser.name, sentence)]
-
-
-def _clipping(name: str, files: Sequence[Recording], share: FloatArray) -> list[Notice]:
-    over = np.flatnonzero(share > CLIPPED)
-    if not over.size:
-        return []
-    sentence = (
-        f"{files[over[0]].path}: {100 * share[over[0]]:.1f} % of its samples are clipped"
-        f" ({over.size} of {len(files)} files clip)"
-    )
-    return [Notice("clipped", name, sentence)]
 
 
 def _chosen(original: Sequence[Recording], most: int | None) -> tuple[bool, ...]:

@@ -137,12 +137,11 @@ def checked(device: str) -> torch.device:
         known = torch.device(device)
     except RuntimeError:
         raise InputError(f"device: expected cpu, cuda or cuda:N, found {device}") from None
-    if known.type == "cuda":
-        count = torch.cuda.device_count()
-        if (known.index or 0) >= count:
-            raise InputError(f"device {device}: found {count} CUDA devices")
-        return torch.device("cuda", known.index or 0)
-    return known
+    if known.type != "cuda":
+        return known
+    if (known.index or 0) >= (count := torch.cuda.device_count()):
+        raise InputError(f"device {device}: found {count} CUDA devices")
+    return torch.device("cuda", known.index or 0)
 
 
 @contextmanager
@@ -272,9 +271,9 @@ class TrainedEncoder(TrainedFolder):
 
 def load(name: str, *, device: str = "cpu") -> Any:
     """The built-in encoder of a name, or that of a folder: a network or an i-vector extractor."""
-    for kind in (CamPlusPlusEncoder, ResemblyzerEncoder):
-        if name == kind.name:
-            return kind(device)
+    built_in = {kind.name: kind for kind in (CamPlusPlusEncoder, ResemblyzerEncoder)}
+    if name in built_in:
+        return built_in[name](device)
     if recipe_of(name).network == "ivector":
         from unmask.speech.training.ivector import IvectorEncoder
 

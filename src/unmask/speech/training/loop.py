@@ -303,18 +303,15 @@ def _one_line(run: Run) -> Iterator[None]:
     """Say in a line what memory does not hold."""
     try:
         yield
-    except torch.OutOfMemoryError:
-        problem = "GPU"
     except RuntimeError as error:
-        if "allocate memory" not in one_line(str(error)):
+        on_gpu = isinstance(error, torch.OutOfMemoryError)
+        if not on_gpu and "allocate memory" not in one_line(str(error)):
             raise
-        problem = "machine"
-    else:
-        return
-    raise InputError(
-        f"training: the {problem} has no memory for batches of {run.recipe.batch} crops"
-        f" of {run.recipe.crop:g} s: expected smaller ones; what was kept in {run.folder} stays"
-    )
+        raise InputError(
+            f"training: the {'GPU' if on_gpu else 'machine'} has no memory for batches of"
+            f" {run.recipe.batch} crops of {run.recipe.crop:g} s: expected smaller ones; what was"
+            f" kept in {run.folder} stays"
+        ) from None
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from unmask.engine import Roc
 from unmask.errors import InputError
 from unmask.estimate import Interval, Notice
 from unmask.stress.cpmap.maps import CpMap
-from unmask.trials import Scores, TrialList, codes_like, match, share
+from unmask.trials import Ids, Scores, TrialList, codes_like, match
 
 LARGEST_MISFIT = 0.2
 _CHANCE = 1.36  # Kolmogorov and Smirnov: the distance that 5 % of samples exceed, times √n
@@ -209,10 +209,9 @@ def trial_configs(
     masks: dict[str, BoolArray] = {"all trials": counted}
     notices: list[Notice] = []
     if scores.enrol is not None and scores.test is not None:
-        enrol, test = share(scores.enrol, scores.test)
-        rank = np.empty(len(enrol.names), np.int64)
-        rank[enrol.names.arg_sort().to_numpy()] = np.arange(rank.size)
-        sides = rank[enrol.codes][counted], rank[test.codes][counted]
+        both = Ids.concatenate([scores.enrol, scores.test]).alphabetical()
+        left, right = np.split(both.codes.astype(np.int64), 2)
+        sides = left[counted], right[counted]
         if full_cross_pairing(*sides):
             masks = {"full cross-pairing": counted}
         if scores.enrol_speaker is not None:

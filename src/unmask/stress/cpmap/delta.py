@@ -106,7 +106,24 @@ def delta_cp_map(reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE)
     and the other is not, the map favours the other one and says so in a warning.
     """
     names = reference.system or "the reference system", test.system or "the test system"
-    _require_same(reference, test, names)
+    both = list(zip(names, (reference, test), strict=True))
+    _require_same_counts({name: tuple(cp.n.values()) for name, cp in both})
+    if reference.values.shape != test.values.shape:
+        grids = " and ".join(f"{cp.x.size} x {cp.y.size}" for _, cp in both)
+        raise InputError(f"delta map: expected two maps on one grid, found {grids}")
+    if reference.metric != test.metric:
+        raise InputError(
+            f"delta map: expected one metric, found {reference.metric} and {test.metric}"
+        )
+    if reference.order != test.order:
+        orders = " and ".join(
+            f"{name} ordered by {'its own scores' if cp.hardness == 'own' else cp.hardness}"
+            for name, cp in both
+        )
+        raise InputError(
+            f"delta map: expected trials in one order, found {orders}: "
+            "give both maps the same hardness"
+        )
     rcr = relative_change(reference.values, test.values)
     win, tie, lose = proportions(rcr, reference.well_defined, tolerance)
     one, other = names if reference.orders else names[::-1]
@@ -141,27 +158,6 @@ def delta_cp_map(reference: CpMap, test: CpMap, *, tolerance: float = TOLERANCE)
             *(Notice(code, "", text) for code, (holds, text) in notices.items() if holds),
         ),
     )
-
-
-def _require_same(reference: CpMap, test: CpMap, names: tuple[str, str]) -> None:
-    both = list(zip(names, (reference, test), strict=True))
-    _require_same_counts({name: tuple(cp.n.values()) for name, cp in both})
-    if reference.values.shape != test.values.shape:
-        grids = " and ".join(f"{cp.x.size} x {cp.y.size}" for _, cp in both)
-        raise InputError(f"delta map: expected two maps on one grid, found {grids}")
-    if reference.metric != test.metric:
-        raise InputError(
-            f"delta map: expected one metric, found {reference.metric} and {test.metric}"
-        )
-    if reference.order != test.order:
-        orders = " and ".join(
-            f"{name} ordered by {'its own scores' if cp.hardness == 'own' else cp.hardness}"
-            for name, cp in both
-        )
-        raise InputError(
-            f"delta map: expected trials in one order, found {orders}: "
-            "give both maps the same hardness"
-        )
 
 
 def _require_same_counts(sizes: Mapping[str, tuple[int, ...]]) -> None:

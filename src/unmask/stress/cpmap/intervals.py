@@ -175,21 +175,20 @@ class _Moments:
     """Standard deviation of arrays that come one by one, around a first guess."""
 
     def __init__(self, guess: FloatArray) -> None:
-        self._guess = guess
-        self._sum, self._squares, self._count = np.zeros(guess.shape), np.zeros(guess.shape), 0
+        self._guess, self._sums, self._count = guess, np.zeros((2, *guess.shape)), 0
 
     def add(self, values: FloatArray) -> None:
         away = values - self._guess
-        self._sum += away
-        self._squares += away**2
+        self._sums += away, away**2
         self._count += 1
 
     @property
     def deviation(self) -> FloatArray:
         if self._count < 2:
             return np.full(self._guess.shape, np.nan)
-        spread = self._squares - self._sum**2 / self._count
-        return np.asarray(np.sqrt(np.maximum(spread, 0.0) / (self._count - 1)))
+        first, second = self._sums
+        spread = np.maximum(second - first**2 / self._count, 0.0)
+        return np.asarray(np.sqrt(spread / (self._count - 1)))
 
 
 class _Spread:

@@ -90,31 +90,26 @@ class _Trainer:
         self.torch, self.name, self.cells = torch, name, cells
         self.draw = torch.Generator().manual_seed(seed)
         self.rng = np.random.default_rng(seed)
-        self.warped = name.endswith("+")
+        self.warped, self.general = name.endswith("+"), "cdf" in name
         self.knots = np.linspace(surface.thresholds[0], surface.thresholds[-1], _KNOTS)
-        unit = moments.spread
-        self.affine = self._parameter([moments.location, math.log(unit)])
-        straight = (self.knots - moments.location) / unit
-        self.first = self._parameter([straight[0]])
-        self.rises = self._parameter(np.log(np.expm1(np.diff(straight))))
-        self.general = "cdf" in name
+        straight = (self.knots - moments.location) / moments.spread
+        rises = np.log(np.expm1(np.diff(straight)))
+        affine = [moments.location, math.log(moments.spread)]
         relative = moments.scale / moments.spread
         varied = math.log(max(moments.log_scale_spread, 0.02))
-        scale = [varied] if self.general else [math.log(relative), varied]
-        self.base = self._parameter(list(gaussian_base(relative).values()))
-        self.shape = self._parameter(scale)
-        axis = [self.first, self.rises] if self.warped else [self.affine]
-        self.trained = [self.shape, *axis, *([self.base] if self.general else [])]
-
-    def _parameter(self, values: Any) -> Any:
-        return self.torch.tensor(np.asarray(values), dtype=self.torch.float32, requires_grad=True)
-
-    def _normal(self, *size: int) -> Any:
-        return self.torch.randn(*size, generator=self.draw)
+        self.shape, self.axis, self.base = (
+            torch.tensor(np.asarray(values), dtype=torch.float32, requires_grad=True)
+            for values in (
+                [varied] if self.general else [math.log(relative), varied],
+                [straight[0], *rises] if self.warped else affine,
+                list(gaussian_base(relative).values()),
+            )
+        )
 
     def run(self, steps: int) -> int:
         """Adam until the loss no longer improves; how many steps it took."""
-        optimiser = self.torch.optim.Adam(self.trained, lr=LEARNING_RATE)
+        trained = [self.shape, self.axis, *([self.base] if self.general else [])]
+        optimiser = self.torch.optim.Adam(trained, lr=LEARNING_RATE)
         best, waited, losses = math.inf, 0, []
         for step in range(1, steps + 1):
             loss = self._loss()
@@ -136,61 +131,58 @@ class _Trainer:
         tensor, kind = self.torch.tensor, self.torch.float32
         some = self.rng.integers(0, _POOL, BATCH)
         counts, thresholds, rates = (each[some] for each in self.cells)
-        scores = self._location_scale(tensor(counts))
+        scores = self._scores(tensor(counts))
         levels = self._read(tensor(thresholds, dtype=kind))
         above = self.torch.sigmoid((scores - levels[:, None, None]) / _SHARPNESS)
         return ((above.mean(dim=(1, 2)) - tensor(rates, dtype=kind)) ** 2).mean()
 
     def _read(self, thresholds: Any) -> Any:
         """Thresholds in units of the model, through the affine map or the monotone warping."""
-        torch = self.torch
+        torch, axis = self.torch, self.axis
         if not self.warped:
-            return (thresholds - self.affine[0]) / torch.exp(self.affine[1])
-        rises = torch.nn.functional.softplus(self.rises)
-        values = torch.cat([self.first, self.first + rises.cumsum(0)])
+            return (thresholds - axis[0]) / torch.exp(axis[1])
+        rises = torch.nn.functional.softplus(axis[1:])
+        values = torch.cat([axis[:1], axis[:1] + rises.cumsum(0)])
         step = float(self.knots[1] - self.knots[0])
         position = ((thresholds - float(self.knots[0])) / step).clamp(0, _KNOTS - 1 - 1e-4)
         left = position.floor().long()
         return values[left] + (position - left) * (values[left + 1] - values[left])
 
-    def _location_scale(self, counts: Any) -> Any:
-        """Scores (cells, simulations, scores) of the closest of N: its location is Φ⁻¹(u^{1/N})."""
-        torch = self.torch
+    def _scores(self, counts: Any) -> Any:
+        """Scores (cells, simulations, scores) of the closest of N, whose location is Φ⁻¹(u^{1/N}),
+        around it by the Gaussian or the learnable piecewise-linear base.
+        """
+        torch, size = self.torch, (BATCH, SIMULATIONS, _SCORES)
         uniform = torch.rand(BATCH, SIMULATIONS, generator=self.draw, dtype=torch.float64)
         log_share = torch.log(uniform.clamp_min(1e-12)) / counts[:, None]
         location = torch.special.ndtri(torch.exp(log_share).clamp(1e-12, 1 - 1e-12)).float()
-        spread = torch.exp(self.shape[-1]) * self._normal(BATCH, SIMULATIONS)
+        spread = torch.exp(self.shape[-1]) * torch.randn(*size[:2], generator=self.draw)
         scale = torch.exp(spread if self.general else self.shape[0] + spread)
-        size = (BATCH, SIMULATIONS, _SCORES)
-        noise = self._general(*size) if self.general else self._normal(*size)
-        return location[:, :, None] + scale[:, :, None] * noise
-
-    def _general(self, *size: int) -> Any:
-        """Draws from the learnable piecewise-linear base, by its inverse distribution function."""
-        torch = self.torch
-        knots = torch.tensor(KNOTS, dtype=torch.float32)
-        steps = torch.softmax(self.base, dim=0)
+        if not self.general:
+            noise = torch.randn(*size, generator=self.draw)
+            return location[:, :, None] + scale[:, :, None] * noise
+        knots, steps = torch.tensor(KNOTS, dtype=torch.float32), torch.softmax(self.base, dim=0)
         heights = torch.cat([torch.zeros(1), steps.cumsum(0)])
-        uniform = torch.rand(*size, generator=self.draw)
-        position = torch.searchsorted(heights.detach(), uniform, right=True) - 1
+        drawn = torch.rand(*size, generator=self.draw)
+        position = torch.searchsorted(heights.detach(), drawn, right=True) - 1
         position = position.clamp(0, len(KNOTS) - 2)
-        share = (uniform - heights[position]) / steps[position]
-        return knots[position] + share * (knots[position + 1] - knots[position])
+        share = (drawn - heights[position]) / steps[position]
+        noise = knots[position] + share * (knots[position + 1] - knots[position])
+        return location[:, :, None] + scale[:, :, None] * noise
 
     def model(self) -> Parametric:
         """The trained parameters in the model that predicts from them."""
-        *scale, varied = self._numbers(self.shape).tolist()
-        given = {"log_scale_spread": varied}
+        shape, axis, base = (
+            np.asarray(tensor.detach().double().numpy())
+            for tensor in (self.shape, self.axis, self.base)
+        )
+        given = {"log_scale_spread": float(shape[-1])}
         if self.general:
-            given |= {f"base{k}": step for k, step in enumerate(self._numbers(self.base).tolist())}
+            given |= {f"base{k}": step for k, step in enumerate(base.tolist())}
         else:
-            given["log_scale"] = scale[0]
+            given["log_scale"] = float(shape[0])
         if not self.warped:
-            given["location"], given["log_spread"] = self._numbers(self.affine).tolist()
+            given["location"], given["log_spread"] = axis.tolist()
             return Parametric(self.name, given, None)
-        rises = np.log1p(np.exp(self._numbers(self.rises)))
-        values = self._numbers(self.first) + np.concatenate([[0.0], np.cumsum(rises)])
+        values = axis[0] + np.concatenate([[0.0], np.cumsum(np.log1p(np.exp(axis[1:])))])
         return Parametric(self.name, given, Warp.through(self.knots, values, np.ones(_KNOTS)))
-
-    def _numbers(self, tensor: Any) -> FloatArray:
-        return np.asarray(tensor.detach().double().numpy())

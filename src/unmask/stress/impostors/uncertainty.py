@@ -1,13 +1,11 @@
 """What few scores and few speakers ask for: scores that choose kept apart, and intervals.
 
-**Split.** The mean of few scores is the location of a pair plus noise. Choosing by it prefers pairs
-whose noise was high. Where the same scores attack, that noise is counted as closeness, and the rate
-comes out too high; where other scores attack, the choice is worse than that of an adversary who
-knows the pairs well, and the rate comes out too low. With normal locations of variance s² and noise
-of variance v, the closest lies √(1 + v/s²) times too far out in the first case and 1/√(1 + v/s²) in
-the second: the two errors are equal and opposite. Other scores are fewer, with K folds by a factor
-1 − 1/K, and their noise is larger by its inverse. So a rate lies between the two on the normal
-scale,
+**Split.** The mean of few scores is the location of a pair plus noise, and choosing by it prefers
+pairs whose noise was high. Where the same scores attack, the rate comes out too high; where others
+do, too low, for the choice is worse than that of an adversary who knows the pairs well. With normal
+locations of variance s² and noise of variance v, the closest lies √(1 + v/s²) times too far out in
+the first case and 1/√(1 + v/s²) in the second. Other scores are fewer, with K folds by a factor
+1 − 1/K. So a rate lies between the two on the normal scale,
 
     P = Φ(w·Φ⁻¹(P_all) + (1 − w)·Φ⁻¹(P_other)),  w = K/(2K − 1),
 
