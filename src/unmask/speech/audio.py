@@ -248,9 +248,7 @@ def without_pauses(samples: Float32Array) -> Float32Array:
     return np.asarray(whole[np.repeat(speech, WINDOW)])
 
 
-def levelled(samples: Float32Array, *, decibels: float = -30.0) -> Float32Array:
-    """Raise a quiet recording to a root mean square of ``decibels``; leave a loud one alone."""
+def levelled(samples: Float32Array) -> Float32Array:
+    """Raise a quiet recording to a root mean square of −30 dB; leave a loud one alone."""
     level = 20.0 * np.log10(np.sqrt(np.mean(samples.astype(np.float64) ** 2)))
-    if level >= decibels:
-        return samples
-    return np.asarray(samples * 10.0 ** ((decibels - level) / 20.0), dtype=np.float32)
+    return np.asarray(samples * 10.0 ** (max(-30.0 - level, 0.0) / 20.0), dtype=np.float32)

@@ -21,6 +21,8 @@ ComplexArray = npt.NDArray[np.complex128]
 WHITE_NOISE = 1e-9
 """Share of a frame's energy added to its zero-lag autocorrelation, so that no frame is singular."""
 FRAMES_PER_BLOCK = 512
+FRAME, PREDICTED = 320, 20
+"""Samples of a frame, 20 ms, and the order of its linear prediction."""
 PEAK_CEILING = 1.0 - 2.0**-15
 """Largest sample that 16-bit audio can hold."""
 
@@ -89,10 +91,8 @@ def from_poles(roots: ComplexArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Transformed:
-    """Transformed samples, the gain applied to them, and what the peak guard took off that gain.
-
-    ``guarded_db`` is 0 where the level of the input could be restored; otherwise it is how much
-    lower the output had to stay for its peaks to fit.
+    """Transformed samples, the gain applied to them, and ``guarded_db``, what the peak guard took
+    off that gain: 0 where the level of the input could be restored.
     """
 
     samples: FloatArray
@@ -107,33 +107,21 @@ def warp_poles(roots: ComplexArray, alpha: float) -> ComplexArray:
     return np.where(roots.imag == 0.0, roots, np.abs(roots) * np.exp(1j * moved))
 
 
-def mcadams(
-    samples: npt.ArrayLike,
-    alpha: float,
-    *,
-    rate: int = 16000,
-    frame: float = 0.020,
-    order: int = 20,
-    restore_level: bool = True,
-) -> Transformed:
+def mcadams(samples: npt.ArrayLike, alpha: float, *, restore_level: bool = True) -> Transformed:
     """Disguise a voice by moving the poles of its linear prediction filter (McAdams, 1984).
 
-    ``samples`` are one channel at ``rate`` a second. Frames of ``frame`` seconds overlap by half
-    under a square-root Hann window. Each frame is split into A(z) of an ``order`` and its residual,
-    the pole angles are raised to ``alpha``, the residual is filtered
-    with the new 1/A(z), windowed again and overlap-added: ``alpha = 1`` gives the input back.
-    With ``restore_level`` the output gets the level (root mean square) of the input, as far as the
-    peaks allow.
+    ``samples`` are one channel at 16 kHz. Frames of 20 ms overlap by half under a square-root Hann
+    window. Each frame is split into A(z) of order 20 and its residual, the pole angles are raised
+    to ``alpha``, the residual is filtered with the new 1/A(z), windowed again and overlap-added:
+    ``alpha = 1`` gives the input back. With ``restore_level`` the output gets the level (root mean
+    square) of the input, as far as the peaks allow.
     """
     signal = np.asarray(samples, dtype=np.float64)
     if signal.ndim != 1:
         raise InputError(f"samples: expected one channel, found shape {signal.shape}")
     if not alpha > 0.0:
         raise InputError(f"McAdams coefficient: expected a number above 0, found {alpha}")
-    hop = round(frame * rate / 2)
-    length = 2 * hop
-    if hop <= order:
-        raise InputError(f"frame of {length} samples: expected more than twice the order {order}")
+    hop, length = FRAME // 2, FRAME
     if signal.size < length:
         raise InputError(f"{signal.size} samples: expected at least one frame of {length}")
     if not np.isfinite(signal).all():
@@ -147,7 +135,7 @@ def mcadams(
     for start in range(0, count, FRAMES_PER_BLOCK):
         stop = min(start + FRAMES_PER_BLOCK, count)
         some = frames[start:stop] * window
-        filters = linear_prediction(some, order)
+        filters = linear_prediction(some, PREDICTED)
         new_filters = from_poles(warp_poles(poles(filters), alpha))
         moved = synthesis(residual(some, filters), new_filters) * window
         output[start:stop] += moved[:, :hop]

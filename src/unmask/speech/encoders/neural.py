@@ -113,17 +113,14 @@ class Cepstra(nn.Module):
             return torch.cat((energy, cepstra[..., 1:]), dim=-1)
 
 
-def deltas(features: Tensor, window: int = 2) -> Tensor:
-    """Regression slopes over ``window`` frames on both sides, ends repeated (Kaldi's deltas):
+def deltas(features: Tensor) -> Tensor:
+    """Regression slopes over two frames on both sides, ends repeated (Kaldi's deltas):
     Δ_t = Σ_n n (x_{t+n} − x_{t−n}) / (2 Σ_n n²).
     """
     frames = features.shape[1]
-    padded = features[:, torch.arange(-window, frames + window).clamp(0, frames - 1)]
-    slopes = sum(
-        (n * (padded[:, window + n :][:, :frames] - padded[:, window - n :][:, :frames]))
-        for n in range(1, window + 1)
-    )
-    return torch.as_tensor(slopes) / (2.0 * sum(n * n for n in range(1, window + 1)))
+    padded = features[:, torch.arange(-2, frames + 2).clamp(0, frames - 1)]
+    one, two = (padded[:, 2 + n :][:, :frames] - padded[:, 2 - n :][:, :frames] for n in (1, 2))
+    return (one + 2 * two) / 10.0
 
 
 _THREADS = threading.Lock()

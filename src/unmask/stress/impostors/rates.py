@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from unmask.base import FloatArray, IntArray, Places, lazy, reject_nan
 from unmask.errors import InputError
-from unmask.estimate import Estimate, Notice, Noticed
+from unmask.estimate import Notice, Parameter
 from unmask.run import NUMPY, Arrays, Range, Xp, part, run
 from unmask.stress.impostors.pair_scores import (
     PairScores,
@@ -32,7 +32,6 @@ from unmask.stress.impostors.pair_scores import (
 )
 from unmask.stress.impostors.uncertainty import (
     FEW,
-    METHOD,
     Band,
     Crossed,
     Groups,
@@ -406,13 +405,14 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WorstCase(Band, Noticed):
+class WorstCase(Band):
     """Measured P_FA^N(τ) with its interval; :func:`~unmask.stress.worst_case` makes it.
 
     It rests on so many ``targets`` with at least so many ``impostors``, and on a median of
     ``per_pair`` scores of a pair; ``split`` tells that those that choose were kept apart.
     """
 
+    metric = "worst_case_false_alarms"
     targets: int
     impostors: int
     per_pair: float
@@ -454,20 +454,11 @@ class WorstCase(Band, Noticed):
         )
         return (Notice("few-scores", "", sentence),)
 
-    @property
-    def estimates(self) -> tuple[Estimate, ...]:
-        """One estimate per (N, τ); its chance level is N = 1, an impostor whom nobody chose."""
+    def about(self, c: int, t: int, cell: dict[str, Parameter]) -> dict[str, Any]:
+        """Its chance level is N = 1, an impostor whom nobody chose."""
         chance = self.values[self.counts == 1]
-        return tuple(
-            Estimate(
-                "worst_case_false_alarms",
-                float(self.values[c, t]),
-                "%",
-                self.interval_at(c, t, METHOD),
-                chance=float(chance[0, t]) if len(chance) else None,
-                n={"targets": self.targets, "impostors": self.impostors},
-                params={"count": int(count), "threshold": float(threshold), "split": self.split},
-            )
-            for c, count in enumerate(self.counts)
-            for t, threshold in enumerate(self.thresholds)
-        )
+        return {
+            "chance": float(chance[0, t]) if len(chance) else None,
+            "n": {"targets": self.targets, "impostors": self.impostors},
+            "params": cell | {"split": self.split},
+        }

@@ -22,13 +22,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 from unmask.base import FloatArray, IntArray, Tabular, jackknife_error, quantile_t
 from unmask.errors import InputError
-from unmask.estimate import Interval
+from unmask.estimate import Estimate, Interval, Noticed, Parameter
 from unmask.stress.impostors.pair_scores import PairScores
 
 FOLDS = 4
@@ -43,7 +44,6 @@ PAIRS = 0.9
 speakers twice, once for each of them, and coverage over simulated populations asks for this."""
 
 LEVEL = 0.95
-METHOD = "speaker,jackknife of groups"
 _LEAST_GROUPS = 5
 _FEW_CASES = 10.0
 
@@ -71,11 +71,14 @@ class Jackknife:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Band(Tabular):
+class Band(Tabular, Noticed):
     """Rates with an interval: ``values``, ``low`` and ``high`` are (counts, thresholds).
 
     ``groups`` of speakers were left out in turn (0: no intervals, ``low`` and ``high`` are NaN).
     """
+
+    metric: ClassVar[str]
+    method: ClassVar[str] = "speaker,jackknife of groups"
 
     counts: IntArray
     thresholds: FloatArray
@@ -86,12 +89,22 @@ class Band(Tabular):
     groups: int
     seed: int
 
-    def interval_at(self, count: int, threshold: int, method: str) -> Interval | None:
-        """The interval of one cell, by index."""
-        if not self.groups:
-            return None
-        low, high = float(self.low[count, threshold]), float(self.high[count, threshold])
-        return Interval(low, high, self.level, method, self.groups, self.seed)
+    @property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """One estimate per (N, τ)."""
+        estimates = []
+        for c, t in np.ndindex(self.values.shape):
+            value, low, high = (float(one[c, t]) for one in (self.values, self.low, self.high))
+            made = Interval(low, high, self.level, self.method, self.groups, self.seed)
+            count, threshold = int(self.counts[c]), float(self.thresholds[t])
+            about = self.about(c, t, {"count": count, "threshold": threshold})
+            interval = made if self.groups else None
+            estimates.append(Estimate(self.metric, value, "%", interval, **about))
+        return tuple(estimates)
+
+    def about(self, c: int, t: int, cell: dict[str, Parameter]) -> dict[str, Any]:
+        """What else is known of the rate of a cell."""
+        return {"params": cell}
 
 
 @dataclass(frozen=True, eq=False)
