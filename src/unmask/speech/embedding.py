@@ -80,12 +80,9 @@ def embed(
     recordings (path, size, time of change), encoder and options goes on where the first stopped.
     """
     loaded = load_encoder(encoder, device=device)
-    shared = _Shared(
-        tuple(str(one.path) for one in recordings),
-        tuple(one.stamp for one in recordings),
-        extraction or Extraction(),
-        loaded.fingerprint,
-    )
+    options = extraction or Extraction()
+    paths = tuple(str(one.path) for one in recordings)
+    shared = paths, tuple(one.stamp for one in recordings), options, loaded.fingerprint
     ranges = ranges_of(len(recordings), shard)
     state = current_place().state
     if parts is not None:
@@ -109,7 +106,7 @@ def embed(
     )
     owners = [recordings[n] for n in owner.tolist()]
     names = [one.utterance for one in owners]
-    if shared.extraction.segment is not None:
+    if options.segment is not None:
         names = [f"{name}_s{n}" for name, n in zip(names, segment.tolist(), strict=True)]
     sessions = [one.session for one in owners]
     speakers = [one.speaker for one in owners]
@@ -122,14 +119,8 @@ def forget(parts: str | os.PathLike[str]) -> None:
     shutil.rmtree(parts, ignore_errors=True)
 
 
-@dataclass(frozen=True)
-class _Shared:
-    """What all shards need, and what names a run: the files as they are, options, the encoder."""
-
-    paths: tuple[str, ...]
-    stamps: tuple[tuple[int, int], ...]
-    extraction: Extraction
-    fingerprint: str
+_Shared = tuple[tuple[str, ...], tuple[tuple[int, int], ...], Extraction, str]
+"""What all shards need, and what names a run: the files as they are, options, the encoder."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,16 +139,17 @@ _once = lru_cache(maxsize=1)(load_encoder)
 def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
     """Vectors of some recordings: of which, which piece, how long; failures and remarks as JSON."""
     encoder = _once(given.encoder) if isinstance(given.encoder, str) else given.encoder
+    paths, _, options, _ = shared
     owner: list[int] = []
     segments: list[int] = []
     pieces: list[Float32Array] = []
     failures: dict[int, str] = {}
     remarks: dict[int, str] = {}
     for n in range(*rows):
-        path = shared.paths[n]
+        path = paths[n]
         try:
             audio = read_audio(path)
-            cut = _pieces(audio.samples, shared.extraction, encoder.shortest)
+            cut = _pieces(audio.samples, options, encoder.shortest)
         except Exception as error:
             failures[n] = failure(path, error)
             continue
@@ -168,8 +160,7 @@ def _embed_rows(given: _Given, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
         pieces += cut
     vectors, broken = _encoded(encoder, pieces)
     for piece, reason in broken.items():
-        path = shared.paths[owner[piece]]
-        failures.setdefault(owner[piece], failure(path, reason))
+        failures.setdefault(owner[piece], failure(paths[owner[piece]], reason))
     kept = [p for p in range(len(pieces)) if owner[p] not in failures]
     return {
         "vectors": np.stack([vectors[p] for p in kept]) if kept else np.zeros((0, 0), np.float32),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -142,6 +142,8 @@ WORDS = ("word_errors", "words", "character_errors", "characters")
 MEASURED = ("rho_f0", "semitones", "sig", "bak", "ovrl", "level", "clipped", "seconds")
 COLUMNS = (*WORDS, *MEASURED)
 _COMMENT = "# recogniser: "
+_ENTRY = "an entry in the "
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,18 +203,15 @@ def measure(
     given = hypotheses or {}
     references, listens = None, None
     if transcripts is not None:
-        references, listens = _of_all(transcripts, original, "transcripts"), recogniser
+        references, listens = _of_all(transcripts, original, _ENTRY + "transcripts"), recogniser
         if listens is not None:
             notices += _foreign(listens, names, references)
-    shared = _Shared(
-        tuple(
-            tuple((str(one.path), *one.stamp) for one in versions)
-            for versions in zip(*conditions.values(), strict=True)
-        ),
-        tuple(listens is not None and name not in given for name in conditions),
-        _chosen(original, mos),
-        pitched,
+    versions = tuple(
+        tuple((str(one.path), *one.stamp) for one in same)
+        for same in zip(*conditions.values(), strict=True)
     )
+    unheard = tuple(listens is not None and name not in given for name in conditions)
+    shared = versions, unheard, _chosen(original, mos), pitched
     where = current_place().state if state is None else Path(state)
     with file_workers(alone=len(names) < 2, state=where):
         parts = list(run(partial(_measured, listens), shared, ranges_of(len(names), 2)))
@@ -227,7 +226,7 @@ def measure(
         if references is not None and (listens is not None or name in given):
             heard = [row.get("heard", "") for row in own]
             if name in given:
-                heard = list(_of_all(given[name], files, f"hypotheses of {name}"))
+                heard = list(_of_all(given[name], files, f"{_ENTRY}hypotheses of {name}"))
             for row, *texts in zip(own, references, heard, strict=True):
                 row |= errors(*texts)._asdict()
         values[name] = {c: np.array([float(row.get(c, np.nan)) for row in own]) for c in COLUMNS}
@@ -249,23 +248,18 @@ def measure(
     )
 
 
-@dataclass(frozen=True)
-class _Shared:
-    """Versions of every utterance with size and time, conditions listened to, who DNSMOS hears."""
-
-    versions: tuple[tuple[tuple[str, int, int], ...], ...]
-    heard: tuple[bool, ...]
-    mos: tuple[bool, ...]
-    pitched: bool
+Version = tuple[str, int, int]
+_Shared = tuple[tuple[tuple[Version, ...], ...], tuple[bool, ...], tuple[bool, ...], bool]
 
 
 def _measured(recogniser: Recogniser | None, xp: Xp, shared: _Shared, rows: Range) -> Arrays:
     """Numbers of some utterances in every condition as JSON, or the line of a failure."""
+    every, unheard, asked, pitched = shared
     results = []
-    for versions, mos in zip(shared.versions[slice(*rows)], shared.mos[slice(*rows)], strict=True):
+    for versions, mos in zip(every[slice(*rows)], asked[slice(*rows)], strict=True):
         row: list[dict[str, float | str]] = []
         track: FloatArray | None = None
-        for (path, *_), heard in zip(versions, shared.heard, strict=True):
+        for (path, *_), hears in zip(versions, unheard, strict=True):
             one: dict[str, float | str] = {}
             row.append(one)
             try:
@@ -273,13 +267,13 @@ def _measured(recogniser: Recogniser | None, xp: Xp, shared: _Shared, rows: Rang
                 one["level"] = level(samples.astype(np.float64))
                 one["clipped"] = clipped(samples.astype(np.float64))
                 one["seconds"] = samples.size / SAMPLE_RATE
-                if shared.pitched:
+                if pitched:
                     own = pitch(samples)
                     track = own if track is None else track
                     one |= melody(track, own)._asdict()
                 if mos:
                     one |= dnsmos(samples)._asdict()
-                if recogniser is not None and heard:
+                if recogniser is not None and hears:
                     one["heard"] = recogniser.hear(path)
             except Exception as error:
                 one["failure"] = failure(path, error)
@@ -292,12 +286,7 @@ def _paired(
 ) -> tuple[Recording, ...]:
     """The protected recordings in the order of the originals; the lists must be equal."""
     by_name = {one.utterance: one for one in files}
-    missing = [one for one in original if one.utterance not in by_name]
-    if missing:
-        raise InputError(
-            f"{missing[0].path}: expected a version protected by {name}, found none"
-            f" ({len(missing)} of {len(original)} missing)"
-        )
+    paired = _of_all(by_name, original, f"a version protected by {name}")
     more = set(by_name) - {one.utterance for one in original}
     if more:
         first = by_name[min(more)]
@@ -305,21 +294,20 @@ def _paired(
             f"{first.path}: expected recordings of the originals only, found another"
             f" ({len(more)} more)"
         )
-    paired = tuple(by_name[one.utterance] for one in original)
     for one, other in zip(original, paired, strict=True):
         if other.speaker != one.speaker:
             raise InputError(f"{other.path}: expected speaker {one.speaker}, found {other.speaker}")
     return paired
 
 
-def _of_all(texts: Mapping[str, str], files: Sequence[Recording], where: str) -> tuple[str, ...]:
-    missing = [one for one in files if one.utterance not in texts]
+def _of_all(known: Mapping[str, T], files: Sequence[Recording], what: str) -> tuple[T, ...]:
+    missing = [one for one in files if one.utterance not in known]
     if missing:
         raise InputError(
-            f"{missing[0].path}: expected an entry in the {where}, found none"
+            f"{missing[0].path}: expected {what}, found none"
             f" ({len(missing)} of {len(files)} missing)"
         )
-    return tuple(texts[one.utterance] for one in files)
+    return tuple(known[one.utterance] for one in files)
 
 
 def _foreign(
@@ -365,12 +353,12 @@ def _labels(
         return (), None, {}
     if not predictions:
         raise InputError("labels: expected predictions of them too, found none")
-    truth = _of_all(labels, files, "labels")
+    truth = _of_all(labels, files, _ENTRY + "labels")
     classes = tuple(sorted(set(truth)))
     number = {one: float(n) for n, one in enumerate(classes)}
     guessed = {}
     for condition, given in predictions.items():
-        texts = _of_all(given, files, f"predictions of {condition}")
+        texts = _of_all(given, files, f"{_ENTRY}predictions of {condition}")
         guessed[condition] = np.array([number.get(text, -1.0) for text in texts])
     return classes, np.array([number[one] for one in truth]), guessed
 

@@ -104,13 +104,6 @@ class SpeakerOrder:
             check_single_scores(self.skipped, pairs, f"target {target}, impostor {impostor}")
         check_speakers(self.impostors, self.names)
 
-    def several(self, pairs: PairScores) -> BoolArray:
-        """Which pairs hold more than one score of all utterances."""
-        size = dict(zip(self.names, self.sizes.tolist(), strict=True))
-        target = np.array([size[name] for name in pairs.target_names])[pairs.target]
-        impostor = np.array([size[name] for name in pairs.impostor_names])[pairs.impostor]
-        return np.asarray(target * impostor > 1)
-
     def groups(self, jackknife: Jackknife) -> Groups:
         """Deal the speakers into groups that leave together, as targets and as impostors."""
         speakers, several = len(self.names), self.sizes > 1
@@ -401,7 +394,7 @@ class EmbeddedVoices:
             return pairs(self.embeddings, backend=self.backend, **options)
 
         whole = some(None)
-        several = order.several(whole)
+        several = whole.sizes > 1
         kept = replace(whole.select(several), skipped=order.skipped)
         sample = None if everything else Sample(targets, per_pair)
         if self.proxy is not None:
