@@ -193,11 +193,10 @@ def test_a_fit_repeats_itself_and_brings_intervals(
 ) -> None:
     seen: list[tuple[int, int]] = []
     with reporting(lambda *now: seen.append(now)):
-        again = extrapolate(pairs, model="ls-target+", groups=6, split=False)
+        again = extrapolate(pairs, model="ls-target+", groups=0, split=False)
     counts, thresholds = [10, 10**4], [0.4, 0.5, 0.6]
     first = fitted.predict_interval(counts, thresholds)
-    second = again.predict_interval(counts, thresholds)
-    np.testing.assert_array_equal(first.low, second.low)
+    np.testing.assert_array_equal(first.values, again.predict(counts, thresholds))
     assert (first.low < first.values).all()
     assert (first.values < first.high).all()
     assert first.level == 0.95
@@ -438,9 +437,9 @@ def trained(pairs: PairScores, name: str, steps: int) -> np.ndarray:
 def test_the_papers_training_reduces_its_error(name: str, pairs: PairScores) -> None:
     pytest.importorskip("torch")
     exact = worst_case_false_alarms(pairs, np.linspace(0.0, 0.7, 15), counts=[30, 119])
-    first, last, again = (trained(pairs, name, steps) for steps in (1, 150, 150))
+    first, again, last = (trained(pairs, name, steps) for steps in (2, 2, 80))
     assert np.abs(last - exact).mean() < np.abs(first - exact).mean()
-    np.testing.assert_array_equal(last, again)
+    np.testing.assert_array_equal(first, again)
 
 
 def test_the_papers_cells_are_drawn_evenly_with_their_rates(pairs: PairScores) -> None:

@@ -28,6 +28,7 @@ NETWORKS = ("campplus", "tdnn", "resnet34", "ecapa", "ivector")
 LOSSES = ("softmax", "am", "aam")
 POOLINGS = ("tsp", "asp")
 PRECISIONS = ("auto", "fp32", "bf16")
+_CHOICES = {"network": NETWORKS, "pooling": POOLINGS, "loss": LOSSES, "precision": PRECISIONS}
 _USUAL: dict[str, dict[str, Any]] = {
     "campplus": {"bins": 80, "dimension": 192, "channels": None, "pooling": "tsp"},
     "tdnn": {"bins": 30, "dimension": 512, "channels": 512, "pooling": "tsp"},
@@ -99,13 +100,13 @@ class Recipe:
     full: bool = False
 
     def __post_init__(self) -> None:
-        _one_of("network", self.network, NETWORKS)
-        for name, value in _USUAL[self.network].items():
+        for name, value in _USUAL.get(self.network, {}).items():
             if getattr(self, name) in (None, 0, ""):
                 object.__setattr__(self, name, value)
-        _one_of("pooling", self.pooling, POOLINGS)
-        _one_of("loss", self.loss, LOSSES)
-        _one_of("precision", self.precision, PRECISIONS)
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                words = f"one of {', '.join(allowed)}, found {getattr(self, name)}"
+                raise InputError(f"{name}: expected {words}")
         if _ONLY.get(self.network, self.pooling) != self.pooling:
             raise InputError(
                 f"pooling: expected {_ONLY[self.network]} for {self.network}, found {self.pooling}"
@@ -183,11 +184,6 @@ def _is_of(value: Any, kind: str) -> bool:
     kinds = {"str": (str,), "bool": (bool,), "int": (int,), "float": (float, int)}
     allowed = kinds[kind.removesuffix(" | None")]
     return type(value) in allowed or (value is None and kind.endswith("None"))
-
-
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise InputError(f"{name}: expected one of {', '.join(allowed)}, found {value}")
 
 
 @dataclass(frozen=True)
