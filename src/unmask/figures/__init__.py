@@ -14,9 +14,8 @@ _NAMES = {
         calibration_plot calibration_profiles disclosure_profiles ece_profile pav_map
     """,
     "figure": "Figure",
-    "image": "images save save_all svg",
+    "image": "POLICY STYLE fragment images javascript save save_all svg",
     "legal": "RiskLine learning_curves legal_figures legal_panel risk_comparison",
-    "page": "POLICY STYLE fragment javascript",
     "safeguards": "PlanePoint Point cost_plane distinctiveness pareto",
     "similarity": "similarity_matrices zoo_plots",
     "speakers": "Strip rank_histograms speaker_protection speaker_risks speaker_strip",

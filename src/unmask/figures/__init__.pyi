@@ -18,19 +18,22 @@ from unmask.figures.evidence import (
     pav_map as pav_map,
 )
 from unmask.figures.figure import Figure as Figure
-from unmask.figures.image import images as images, save as save, save_all as save_all, svg as svg
+from unmask.figures.image import (
+    POLICY as POLICY,
+    STYLE as STYLE,
+    fragment as fragment,
+    images as images,
+    javascript as javascript,
+    save as save,
+    save_all as save_all,
+    svg as svg,
+)
 from unmask.figures.legal import (
     RiskLine as RiskLine,
     learning_curves as learning_curves,
     legal_figures as legal_figures,
     legal_panel as legal_panel,
     risk_comparison as risk_comparison,
-)
-from unmask.figures.page import (
-    POLICY as POLICY,
-    STYLE as STYLE,
-    fragment as fragment,
-    javascript as javascript,
 )
 from unmask.figures.safeguards import (
     PlanePoint as PlanePoint,

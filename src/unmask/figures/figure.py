@@ -95,10 +95,14 @@ class Called(TypedDict, total=False):
     title: str
 
 
+def part(name: str) -> str:
+    """The text of a file of this room."""
+    return resources.files("unmask.figures").joinpath(name).read_text(encoding="utf-8")
+
+
 @cache
 def _words() -> Mapping[str, Any]:
-    text = resources.files("unmask.figures").joinpath("captions.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads(part("captions.toml"))
 
 
 def captioned(key: str, chart: Any, called: Called | None = None, **facts: Any) -> Figure:

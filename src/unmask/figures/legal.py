@@ -49,11 +49,7 @@ def legal_figures(
 
 
 def legal_panel(
-    sweep: LegalSweep,
-    *,
-    colour: str = PALETTE[0],
-    width: float = WIDE,
-    **called: Unpack[Called],
+    sweep: LegalSweep, *, colour: str = PALETTE[0], width: float = WIDE, **called: Unpack[Called]
 ) -> Figure:
     """Rows are metrics, columns lengths; a line per attacker with its interval, chance dashed."""
     require(sweep.curves, "legal panel", "curve")

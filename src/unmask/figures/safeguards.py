@@ -143,7 +143,6 @@ def cost_plane(
     cost: str = "Word error rate (%)",
     scale: float = 100.0,
     more_is_better: bool = False,
-    risk: str = "Linkability, strongest attacker (%)",
     chance: float | None = None,
     colours: Mapping[str, str] | None = None,
     width: float = WIDE,
@@ -171,7 +170,7 @@ def cost_plane(
     better = "→ more useful" if more_is_better else "← more useful"
     nice = alt.Scale(nice=True, zero=not more_is_better)
     x = alt.X("cost:Q", title=f"{cost}, {better}", scale=nice)
-    y = draw.axis(alt.Y, "risk", f"{risk}, ↓ safer", (0, 104))
+    y = draw.axis(alt.Y, "risk", "Linkability, strongest attacker (%), ↓ safer", (0, 104))
     colour = draw.system_colour(systems, colours, width=width).legend(None)
     shape = draw.by(alt.Shape, "kind", {"safeguard": "circle", "anchor": "diamond"})
     pairs = list(zip(costs["cost"], risks["risk"], front, strict=True))

@@ -8,16 +8,16 @@ from typing import Unpack
 
 import altair as alt
 import numpy as np
+import polars as pl
 
 from unmask.base import FloatArray, IntArray
 from unmask.figures import draw
 from unmask.figures.figure import Called, Figure, Layers, captioned, join, require, table
 from unmask.figures.theme import CHANCE, DASHED, ORIGINAL, PALETTE, WIDE, shorten
-from unmask.privacy.legal import Ranks, RiskCurve
+from unmask.privacy.legal import TITLES, Ranks, RiskCurve
 from unmask.privacy.similarity import PLAIN, SpeakerProtection
 
 _MOST = 400
-_NAMES = {"linkability": "Linkability", "singling_out": "Singling Out"}
 
 
 def speaker_risks(
@@ -40,8 +40,7 @@ def speaker_risks(
     ticks = (0, 0.1, 0.25, 0.5, 0.75, 1)
     along = "Speakers, the least protected first (%)"
     x = draw.percent_axis(alt.X, "share", along, ticks=ticks)
-    metric = _NAMES.get(curve.metric, curve.metric)
-    y = draw.percent_axis(alt.Y, "risk", f"{metric} of the speaker (%)")
+    y = draw.percent_axis(alt.Y, "risk", f"{TITLES[curve.metric]} of the speaker (%)")
     deciles = {n: 100 * c.worst_decile[places[n]] for n, c in curves.items()}
     labels = {  # the worst decile is NaN where recordings are too few to tell it
         n: shorten(n, limit=20) + ("" if np.isnan(risk) else f" ({risk:.0f} %)")
@@ -217,14 +216,10 @@ def speaker_strip(
 
 def _stacked(risk: FloatArray, width: float) -> tuple[IntArray, IntArray]:
     """Rank from below of each dot among those about a dot's width apart, and how many they are."""
-    step = np.round(np.asarray(risk, dtype=np.float64) * width / _DIAMETER).astype(np.int64)
-    order = np.argsort(step, kind="stable")
-    _, first, dense, count = np.unique(
-        step[order], return_index=True, return_inverse=True, return_counts=True
-    )
-    rank, size = np.empty_like(step), np.empty_like(step)
-    rank[order], size[order] = np.arange(len(step)) - first[dense], count[dense]
-    return rank, size
+    dots = pl.DataFrame({"step": np.round(np.asarray(risk, float) * width / _DIAMETER)})
+    within = pl.int_range(pl.len(), dtype=pl.Int64).over("step")
+    rank, size = dots.select(rank=within, size=pl.len().cast(pl.Int64).over("step"))
+    return rank.to_numpy(), size.to_numpy()
 
 
 _MOST_NAMES = 80

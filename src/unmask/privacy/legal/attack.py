@@ -1,28 +1,7 @@
 """Who attacks: what is enrolled, what a back-end was trained on, and how its scores are read.
 
-Back-ends beyond cosine, wccn and plda train no network either; they bring enrolment and protected
-speech together first:
-
-``whitened``
-    Each side about its own mean and divided by its own spread. An attacker who enrols speech that
-    it protected itself, as in the attack without learning of Bauer et al. (2025), so uses
-    statistics of protected speech only.
-``coral``
-    Enrolment gets the second moments of protected speech (Sun, Feng and Saenko 2016).
-``procrustes``
-    Enrolment is turned by the rotation that takes original speech of training speakers to its
-    protected version: the paired attack of Champion et al. (2021).
-``wasserstein``
-    The same without pairs and without training speakers: the Wasserstein–Procrustes attack of
-    Champion et al. (2021) between what is enrolled and what is attacked.
-``asnorm``
-    Scores against those of a cohort of training speakers (Matějka et al. 2017).
-``fusion``
-    Several back-ends, weighed by logistic regression on trials of training speakers.
-
-No label of attacked speech is used. ``whitened``, ``coral`` and ``wasserstein`` look at all
-attacked speech at once, as whoever holds a protected collection can. ``procrustes``, ``asnorm`` and
-``fusion`` learn from training speakers, none of whom may be attacked.
+Back-ends beyond cosine, wccn and plda train no network either and use no label of attacked speech;
+docs/legal.md has what each does, needs and comes from.
 """
 
 from __future__ import annotations
@@ -90,8 +69,8 @@ class Attacker:
     ``backend`` is a trained back-end or the name of one: ``cosine``; ``wccn``, ``plda`` and
     ``asnorm``, trained on ``train``, the attacker's own data; ``whitened``, ``coral`` and
     ``wasserstein``, which align enrolment with the attacked speech; ``procrustes`` and ``fusion``,
-    which learn from ``pairs``: training speech as it is enrolled and the same as it is protected
-    (:mod:`unmask.privacy.legal.attack`). ``enrols`` says whether the enrolment speech is
+    which learn from ``pairs``: training speech as it is enrolled and the same as it is protected.
+    ``enrols`` says whether the enrolment speech is
     ``"original"`` or ``"protected"``; ``knows`` what the extractor or the back-end was trained on:
     ``"original"`` speech (ignorant), speech from a ``"related"`` safeguard (semi-informed) or from
     the ``"same"`` one (informed), always with keys of the attacker's own. Enrolment from the run
