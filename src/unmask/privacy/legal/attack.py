@@ -127,9 +127,16 @@ class Attacker:
     @property
     def is_consistency(self) -> bool:
         """Whether what is enrolled comes from the run that is attacked."""
-        if self.consistency is None:
-            return self.enrols != "original" and _one_run(self.enrol, self.test)
-        return self.consistency
+        if self.consistency is not None:
+            return self.consistency
+        enrol, test = self.enrol, self.test
+        if self.enrols == "original" or enrol.dimension != test.dimension:
+            return False
+        if enrol.source is not None and test.source is not None:
+            return enrol.source.sha256 == test.source.sha256
+        direction = np.random.default_rng(0).normal(size=enrol.dimension)
+        along = [(one.vectors * direction).sum(axis=1) for one in (enrol, test)]
+        return bool(np.isin(*along).any())
 
     @lazy
     def readings(self) -> tuple[str, ...]:
@@ -301,17 +308,6 @@ def with_backends(
             label = name if len(usable) < 2 else f"{name} ({backend})"
             chosen[label] = replace(attacker, backend=backend)
     return chosen
-
-
-def _one_run(enrol: Embeddings, test: Embeddings) -> bool:
-    """Whether two sets come from one file, or share vectors."""
-    if enrol.source is not None and test.source is not None:
-        return enrol.source.sha256 == test.source.sha256
-    if enrol.dimension != test.dimension:
-        return False
-    direction = np.random.default_rng(0).normal(size=enrol.dimension)
-    along = [(one.vectors * direction).sum(axis=1) for one in (enrol, test)]
-    return bool(np.isin(*along).any())
 
 
 def every_second(embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:

@@ -249,8 +249,7 @@ class RiskCurve(Curve):
         if not self.tells_persons:
             return np.full(len(self.counts), np.nan)
         noise = self.noise * (1 / self.recordings).mean()
-        columns = zip(self.per_speaker.T, noise.tolist(), strict=True)
-        return np.array([_worst_decile(risks, one) for risks, one in columns])
+        return _worst_decile(np.ascontiguousarray(self.per_speaker.T), noise)
 
     def worst_decile_limits(self, i: int) -> tuple[float, float] | None:
         """Interval of the worst decile at the i-th count: percentiles over resamples of speakers.
@@ -267,10 +266,10 @@ class RiskCurve(Curve):
         risks = self.per_speaker[np.argsort(in_order(self.speakers.to_list())), i]
         noise = float(self.noise[i]) * (1 / self.recordings).mean()
         low, high = (
-            float(np.quantile(_drawn_deciles(some, taken, how), tail, method="inverted_cdf"))
-            for some, taken, tail in (
-                (risks, noise, (1 - how.level) / 2),
-                (np.append(risks, 1.0), 0.0, (1 + how.level) / 2),
+            float(np.quantile(deciles, tail, method="inverted_cdf"))
+            for deciles, tail in (
+                (_worst_decile(_samples(risks, how), noise), (1 - how.level) / 2),
+                (_worst_decile(_samples(np.append(risks, 1.0), how), 0.0), (1 + how.level) / 2),
             )
         )
         if low == 1:
@@ -289,18 +288,19 @@ class RiskCurve(Curve):
         return (*super().details(i), more)
 
 
-def _drawn_deciles(risks: FloatArray, noise: float, how: Resampling) -> FloatArray:
-    """The worst decile of every resample of the speakers."""
+def _samples(risks: FloatArray, how: Resampling) -> FloatArray:
+    """The risks of the speakers drawn in each replicate (rows)."""
     times = draws(len(risks), min(how.replicates, _DECILE_REPLICATES), how.seed).astype(int)
-    return np.array([_worst_decile(np.repeat(risks, one), noise) for one in times])
+    return np.repeat(np.tile(risks, len(times)), times.ravel()).reshape(times.shape)
 
 
-def _worst_decile(risks: FloatArray, noise: float) -> float:
-    """Mean of the tenth of the speakers that is largest, noise taken out of the spread."""
-    spread, worst = risks.var(ddof=1), -(-len(risks) // 10)
-    top = np.partition(risks, -worst)[-worst:].mean()
-    kept = np.sqrt(max(1 - noise / (spread if spread > 0 else 1.0), 0.0))
-    return float(np.clip(risks.mean() + kept * (top - risks.mean()), 0.0, 1.0))
+def _worst_decile(risks: FloatArray, noise: FloatArray | float) -> FloatArray:
+    """Mean of the tenth of each row (speakers) that is largest, noise taken out of the spread."""
+    worst = -(-risks.shape[1] // 10)
+    top = np.partition(risks, -worst, axis=1)[:, -worst:].mean(axis=1)
+    mean, spread = risks.mean(axis=1), risks.var(axis=1, ddof=1)
+    kept = np.sqrt(np.maximum(1 - noise / np.where(spread > 0, spread, 1.0), 0.0))
+    return np.asarray(np.clip(mean + kept * (top - mean), 0.0, 1.0))
 
 
 def recording_noise(outcomes: FloatArray, owner: IntArray, means: FloatArray) -> FloatArray:

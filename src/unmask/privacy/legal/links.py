@@ -19,7 +19,6 @@ from unmask.privacy.legal.conversations import (
     MOST_CONVERSATIONS,
     EnrolLength,
     as_counts,
-    locate,
     setting,
 )
 from unmask.privacy.legal.curve import (
@@ -259,7 +258,7 @@ def linkability(
     )
     known, asked = both.known, both.asked
     owner, recordings = asked.speakers, asked.per_speaker
-    true = locate(asked.names, known.names, who="test speakers", where="enrolment")[owner]
+    true = both.true[owner]
     asked_for = len(known.names) if counts is None else counts
     sizes = as_counts(asked_for, speakers=len(known.names), least=1, where="enrolment")
     if len(known.names) < 2:

@@ -16,7 +16,6 @@ from unmask.privacy.legal.conversations import (
     MOST_CONVERSATIONS,
     EnrolLength,
     as_counts,
-    locate,
     setting,
 )
 from unmask.privacy.legal.curve import (
@@ -38,7 +37,7 @@ from unmask.privacy.legal.predicates import (
     single_out_all,
 )
 from unmask.scoring import Backend
-from unmask.trials import Embeddings
+from unmask.trials import Embeddings, lookup
 
 ENROL_LENGTH = 30
 _NODES = 64
@@ -132,7 +131,7 @@ def singling_out(
     )
     protocol = Protocol.of(
         Population(entries.speakers),
-        locate(names, entries.names, who="enrolment speakers", where="test"),
+        lookup(names, entries.names).astype(np.int64),
         sizes,
         folds=folds,
         draws=draws,

@@ -97,9 +97,15 @@ def strongest_of(curves: Mapping[str, Curve], count: int, *, seed: int = 0) -> S
     if outcomes.shape[1] < _LEAST_SPEAKERS:
         return alone
     cross, chosen = _cross_fitted(outcomes, seed)
-    which = int(np.argmax(chosen))
+    which, value, speakers = int(np.argmax(chosen)), float(cross.mean()), len(cross)
     name = list(risks)[which]
-    estimate = _estimate(risks[name], at[name], cross)
+    estimate = replace(curves[name].estimate(at[name]), value=value)
+    if (made := estimate.interval) is not None:
+        variance = max(cross.var(ddof=1) / speakers, risks[name].variance[at[name]])
+        low, high = score_interval(np.array(value), variance, speakers, level=made.level)
+        method = f"{made.method},cross-fitted"
+        interval = Interval(float(low), float(high), made.level, method, 0, made.seed)
+        estimate = replace(estimate, interval=interval)
     return Strongest(name, estimate, float(chosen[which]), len(at), True)
 
 
@@ -128,20 +134,6 @@ def _cross_fitted(outcomes: FloatArray, seed: int) -> tuple[FloatArray, FloatArr
     cross = outcomes[chosen, np.arange(speakers)].mean(axis=0)
     share = np.bincount(np.concatenate([by_half, by_rest]), minlength=attackers) / (2 * SPLITS)
     return cross, share
-
-
-def _estimate(curve: RiskCurve, i: int, cross: FloatArray) -> Estimate:
-    """The estimate of a curve with the cross-fitted value and interval."""
-    plain = curve.estimate(i)
-    value, speakers = float(cross.mean()), len(cross)
-    interval = plain.interval
-    if interval is not None:
-        variance = max(float(cross.var(ddof=1)) / speakers, float(curve.variance[i]))
-        ends = score_interval(np.array(value), np.array(variance), speakers, level=interval.level)
-        low, high = map(float, ends)
-        method = f"{interval.method},cross-fitted"
-        interval = Interval(low, high, interval.level, method, 0, interval.seed)
-    return replace(plain, value=value, interval=interval)
 
 
 @dataclass(frozen=True)

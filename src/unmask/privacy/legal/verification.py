@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from unmask.base import HULL, SKEWED, FloatArray, IntArray, Places, in_order, lazy, score_interval
 from unmask.engine import Roc, equal_errors
-from unmask.privacy.legal.conversations import EnrolLength, as_counts, locate, setting
+from unmask.privacy.legal.conversations import EnrolLength, as_counts, setting
 from unmask.privacy.legal.curve import Curve, Resampling, one_speaker_note, with_negated
 from unmask.run import Arrays, Range, Xp, current_place, narrow, place, ranges_of, reporting, run
 from unmask.scoring import Backend
@@ -62,7 +62,7 @@ def one_minus_eer(
     lengths = enrol_length, length
     both = setting(enrol, test, lengths, (1, 1), backend, side, allow_shared_utterances, how)
     known, asked = both.known, both.asked
-    true = locate(asked.names, known.names, who="test speakers", where="enrolment")
+    true = both.true
     sizes = as_counts(counts, speakers=len(known.names), least=2, where="enrolment")
     enrol_side, test_side = both.codes
     left, right = both.rows()
