@@ -60,7 +60,7 @@ def matrix_attackers(config: Config, inputs: Inputs, safeguard: str) -> dict[str
 
     They compare all original with all protected speech, as the matrices do.
     """
-    speech = inputs.speech(safeguard)
+    speech = inputs.speech[safeguard]
     train, pairs = None, pairs_of(speech)
     named = dict.fromkeys(b for one in config.attackers for b in one.backends if b != "cosine")
     if pairs is not None:
@@ -270,7 +270,7 @@ def attacks_of(config: Config, inputs: Inputs) -> Attacks:
     for name, protected in inputs.protected.items():
         test = inputs.attacked(protected)
         run = inputs.enrolment(protected)
-        given = inputs.speech(name)
+        given = inputs.speech[name]
         attacks = []
         for one in config.attackers:
             speech = inputs.trained.get((name, one.name)) if one.trains else given
