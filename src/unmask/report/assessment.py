@@ -15,7 +15,7 @@ from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.figures import Figure, Strip, speaker_strip, system_colours
 from unmask.privacy.legal import FREE
-from unmask.report.cache import Cache, Listener, Step, Work, cache_of
+from unmask.report.cache import Listener, Step, Work, cache_of
 from unmask.report.config import FRAMEWORKS as KEYS, ORIGINAL, Config
 from unmask.report.documents import Document, Row
 from unmask.report.frameworks import FRAMEWORKS
@@ -101,7 +101,7 @@ def assess(
     """
     check_code(config, allow_code=allow_code)
     folder = Path(output)
-    work = Work(Cache(Path(cache) if cache is not None else cache_of(folder)), listener=listener)
+    work = Work(Path(cache) if cache is not None else cache_of(folder), listener=listener)
     inputs = read_inputs(config, work, base=folder.resolve(), allow_code=allow_code, say=say)
     attacks = attacks_of(config, inputs)
     config, notices = with_fitting_lengths(config, attacks.of)
@@ -238,7 +238,7 @@ class _Run:
             colours=study.colours,
             failures=self.failures,
             date=_date(config),
-            kept=self.work.cache.folder,
+            kept=self.work.folder,
             reused=self.work.reused,
             computed=self.work.computed,
         )

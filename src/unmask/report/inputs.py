@@ -179,7 +179,7 @@ def read_inputs(
     inputs = replace(inputs, sources=tuple(dict.fromkeys(sources)))
     if not config.redact:
         return inputs
-    labels = Labels.of(inputs, inputs.sources, redaction_key(work.cache.folder))
+    labels = Labels.of(inputs, inputs.sources, redaction_key(work.folder))
     return replace(
         labels.redacted(inputs),
         enrols=frozenset(labels.utterances.get(name, name) for name in inputs.enrols),

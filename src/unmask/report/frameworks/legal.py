@@ -14,7 +14,7 @@ from unmask import figures as charts
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy import legal as law
-from unmask.report.cache import Cache, Step, Work, cache_of
+from unmask.report.cache import Step, Work, cache_of
 from unmask.report.config import CONSISTENCY, ORIGINAL, Config
 from unmask.report.documents import Row, figures_of
 from unmask.report.frameworks.attacks import Attack, Variant, attacks_of
@@ -82,7 +82,7 @@ def legal_attackers(config: Config, path: Path) -> tuple[dict[str, law.Attacker]
 
     The control has the first back-end; names begin with the safeguard where there are several.
     """
-    work = Work(Cache(cache_of(path.with_suffix(""))))
+    work = Work(cache_of(path.with_suffix("")))
     inputs = read_inputs(config, work, base=path.resolve().parent)
     attacks = attacks_of(config, inputs)
     if not attacks.of:
