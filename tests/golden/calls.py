@@ -708,7 +708,7 @@ def model_comparison(scores: Any, models: Sequence[str]) -> Numbers:
     """Errors of models on held-out counts; not the seconds they took."""
     made = um.stress.compare_models(scores, models=models, split=False)
     found: Numbers = {"train_count": made.train_count, "counts": made.counts}
-    for row in made.rows:
+    for row in made.errors:
         found |= _fields(row, ["mae", "mae_hard", "by_count"], f"{row.model}/")
     return found
 

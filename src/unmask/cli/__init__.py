@@ -76,7 +76,9 @@ EXAMPLES: Final = {
     for name in COMMANDS
 }
 _HOMES: Final = {
-    "demo": "assess", "init": "assess", "validate": "files", "formats": "files", "convert": "files",
+    "demo": "assess", "init": "assess", "compare": "eval", "embed": "speech", "train": "speech",
+    "anonymise": "speech", "encoders": "speech", "validate": "files", "formats": "files",
+    "convert": "files",
 }  # fmt: skip
 _PANELS: Final = {
     "What is read": "key speakers system by missing duplicates format_in",
@@ -105,7 +107,8 @@ class Deferred(TyperCommand):
         alone = typer.Typer(add_completion=False, context_settings=app.info.context_settings)
         shown = EXAMPLES[str(self.name)]
         epilog = "\n\n".join(["Examples:", *(f"  {line}" for line in shown)]) if shown else None
-        alone.command(self.name, epilog=epilog)(flat(command))
+        sentence = command.__doc__ or COMMANDS[str(self.name)]
+        alone.command(self.name, help=sentence, epilog=epilog)(flat(command))
         made = typer.main.get_command(alone)
         made.params.sort(key=lambda each: _ORDER.get(str(each.name), 0))
         for option in made.params:

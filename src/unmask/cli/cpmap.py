@@ -53,7 +53,6 @@ def cpmap(
     below: float = option("Give the share of cells under this value.", default=0.05),
     cells: Path | None = option("Write the cells of all maps as CSV there."),
 ) -> None:
-    """C-P maps, delta maps and roadmap: how systems perform on hard and easy trials."""
     table = tables.scores(scores, output)
     mapped = len(table.systems)
     columns = {*table.systems, *table.columns}

@@ -82,7 +82,6 @@ def legal(
         "Let utterances be in enrolment and in test.", default=False
     ),
 ) -> None:
-    """Singling Out, Linkability, 1 − EER, ranks and inference of several attackers."""
     if config is not None:
         for name in given(context, (n for n in context.params if n not in _WITH_CONFIG)):
             raise typer.BadParameter(f"{name} belongs into the config file")

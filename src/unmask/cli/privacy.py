@@ -45,7 +45,6 @@ def privacy(
         "Speakers in the figures: as given, or by likeness.", default="given"
     ),
 ) -> None:
-    """Pseudonymisation and privacy disclosure: DeID, G_VD, D_ECE, C_ECE, l_w and tag."""
     embeddings = original is not None or bool(protected)
     if embeddings + bool(scores) + bool(matrices) != 1:
         raise InputError("expected --original with --protected, or --scores, or --matrices")

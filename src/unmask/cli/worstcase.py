@@ -74,7 +74,6 @@ def worstcase(
         min=2,
     ),
 ) -> None:
-    """False alarms when an adversary picks the closest of N voices, measured and extrapolated."""
     if population is not None and not population >= 1:
         raise InputError(f"population: expected at least 1, found {population:g}")
     files = named_files(scores)

@@ -139,16 +139,19 @@ def speaker_count(scores: Scores) -> int | None:
     return int(np.count_nonzero(np.bincount(np.concatenate(sides))))
 
 
-def auto_replicates(scores: Scores, replicates: int | None, *, most: int) -> tuple[int, list[str]]:
+def auto_replicates(
+    scores: Scores, replicates: int | None, *, most: int
+) -> tuple[int, list[Notice]]:
     """The number of ``replicates`` given, or 1,000 for ``scores`` of up to ``most`` trials and none
-    beyond, with a line that says so.
+    beyond, with a notice that says so.
     """
     trials = trial_count(scores)
     if replicates is not None:
         return replicates, []
     if trials <= most:
         return AUTO_REPLICATES, []
-    return 0, [f"no intervals by default for {trials:,} trials: ask for them, they take minutes"]
+    sentence = f"no intervals by default for {trials:,} trials: ask for them, they take minutes"
+    return 0, [Notice("no-interval", "", sentence)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,8 @@
-"""The report as one HTML file that loads nothing."""
+"""The report and its filing copy, each as one HTML file that loads nothing."""
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +15,12 @@ from markupsafe import Markup, escape
 
 from unmask._version import __version__
 from unmask.estimate import Estimate, Notice
-from unmask.figures import POLICY, STYLE, fragment, javascript
+from unmask.figures import POLICY, STYLE, Figure, fragment, javascript, svg
 from unmask.report.assessment import Assessment
 from unmask.report.documents import Document, Row
 from unmask.report.headline import Headline, listed
-from unmask.report.section import Choice, Section, TableBlock, note
+from unmask.report.section import Choice, Section, TableBlock, figures_in, note
 from unmask.report.table import (
-    DIGITS,
     EXPLANATIONS,
     LABELS,
     column_parts,
@@ -30,6 +30,8 @@ from unmask.report.table import (
 )
 
 SHOWN_ANSWERS, SHOWN_CARDS = 2, 3
+PRINTED = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""The policy of the filing copy."""
 MOST_COLUMNS = 7
 _COUNTS = ("speakers", "utterances", "impostors", "N", "L")
 _NEED = ("min_dcf", "act_dcf", "tpr_at_fpr")
@@ -60,26 +62,24 @@ class Numbers:
         self, estimate: Estimate, digits: int | None = None, *, of: Estimate | None = None
     ) -> Number:
         """The estimate as it is shown; ``of`` is the one it follows from, if that is another."""
-        value = estimate.value
-        interval = estimate.interval
-        unit = estimate.unit
+        made = estimate.interval
+        low, high = (None, None) if made is None else (made.low, made.high)
+
+        def shown(value: float | str | None) -> str:
+            if value is None or isinstance(value, str):
+                return value or ""
+            return shown_value(value, estimate.unit, digits)
+
         return Number(
-            value if isinstance(value, str) else _shown(value, unit, digits),
-            "" if interval is None else _shown(interval.low, unit, digits),
-            "" if interval is None else _shown(interval.high, unit, digits),
-            unit,
-            value,
+            shown(estimate.value),
+            shown(low),
+            shown(high),
+            estimate.unit,
+            estimate.value,
             self.places[id(of or estimate)],
             estimate.signature,
-            "" if estimate.chance is None else _shown(estimate.chance, unit, digits),
+            shown(estimate.chance),
         )
-
-
-def _shown(value: float, unit: str, digits: int | None) -> str:
-    if digits is None or digits == DIGITS.get(unit, 3) or not abs(value) < float("inf"):
-        return shown_value(value, unit)
-    scaled = 100 * value if unit == "%" else value
-    return f"{scaled:.{digits}f}".replace("-", "−")
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ class View:
     def __init__(self, assessment: Assessment) -> None:
         self.assessment = assessment
         self.number = Numbers(assessment.document)
-        self.names = {line.name for line in assessment.conclusions.lines}
+        self.names = {line.safeguard for line in assessment.conclusions.lines}
         self.names |= {r.conditions.get("system", "") for r in assessment.document.rows}
 
     def risk(self, headline: Headline) -> Number:
@@ -316,3 +316,29 @@ def render_html(assessment: Assessment) -> str:
         shown_answers=SHOWN_ANSWERS,
         shown_cards=SHOWN_CARDS,
     )
+
+
+def filing_html(assessment: Assessment) -> str:
+    """The filing copy: two pages to read and an annex, on A4, with nothing that needs a screen."""
+    date = assessment.date
+    return View(assessment).render(
+        "filing.html.j2",
+        policy=PRINTED,
+        style=Markup(template_part("filing.css")),
+        running=Markup(_css_string(assessment.config.title)),
+        dated=Markup(_css_string(f"unmask {__version__}{f', {date}' if date else ''}")),
+        figures_of=lambda section: [f for part in section.figures[:1] for f in figures_in(part)],
+        picture=_picture,
+    )
+
+
+def _picture(figure: Figure) -> Markup:
+    """The figure, with title and caption, as an image that loads nothing."""
+    data = base64.b64encode(svg(figure).encode()).decode()
+    return Markup('<img src="data:image/svg+xml;base64,{}" alt="{}">').format(data, figure.title)
+
+
+def _css_string(text: str) -> str:
+    """Text as a string of a style sheet, whatever characters it holds."""
+    parts = (c if c.isalnum() and c.isascii() else f"\\{ord(c):06x}" for c in text)
+    return f'"{"".join(parts)}"'

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from unmask import figures as charts
-from unmask.estimate import Notice
 from unmask.report.cache import Step
 from unmask.report.config import ORIGINAL
 from unmask.report.documents import Document, Row, document, figures_of
@@ -25,11 +24,11 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> Docu
     every = (assessment, *further)
     parts = [_rows(one, several=bool(further)) for one in every]
     return Document(
-        tuple(row for kinds in zip(*parts, strict=True) for rows in kinds for row in rows),
-        tables=tuple(tuple(rows) for kinds in parts for rows in kinds),
+        [row for kinds in zip(*parts, strict=True) for rows in kinds for row in rows],
+        tables=[rows for kinds in parts for rows in kinds],
         inputs=assessment.sources,
-        notes=tuple(dict.fromkeys(note for one in every for note in _notes(one))),
-        warnings=tuple(dict.fromkeys(line for one in every for line in one.warnings)),
+        notes=list(dict.fromkeys(note for one in every for note in _notes(one))),
+        warnings=list(dict.fromkeys(line for one in every for line in one.warnings)),
         seed=assessment.seed,
     )
 
@@ -60,7 +59,7 @@ def _rows(
     return maps, configs, deltas
 
 
-def _notes(assessment: CpAssessment) -> tuple[str, ...]:
+def _notes(assessment: CpAssessment) -> list[str]:
     cp = next(iter(assessment.maps.values()))
     by = "by each system's own scores"
     if len(assessment.references) == 1:
@@ -80,7 +79,7 @@ def _notes(assessment: CpAssessment) -> tuple[str, ...]:
             f"({made.mean.replicates:,} bootstrap replicates on {made.grid[0]} x {made.grid[1]} "
             f"cells, seed {made.mean.seed}); cells themselves have none."
         )
-    return tuple(notes)
+    return notes
 
 
 def _contours(assessment: CpAssessment) -> dict[str, list[Contour]]:
@@ -128,14 +127,8 @@ def _(assessment: CpAssessment, *, further: Sequence[CpAssessment] = ()) -> list
     ]
 
 
-@figures_of.register(CpMap)
-def _(result: CpMap) -> list[charts.Figure]:
-    return [charts.cp_map_figure({"system": result})]
-
-
-@figures_of.register(DeltaCpMap)
-def _(result: DeltaCpMap) -> list[charts.Figure]:
-    return [charts.delta_cp_map_figure([result])]
+figures_of.register(CpMap, lambda result: [charts.cp_map_figure({"system": result})])
+figures_of.register(DeltaCpMap, lambda result: [charts.delta_cp_map_figure([result])])
 
 
 def _step(table: Table, study: Study) -> Step:
@@ -167,7 +160,13 @@ def _section(study: Study, results: Results) -> Section:
     figures: list[charts.Figure] = []
     rows: list[Row] = []
     deltas: list[Row] = []
-    uniform: list[str] = []
+    answer = [
+        f"{system}: {percent(full)} on all trials, {percent(hardest)} on the hardest tenth of each"
+        " kind."
+        for result in assessments.values()
+        for system in (result.maps if result.metric.name == "eer" else ())
+        for full, *_, hardest in [result.estimates(system)]
+    ]
     for number, (name, result) in enumerate(assessments.items(), start=1):
         figures.append(
             charts.cp_map_figure(
@@ -177,7 +176,7 @@ def _section(study: Study, results: Results) -> Section:
                 title=f"{name}: {_hardest(result)}",
             )
         )
-        uniform += [line for delta in result.deltas for line in _everywhere(delta)]
+        answer += [line for delta in result.deltas for line in _everywhere(delta)]
         mixed = [delta for delta in result.deltas if not _everywhere(delta)]
         if mixed:
             won = "; ".join(
@@ -189,29 +188,14 @@ def _section(study: Study, results: Results) -> Section:
         maps, _, compared = _rows(result, table=name)
         rows += maps
         deltas += compared
-    blocks = [TableBlock("C-P maps in numbers", tuple(rows), note=note("two_rates"))]
-    if deltas:
-        blocks.append(TableBlock("Who errs less", tuple(deltas), folded=True))
-    return Section(
-        key="cpmap",
-        answer=(
-            *(
-                f"{system}: {percent(full)} on all trials, {percent(hardest)} on the hardest tenth"
-                " of each kind."
-                for result in assessments.values()
-                for system in (result.maps if result.metric.name == "eer" else ())
-                for full, *_, hardest in [result.estimates(system)]
-            ),
-            *uniform,
-        ),
-        figures=tuple(figures),
-        tables=tuple(blocks),
-        notices=tuple(
-            Notice("cp-map", name, line)
-            for name, result in assessments.items()
-            for line in result.warnings
-        ),
-    )
+    blocks = [
+        TableBlock("C-P maps in numbers", rows, note=note("two_rates")),
+        TableBlock("Who errs less", deltas, folded=True),
+    ]
+    notices = [
+        notice.about(name) for name, result in assessments.items() for notice in result.notices
+    ]
+    return Section("cpmap", answer, figures, blocks, notices)
 
 
 def _hardest(result: CpAssessment) -> str:

@@ -23,7 +23,7 @@ from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.attacks import matrix_attackers
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.inputs import counterpart
-from unmask.report.section import Choice, Section, TableBlock, percent
+from unmask.report.section import Choice, Section, TableBlock, noted, percent
 from unmask.trials import Source
 
 NARROW = 0.5
@@ -47,7 +47,7 @@ def _(
             rows.append(Row({**where, "system": safeguard.system}, tuple(unique.values())))
         rows.append(Row({**where, "system": "original"}, _original(chosen[0])))
     return Document(
-        tuple(rows),
+        rows,
         inputs=inputs,
         notes=_notes(assessment),
         warnings=assessment.warnings,
@@ -73,7 +73,7 @@ def _original(safeguard: similar.Safeguard) -> tuple[Estimate, ...]:
     )
 
 
-def _notes(assessment: similar.PrivacyAssessment) -> tuple[str, ...]:
+def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
     notes = []
     several = len(assessment.datasets) > 1
     for safeguard in {s.dataset: s for s in assessment}.values():
@@ -109,7 +109,7 @@ def _notes(assessment: similar.PrivacyAssessment) -> tuple[str, ...]:
             f"In brackets: {100 * result.level:g} % intervals over speakers ({result.replicates:,}"
             f" bootstrap replicates, each calibrated anew, less their bias; seed {result.seed})."
         )
-    return tuple(notes)
+    return notes
 
 
 @figures_of.register(similar.PrivacyAssessment)
@@ -265,39 +265,27 @@ def _section(study: Study, results: Results) -> Section:
     hidden = f"{best} hides owners most, {_left(most):.0f} % of resemblance left"
     cost = f"{hidden}, at {most.g_vd:+.1f} dB of distinctiveness"
     points = [_point(name, "all", result) for name, result in every.items()]
-    tables = [
-        TableBlock(
-            "De-identification and voice distinctiveness",
-            tuple(
-                Row({"safeguard": n, "strongest attack": r.strongest.attacker}, r.estimates)
-                for n, r in every.items()
-            ),
-        ),
-        TableBlock(
-            "Normalised twins, diagonal dominance, all attackers",
-            tuple(Row({"safeguard": n}, r.details) for n, r in every.items()),
-            folded=True,
-        ),
+    main = [
+        Row({"safeguard": n, "strongest attack": r.strongest.attacker}, r.estimates)
+        for n, r in every.items()
     ]
-    if within:
-        rows = tuple(Row({"safeguard": n}, s.estimates) for n, s in within.items())
-        tables.insert(1, TableBlock("Within and between sessions", rows))
+    parted = [Row({"safeguard": n}, s.estimates) for n, s in within.items()]
+    twins = [Row({"safeguard": n}, r.details) for n, r in every.items()]
     return Section(
         key="similarity",
-        answer=tuple(_answer(name, result) for name, result in every.items()),
-        figures=(
+        answer=[_answer(name, result) for name, result in every.items()],
+        figures=[
             Choice.of("Matrices of", "similarity", every, matrices),
             charts.distinctiveness(points, colours=study.colours, title=cost.replace("-", "−")),
             Choice.of("Speakers under", "speaker_protection", every, speakers),
             Choice.of("Zoo of", "zoo", every, zoos),
-        ),
-        tables=tuple(tables),
-        notices=tuple(
-            notice.about(name)
-            for kind in (every, within)
-            for name, one in kind.items()
-            for notice in one.notices
-        ),
+        ],
+        tables=[
+            TableBlock("De-identification and voice distinctiveness", main),
+            TableBlock("Within and between sessions", parted),
+            TableBlock("Normalised twins, diagonal dominance, all attackers", twins, folded=True),
+        ],
+        notices=[*noted(every), *noted(within)],
     )
 
 

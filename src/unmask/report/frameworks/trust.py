@@ -21,6 +21,18 @@ from unmask.report.section import Choice, Section, TableBlock, note, shown
 from unmask.trials import Embeddings
 
 _OVERFIT = 0.1
+_WEAK = {
+    "unprotected": (
+        "weak-control",
+        "of unprotected speech, where it must succeed: a low risk under it cannot be believed",
+    ),
+    "own_run": (
+        "weak-own-run",
+        "of speech of its own run, under one key: it learnt too little, or the safeguard gives one"
+        " person unlike voices",
+    ),
+}
+"""Controls at which an attacker must succeed, and what it means where it does not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,20 +59,7 @@ class Trusted(Noticed):
     def notices(self) -> tuple[Notice, ...]:
         """What stands against believing a low risk of this attacker."""
         sentences = []
-        for name, code, verdict in (
-            (
-                "unprotected",
-                "weak-control",
-                "of unprotected speech, where it must succeed: a low risk under it cannot be"
-                " believed",
-            ),
-            (
-                "own_run",
-                "weak-own-run",
-                "of speech of its own run, under one key: it learnt too little, or the safeguard"
-                " gives one person unlike voices",
-            ),
-        ):
+        for name, (code, verdict) in _WEAK.items():
             control = self.controls.get(name)
             if control is not None and not residual(control) >= law.STRONG_ENOUGH:
                 sentences.append((code, f"links {shown(control, 1, scale=100)} % only {verdict}"))
@@ -144,7 +143,7 @@ def _later(study: Study) -> Plan:
         if name == ORIGINAL:
             continue
         extractor = study.inputs.trained.get((name, who))
-        speech = extractor or study.inputs.speech(name)
+        speech = extractor or study.inputs.speech[name]
         variants = [
             one
             for one in study.trialled.get(name, ())
@@ -180,22 +179,14 @@ def _section(study: Study, results: Results) -> Section:
         curves_of,
         lambda drawn, _, some: charts.learning_curves(some, name=drawn),
     )
-    rows = [
-        Row({"safeguard": one.safeguard, "attacker": one.label}, tuple(one.controls.values()))
-        for one in attackers.values()
-    ]
-    curves = [
-        Row(
-            {
-                "safeguard": one.safeguard,
-                "attacker": one.label,
-                "people trained on": str(estimate.params["trained_on"]),
-            },
-            (estimate,),
-        )
-        for one in attackers.values()
-        for estimate in one.curve.estimates
-    ]
+    rows, curves = [], []
+    for one in attackers.values():
+        where = {"safeguard": one.safeguard, "attacker": one.label}
+        rows.append(Row(where, list(one.controls.values())))
+        curves += [
+            Row({**where, "people trained on": str(estimate.params["trained_on"])}, [estimate])
+            for estimate in one.curve.estimates
+        ]
     rising = [one for one in attackers.values() if one.curve.verdict == "rises"]
     answer = [
         f"{one.safeguard}, {one.label}: {notice.sentence}."
@@ -207,16 +198,12 @@ def _section(study: Study, results: Results) -> Section:
         f"Of {len(attackers)} trained attackers the learning curve of {len(rising)} still rises, of"
         f" {steady} it does not; of the others it cannot be told."
     )
-    return Section(
-        key="trust",
-        answer=tuple(answer),
-        figures=(panels,),
-        tables=(
-            TableBlock("What trained attackers reach", tuple(rows), note=note("controls")),
-            TableBlock("Learning curves", tuple(curves), folded=True),
-        ),
-        notices=tuple(notice for one in attackers.values() for notice in one.notices),
-    )
+    tables = [
+        TableBlock("What trained attackers reach", rows, note=note("controls")),
+        TableBlock("Learning curves", curves, folded=True),
+    ]
+    notices = [notice for one in attackers.values() for notice in one.notices]
+    return Section("trust", answer, [panels], tables, notices)
 
 
 FRAMEWORK = Framework("trust", _section, later=_later, trials=True, main="trusted")

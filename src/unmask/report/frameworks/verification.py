@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from unmask import figures as charts
-from unmask.engine import Battery, Comparison, Evaluation, curves, det_bands, evaluate
+from unmask.engine import Battery, Comparison, Evaluation, Roc, curves, det_bands, evaluate
 from unmask.errors import InputError
 from unmask.estimate import Estimate, Notice
 from unmask.privacy.legal import matrix_risks
@@ -25,7 +25,7 @@ from unmask.report.frameworks.study import (
     leaders,
     strongest,
 )
-from unmask.report.section import Section, TableBlock, note, shown
+from unmask.report.section import Section, TableBlock, note, noted, shown
 from unmask.stress import cp_maps, worst_case
 from unmask.trials import Scores
 
@@ -52,19 +52,17 @@ def _(evaluation: Evaluation, *, p_target: float = 0.01) -> list[charts.Figure]:
     ]
     if scores is None:
         return counted
-    trials = {n: (scores.targets(n), scores.nontargets(n), roc) for n, roc in rocs.items()}
+    trials = {n: (scores.targets(n), scores.nontargets(n)) for n in rocs}
+
+    def each(curve: Callable[..., Any], *of: Mapping[str, Roc]) -> dict[str, Any]:
+        return {name: curve(*one, *(roc[name] for roc in of)) for name, one in trials.items()}
+
     return [
-        charts.score_histograms({name: curves.histogram(*one) for name, one in trials.items()}),
+        charts.score_histograms(each(curves.histogram, rocs)),
         *counted,
-        charts.pav_map(
-            {name: curves.pav_map(*one) for name, one in trials.items()}, colours=colours
-        ),
-        charts.ece_profile(
-            {name: curves.ece_profile(*one) for name, one in trials.items()}, colours=colours
-        ),
-        charts.calibration_plot(
-            {name: curves.reliability(*one[:2]) for name, one in trials.items()}, colours=colours
-        ),
+        charts.pav_map(each(curves.pav_map, rocs), colours=colours),
+        charts.ece_profile(each(curves.ece_profile, rocs), colours=colours),
+        charts.calibration_plot(each(curves.reliability), colours=colours),
     ]
 
 
@@ -147,13 +145,17 @@ def named_colours(systems: Mapping[str, Trialled], colours: Mapping[str, str]) -
 def _section(study: Study, results: Results) -> Section:
     """Error rates of the attacks, and of the systems whose scores were given."""
     trialled = study.trialled
-    tables: Mapping[str, Evaluation] = results["tables"]
     groups: Mapping[str, Evaluation] = results["groups"]
     det_curve = partial(curves.det_curve, p_target=study.config.verification.p_target[0])
     chosen = {name: strongest(variants, "eer") for name, variants in trialled.items()}
     figures: list[charts.Figure] = []
-    blocks = []
+    blocks: list[TableBlock] = []
     notices: list[Notice] = []
+    answer = [
+        f"{one.name}: equal error rate {shown(one.result['eer'], 1, scale=100)} %"
+        f"{of_many(len(trialled[name]))}; 50 % is a coin toss."
+        for name, one in chosen.items()
+    ]
     if chosen:
         rates = ", ".join(f"{n} {100 * one.value('eer'):.1f} %" for n, one in chosen.items())
         figures.append(
@@ -164,25 +166,19 @@ def _section(study: Study, results: Results) -> Section:
                 title=f"Equal error rate of the strongest attacker: {rates}",
             )
         )
-        attackers = variant_blocks(
-            "Attackers as verification systems", trialled, "eer", _ERRORS, wide=2
-        )
-        blocks += [
-            replace(attackers[0], note=f"{attackers[0].note} {note('two_rates')}"),
-            *attackers[1:],
-        ]
-        notices += notices_of(trialled, "eer")
-        by = tuple(
+        title, said = "Attackers as verification systems", f"{note('chosen')} {note('two_rates')}"
+        blocks += variant_blocks(title, trialled, "eer", _ERRORS, wide=2, note=said)
+        by = [
             Row(
                 {"safeguard": name, "attacker": r.system, "group": str(r.group)},
                 ordered(r.estimates, ("eer", "d_ece", "l_w", "tag")),
             )
             for name, one in groups.items()
             for r in one
-        )
-        if by:
-            blocks.append(TableBlock("Strongest attacker, by group", by))
-            notices += [one.about(n) for n, some in groups.items() for one in some.notices]
+        ]
+        blocks.append(TableBlock("Strongest attacker, by group", by))
+        notices += [*notices_of(trialled, "eer"), *noted(groups)]
+    tables: Mapping[str, Evaluation] = results["tables"]
     for number, (name, evaluation) in enumerate(tables.items(), start=1):
         whole = [result for result in evaluation if result.group is None]
         best = min(whole, key=lambda one: float(one["eer"].value))
@@ -195,25 +191,12 @@ def _section(study: Study, results: Results) -> Section:
             )
         )
         blocks += _table_blocks(name, evaluation, results["risks"].get(name, {}))
-        notices += [notice.about(name) for notice in evaluation.notices]
-    answer = [
-        f"{one.name}: equal error rate {shown(one.result['eer'], 1, scale=100)} %"
-        f"{of_many(len(trialled[name]))}; 50 % is a coin toss."
-        for name, one in chosen.items()
-    ]
-    answer += [
-        f"{name}, {r.system}: equal error rate {shown(r['eer'], 2, scale=100)} %."
-        for name, evaluation in tables.items()
-        for r in evaluation
-        if r.group is None
-    ]
-    return Section(
-        key="verification",
-        answer=tuple(answer),
-        figures=tuple(figures),
-        tables=tuple(blocks),
-        notices=tuple(dict.fromkeys(notices)),
-    )
+        answer += [
+            f"{name}, {one.system}: equal error rate {shown(one['eer'], 2, scale=100)} %."
+            for one in whole
+        ]
+    notices = list(dict.fromkeys([*notices, *noted(tables)]))
+    return Section("verification", answer, figures, blocks, notices)
 
 
 def of_many(tried: int) -> str:
@@ -237,28 +220,28 @@ def variant_blocks(
     metric: str,
     metrics: Sequence[str],
     *,
+    note: str,
     wide: int | None = None,
 ) -> list[TableBlock]:
     """The strongest variant of each attacker; further metrics and other variants folded."""
 
-    def rows(every: Iterable[Trialled], metrics: Sequence[str]) -> tuple[Row, ...]:
-        return tuple(
+    def rows(every: Iterable[Trialled], metrics: Sequence[str]) -> list[Row]:
+        return [
             Row(
                 {"safeguard": one.safeguard, "attacker": one.label},
                 ordered(one.result.estimates, metrics),
             )
             for one in every
-        )
+        ]
 
     first = [one for variants in trialled.values() for one in leaders(variants, metric)]
     others = [one for variants in trialled.values() for one in variants if one not in first]
-    blocks = [TableBlock(title, rows(first, metrics[:wide]), note=note("chosen"))]
-    if wide is not None:
-        blocks.append(TableBlock("All detection metrics", rows(first, metrics[wide:]), folded=True))
-    blocks.append(
-        TableBlock(f"{title}: other variants tried", rows(others, metrics[:wide]), folded=True)
-    )
-    return [block for block in blocks if block.rows]
+    rest = () if wide is None else metrics[wide:]
+    return [
+        TableBlock(title, rows(first, metrics[:wide]), note=note),
+        TableBlock("All detection metrics", rows(first if rest else (), rest), folded=True),
+        TableBlock(f"{title}: other variants tried", rows(others, metrics[:wide]), folded=True),
+    ]
 
 
 def _table_blocks(
@@ -271,10 +254,7 @@ def _table_blocks(
         attacked = risks.get(one.system, ()) if one.group is None else ()
         first.append(Row(where, (*ordered(one.estimates, _FIRST), *attacked)))
         rest.append(Row(where, ordered(one.estimates, _REST)))
-    return [
-        TableBlock(name, tuple(first)),
-        TableBlock(f"{name}: all metrics", tuple(rest), folded=True),
-    ]
+    return [TableBlock(name, first), TableBlock(f"{name}: all metrics", rest, folded=True)]
 
 
 def ordered(estimates: Sequence[Estimate], metrics: Sequence[str]) -> tuple[Estimate, ...]:

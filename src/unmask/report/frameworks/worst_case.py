@@ -15,7 +15,7 @@ from unmask.estimate import Notice, Noticed
 from unmask.report.cache import Step
 from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.study import Framework, Plan, Results, Study, Table
-from unmask.report.section import Section, TableBlock, percent
+from unmask.report.section import Section, TableBlock, noted, percent
 from unmask.run import part
 from unmask.trials import Scores, Source
 
@@ -58,7 +58,7 @@ def _(studies: Mapping[str, stress.WorstCaseStudy], *, inputs: tuple[Source, ...
     """One row per group and threshold."""
     rows: list[Row] = []
     notes: list[str] = []
-    warnings: list[str] = []
+    notices: list[Notice] = []
     for group, study in studies.items():
         where = {"group": group} if len(studies) > 1 else {}
         said = f"{group}: " if where else ""
@@ -82,11 +82,10 @@ def _(studies: Mapping[str, stress.WorstCaseStudy], *, inputs: tuple[Source, ...
         ]
         at = f" at N = {study.population:,}: "
         notes += [f"{said}{name}{at}{_rates(study, far)}." for name, far in study.compared.items()]
-        warnings += [said + line for line in study.warnings]
+        notices += [one.about(where.get("group", "")) for one in study.notices]
     seed = next(iter(studies.values())).extrapolation.seed
-    return Document(
-        tuple(rows), inputs=inputs, notes=tuple(notes), warnings=tuple(warnings), seed=seed
-    )
+    warnings = [notice.line for notice in notices]
+    return Document(rows, inputs=inputs, notes=notes, warnings=warnings, seed=seed)
 
 
 def _safe(need: stress.Needed, study: stress.WorstCaseStudy) -> str:
@@ -121,17 +120,17 @@ def _(
     """One row per population and model: Table 1 of Sholokhov 2020, with the baseline that repeats
     the last known column, and hard thresholds apart.
     """
-    rows = tuple(
+    rows = [
         Row({"population": table.population, "model": row.model}, table.estimates(row))
         for table in comparisons
-        for row in table.rows
-    )
-    notes = tuple(
+        for row in table.errors
+    ]
+    notes = [
         f"{table.population}: trained on N ≤ {table.train_count:,}, judged on"
         f" N = {min(table.counts):,} … {max(table.counts):,}; hard thresholds have 2 to 98 % at"
         f" N = {table.train_count:,}."
         for table in comparisons
-    )
+    ]
     return Document(rows, inputs=inputs, notes=notes)
 
 
@@ -166,9 +165,7 @@ def _weight(name: str) -> str:
     return _WEIGHTS.get(name, "as asked")
 
 
-@figures_of.register(stress.WorstCaseStudy)
-def _(study: stress.WorstCaseStudy) -> list[charts.Figure]:
-    return list(charts.worst_case_figures(study))
+figures_of.register(stress.WorstCaseStudy, lambda study: list(charts.worst_case_figures(study)))
 
 
 def _step(table: Table, study: Study) -> Step:
@@ -234,8 +231,8 @@ def growth_of(
                 measured = stress.worst_case(pairs, levels, counts=wanted, **options)
                 one = SystemGrowth(system, points, measured)
         systems.append(one)
-        lines = [*one.measured.warnings, *(one.predicted.warnings if one.predicted else ())]
-        notices += [Notice("worst-case", system, line) for line in lines]
+        both = (one.measured, one.predicted) if one.predicted else (one.measured,)
+        notices += [notice.about(system) for rates in both for notice in rates.notices]
     return Growth(tuple(systems), tuple(notices))
 
 
@@ -274,8 +271,7 @@ def _same_group(scores: Scores, by: str | None, notices: list[Notice]) -> np.nda
 def _section(study: Study, results: Results) -> Section:
     every: Mapping[str, Growth] = results["growth"]
     colours = study.colours
-    figures, largest, beyond, rest = [], [], [], []
-    answers: list[str] = []
+    figures, answers, largest, beyond, rest = [], [], [], [], []
     for number, (name, growth) in enumerate(every.items(), start=1):
         if not growth.systems:
             continue
@@ -306,25 +302,14 @@ def _section(study: Study, results: Results) -> Section:
             rest += measured[:-width]
             if one.predicted is not None:
                 beyond += _rows(where, one.predicted, one.operating)[-width:]
-    blocks = (
-        TableBlock("All impostors at hand", tuple(largest), note=_NAMES),
-        TableBlock("Extrapolated", tuple(beyond), note=_NAMES),
-        TableBlock("Fewer impostors", tuple(rest), folded=True),
-    )
-    return Section(
-        key="worst_case",
-        answer=tuple(answers),
-        figures=tuple(figures),
-        tables=tuple(block for block in blocks if block.rows),
-        notices=tuple(one.about(name) for name, g in every.items() for one in g.notices),
-    )
-
-
-_NAMES = (
-    "Thresholds of least cost at even odds: "
-    + "; ".join(f"{name}, {words}" for name, words in _WEIGHTS.items())
-    + "."
-)
+    weights = "; ".join(f"{name}, {words}" for name, words in _WEIGHTS.items())
+    names = f"Thresholds of least cost at even odds: {weights}."
+    blocks = [
+        TableBlock("All impostors at hand", largest, note=names),
+        TableBlock("Extrapolated", beyond, note=names),
+        TableBlock("Fewer impostors", rest, folded=True),
+    ]
+    return Section("worst_case", answers, figures, blocks, noted(every))
 
 
 def _rows(
