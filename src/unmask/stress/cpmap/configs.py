@@ -104,6 +104,8 @@ def cp_position(
     places are further than 0.2, beyond what chance explains (1.36/√n), from an even spread over
     (0, min(1, 2m)).
     """
+    from scipy.stats import kstest
+
     targets, nontargets = as_scores(target, "target"), as_scores(nontarget, "nontarget")
     t = _mask(target_chosen, targets.size, cp_map.target_place, f"{name} target")
     n = _mask(nontarget_chosen, nontargets.size, cp_map.nontarget_place, f"{name} nontarget")
@@ -115,7 +117,10 @@ def cp_position(
     else:
         value = roc.min_dcf(p_target=metric.p_target, c_miss=metric.c_miss, c_fa=metric.c_fa)
     x, y = (min(share, 1.0) for share in doubled)
-    apart = [_misfit(place, share) for place, share in zip(places, (x, y), strict=True)]
+    apart = [
+        float(kstest(place, "uniform", (0.0, share), method="asymp").statistic)
+        for place, share in zip(places, (x, y), strict=True)
+    ]
     if any(
         distance > LARGEST_MISFIT + _CHANCE / place.size**0.5
         for distance, place in zip(apart, places, strict=True)
@@ -133,13 +138,6 @@ def cp_position(
         easier=max(doubled) > 1 + 1e-9,
         misfit=max(apart),
     )
-
-
-def _misfit(place: FloatArray, share: float) -> float:
-    """Largest distance of the distribution of places from an even spread over (0, share)."""
-    even = np.minimum(np.sort(place) / share, 1.0)
-    counts = np.arange(even.size + 1) / even.size
-    return float(max((counts[1:] - even).max(), (even - counts[:-1]).max()))
 
 
 def _mask(chosen: npt.ArrayLike, size: int, place: FloatArray, name: str) -> BoolArray:

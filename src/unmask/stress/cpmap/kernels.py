@@ -28,14 +28,12 @@ COMBINATIONS = ("rank", "mean")
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """How the trials of one class stand on their axis.
-
-    ``hardest_first`` lists trial numbers, and ``starts`` where trials begin in it that something
-    tells apart from those before. ``digest`` names the order that the hardness gives, ties
-    included, whatever its scale. ``tied`` is the size of the largest group of equal hardness,
-    within which the system's own scores decide; ``own`` tells that these are among those that
-    order. ``unlike`` is how many times wider the widest reference spreads than the narrowest, where
-    their scores are averaged.
+    """How the trials of one class stand on their axis: trial numbers ``hardest_first``, and
+    ``starts`` in it of those that something tells apart from the ones before. ``digest`` names the
+    order that the hardness gives, whatever its scale; ``tied`` is the largest group of equal
+    hardness, within which the system's own scores decide; ``own`` tells that they are among those
+    that order; ``unlike`` how many times wider the widest averaged reference spreads than the
+    narrowest.
     """
 
     hardest_first: IntArray
@@ -182,9 +180,7 @@ class Trials:
 
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """Both classes of one system, sorted once: their orders, the ranks of their scores in these
-    orders among all distinct scores, and how many binary digits ranks need.
-    """
+    """Both classes of one system, sorted once: their orders, and ranks of scores in them."""
 
     orders: tuple[Order, Order]
     codes: tuple[Ranks, Ranks]
