@@ -221,7 +221,23 @@ def trial_configs(
                 sentence = "enrolment-fixed cross-pairing leaves a class empty: not placed"
                 notices.append(Notice("empty-class", "", sentence))
     if subset is not None:
-        masks[subset_name] = _of_subset(scores, subset, subset_name)
+        rows = match(codes_like(subset.ids, scores.ids), scores.codes)
+        unknown = np.flatnonzero(rows < 0)
+        if unknown.size:
+            first = " ".join(ids.decode(int(unknown[0])) for ids in subset.ids[:2])
+            raise InputError(
+                f"{subset_name}: {unknown.size} of its {len(subset)} trials have no score (first:"
+                f" {first})"
+            )
+        if subset.label is not None and scores.label is not None:
+            conflict = int((subset.label != scores.label[rows]).sum())
+            if conflict:
+                problem = f"{conflict} trials are labelled otherwise than in the scores"
+                raise InputError(f"{subset_name}: {problem}")
+        masks[subset_name] = mask = np.zeros(len(scores), bool)
+        mask[rows] = True
+        if not _has_both(scores, mask):
+            raise InputError(f"{subset_name}: expected trials of both classes, found one only")
     configs = (
         CpConfig(name, mask[scores.is_target], mask[scores.is_nontarget])
         for name, mask in masks.items()
@@ -258,24 +274,3 @@ def full_cross_pairing(enrol: IntArray, test: IntArray) -> bool:
 
 def _has_both(scores: Scores, mask: BoolArray) -> bool:
     return bool((mask & scores.is_target).any() and (mask & scores.is_nontarget).any())
-
-
-def _of_subset(scores: Scores, subset: TrialList, name: str) -> BoolArray:
-    """The trials of the table that the subset names; all of the subset must be there."""
-    rows = match(codes_like(subset.ids, scores.ids), scores.codes)
-    unknown = np.flatnonzero(rows < 0)
-    if unknown.size:
-        enrol, test, _ = subset.ids
-        raise InputError(
-            f"{name}: {unknown.size} of its {len(subset)} trials have no score "
-            f"(first: {enrol.decode(int(unknown[0]))} {test.decode(int(unknown[0]))})"
-        )
-    if subset.label is not None and scores.label is not None:
-        conflict = int((subset.label != scores.label[rows]).sum())
-        if conflict:
-            raise InputError(f"{name}: {conflict} trials are labelled otherwise than in the scores")
-    mask = np.zeros(len(scores), bool)
-    mask[rows] = True
-    if not _has_both(scores, mask):
-        raise InputError(f"{name}: expected trials of both classes, found one of them only")
-    return mask
