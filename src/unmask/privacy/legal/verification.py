@@ -17,7 +17,7 @@ import numpy.typing as npt
 from unmask.base import HULL, SKEWED, FloatArray, IntArray, Places, in_order, lazy, score_interval
 from unmask.engine import Roc, equal_errors
 from unmask.privacy.legal.conversations import EnrolLength, as_counts, setting
-from unmask.privacy.legal.curve import Curve, Resampling, one_speaker_note, with_negated
+from unmask.privacy.legal.curve import Curve, Resampling, with_negated
 from unmask.run import Arrays, Range, Xp, current_place, narrow, place, ranges_of, reporting, run
 from unmask.scoring import Backend
 from unmask.trials import Embeddings
@@ -90,7 +90,6 @@ def one_minus_eer(
             speakers=asked.names,
             **both.fields,
             method=_METHOD,
-            notes=one_speaker_note(len(true)),
         )
 
     return with_negated(curve(0), curve(1))
