@@ -29,7 +29,6 @@ from unmask.scoring import (
     fused,
     procrustes,
     score_matrix,
-    train,
     wasserstein_procrustes,
     whitening,
 )
@@ -380,7 +379,7 @@ def _fusion(data: Embeddings | None, pairs: Pairs | None) -> Backend:
     if len(names) < 8:
         raise InputError(f"back-end fusion: expected 8 training speakers, found {len(names)}")
     weighed = names[::2]
-    members = [train(name, of_people(data, weighed, inside=False)) for name in MEMBERS]
+    members = [backend_named(name, of_people(data, weighed, inside=False)) for name in MEMBERS]
     enrol, test = (of_people(one, weighed) for one in pairs)
     scores = np.stack(
         [score_matrix(member, enrol.vectors, test.vectors) for member in members], axis=-1
@@ -391,7 +390,7 @@ def _fusion(data: Embeddings | None, pairs: Pairs | None) -> Backend:
         here, there = (ids.to_series().to_numpy() for ids in (enrol.utterances, test.utterances))
         other = here[:, None] != there
     weights = fusion_weights(scores[same & other], scores[~same])
-    return fused([train(name, data) for name in MEMBERS], weights)
+    return fused([backend_named(name, data) for name in MEMBERS], weights)
 
 
 def pooled(sets: Sequence[Embeddings]) -> Embeddings:
