@@ -136,11 +136,7 @@ def singling_out(
         draws=draws,
         seed=both.seeds[1],
     )
-    enrol_side, test_side = both.codes
-    if enrol_side is not None:
-        enrol_side = enrol_side[attackers]
-    predicates = Predicates(protocol, *both.rows(attackers), enrol_side, test_side)
-    outcome = single_out_all(predicates)
+    outcome = single_out_all(Predicates(protocol, *both.rows(attackers)))
     chance = mean_calibrated_chance(protocol.population.per_speaker, protocol.speakers, sizes)
     lacking = {"number": absent, "of": len(known)}
     left_out = notice("singling_out", "left-out", "singling_out", **lacking)

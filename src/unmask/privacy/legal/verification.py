@@ -64,8 +64,7 @@ def one_minus_eer(
     known, asked = both.known, both.asked
     true = both.true
     sizes = as_counts(counts, speakers=len(known.names), least=2, where="enrolment")
-    enrol_side, test_side = both.codes
-    left, right = both.rows()
+    left, right, enrol_side, test_side = both.rows()
     order = np.random.default_rng(both.seeds[0]).permutation(len(left))
     row = np.argsort(order)[true]
     by_row, ascending = np.argsort(row), np.argsort(sizes, kind="stable")
