@@ -200,13 +200,13 @@ def _matrix(scores: Scores) -> tuple[IntArray, IntArray, IntArray] | None:
     pair = recording * models + model
     if models < _LEAST or not np.array_equal(np.sort(pair), np.arange(models * recordings)):
         return None
-    square = np.argsort(pair).reshape(recordings, models)
+    square = np.argsort(pair).astype(np.int64).reshape(recordings, models)
     speaker = who[square[0]]
     if len(np.unique(speaker)) < models:
         return None
     column = np.full(int(max(who.max(), whose.max())) + 1, -1)
     column[speaker] = np.arange(models)
-    owner = whose[square[:, 0]]
+    owner = whose[square[:, 0]].astype(np.int64)
     return (square, column[owner], owner) if (column[owner] >= 0).any() else None
 
 
