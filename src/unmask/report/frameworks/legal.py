@@ -203,7 +203,7 @@ class LegalResults:
         attackers = {who: sweep for (name, who), sweep in self.sweeps.items() if name == safeguard}
         for key in product(attackers, self.metrics, whole.lengths):
             attacker, metric, length = key
-            count = _among_most(whole, metric, length).count
+            count = _most(whole, metric, length)
             label = attackers[attacker].strongest(metric, length, count).attacker
             shown[key] = whole.curves[label, metric, length]
         return shown
@@ -245,10 +245,14 @@ class LegalResults:
         return {what: law.overlaps(curves) for what, curves in compared.items()}
 
 
+def _most(sweep: law.LegalSweep, metric: str, length: int) -> int:
+    """The largest number of speakers at which some attack was run."""
+    return max(int(curve.counts.max()) for curve in sweep.competing(metric, length).values())
+
+
 def _among_most(sweep: law.LegalSweep, metric: str, length: int) -> law.Worst:
     """The strongest attack with most speakers."""
-    curves = sweep.competing(metric, length).values()
-    count = max(int(curve.counts.max()) for curve in curves)
+    count = _most(sweep, metric, length)
     return law.Worst(length, count, sweep.strongest(metric, length, count))
 
 

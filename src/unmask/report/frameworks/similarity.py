@@ -23,7 +23,7 @@ from unmask.report.documents import Document, Row, document, figures_of
 from unmask.report.frameworks.attacks import matrix_attackers
 from unmask.report.frameworks.study import Framework, Plan, Results, Study
 from unmask.report.inputs import counterpart
-from unmask.report.section import Choice, Section, TableBlock, noted, percent
+from unmask.report.section import Choice, Section, TableBlock, note, noted, percent
 from unmask.trials import Source
 
 NARROW = 0.5
@@ -100,10 +100,7 @@ def _notes(assessment: similar.PrivacyAssessment) -> list[str]:
             f" ({', '.join(strongest.tried)}): {strongest.attacker}."
         )
     result = next(iter(assessment)).result
-    notes.append(
-        "The strongest attack has the lowest DeID of all that beat the plain score by more than"
-        " noise; to take the lowest errs towards more risk."
-    )
+    notes.append(note("lowest_deid"))
     if result.replicates:
         notes.append(
             f"In brackets: {100 * result.level:g} % intervals over speakers ({result.replicates:,}"

@@ -21,18 +21,8 @@ from unmask.report.section import Choice, Section, TableBlock, note, shown
 from unmask.trials import Embeddings
 
 _OVERFIT = 0.1
-_WEAK = {
-    "unprotected": (
-        "weak-control",
-        "of unprotected speech, where it must succeed: a low risk under it cannot be believed",
-    ),
-    "own_run": (
-        "weak-own-run",
-        "of speech of its own run, under one key: it learnt too little, or the safeguard gives one"
-        " person unlike voices",
-    ),
-}
-"""Controls at which an attacker must succeed, and what it means where it does not."""
+_WEAK = {"unprotected": "weak-control", "own_run": "weak-own-run"}
+"""Controls at which an attacker must succeed, and the code of what it means where it does not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,19 +49,16 @@ class Trusted(Noticed):
     def notices(self) -> tuple[Notice, ...]:
         """What stands against believing a low risk of this attacker."""
         sentences = []
-        for name, (code, verdict) in _WEAK.items():
+        for name, code in _WEAK.items():
             control = self.controls.get(name)
             if control is not None and not residual(control) >= law.STRONG_ENOUGH:
-                sentences.append((code, f"links {shown(control, 1, scale=100)} % only {verdict}"))
+                sentences.append((code, note(code, linked=shown(control, 1, scale=100))))
         seen, unseen = self.controls.get("seen"), self.controls["unseen"]
         if seen is not None and seen.interval is not None and unseen.interval is not None:
             apart = float(seen.value) - float(unseen.value)
             if apart > _OVERFIT and seen.interval.low > unseen.interval.high:
-                sentence = (
-                    f"links {shown(seen, 1, scale=100)} % of utterances of people it was trained on"
-                    f" and {shown(unseen, 1, scale=100)} % of others': it learnt people by heart"
-                )
-                sentences.append(("overfitted", sentence))
+                linked, others = (shown(one, 1, scale=100) for one in (seen, unseen))
+                sentences.append(("overfitted", note("overfitted", linked=linked, others=others)))
         sentences += [(notice.code, notice.sentence) for notice in self.curve.notices]
         return tuple(Notice(code, f"{self.safeguard}, {self.label}", s) for code, s in sentences)
 
